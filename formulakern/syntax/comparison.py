@@ -1,0 +1,164 @@
+"""Comparisons over named columns: the leaves of a concrete rule such as ``gill_size >= 3``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from formulakern.errors import ParameterError
+from formulakern.syntax.formula import Formula, _set
+from formulakern.syntax.names import backquote, is_bare, quote, spell
+from formulakern.syntax.notation import Notation, latex_name
+
+__all__ = ["RELATIONS", "ColumnName", "Comparison", "Value"]
+
+#: relation → (sign in ASCII, in Unicode, in LaTeX)
+RELATIONS: dict[str, tuple[str, str, str]] = {
+    "=": ("=", "=", "="),
+    "!=": ("!=", "≠", r"\neq"),
+    "<": ("<", "<", "<"),
+    "<=": ("<=", "≤", r"\leq"),
+    ">": (">", ">", ">"),
+    ">=": (">=", "≥", r"\geq"),
+    "in": ("in", "∈", r"\in"),
+    "not in": ("not in", "∉", r"\notin"),
+    "is missing": ("is missing", "is missing", r"\text{ is missing}"),
+    "is not missing": ("is not missing", "is not missing", r"\text{ is not missing}"),
+}
+ORDERS = frozenset({"<", "<=", ">", ">="})
+
+
+@dataclass(frozen=True)
+class ColumnName:
+    """Another column on the right of a comparison (a backquoted name in text)."""
+
+    name: str
+
+
+#: What may stand on the right of a comparison: a number, a word, or another column.
+Value = int | float | str | ColumnName
+
+
+class Comparison(Formula):
+    """``column relation value``: a proposition about one row of a table.
+
+    Parameters
+    ----------
+    column : str
+        Name of the column on the left.
+    relation : str
+        One of ``= != < <= > >= in "not in" "is missing" "is not missing"``.
+    value : int, float, str, ColumnName, tuple of these, or None
+        The right side: a tuple for ``in`` and ``not in``, None for the two about missing values.
+
+    Raises
+    ------
+    ParameterError
+        If the relation is unknown or the value does not fit it.
+
+    Examples
+    --------
+    >>> Comparison("stalk root", "!=", "?")
+    Formula('`stalk root` != "?"')
+    >>> Comparison("cap", "in", ("red", 3)), Comparison("a1", "=", ColumnName("a2"))
+    (Formula('cap in {red, 3}'), Formula('a1 = `a2`'))
+    """
+
+    __slots__ = ("column", "relation", "value")
+
+    connective: ClassVar[None] = None
+    arguments: ClassVar[tuple[Formula, ...]] = ()
+    column: str
+    relation: str
+    value: Value | tuple[Value, ...] | None
+
+    def __init__(
+        self, column: str, relation: str, value: Value | tuple[Value, ...] | None = None
+    ) -> None:
+        if not isinstance(column, str) or not column:
+            raise ParameterError(f"a column's name is a non-empty str; got {column!r}.")
+        if relation not in RELATIONS:
+            raise ParameterError(
+                f"unknown relation {relation!r}; expected one of {', '.join(RELATIONS)}."
+            )
+        value = _checked(relation, value)
+        key = (Comparison, column, relation, _typed(value))
+        _set(self, column=column, relation=relation, value=value, n_leaves=1, _hash=hash(key))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Comparison, (self.column, self.relation, self.value))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Comparison):
+            mine = (self.column, self.relation, _typed(self.value))
+            return mine == (other.column, other.relation, _typed(other.value))
+        return super().__eq__(other)
+
+    __hash__ = Formula.__hash__
+
+    def leaf_text(self, notation: Notation) -> str:
+        """The comparison as it parses back (ASCII), or in mathematical signs."""
+        position = {"ascii": 0, "unicode": 1, "latex": 2}[notation.style]
+        latex = notation.style == "latex"
+        parts = [latex_name(self.column) if latex else spell(self.column)]
+        parts.append(RELATIONS[self.relation][position])
+        if isinstance(self.value, tuple):
+            inside = ", ".join(_value_text(value, latex) for value in self.value)
+            parts.append(rf"\{{{inside}\}}" if latex else f"{{{inside}}}")
+        elif self.value is not None:
+            parts.append(_value_text(self.value, latex))
+        return " ".join(parts)
+
+
+def _value_text(value: Value, latex: bool) -> str:
+    if isinstance(value, ColumnName):
+        return latex_name(value.name) if latex else backquote(value.name)
+    if isinstance(value, str):
+        if latex:
+            return latex_name(value) if value else r"\text{``''}"
+        return value if is_bare(value) else quote(value)
+    return repr(value)
+
+
+def _typed(value: object) -> object:
+    """A key that tells 3 from "3" and from a column of that name (1 and 1.0 are equal)."""
+    if isinstance(value, tuple):
+        return tuple(_typed(item) for item in value)
+    if isinstance(value, (int, float)):
+        return ("number", value)
+    return value
+
+
+def _checked(
+    relation: str, value: Value | tuple[Value, ...] | None
+) -> Value | tuple[Value, ...] | None:
+    if relation.endswith("missing"):
+        if value is not None:
+            raise ParameterError(f"{relation!r} takes no value; got {value!r}.")
+        return None
+    if relation.endswith("in"):
+        if not isinstance(value, tuple) or not value:
+            raise ParameterError(f"{relation!r} takes a non-empty tuple of values; got {value!r}.")
+        return tuple(_checked_value(item) for item in value)
+    if value is None or isinstance(value, tuple):
+        raise ParameterError(f"{relation!r} takes one value; got {value!r}.")
+    value = _checked_value(value)
+    if relation in ORDERS and isinstance(value, str):
+        raise ParameterError(f"{relation!r} compares with a number or a column; got {value!r}.")
+    return value
+
+
+def _checked_value(value: Value) -> Value:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ParameterError(f"a comparison needs a finite number; got {value!r}.")
+        return value
+    if isinstance(value, (int, str, ColumnName)):
+        return value
+    raise ParameterError(
+        f"a comparison's value is a number, a str or a ColumnName; got {value!r} "
+        f"({type(value).__name__})."
+    )

@@ -1,0 +1,433 @@
+"""Formulas: immutable trees of variables, constants and connectives, compared by value.
+
+``Variable``, ``Constant`` and ``Operation`` are the only shapes (comparisons over named columns
+are one more kind of leaf, see :mod:`formulakern.syntax.comparison`).  Chains of an associative
+connective are one operation with many arguments, so ``(a & b) & c == a & (b & c)``.  Nothing here
+recurses: formulas may be as deep as memory allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, NoReturn, TypeVar
+
+from formulakern.errors import FormulaError, FormulaTypeError, ParameterError
+from formulakern.syntax.connectives import (
+    AND,
+    IMPLIES,
+    NOT,
+    OR,
+    XOR,
+    Connective,
+    connective as connective_named,
+)
+from formulakern.syntax.names import spell
+from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render
+
+__all__ = ["FALSE", "TRUE", "Constant", "Formula", "Operation", "Variable", "evaluate", "fold",
+           "postorder", "variables"]
+
+T = TypeVar("T")
+
+
+def _set(node: Formula, **fields: object) -> None:
+    for name, value in fields.items():
+        object.__setattr__(node, name, value)
+
+
+class Formula:
+    """A propositional formula; combine with ``&``, ``|``, ``^``, ``~`` and ``>>`` (implies).
+
+    Formulas are values: immutable, hashable, equal when they have the same tree.  (Two different
+    trees may be logically equivalent and are still different formulas.)
+
+    Examples
+    --------
+    >>> a, b, c = variables("a b c")
+    >>> (a & ~b) | c
+    Formula('a & ~b | c')
+    >>> str((a >> b) & c)
+    '(a -> b) & c'
+    """
+
+    __slots__ = ("_hash", "n_leaves")
+
+    #: The connective at the root, or None for a leaf.
+    connective: Connective | None
+    #: The operands of the connective; empty for a leaf.
+    arguments: tuple[Formula, ...]
+    #: Number of leaves, with repetition (an exact integer, even where subformulas are shared).
+    n_leaves: int
+    _hash: int
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a formula is immutable: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a formula is immutable: cannot delete {name!r}")
+
+    # -- operators ---------------------------------------------------------------------------
+
+    def __and__(self, other: object) -> Formula:
+        return _infix(AND, self, other)
+
+    def __rand__(self, other: object) -> Formula:
+        return _infix(AND, other, self)
+
+    def __or__(self, other: object) -> Formula:
+        return _infix(OR, self, other)
+
+    def __ror__(self, other: object) -> Formula:
+        return _infix(OR, other, self)
+
+    def __xor__(self, other: object) -> Formula:
+        return _infix(XOR, self, other)
+
+    def __rxor__(self, other: object) -> Formula:
+        return _infix(XOR, other, self)
+
+    def __rshift__(self, other: object) -> Formula:
+        return _infix(IMPLIES, self, other)
+
+    def __rrshift__(self, other: object) -> Formula:
+        return _infix(IMPLIES, other, self)
+
+    def __invert__(self) -> Formula:
+        return Operation(NOT, (self,))
+
+    def __bool__(self) -> NoReturn:
+        raise FormulaTypeError(
+            "a formula has no truth value of its own, so it cannot be used with "
+            "'and', 'or', 'not', 'if' or a chained comparison. "
+            "Combine formulas with &, |, ~, ^ and >>."
+        )
+
+    # -- value semantics ---------------------------------------------------------------------
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Formula):
+            return NotImplemented
+        return _same(self, other)
+
+    def __copy__(self) -> Formula:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Formula:
+        return self
+
+    # -- looking at it -----------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        return render(self, ASCII)
+
+    def __repr__(self) -> str:
+        return f"Formula({str(self)!r})"
+
+    def unicode(self) -> str:
+        """The formula in mathematical signs.
+
+        >>> a, b = variables("a b")
+        >>> (~a >> b).unicode()
+        '¬a → b'
+        """
+        return render(self, UNICODE)
+
+    def latex(self) -> str:
+        r"""The formula in LaTeX, for use inside math mode.
+
+        >>> a, b = variables("a b")
+        >>> print((a & ~b).latex())
+        a \land \lnot b
+        """
+        return render(self, LATEX)
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The different variables, in the order in which they first appear in the text."""
+        return tuple(leaf for leaf in self.leaves if isinstance(leaf, Variable))
+
+    @property
+    def leaves(self) -> tuple[Formula, ...]:
+        """The different leaves (variables, comparisons, constants) in order of appearance."""
+        found: dict[Formula, None] = {}
+        for node in postorder(self):
+            if node.connective is None:
+                found.setdefault(node)
+        return tuple(found)
+
+    def leaf_text(self, notation: Notation) -> str:
+        """How a leaf prints; only leaves have this."""
+        raise NotImplementedError
+
+
+class Variable(Formula):
+    """A propositional variable, ranging over all columns or over one named domain of columns.
+
+    Parameters
+    ----------
+    name : str
+        Any non-empty text; what is not a plain name prints in backquotes.
+    domain : str, optional
+        Name of the group of columns that the variable ranges over (``a:symptom`` in text).
+
+    Examples
+    --------
+    >>> Variable("a"), Variable("a", "symptom"), Variable("two words")
+    (Formula('a'), Formula('a:symptom'), Formula('`two words`'))
+    """
+
+    __slots__ = ("domain", "name")
+
+    connective: ClassVar[None] = None
+    arguments: ClassVar[tuple[Formula, ...]] = ()
+    name: str
+    domain: str | None
+
+    def __init__(self, name: str, domain: str | None = None) -> None:
+        for what, text in (("name", name), ("domain", domain)):
+            if text is None and what == "domain":
+                continue
+            if not isinstance(text, str) or not text:
+                raise ParameterError(
+                    f"a variable's {what} is a non-empty str; got {text!r}. "
+                    "Write for example fk.Variable('a')."
+                )
+        _set(self, name=name, domain=domain, n_leaves=1, _hash=hash((Variable, name, domain)))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Variable, (self.name, self.domain))
+
+    def leaf_text(self, notation: Notation) -> str:
+        """The name, with the domain behind a colon."""
+        write = latex_name if notation.style == "latex" else spell
+        return write(self.name) + (f":{write(self.domain)}" if self.domain else "")
+
+
+class Constant(Formula):
+    """True or false."""
+
+    __slots__ = ("value",)
+
+    connective: ClassVar[None] = None
+    arguments: ClassVar[tuple[Formula, ...]] = ()
+    value: bool
+
+    def __init__(self, value: bool) -> None:
+        _set(self, value=bool(value), n_leaves=1, _hash=hash((Constant, bool(value))))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Constant, (self.value,))
+
+    def leaf_text(self, notation: Notation) -> str:
+        """The sign or word for the constant."""
+        return notation.true if self.value else notation.false
+
+
+TRUE = Constant(True)
+FALSE = Constant(False)
+
+
+class Operation(Formula):
+    """A connective applied to formulas.
+
+    Parameters
+    ----------
+    connective : Connective or str
+        A row of :data:`formulakern.syntax.connectives.CONNECTIVES`, or its name.
+    arguments : sequence of Formula
+        One for ``not``; two for the others; two or more for ``and``, ``or``, ``xor``, where
+        arguments with the same connective are merged into one chain.
+
+    Raises
+    ------
+    ParameterError
+        If the number of arguments does not fit the connective.
+    """
+
+    __slots__ = ("arguments", "connective")
+
+    connective: Connective
+    arguments: tuple[Formula, ...]
+
+    def __init__(self, connective: Connective | str, arguments: Sequence[Formula]) -> None:
+        row = connective_named(connective) if isinstance(connective, str) else connective
+        if row.chain == "flat":
+            arguments = tuple(_flattened(row, arguments))
+            fits = len(arguments) >= 2
+        else:
+            arguments = tuple(arguments)
+            fits = len(arguments) == row.arity
+        if not fits:
+            wanted = {1: "one argument", 2: "two arguments"}[row.arity]
+            raise ParameterError(f"{row.name!r} takes {wanted}; got {len(arguments)}.")
+        _set(
+            self,
+            connective=row,
+            arguments=arguments,
+            n_leaves=sum(argument.n_leaves for argument in arguments),
+            _hash=hash((row.name, *[hash(argument) for argument in arguments])),
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        nodes = postorder(self)
+        index = {id(node): position for position, node in enumerate(nodes)}
+        recipe = [
+            node if node.connective is None
+            else (node.connective.name, [index[id(argument)] for argument in node.arguments])
+            for node in nodes
+        ]
+        return (_assemble, (recipe,))
+
+
+def variables(names: str) -> tuple[Variable, ...]:
+    """Variables for the names in a text, separated by blanks or commas; always a tuple.
+
+    Parameters
+    ----------
+    names : str
+        For example ``"a b c"`` or ``"a:symptom, b:gene"``.
+
+    Examples
+    --------
+    >>> a, b, c = variables("a b c")
+    >>> str(a & b | c)
+    'a & b | c'
+    """
+    if not isinstance(names, str):
+        raise ParameterError(f"variables takes one str such as 'a b c'; got {names!r}.")
+    found = []
+    for word in names.replace(",", " ").split():
+        name, colon, domain = word.partition(":")
+        found.append(Variable(name, domain if colon else None))
+    return tuple(found)
+
+
+def postorder(root: Formula) -> list[Formula]:
+    """All different node objects, operands before what uses them, in order of appearance."""
+    seen: set[int] = set()
+    order: list[Formula] = []
+    stack: list[tuple[Formula, Iterator[Formula]]] = [(root, iter(root.arguments))]
+    seen.add(id(root))
+    while stack:
+        node, remaining = stack[-1]
+        for argument in remaining:
+            if id(argument) not in seen:
+                seen.add(id(argument))
+                stack.append((argument, iter(argument.arguments)))
+                break
+        else:
+            stack.pop()
+            order.append(node)
+    return order
+
+
+def fold(root: Formula, function: Callable[[Formula, list[T]], T]) -> T:
+    """Compute ``function(node, values of its arguments)`` bottom-up, once per node object."""
+    values: dict[int, T] = {}
+    for node in postorder(root):
+        values[id(node)] = function(node, [values[id(argument)] for argument in node.arguments])
+    return values[id(root)]
+
+
+def evaluate(root: Formula, value_of: Callable[[Formula], Any]) -> Any:
+    """The truth value of a formula, for Python bools or Boolean arrays alike.
+
+    Parameters
+    ----------
+    root : Formula
+    value_of : callable
+        Gives the bool, or the Boolean array, of every leaf that is not a constant.
+
+    Returns
+    -------
+    bool or ndarray of bool
+
+    Examples
+    --------
+    >>> a, b = variables("a b")
+    >>> evaluate(a >> b, {a: True, b: False}.__getitem__)
+    False
+    """
+
+    def step(node: Formula, values: list[Any]) -> Any:
+        if isinstance(node, Constant):
+            return node.value
+        if node.connective is None:
+            return value_of(node)
+        return _apply(node.connective, values)
+
+    return fold(root, step)
+
+
+def _apply(row: Connective, values: list[Any]) -> Any:
+    if row.arity == 1:
+        return values[0] ^ True
+    result = values[0]
+    for value in values[1:]:
+        cells = (result & value, result & (value ^ True), (result ^ True) & value,
+                 (result | value) ^ True)
+        true_cells = [cell for cell, bit in zip(cells, row.truth, strict=True) if bit == "1"]
+        result = true_cells[0]
+        for cell in true_cells[1:]:
+            result = result | cell
+    return result
+
+
+def _infix(row: Connective, left: object, right: object) -> Formula:
+    operands = []
+    for operand in (left, right):
+        if isinstance(operand, bool):
+            operand = TRUE if operand else FALSE
+        if not isinstance(operand, Formula):
+            return NotImplemented
+        operands.append(operand)
+    return Operation(row, operands)
+
+
+def _flattened(row: Connective, arguments: Sequence[Formula]) -> Iterator[Formula]:
+    for argument in arguments:
+        if argument.connective is row:
+            yield from argument.arguments
+        else:
+            yield argument
+
+
+def _assemble(recipe: list[Any]) -> Formula:
+    nodes: list[Formula] = []
+    for item in recipe:
+        if isinstance(item, Formula):
+            nodes.append(item)
+        else:
+            name, positions = item
+            nodes.append(Operation(name, [nodes[position] for position in positions]))
+    if not nodes:
+        raise FormulaError("an empty recipe holds no formula")
+    return nodes[-1]
+
+
+def _same(left: Formula, right: Formula) -> bool:
+    pending = [(left, right)]
+    compared: set[tuple[int, int]] = set()
+    while pending:
+        one, other = pending.pop()
+        if one is other:
+            continue
+        if type(one) is not type(other) or one._hash != other._hash:
+            return False
+        if one.connective is None:
+            if one.__reduce__() != other.__reduce__():
+                return False
+            continue
+        if one.connective is not other.connective or len(one.arguments) != len(other.arguments):
+            return False
+        pair = (id(one), id(other))
+        if pair not in compared:
+            compared.add(pair)
+            pending.extend(zip(one.arguments, other.arguments, strict=True))
+    return True
