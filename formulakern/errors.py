@@ -64,8 +64,9 @@ class FormulaSyntaxError(FormulaKernError, ValueError):
         end = len(self.text) if end < 0 else end
         left = max(start, self.position - self.WINDOW // 2)
         right = min(end, left + self.WINDOW)
-        shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in
-                        self.text[left:right])
+        shown = "".join(
+            c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in self.text[left:right]
+        )
         before, after = "…" * (left > start), "…" * (right < end)
         underline = "^" * max(1, min(self.width, right - self.position))
         caret = " " * (len(before) + self.position - left) + underline

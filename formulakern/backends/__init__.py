@@ -1,0 +1,1 @@
+"""Program → compiled code: the exact interpreter, lookup tables, and emitted numba loops."""

@@ -1,0 +1,1 @@
+"""How things look: terminal, HTML and LaTeX."""

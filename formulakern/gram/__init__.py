@@ -1,0 +1,1 @@
+"""Blocks of kernel values → Gram matrix."""

@@ -1,0 +1,1 @@
+"""Arithmetic on joint counts: the intermediate representation between meaning and code."""

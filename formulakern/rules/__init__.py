@@ -1,0 +1,1 @@
+"""What is learned: concrete rules over named columns."""

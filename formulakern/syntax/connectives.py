@@ -13,8 +13,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-__all__ = ["CONNECTIVES", "AND", "Chain", "Connective", "IFF", "IMPLIES", "NOT", "OR", "XOR",
-           "connective"]
+__all__ = [
+    "AND",
+    "CONNECTIVES",
+    "IFF",
+    "IMPLIES",
+    "NOT",
+    "OR",
+    "XOR",
+    "Chain",
+    "Connective",
+    "connective",
+]
 
 Chain = Literal["flat", "right", "refused"]
 
@@ -75,8 +85,9 @@ class Connective:
         return (connective, (self.name,))
 
 
-def _row(name: str, truth: str, precedence: int, chain: Chain, spellings: str, latex: str,
-         unicode: str) -> Connective:
+def _row(
+    name: str, truth: str, precedence: int, chain: Chain, spellings: str, latex: str, unicode: str
+) -> Connective:
     return Connective(name, truth, precedence, chain, tuple(spellings.split()), unicode, latex)
 
 

@@ -19,13 +19,25 @@ from formulakern.syntax.connectives import (
     OR,
     XOR,
     Connective,
+)
+from formulakern.syntax.connectives import (
     connective as connective_named,
 )
 from formulakern.syntax.names import spell
 from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render
 
-__all__ = ["FALSE", "TRUE", "Constant", "Formula", "Operation", "Variable", "evaluate", "fold",
-           "postorder", "variables"]
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "Constant",
+    "Formula",
+    "Operation",
+    "Variable",
+    "evaluate",
+    "fold",
+    "postorder",
+    "variables",
+]
 
 T = TypeVar("T")
 
@@ -250,19 +262,17 @@ class Operation(Formula):
         If the number of arguments does not fit the connective.
     """
 
-    __slots__ = ("arguments", "connective")
+    __slots__ = ("_chain", "arguments", "connective")
 
     connective: Connective
     arguments: tuple[Formula, ...]
+    _chain: int
 
     def __init__(self, connective: Connective | str, arguments: Sequence[Formula]) -> None:
         row = connective_named(connective) if isinstance(connective, str) else connective
-        if row.chain == "flat":
-            arguments = tuple(_flattened(row, arguments))
-            fits = len(arguments) >= 2
-        else:
-            arguments = tuple(arguments)
-            fits = len(arguments) == row.arity
+        n_leaves = sum(argument.n_leaves for argument in arguments)
+        arguments, chain = _joined(row, arguments)
+        fits = len(arguments) >= 2 if row.chain == "flat" else len(arguments) == row.arity
         if not fits:
             wanted = {1: "one argument", 2: "two arguments"}[row.arity]
             raise ParameterError(f"{row.name!r} takes {wanted}; got {len(arguments)}.")
@@ -270,15 +280,17 @@ class Operation(Formula):
             self,
             connective=row,
             arguments=arguments,
-            n_leaves=sum(argument.n_leaves for argument in arguments),
-            _hash=hash((row.name, *[hash(argument) for argument in arguments])),
+            n_leaves=n_leaves,
+            _chain=chain,
+            _hash=hash((row.name, chain)),
         )
 
     def __reduce__(self) -> tuple[object, ...]:
         nodes = postorder(self)
         index = {id(node): position for position, node in enumerate(nodes)}
         recipe = [
-            node if node.connective is None
+            node
+            if node.connective is None
             else (node.connective.name, [index[id(argument)] for argument in node.arguments])
             for node in nodes
         ]
@@ -370,8 +382,12 @@ def _apply(row: Connective, values: list[Any]) -> Any:
         return values[0] ^ True
     result = values[0]
     for value in values[1:]:
-        cells = (result & value, result & (value ^ True), (result ^ True) & value,
-                 (result | value) ^ True)
+        cells = (
+            result & value,
+            result & (value ^ True),
+            (result ^ True) & value,
+            (result | value) ^ True,
+        )
         true_cells = [cell for cell, bit in zip(cells, row.truth, strict=True) if bit == "1"]
         result = true_cells[0]
         for cell in true_cells[1:]:
@@ -390,12 +406,31 @@ def _infix(row: Connective, left: object, right: object) -> Formula:
     return Operation(row, operands)
 
 
-def _flattened(row: Connective, arguments: Sequence[Formula]) -> Iterator[Formula]:
+#: Modulus and base of the polynomial that hashes a list of arguments.
+_MODULUS, _BASE = (1 << 61) - 1, 0x9E3779B97F4A7C15
+
+
+def _joined(row: Connective, arguments: Sequence[Formula]) -> tuple[tuple[Formula, ...], int]:
+    """The arguments with nested chains of ``row`` merged, and the hash of that list.
+
+    The hash of a list is a polynomial in the hashes of its items, so that merging a chain of any
+    length costs one copy of pointers and no visit to its items.
+    """
+    merged: tuple[Formula, ...] = ()
+    chain = 0
+    single: list[Formula] = []
     for argument in arguments:
-        if argument.connective is row:
-            yield from argument.arguments
+        if row.chain == "flat" and isinstance(argument, Operation) and argument.connective is row:
+            if single:
+                merged += tuple(single)
+                single = []
+            merged = merged + argument.arguments if merged else argument.arguments
+            length = pow(_BASE, len(argument.arguments), _MODULUS)
+            chain = (chain * length + argument._chain) % _MODULUS
         else:
-            yield argument
+            single.append(argument)
+            chain = (chain * _BASE + argument._hash) % _MODULUS
+    return (merged + tuple(single) if merged else tuple(single)), chain
 
 
 def _assemble(recipe: list[Any]) -> Formula:

@@ -10,14 +10,17 @@ __all__ = ["RESERVED_WORDS", "backquote", "is_bare", "quote", "spell", "unquote"
 
 #: Combining marks that may follow the first letter of a bare name (accents, vowel signs);
 #: Python's ``\w`` covers letters, digits and the underscore of every script, but not these.
-MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0966-\u0df3\u0e31-\u0e4e\u0eb1-\u0ece\u1dc0-\u1dff"
+MARKS = (
+    r"\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0963"
+    r"\u0966-\u0df3\u0e31-\u0e4e\u0eb1-\u0ece\u1dc0-\u1dff"
+)
 
 #: A bare name, as the terminal NAME of ``grammar/tokens.lark`` has it.
 BARE = re.compile(rf"[^\W\d][\w{MARKS}]*\Z")
 
 #: Words with a meaning of their own, in lower case; a name that equals one needs backquotes.
 RESERVED_WORDS = frozenset(
-    {"true", "false", "in", "is", "missing"}
+    {"true", "false"}
     | {spelling for row in CONNECTIVES for spelling in row.spellings if spelling.isalpha()}
 )
 

@@ -1,0 +1,217 @@
+"""What a fitted encoder knows of one column: its propositions, and where they are true.
+
+A plan is made from the training column and asked of every later table.  Its propositions are
+what :func:`formulakern.encoding.propositions.evaluate_proposition` evaluates; a plan only answers
+faster, for all of them at once, as coordinates of the true entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.columns import read_number
+from formulakern.encoding.cut_points import Strategy, cuts
+from formulakern.encoding.propositions import evaluate_proposition
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError
+from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.formula import Formula, Variable
+
+__all__ = [
+    "ColumnPlan",
+    "is_boolean",
+    "plan_boolean",
+    "plan_nominal",
+    "plan_numeric",
+    "refuse_missing",
+]
+
+Coordinates = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """The propositions of one column.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    kind : {"boolean", "nominal", "numeric"}
+    values : tuple of str, int or float
+        The values seen in training, for nominal columns.
+    propositions : tuple of Comparison or Variable
+        For a nominal column first ``x = v`` for every value; then the others.
+    """
+
+    name: str
+    kind: Literal["boolean", "nominal", "numeric"]
+    values: tuple[Any, ...]
+    propositions: tuple[Formula, ...]
+
+    def with_missing(self, negations: bool) -> ColumnPlan:
+        """The plan with ``x is missing`` (and ``x is not missing``) as propositions of its own."""
+        extra: list[Formula] = [Comparison(self.name, "is missing")]
+        extra += [Comparison(self.name, "is not missing")] * negations
+        return replace(self, propositions=(*self.propositions, *extra))
+
+    def renamed(self, name: str) -> ColumnPlan:
+        """The same plan for a column of another name."""
+        return replace(
+            self,
+            name=name,
+            propositions=tuple(
+                Comparison(name, leaf.relation, leaf.value)
+                if isinstance(leaf, Comparison)
+                else Variable(name)
+                for leaf in self.propositions
+            ),
+        )
+
+    def true_entries(self, table: Table) -> Coordinates:
+        """Rows of the table and numbers of the propositions (from 0) that are true in them.
+
+        Parameters
+        ----------
+        table : Table
+
+        Returns
+        -------
+        rows, propositions : ndarray of shape (n_true,), intp
+
+        Notes
+        -----
+        The ``x = v`` of a text column cost one pass over the column together, not one each.
+        """
+        rows: list[NDArray[np.intp]] = []
+        places: list[NDArray[np.intp]] = []
+        first = 0
+        if self.kind == "nominal":
+            codes = self.codes(table)
+            known = np.flatnonzero(codes >= 0)
+            rows.append(known)
+            places.append(codes[known])
+            first = len(self.values)
+        for place in range(first, len(self.propositions)):
+            leaf = self.propositions[place]
+            true = np.flatnonzero(
+                self._boolean(table)
+                if isinstance(leaf, Variable)
+                else evaluate_proposition(leaf, table)
+            )
+            rows.append(true)
+            places.append(np.full(len(true), place, dtype=np.intp))
+        if not rows:
+            return np.zeros(0, np.intp), np.zeros(0, np.intp)
+        return np.concatenate(rows), np.concatenate(places)
+
+    def codes(self, table: Table) -> NDArray[np.intp]:
+        """The number of every entry's value among the known ones; -1 for unknown and missing."""
+        column = table.column(self.name)
+        if not self.values:
+            return np.full(len(column), -1, dtype=np.intp)
+        if column.dtype == object and isinstance(self.values[0], str):
+            index = self._index
+            return np.array([index.get(text, -1) for text in column.tolist()], dtype=np.intp)
+        codes = np.full(len(column), -1, dtype=np.intp)
+        for code in range(len(self.values)):
+            codes[evaluate_proposition(self.propositions[code], table)] = code
+        return codes
+
+    def first_unknown(self, table: Table) -> int | None:
+        """The first row with a value that training did not show; None if there is none.
+
+        Only nominal and Boolean columns have unknown values; a numeric cut takes any number.
+        """
+        present = ~table.missing(self.name)
+        if self.kind == "nominal":
+            unknown = present & (self.codes(table) < 0)
+        elif self.kind == "boolean" and table.is_numeric(self.name):
+            column = table.column(self.name)
+            unknown = present & (column != 0) & (column != 1)
+        else:
+            return None
+        return int(np.argmax(unknown)) if unknown.any() else None
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {value: code for code, value in enumerate(self.values)}
+
+    def _boolean(self, table: Table) -> NDArray[np.bool_]:
+        if table.is_numeric(self.name):
+            return np.asarray(table.column(self.name) == 1, dtype=np.bool_)
+        return evaluate_proposition(Variable(self.name), table)
+
+
+def is_boolean(table: Table, name: str) -> bool:
+    """Whether a column holds 0 and 1 (or truth values) and nothing else but missing entries."""
+    column = table.column(name)
+    if column.dtype == object:
+        return False
+    right = (column == 0) | (column == 1)
+    return bool(right.any() and (right | table.missing(name)).all())
+
+
+def plan_boolean(name: str, negations: bool) -> ColumnPlan:
+    """One proposition: the column itself (and ``x = 0``)."""
+    leaves: list[Formula] = [Variable(name)]
+    leaves += [Comparison(name, "=", 0)] * negations
+    return ColumnPlan(name, "boolean", (), tuple(leaves))
+
+
+def plan_nominal(table: Table, name: str, negations: bool) -> ColumnPlan:
+    """One proposition ``x = v`` for every value (and ``x != v``), in order of the values."""
+    column = table.column(name)
+    values: Sequence[Any]
+    if column.dtype == object:
+        values = sorted({text for text in column.tolist() if text is not None}, key=_text_order)
+    else:
+        finite = column[np.isfinite(column)]
+        values = [_plain(value) for value in np.unique(finite).tolist()]
+    equal: list[Formula] = [Comparison(name, "=", value) for value in values]
+    unequal = [Comparison(name, "!=", value) for value in values] if negations else []
+    return ColumnPlan(name, "nominal", tuple(values), (*equal, *unequal))
+
+
+def plan_numeric(
+    table: Table, name: str, number: int, strategy: Strategy, relations: Sequence[str]
+) -> ColumnPlan:
+    """``x <= c`` and ``x >= c`` at the cut points of a numeric column."""
+    leaves: list[Formula] = []
+    for cut in cuts(table.column(name), number, strategy):
+        for relation in relations:
+            leaves.append(
+                Comparison(name, relation, cut.at_most if relation == "<=" else cut.at_least)
+            )
+    return ColumnPlan(name, "numeric", (), tuple(leaves))
+
+
+def refuse_missing(table: Table, name: str) -> None:
+    """Raise if a column has a missing entry."""
+    missing = table.missing(name)
+    if missing.any():
+        raise DataError(
+            f'column "{name}" has a missing value (row {int(np.argmax(missing))}). Fill it, or '
+            'write PropositionEncoder(missing="value") to make "is missing" a proposition.'
+        )
+
+
+def _text_order(text: str) -> tuple[float, str]:
+    """Texts that spell numbers in the order of these, before all others."""
+    number = read_number(text)
+    return (float("inf") if number is None else float(number), text)
+
+
+def _plain(value: Any) -> Any:
+    """A value as a rule spells it: truth values as 1 and 0, whole numbers without a point."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value

@@ -1,0 +1,255 @@
+"""Propositions about one row of a table, evaluated on all rows at once.
+
+A comparison such as ``gill_size >= 3`` or ``cap in {red, blue}`` is true or false in every row; so
+is a bare Boolean column.  A comparison with a missing entry is false, whatever its relation;
+``is missing`` asks for it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.columns import Column, numbers_in, read_number
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError
+from formulakern.syntax.comparison import ColumnName, Comparison
+from formulakern.syntax.formula import Formula, Variable, evaluate
+
+__all__ = ["evaluate_formula", "evaluate_proposition"]
+
+#: One truth value per row.
+Truths = NDArray[np.bool_]
+
+ORDERS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+TRUTH_WORDS = {"true": 1, "false": 0}
+
+
+def evaluate_formula(formula: Formula, table: Table) -> Truths:
+    """The truth value of a concrete rule in every row of a table.
+
+    Parameters
+    ----------
+    formula : Formula
+        Its leaves are comparisons, variables that name Boolean columns, and constants.
+    table : Table of n_rows rows
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), bool
+
+    Raises
+    ------
+    DataError
+        If a column is not in the table or does not suit what is asked of it.
+
+    Notes
+    -----
+    Every different leaf is evaluated once.
+
+    Examples
+    --------
+    >>> table = Table({"odor": ["foul", "none", None], "size": [3, 5, 1]})
+    >>> rule = Comparison("odor", "=", "foul") | Comparison("size", ">", 4)
+    >>> evaluate_formula(rule, table)
+    array([ True,  True, False])
+    """
+    known: dict[Formula, Truths] = {}
+
+    def truths_of(leaf: Formula) -> Truths:
+        if leaf not in known:
+            known[leaf] = evaluate_proposition(leaf, table)
+        return known[leaf]
+
+    value = evaluate(formula, truths_of)
+    return np.array(np.broadcast_to(value, len(table)), dtype=np.bool_)
+
+
+def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
+    """The truth value of one comparison, or of one Boolean column, in every row.
+
+    Numeric columns compare as numbers: a word on the right is read as a number if it is one, and
+    ``true`` and ``false`` are 1 and 0. Text columns compare as text: a number on the right equals
+    its own digits and any entry that reads as the same number; an order needs every entry to
+    read as a number. Two columns compare as numbers if both are numeric, else as text. A comparison with
+    a missing entry is false, also for ``!=`` and ``not in``.
+
+    Parameters
+    ----------
+    leaf : Comparison or Variable
+    table : Table of n_rows rows
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), bool
+
+    Raises
+    ------
+    DataError
+        If a column is absent, an order is asked of text, or a bare column is not Boolean.
+
+    Examples
+    --------
+    >>> table = Table({"size": [3, None, 5]})
+    >>> evaluate_proposition(Comparison("size", "!=", 3), table)
+    array([False, False,  True])
+    >>> evaluate_proposition(Comparison("size", "is missing"), table)
+    array([False,  True, False])
+    """
+    if isinstance(leaf, Variable):
+        return _boolean_column(leaf, table)
+    if not isinstance(leaf, Comparison):
+        raise DataError(
+            f"{leaf} is neither a comparison nor the name of a column; "
+            "write for example odor = foul."
+        )
+    missing = table.missing(leaf.column)
+    present = ~missing
+    if leaf.relation == "is missing":
+        return missing
+    if leaf.relation == "is not missing":
+        return present
+    value = leaf.value
+    if leaf.relation in ORDERS:
+        return _ordered(table, leaf.column, ORDERS[leaf.relation], value)
+    values = value if isinstance(value, tuple) else (value,)
+    others = present.copy()
+    equal = np.zeros(len(table), dtype=np.bool_)
+    for item in values:
+        equal |= _equal(table, leaf.column, item)
+        if isinstance(item, ColumnName):
+            others &= ~table.missing(item.name)
+    if leaf.relation in ("=", "in"):
+        return equal & present
+    return ~equal & others
+
+
+def _boolean_column(leaf: Variable, table: Table) -> Truths:
+    if leaf.domain is not None:
+        raise DataError(
+            f"{leaf} is a variable over the columns of a domain, not one column; "
+            "name the column itself."
+        )
+    column = table.column(leaf.name)
+    missing = table.missing(leaf.name)
+    if column.dtype == object:
+        truths = np.zeros(len(column), dtype=np.bool_)
+        for row, text in enumerate(column.tolist()):
+            if text is None:
+                continue
+            word = TRUTH_WORDS.get(text.strip().lower(), read_number(text))
+            if word not in (0, 1):
+                _refuse_truth(leaf, row, text)
+            truths[row] = word == 1
+        return truths
+    wrong = ~((column == 0) | (column == 1) | missing)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        _refuse_truth(leaf, row, column[row].item())
+    return np.asarray(column == 1, dtype=np.bool_)
+
+
+def _refuse_truth(leaf: Variable, row: int, value: object) -> None:
+    raise DataError(
+        f'column "{leaf.name}" holds {value!r} (row {row}); a column that stands alone in a rule '
+        f"holds 0 and 1, true and false. Compare it with a value: {leaf} = …"
+    )
+
+
+def _ordered(table: Table, name: str, relation: Callable[[Any, Any], Any], value: object) -> Truths:
+    column = _as_numbers(table, name)
+    other: Any
+    if isinstance(value, ColumnName):
+        other = _as_numbers(table, value.name)
+    else:
+        other = _finite_or_infinite(value)
+    with np.errstate(invalid="ignore"):
+        truths = relation(column, other)
+    return np.asarray(truths, dtype=np.bool_)  # an order with NaN is false already
+
+
+def _as_numbers(table: Table, name: str) -> Column:
+    """The column as numbers, for an order."""
+    column = table.column(name)
+    if column.dtype != object:
+        return column.astype(np.int64) if column.dtype == np.bool_ else column
+    numbers = numbers_in(column.tolist())
+    if numbers is None:
+        row = next(
+            row
+            for row, text in enumerate(column.tolist())
+            if text is not None and read_number(text) is None
+        )
+        raise DataError(
+            f'column "{name}" holds {column[row]!r} (row {row}), which is not a number, so it has '
+            "no order. Compare it with = or in."
+        )
+    return numbers
+
+
+def _finite_or_infinite(value: Any) -> int | float:
+    """A number that NumPy can compare with: whole numbers beyond float64 become infinite."""
+    if isinstance(value, int) and abs(value) >= 2**63:
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf if value > 0 else -math.inf
+    number: int | float = value
+    return number
+
+
+def _equal(table: Table, name: str, value: object) -> Truths:
+    """Where a column equals a value; rows with a missing entry are not meaningful."""
+    column = table.column(name)
+    if isinstance(value, ColumnName):
+        return _equal_columns(table, name, value.name)
+    if column.dtype != object:
+        number: Any = value
+        if isinstance(value, str):
+            number = TRUTH_WORDS.get(value.strip().lower(), read_number(value))
+        if number is None:
+            return np.zeros(len(column), dtype=np.bool_)
+        return np.asarray(column == _finite_or_infinite(number), dtype=np.bool_)
+    texts = column.tolist()
+    if isinstance(value, str):
+        return np.array([text == value for text in texts], dtype=np.bool_)
+    alike = {text for text in set(texts) if text is not None and _spells(text, value)}
+    return np.array([text in alike for text in texts], dtype=np.bool_)
+
+
+def _spells(text: str, value: Any) -> bool:
+    return text == repr(value) or read_number(text) == value
+
+
+def _equal_columns(table: Table, name: str, other: str) -> Truths:
+    left, right = table.column(name), table.column(other)
+    if left.dtype != object and right.dtype != object:
+        return np.asarray(left == right, dtype=np.bool_)
+    both = zip(_texts(left), _texts(right), strict=True)
+    return np.array([a is not None and a == b for a, b in both], dtype=np.bool_)
+
+
+def _texts(column: Column) -> list[str | None]:
+    """The entries as text; whole numbers without a decimal point, as a rule spells them."""
+    values = column.tolist()
+    if column.dtype == np.bool_:
+        return ["true" if value else "false" for value in values]
+    if column.dtype.kind == "f":
+        return [_number_text(value) for value in values]
+    return [None if value is None else str(value) for value in values]
+
+
+def _number_text(value: float) -> str | None:
+    if math.isnan(value):
+        return None
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)

@@ -1,0 +1,160 @@
+"""The kinds of tables there are, and how each is opened: names, columns, number of rows.
+
+pandas, polars and SciPy are recognised by the classes of what is passed, never imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.errors import DataError
+
+__all__ = [
+    "MAX_DENSE_ENTRIES",
+    "default_names",
+    "frame_library",
+    "is_sparse",
+    "opened",
+    "ragged_row",
+    "spread_out",
+    "wrong_dimensions",
+]
+
+#: A sparse matrix with more entries than this (2 GB of numbers) is not spread out into a table.
+MAX_DENSE_ENTRIES = 250_000_000
+
+
+def frame_library(X: object) -> str | None:
+    """``"pandas"`` or ``"polars"`` when X is a data frame of that library, else None."""
+    for kind in type(X).__mro__:
+        library = kind.__module__.partition(".")[0]
+        if kind.__name__ == "DataFrame" and library in ("pandas", "polars"):
+            return library
+    return None
+
+
+def is_sparse(X: object) -> bool:
+    """Whether X is a SciPy sparse matrix or array."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
+
+
+def opened(X: object) -> tuple[Sequence[object], Sequence[Any], int]:
+    """The names, the columns as they are, and the number of rows of any table.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, DataFrame, mapping or list
+        Any table but a :class:`~formulakern.encoding.table.Table`, which is open already.
+
+    Returns
+    -------
+    names : sequence of str or of labels
+    columns : sequence of array of shape (n_rows,)
+        Views where X has them.
+    n_rows : int
+        0 for a mapping, whose columns may still disagree.
+
+    Raises
+    ------
+    DataError
+        If X is no table, or its dimensions are not two.
+
+    Examples
+    --------
+    >>> opened([["x", 1], ["o", 2]])
+    (['x0', 'x1'], [('x', 'o'), (1, 2)], 2)
+    """
+    library = frame_library(X)
+    frame: Any = X
+    if library == "pandas":
+        return list(frame.columns), [frame.iloc[:, j] for j in range(frame.shape[1])], len(frame)
+    if library == "polars":
+        return frame.columns, frame.get_columns(), frame.height
+    if isinstance(X, Mapping) and not is_sparse(X):  # a matrix in DOK format is a dict
+        return list(X), list(X.values()), 0
+    if is_sparse(X):
+        array = spread_out(frame)
+    elif isinstance(X, np.ndarray):
+        array = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+        if array.dtype.names is not None and array.ndim == 1:
+            return array.dtype.names, [array[name] for name in array.dtype.names], len(array)
+    elif isinstance(X, Sequence) and not isinstance(X, (str, bytes)):
+        return _opened_rows(X)
+    elif hasattr(X, "__array__"):
+        array = np.asarray(X)
+    else:
+        hint = " Call .collect() first." if type(X).__name__ == "LazyFrame" else ""
+        raise DataError(
+            f"a table was expected (NumPy array, SciPy sparse matrix, pandas or polars DataFrame, "
+            f"dict of columns, list of rows, Table); got {type(X).__name__}.{hint}"
+        )
+    if array.ndim != 2:
+        raise DataError(wrong_dimensions(array.shape, "X"))
+    return default_names(array.shape[1]), list(array.T), array.shape[0]
+
+
+def default_names(n_columns: int) -> list[str]:
+    """``x0, x1, …``, as scikit-learn names the columns of an array."""
+    return [f"x{position}" for position in range(n_columns)]
+
+
+def wrong_dimensions(shape: tuple[int, ...], role: str) -> str:
+    """The sentence for an array that has not two dimensions."""
+    found = f"Expected 2D array, got {len(shape)}D array: {role} has shape {shape}"
+    if len(shape) == 1:
+        return (
+            f"{found}; a table has rows and columns. Reshape your data: {role}.reshape(1, -1) for "
+            f"one row, {role}.reshape(-1, 1) for one column."
+        )
+    if len(shape) == 0:
+        return f"{found}; a table has rows and columns. Reshape your data: [[value]]."
+    return (
+        f"{found}; a table has rows and columns. Reshape your data: "
+        f"{role}.reshape(len({role}), -1) puts all that belongs to one row beside each other."
+    )
+
+
+def _opened_rows(X: Sequence[Any]) -> tuple[Sequence[object], Sequence[Any], int]:
+    rows = [list(row) if _is_row(row) else None for row in X]
+    if any(row is None for row in rows):
+        raise DataError(wrong_dimensions((len(rows),), "X"))
+    lengths = [len(row) for row in rows if row is not None]
+    for position, length in enumerate(lengths):
+        if length != lengths[0]:
+            raise DataError(ragged_row(position, length, lengths[0]))
+    width = lengths[0] if lengths else 0
+    return default_names(width), list(zip(*[r for r in rows if r], strict=True)), len(rows)
+
+
+def ragged_row(position: int, length: int, expected: int) -> str:
+    """The sentence for rows of different lengths."""
+    return (
+        f"row {position} has {length} values and row 0 has {expected}; "
+        "the rows of a table have equal length."
+    )
+
+
+def _is_row(row: object) -> bool:
+    if isinstance(row, np.ndarray):
+        return row.ndim == 1
+    return isinstance(row, Sequence) and not isinstance(row, (str, bytes))
+
+
+def spread_out(X: Any) -> NDArray[Any]:
+    """A sparse matrix as a dense array, unless it is too large for that."""
+    if X.ndim != 2:
+        raise DataError(wrong_dimensions(X.shape, "X"))
+    n_rows, n_columns = (int(size) for size in X.shape)
+    if n_rows * n_columns > MAX_DENSE_ENTRIES:
+        raise DataError(
+            f"a sparse matrix of {n_rows:,} x {n_columns:,} = {n_rows * n_columns:,} entries is "
+            f"too large to spread out into a table (at most {MAX_DENSE_ENTRIES:,}). Select columns "
+            "first; a 0/1 matrix goes to a kernel as it is."
+        )
+    return np.asarray(X.toarray())

@@ -1,0 +1,402 @@
+"""Tables: named columns of equal length, the one normal form of every table that comes in.
+
+NumPy arrays, SciPy sparse matrices, pandas and polars frames, dictionaries of columns and lists of
+rows all become a :class:`Table`, whose columns are numeric or text and say which entries are
+missing.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NoReturn, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.columns import Column, did_you_mean, normal_column
+from formulakern.encoding.sources import opened
+from formulakern.errors import DataError, MissingDependencyError
+
+__all__ = ["Table"]
+
+#: Rows and characters that ``repr`` shows.
+SHOWN_ROWS = 6
+SHOWN_WIDTH = 100
+SHOWN_CELL = 24
+
+
+class Table:
+    """Named columns of equal length; immutable.
+
+    Every column is a numeric array (bool, int64, uint64 or float64, NaN = missing) or an object
+    array of ``str`` (None = missing).
+
+    Parameters
+    ----------
+    columns : mapping of str to array of shape (n_rows,)
+        The columns in order; see :func:`~formulakern.encoding.columns.normal_column` for what they
+        may hold. They are copied.
+
+    Raises
+    ------
+    DataError
+        If the lengths differ, a name is empty or not a str, or a column cannot be read.
+
+    Examples
+    --------
+    >>> table = Table({"odor": ["foul", None, "none"], "gill_size": [3, 1, 4]})
+    >>> table
+    Table: 3 rows, 2 columns
+       odor  gill_size
+    0  foul          3
+    1     ·          1
+    2  none          4
+    >>> table["gill_size"], table.missing("odor"), table.shape
+    (array([3, 1, 4]), array([False,  True, False]), (3, 2))
+    >>> table[[2, 0]]["odor"]
+    array(['none', 'foul'], dtype=object)
+    """
+
+    __slots__ = ("_columns", "_n_rows")
+
+    _columns: dict[str, Column]
+    _n_rows: int
+
+    def __init__(self, columns: Mapping[str, Any]) -> None:
+        read: dict[str, Column] = {}
+        for name, values in columns.items():
+            if not isinstance(name, str) or not name:
+                raise DataError(
+                    f"a column's name is a non-empty str; got {name!r}. Rename the column."
+                )
+            read[name] = normal_column(values, name)
+        self._fill(read, _common_length(read, 0))
+
+    def _fill(self, columns: dict[str, Column], n_rows: int) -> None:
+        for column in columns.values():
+            column.flags.writeable = False
+        object.__setattr__(self, "_columns", columns)
+        object.__setattr__(self, "_n_rows", n_rows)
+
+    @classmethod
+    def _of_normal(cls, columns: dict[str, Column], n_rows: int) -> Table:
+        table = cls.__new__(cls)
+        table._fill(columns, n_rows)
+        return table
+
+    @classmethod
+    def of(cls, X: object, names: Sequence[str] | None = None) -> Table:
+        """Read any table.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, DataFrame, dict, list or Table of shape (n_rows, n_columns)
+            NumPy array of any dtype but complex (object and str too), SciPy sparse matrix with at
+            most ``MAX_DENSE_ENTRIES`` entries, pandas or polars DataFrame, mapping of names to
+            columns, list of rows, or a Table.
+        names : sequence of str, optional
+            Names for the columns; default: those of X, or ``x0, x1, …`` where it has none.
+
+        Returns
+        -------
+        Table
+
+        Raises
+        ------
+        DataError
+            If X is not two-dimensional, rows have different lengths, names repeat or do not fit
+            the number of columns, or the sparse matrix is too large to spread out.
+
+        Notes
+        -----
+        Costs one copy of the table. Categories become their labels, as text.
+
+        Examples
+        --------
+        >>> Table.of(np.array([[1, 2], [3, 4]])).names
+        ('x0', 'x1')
+        >>> Table.of([["x", 1], ["o", 2]], names=["square", "turn"])["turn"]
+        array([1, 2])
+        """
+        own, columns, n_rows = opened(X._columns if isinstance(X, Table) else X)
+        labels = [str(name) for name in (own if names is None else names)]
+        if len(labels) != len(columns):
+            raise DataError(
+                f"{len(labels)} names for a table with {len(columns)} columns; give one per column."
+            )
+        read: dict[str, Column] = {}
+        for name, values in zip(labels, columns, strict=True):
+            if name in read:
+                raise DataError(
+                    f'two columns are named "{name}"; a rule could not tell them apart. '
+                    "Rename one of them."
+                )
+            read[name] = normal_column(values, name)
+        return cls._of_normal(read, _common_length(read, n_rows))
+
+    # -- columns -----------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(self._columns)
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """A read-only mapping from names to columns, in order."""
+        return MappingProxyType(self._columns)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_rows, n_columns)."""
+        return self._n_rows, len(self._columns)
+
+    #: A table has two dimensions.
+    ndim = 2
+
+    def column(self, name: str) -> Column:
+        """The column of this name, read-only.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            bool, int64, uint64, float64 (NaN = missing), or object (str, None = missing).
+
+        Raises
+        ------
+        DataError
+            If there is no such column; the message has the nearest names.
+
+        Examples
+        --------
+        >>> Table({"odor": ["foul"]}).column("odour")
+        Traceback (most recent call last):
+            ...
+        formulakern.errors.DataError: no column "odour" in the table; did you mean "odor"?
+        """
+        try:
+            return self._columns[name]
+        except (KeyError, TypeError):
+            hint = did_you_mean(str(name), self.names) if self._columns else "it has no columns."
+            raise DataError(f'no column "{name}" in the table; {hint}') from None
+
+    def is_numeric(self, name: str) -> bool:
+        """Whether the column holds numbers (or truth values) rather than text."""
+        return self.column(name).dtype != object
+
+    def missing(self, name: str) -> NDArray[np.bool_]:
+        """Which entries of a column are missing.
+
+        >>> Table({"a": [1.5, None]}).missing("a")
+        array([False,  True])
+        """
+        column = self.column(name)
+        if column.dtype == object:
+            return np.array([value is None for value in column.tolist()], dtype=np.bool_)
+        if column.dtype.kind == "f":
+            return np.isnan(column)
+        return np.zeros(len(column), dtype=np.bool_)
+
+    # -- container ---------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    @overload
+    def __getitem__(self, key: str) -> Column: ...
+    @overload
+    def __getitem__(self, key: Any) -> Table: ...
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            return self.column(key)
+        if not isinstance(key, tuple):
+            return self._select(self._rows(key))
+        rows, wanted = key if len(key) == 2 else (None, None)
+        if wanted is Ellipsis:
+            return self._select(self._rows(rows))
+        raise DataError(
+            f"a table is indexed by a column's name or by rows; got {key!r}. Write "
+            "table[rows] or table[name]; for some columns: table.select([name, …])."
+        )
+
+    def select(self, names: Sequence[str]) -> Table:
+        """The table with only these columns, in this order.
+
+        >>> Table({"a": [1], "b": [2]}).select(["b"]).names
+        ('b',)
+        """
+        return Table._of_normal({name: self.column(name) for name in names}, self._n_rows)
+
+    def _rows(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return key
+        rows = np.asarray(key)
+        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "biu"):
+            raise DataError(
+                f"rows are chosen by a slice, a Boolean mask or a list of row numbers; got {key!r}."
+            )
+        if rows.dtype.kind == "b":
+            if len(rows) != self._n_rows:
+                raise DataError(
+                    f"a mask of length {len(rows)} for a table of {self._n_rows} rows; "
+                    "a mask has one entry per row."
+                )
+            return rows
+        if rows.size and not -self._n_rows <= int(rows.min()) <= int(rows.max()) < self._n_rows:
+            raise DataError(
+                f"row numbers from {rows.min()} to {rows.max()} for a table of {self._n_rows} rows."
+            )
+        return rows.astype(np.intp)
+
+    def _select(self, rows: Any) -> Table:
+        n_rows = len(np.empty(self._n_rows, dtype=np.bool_)[rows])
+        return Table._of_normal(
+            {name: column[rows].copy() for name, column in self._columns.items()}, n_rows
+        )
+
+    # -- value -------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a table is immutable: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a table is immutable: cannot delete {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Table):
+            return NotImplemented
+        if self.names != other.names or self.shape != other.shape:
+            return False
+        return all(
+            _same_column(column, other._columns[name]) for name, column in self._columns.items()
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_restored, (self._columns, self._n_rows))
+
+    # -- to other shapes ---------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """All columns in one array: numeric if all are, else of Python objects."""
+        if copy is False:
+            raise ValueError("a table's columns lie apart; an array of them is always a copy.")
+        columns = list(self._columns.values())
+        if dtype is None:
+            numeric = columns and all(column.dtype != object for column in columns)
+            dtype = np.result_type(*columns) if numeric else object
+        array = np.empty(self.shape, dtype=dtype)
+        for position, column in enumerate(columns):
+            array[:, position] = column
+        return array
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas DataFrame (numbers stay numbers, text becomes pandas' text).
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> Table({"a": [1, 2], "b": ["x", None]}).to_pandas()
+           a    b
+        0  1    x
+        1  2  NaN
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingDependencyError(
+                "to_pandas needs pandas, which is not installed. "
+                "Install it: pip install 'formulakern[tables]'."
+            ) from error
+        index = pandas.RangeIndex(self._n_rows)
+        return pandas.DataFrame({n: c.copy() for n, c in self._columns.items()}, index=index)
+
+    # -- looking at it -----------------------------------------------------------------------
+
+    def _head(self) -> list[list[str]]:
+        return [
+            [name, *map(_cell, column[:SHOWN_ROWS].tolist())]
+            for name, column in self._columns.items()
+        ]
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        title = f"Table: {rows:,} row{'s'[: rows != 1]}, {columns:,} column{'s'[: columns != 1]}"
+        n_shown = min(rows, SHOWN_ROWS)
+        lines = ["", *[str(row) for row in range(n_shown)]]
+        lines = [line.rjust(len(lines[-1])) for line in lines]
+        for position, cells in enumerate(self._head()):
+            width = max(map(len, cells))
+            if len(lines[0]) + 2 + width > SHOWN_WIDTH and position:
+                lines[0] += f"  … {columns - position} more"
+                break
+            lines = [f"{line}  {text:>{width}}" for line, text in zip(lines, cells, strict=True)]
+        else:
+            lines = lines if columns else []
+        if rows > n_shown and columns:
+            lines.append("…")
+        return "\n".join([title, *lines])
+
+    def _repr_html_(self) -> str:
+        rows, columns = self.shape
+        shown = self._head()[:20]
+        more = "<th>…</th>" if columns > len(shown) else ""
+        head = "".join(f"<th>{html.escape(cells[0])}</th>" for cells in shown)
+        body = "".join(
+            f"<tr><th>{row}</th>"
+            + "".join(f"<td>{html.escape(cells[row + 1])}</td>" for cells in shown)
+            + "</tr>"
+            for row in range(min(rows, SHOWN_ROWS))
+        )
+        return (
+            f"<table><caption>{rows:,} rows, {columns:,} columns</caption>"
+            f"<thead><tr><th></th>{head}{more}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+
+def _common_length(columns: dict[str, Column], without_columns: int) -> int:
+    """The number of rows that all columns agree on."""
+    n_rows, first = without_columns, ""
+    for name, column in columns.items():
+        if first and len(column) != n_rows:
+            raise DataError(
+                f'column "{name}" has {len(column)} rows and column "{first}" has {n_rows}; '
+                "the columns of a table have equal length."
+            )
+        n_rows, first = len(column), first or name
+    return n_rows
+
+
+def _restored(columns: dict[str, Column], n_rows: int) -> Table:
+    return Table._of_normal(columns, n_rows)
+
+
+def _cell(value: object) -> str:
+    if value is None or value != value:
+        return "·"
+    text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return text if len(text) <= SHOWN_CELL else text[: SHOWN_CELL - 1] + "…"
+
+
+def _same_column(left: Column, right: Column) -> bool:
+    if (left.dtype == object) != (right.dtype == object):
+        return False
+    return np.array_equal(left, right, equal_nan=left.dtype.kind == right.dtype.kind == "f")

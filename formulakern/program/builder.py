@@ -1,0 +1,106 @@
+"""Building programs: equal nodes are shared, and trivial arithmetic never enters.
+
+``0·x`` is 0, ``1·x`` and ``0 + x`` are x, constants fold, a repeated operand of a sum becomes a
+product with a constant.  Sharing a number is always sound, whatever the reading; merging two
+occurrences of a variable would not be, and never happens here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from math import prod
+
+from formulakern.errors import FormulaSizeError
+from formulakern.program.node import Constant, Count, Node, Product, Program, Sum
+
+__all__ = ["MAX_NODES", "Builder"]
+
+#: A program with more nodes is refused while it is being built.
+MAX_NODES = 2_000_000
+
+
+class Builder:
+    """Collects the nodes of one program.
+
+    Parameters
+    ----------
+    domains : iterable of str or None
+        The groups of columns that counts may refer to, by position.
+    """
+
+    def __init__(self, domains: Iterable[str | None]) -> None:
+        self.domains = tuple(domains)
+        self.nodes: list[Node] = []
+        self._position: dict[Node, int] = {}
+
+    def count(self, domain: int, cell: str, used: int = 0) -> int:
+        """Position of ``max(count − used, 0)``."""
+        return self._add(Count(domain, cell, used))
+
+    def constant(self, value: int) -> int:
+        """Position of an integer."""
+        return self._add(Constant(value))
+
+    def product(self, operands: Iterable[int]) -> int:
+        """Position of the product of nodes."""
+        factors: list[int] = []
+        constants = []
+        for operand in operands:
+            node = self.nodes[operand]
+            if isinstance(node, Constant):
+                constants.append(node.value)
+            else:
+                factors.append(operand)
+        constant = prod(constants)
+        if constant == 0:
+            return self.constant(0)
+        if constant != 1 or not factors:
+            factors.append(self.constant(constant))
+        return factors[0] if len(factors) == 1 else self._add(Product(tuple(sorted(factors))))
+
+    def sum(self, operands: Iterable[int]) -> int:
+        """Position of the sum of nodes."""
+        total = 0
+        times: Counter[int] = Counter()
+        for operand in operands:
+            node = self.nodes[operand]
+            if isinstance(node, Constant):
+                total += node.value
+            else:
+                times[operand] += 1
+        terms = [
+            operand if repeats == 1 else self.product((operand, self.constant(repeats)))
+            for operand, repeats in times.items()
+        ]
+        if total or not terms:
+            terms.append(self.constant(total))
+        return terms[0] if len(terms) == 1 else self._add(Sum(tuple(sorted(terms))))
+
+    def finish(
+        self, output: int, dimension: int, degrees: Iterable[int], divisor: int = 1
+    ) -> Program:
+        """The program with these outputs; nodes that neither needs are dropped."""
+        whole = Program(tuple(self.nodes), output, dimension, self.domains, tuple(degrees), divisor)
+        kept = sorted({*whole.kernel_nodes, *whole.dimension_nodes})
+        moved = {old: new for new, old in enumerate(kept)}
+        nodes: list[Node] = []
+        for old in kept:
+            node = self.nodes[old]
+            if isinstance(node, Sum | Product):
+                node = type(node)(tuple(moved[operand] for operand in node.operands))
+            nodes.append(node)
+        return Program(
+            tuple(nodes), moved[output], moved[dimension], self.domains, whole.degrees, divisor
+        )
+
+    def _add(self, node: Node) -> int:
+        position = self._position.setdefault(node, len(self.nodes))
+        if position == len(self.nodes):
+            if position >= MAX_NODES:
+                raise FormulaSizeError(
+                    f"the formula needs a program of more than {MAX_NODES:,} operations. "
+                    "Split it into smaller formulas, or read it with variables='free'."
+                )
+            self.nodes.append(node)
+        return position

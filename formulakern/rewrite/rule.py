@@ -1,0 +1,155 @@
+"""A rewrite is two formulas, ``~(p & q) ==> ~p | ~q``; where it is sound is computed from them.
+
+*Each letter exactly once on both sides* keeps every leaf: sound for every reading.  Any other
+equivalence keeps the Boolean function only: sound where the kernel depends on nothing else, which
+is ``bound`` and ``distinct``.  A pair that is not an equivalence is refused when it is written.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import dataclass, field
+
+from formulakern.errors import FormulaError
+from formulakern.syntax.formula import Constant, Formula, Operation, Variable, evaluate, fold
+from formulakern.syntax.parser import parse
+
+__all__ = ["ALL_READINGS", "FUNCTION_READINGS", "Rule"]
+
+ALL_READINGS = frozenset({"bound", "free", "distinct"})
+#: Readings in which the kernel depends on the Boolean function alone.
+FUNCTION_READINGS = frozenset({"bound", "distinct"})
+
+_LETTERS = ("p", "q", "r")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rewrite rule.
+
+    Parameters
+    ----------
+    name : str
+        What a logician calls it.
+    text : str
+        ``left ==> right``; the letters p, q, r stand for any formulas.  A chain ``p & q`` in it
+        stands for a chain of any length when the right side treats all links alike, and ``p``
+        beside a constant stands for the rest of the chain.
+
+    Raises
+    ------
+    FormulaError
+        If the two sides are not equivalent.
+
+    Examples
+    --------
+    >>> rule = Rule("De Morgan", "~(p & q) ==> ~p | ~q")
+    >>> rule.apply(parse("~(a & b & c)"))
+    Formula('~a | ~b | ~c')
+    >>> sorted(rule.sound_for), sorted(Rule("annihilation", "p & false ==> false").sound_for)
+    (['bound', 'distinct', 'free'], ['bound', 'distinct'])
+    """
+
+    name: str
+    text: str
+    left: Formula = field(init=False, repr=False)
+    right: Formula = field(init=False, repr=False)
+    sound_for: frozenset[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        left, _, right = self.text.partition("==>")
+        for name, value in (("left", parse(left)), ("right", parse(right))):
+            object.__setattr__(self, name, value)
+        if not _equivalent(self.left, self.right):
+            raise FormulaError(
+                f"rule {self.name!r}: {self.text} is not an equivalence; "
+                "both sides must have the same truth table."
+            )
+        linear = _letters(self.left) == _letters(self.right) == Counter(set(_letters(self.left)))
+        object.__setattr__(self, "sound_for", ALL_READINGS if linear else FUNCTION_READINGS)
+
+    def apply(self, formula: Formula) -> Formula | None:
+        """The formula rewritten at its root, or None where the rule does not fit."""
+        letters = _match(self.left, formula)
+        if letters is None:
+            return None
+        chain = letters.get("…")
+        if chain is None:
+            return _fill(self.right, letters)
+        pattern = self.right
+        if pattern.connective is None:
+            return None
+        template = pattern.arguments[0]
+        first = next(iter(_letters(template)))
+        links = [_fill(template, {first: link}) for link in chain.arguments]
+        return Operation(pattern.connective, links)
+
+
+def _letters(formula: Formula) -> Counter[str]:
+    def count(node: Formula, parts: list[Counter[str]]) -> Counter[str]:
+        if isinstance(node, Variable):
+            return Counter([node.name])
+        return sum(parts, Counter())
+
+    return fold(formula, count)
+
+
+def _equivalent(left: Formula, right: Formula) -> bool:
+    for values in itertools.product([False, True], repeat=len(_LETTERS)):
+        known = dict(zip(_LETTERS, values, strict=True))
+
+        def value(leaf: Formula, known: dict[str, bool] = known) -> bool:
+            assert isinstance(leaf, Variable)
+            return known[leaf.name]
+
+        if evaluate(left, value) != evaluate(right, value):
+            return False
+    return True
+
+
+def _match(pattern: Formula, formula: Formula) -> dict[str, Formula] | None:
+    """What the letters stand for, or None; the key "…" holds a whole chain of links."""
+    if isinstance(pattern, Variable):
+        return {pattern.name: formula}
+    if pattern.connective is None:
+        return {} if pattern == formula else None
+    if formula.connective is not pattern.connective:
+        return None
+    wanted, given = pattern.arguments, formula.arguments
+    if pattern.connective.chain == "flat":
+        if any(isinstance(part, Constant) for part in wanted):
+            return _match_beside_constant(pattern, formula)
+        if len(given) != len(wanted):
+            return {"…": formula}
+    letters: dict[str, Formula] = {}
+    for part, argument in zip(wanted, given, strict=True):
+        found = _match(part, argument)
+        if found is None:
+            return None
+        letters |= found
+    return letters
+
+
+def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[str, Formula] | None:
+    assert pattern.connective is not None
+    letter, constant = pattern.arguments
+    if isinstance(letter, Constant):
+        letter, constant = constant, letter
+    arguments = formula.arguments
+    for position, argument in enumerate(arguments):
+        if argument == constant:
+            rest = arguments[:position] + arguments[position + 1 :]
+            whole = rest[0] if len(rest) == 1 else Operation(pattern.connective, rest)
+            assert isinstance(letter, Variable)
+            return {letter.name: whole}
+    return None
+
+
+def _fill(pattern: Formula, letters: dict[str, Formula]) -> Formula:
+    def build(node: Formula, parts: list[Formula]) -> Formula:
+        if isinstance(node, Variable):
+            return letters[node.name]
+        return node if node.connective is None else Operation(node.connective, parts)
+
+    return fold(pattern, build)

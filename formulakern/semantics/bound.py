@@ -1,0 +1,305 @@
+"""The ``bound`` reading: equal names are the same variable; different names may coincide.
+
+The kernel depends on the Boolean function alone; variables on which the function does not depend
+are dropped.  Where a formula names its variables once, joint counts combine as in the free
+reading; where names repeat, the region is turned into a decision diagram and counted on pairs of
+its nodes (THEORY §2): splitting on a variable,
+
+    g(F, G) = n11·g(F₁, G₁) + n10·g(F₁, G₀) + n01·g(F₀, G₁) + n00·g(F₀, G₀).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from formulakern.errors import FormulaSizeError
+from formulakern.program.builder import Builder
+from formulakern.program.node import Program
+from formulakern.semantics.diagram import Diagrams
+from formulakern.semantics.domains import domain_positions, one_domain_each
+from formulakern.semantics.regions import Occurrence, groups, occurrences
+from formulakern.semantics.steps import (
+    Binary,
+    ConstantStep,
+    Leaf,
+    Negation,
+    Step,
+    emit,
+    fuse,
+    negate,
+)
+from formulakern.syntax.connectives import Connective
+from formulakern.syntax.formula import Constant, Formula, Variable
+
+__all__ = ["MAX_PAIRS", "lower"]
+
+#: Counting on more pairs of diagram nodes than this is refused.
+MAX_PAIRS = 400_000
+
+
+def lower(formula: Formula) -> Program:
+    """The program of a formula in the bound reading.
+
+    Raises
+    ------
+    FormulaError
+        If one name has two domains.
+    FormulaSizeError
+        If a diagram, or the counting on it, passes a stated size.
+
+    Notes
+    -----
+    Linear where names do not repeat; polynomial in the size of the diagrams elsewhere.
+    """
+    one_domain_each(formula)
+    domains = domain_positions(formula)
+    steps, root = _Reader(formula, domains).read()
+    builder = Builder(domains)
+    output, dimension = emit(builder, steps, root, ("11", "**"))
+    return builder.finish(output, dimension, _degrees(steps, root, len(domains)))
+
+
+def _degrees(steps: Sequence[Step], root: int, n_domains: int) -> list[int]:
+    """For each domain the number of variables that the function depends on."""
+    needed = {root}
+    degrees = [0] * n_domains
+    for position in range(root, -1, -1):
+        if position not in needed:
+            continue
+        step = steps[position]
+        if isinstance(step, Leaf):
+            degrees[step.domain] += 1
+        elif isinstance(step, Negation):
+            needed.add(step.argument)
+        elif isinstance(step, Binary):
+            needed.update((step.left, step.right))
+        elif isinstance(step, DiagramStep):
+            needed.update(step.atoms)
+    return degrees
+
+
+class _Reader:
+    """Turns the places of a formula into steps, modules first."""
+
+    def __init__(self, formula: Formula, domains: dict[str | None, int]) -> None:
+        self.places = occurrences(formula)
+        self.domains = domains
+        self.steps: list[Step] = []
+        self.step_of: dict[int, int] = {}  # module place → position of its step
+
+    def read(self) -> tuple[list[Step], int]:
+        for position, place in enumerate(self.places):
+            if place.module:
+                self.step_of[position] = self._module(place)
+        return self.steps, self.step_of[len(self.places) - 1]
+
+    def _append(self, step: Step) -> int:
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+    def _module(self, place: Occurrence) -> int:
+        row = place.connective
+        if row is None:
+            return self._leaf(place.formula)
+        if row.arity == 1:
+            return negate(self.steps, self.step_of[place.children[0]])
+        if row.chain != "flat":  # not associative: the arguments keep their places
+            if all(self.places[child].module for child in place.children):
+                left, right = (self.step_of[child] for child in place.children)
+                return fuse(self.steps, row, left, right)
+            return self._region(row, list(place.children))
+        parts = [self.step_of[child] for child in place.children if self.places[child].module]
+        tangled = [child for child in place.children if not self.places[child].module]
+        variables = [self._open_variables(child) for child in tangled]
+        for group in groups(variables):
+            parts.append(self._region(row, [tangled[i] for i in group]))
+        return self._chain(row, parts)
+
+    def _leaf(self, leaf: Formula) -> int:
+        if isinstance(leaf, Constant):
+            return self._append(ConstantStep(leaf.value))
+        assert isinstance(leaf, Variable)
+        return self._append(Leaf(self.domains[leaf.domain]))
+
+    def _chain(self, row: Connective, parts: list[int]) -> int:
+        result = parts[0]
+        for part in parts[1:]:
+            result = fuse(self.steps, row, result, part)
+        return result
+
+    def _inside(self, root: int) -> list[int]:
+        """Places of a region below ``root``, operands first, down to the modules."""
+        order: list[int] = []
+        pending = [root]
+        while pending:
+            place = pending.pop()
+            order.append(place)
+            if not self.places[place].module:
+                pending.extend(self.places[place].children)
+        return order[::-1]
+
+    def _inside(self, root: int) -> list[int]:
+        """Places of a region from ``root`` down to the modules (left out), operands first."""
+        order: list[int] = []
+        pending = [root]
+        while pending:
+            position = pending.pop()
+            if not self.places[position].module:
+                order.append(position)
+                pending.extend(self.places[position].children)
+        return order[::-1]
+
+    def _open_variables(self, root: int) -> set[Variable]:
+        """The variables of a region that also occur outside of the subformula at ``root``."""
+        formulas = (self.places[position].formula for position in self._inside(root))
+        return {formula for formula in formulas if isinstance(formula, Variable)}
+
+    def _region(self, row: Connective, roots: list[int]) -> int:
+        """A decision diagram for ``row`` over places that share variables."""
+        diagrams = Diagrams()
+        atoms: list[int] = []  # steps, by level
+        level_of: dict[Variable, int] = {}
+        functions: dict[int, int] = {}
+
+        def atom(step: int) -> int:
+            operand = self.steps[step]
+            if isinstance(operand, ConstantStep):
+                return int(operand.value)
+            atoms.append(step)
+            return diagrams.variable(len(atoms) - 1)
+
+        def function(place: Occurrence) -> int:
+            inner = place.connective
+            if inner is None:
+                assert isinstance(place.formula, Variable)
+                if place.formula not in level_of:
+                    level_of[place.formula] = len(atoms)
+                    atoms.append(self._leaf(place.formula))
+                return diagrams.variable(level_of[place.formula])
+            if inner.arity == 1:
+                return diagrams.negation(functions[place.children[0]])
+            if inner.chain != "flat":
+                left, right = (
+                    atom(self.step_of[child]) if self.places[child].module else functions[child]
+                    for child in place.children
+                )
+                return diagrams.apply(inner, left, right)
+            values = [functions[child] for child in place.children if child in functions]
+            modules = [self.step_of[c] for c in place.children if self.places[c].module]
+            if modules:  # together they are one atom
+                values.append(atom(self._chain(inner, modules)))
+            return diagrams.combine(inner, values)
+
+        for root in roots:
+            for position in self._inside(root):
+                functions[position] = function(self.places[position])
+        tops = [functions[root] for root in roots]
+        combine = diagrams.combine(row, tops) if row.chain == "flat" else None
+        top = diagrams.apply(row, *tops) if combine is None else combine
+        if top < 2:
+            return self._append(ConstantStep(bool(top)))
+        support = diagrams.support(top)
+        new_level = {old: new for new, old in enumerate(support)}
+        top = diagrams.relevel(top, new_level.__getitem__)
+        return self._append(DiagramStep(diagrams, top, tuple(atoms[old] for old in support)))
+
+
+@dataclass(frozen=True, eq=False)
+class DiagramStep:
+    """A function of earlier steps (its atoms), none of which share a variable."""
+
+    diagrams: Diagrams
+    top: int
+    atoms: tuple[int, ...]
+
+    def plan(self, cell: str) -> _PairPlan:
+        """The counting of one cell: the recursion on pairs of diagram nodes."""
+        side = {"1": self.top, "0": self.diagrams.negation(self.top), "*": 1}
+        return _PairPlan(self, (side[cell[0]], side[cell[1]]))
+
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class _Term:
+    """count(atom, cell) · g(pair) · the totals of the atoms that lie between and are not tested."""
+
+    level: int
+    cell: str
+    pair: Pair
+    skipped: range
+
+
+class _PairPlan:
+    """g(F, G) for one pair of functions, unrolled over the pairs that it reaches."""
+
+    def __init__(self, step: DiagramStep, root: Pair) -> None:
+        self.step = step
+        self.root = root
+        self.terms: dict[Pair, list[_Term]] = {}
+        pending = [root]
+        while pending:
+            pair = pending.pop()
+            if pair in self.terms or pair == (1, 1):
+                continue
+            if len(self.terms) >= MAX_PAIRS:
+                raise FormulaSizeError(
+                    f"counting this formula needs more than {MAX_PAIRS:,} pairs of diagram nodes. "
+                    "Repeat fewer names, split the formula, or use variables='free'."
+                )
+            self.terms[pair] = self._split(pair)
+            pending.extend(term.pair for term in self.terms[pair])
+
+    def _level(self, pair: Pair) -> int:
+        level = self.step.diagrams.level
+        return min(level[pair[0]], level[pair[1]], len(self.step.atoms))
+
+    def _split(self, pair: Pair) -> list[_Term]:
+        diagrams = self.step.diagrams
+        level = self._level(pair)
+        sides = []
+        for function in pair:
+            tested = diagrams.level[function] == level
+            high, low = diagrams.cofactors(function, level)
+            sides.append([("1", high), ("0", low)] if tested else [("*", function)])
+        terms = []
+        for x, f in sides[0]:
+            for z, g in sides[1]:
+                if f and g:
+                    skipped = range(level + 1, self._level((f, g)))
+                    terms.append(_Term(level, x + z, (f, g), skipped))
+        return terms
+
+    def reads(self) -> Iterator[tuple[int, str]]:
+        """The counts of the atoms that occur in a term."""
+        atoms = self.step.atoms
+        for level in self._skipped_at_root():
+            yield atoms[level], "**"
+        for terms in self.terms.values():
+            for term in terms:
+                yield atoms[term.level], term.cell
+                for level in term.skipped:
+                    yield atoms[level], "**"
+
+    def emit(self, builder: Builder, values: dict[tuple[int, str], int]) -> int:
+        """Emit g for every pair, deepest level first."""
+        atoms = self.step.atoms
+        g = {(1, 1): builder.constant(1)}
+        for pair in sorted(self.terms, key=self._level, reverse=True):
+            g[pair] = builder.sum(
+                builder.product(
+                    (
+                        values[atoms[term.level], term.cell],
+                        g[term.pair],
+                        *(values[atoms[level], "**"] for level in term.skipped),
+                    )
+                )
+                for term in self.terms[pair]
+            )
+        totals = (values[atoms[level], "**"] for level in self._skipped_at_root())
+        return builder.product((g[self.root], *totals))
+
+    def _skipped_at_root(self) -> range:
+        return range(self._level(self.root))

@@ -1,0 +1,137 @@
+"""Reduced ordered decision diagrams: the canonical form of a Boolean function.
+
+Nodes are integers: 0 and 1 are the constants, the others have a level (which variable they test)
+and two successors.  Equal functions are equal integers.  Every operation is iterative and counts
+its steps, so that a formula whose diagram explodes is refused in bounded time and memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from formulakern.errors import FormulaSizeError
+from formulakern.syntax.connectives import XOR, Connective
+
+__all__ = ["MAX_DIAGRAM_NODES", "MAX_DIAGRAM_STEPS", "Diagrams"]
+
+#: A manager that has built more nodes than this refuses to go on.
+MAX_DIAGRAM_NODES = 200_000
+#: … and so does one that has combined more pairs of nodes than this.
+MAX_DIAGRAM_STEPS = 2_000_000
+
+_END = 1 << 60  # the level of the constants: below every variable
+
+
+class Diagrams:
+    """A manager of decision diagrams over the variables 0, 1, 2, … in this order."""
+
+    def __init__(self) -> None:
+        self.level: list[int] = [_END, _END]
+        self.low: list[int] = [0, 1]
+        self.high: list[int] = [0, 1]
+        self._unique: dict[tuple[int, int, int], int] = {}
+        self._memo: dict[tuple[str, int, int], int] = {}
+        self._steps = 0
+
+    def node(self, level: int, high: int, low: int) -> int:
+        """The function "if variable ``level`` then ``high`` else ``low``"."""
+        if high == low:
+            return high
+        key = (level, high, low)
+        found = self._unique.get(key)
+        if found is None:
+            if len(self.level) >= MAX_DIAGRAM_NODES:
+                self._refuse(f"more than {MAX_DIAGRAM_NODES:,} nodes")
+            found = self._unique[key] = len(self.level)
+            self.level.append(level)
+            self.high.append(high)
+            self.low.append(low)
+        return found
+
+    def variable(self, level: int) -> int:
+        """The function that is the variable itself."""
+        return self.node(level, 1, 0)
+
+    def negation(self, function: int) -> int:
+        """The function that is true where ``function`` is false."""
+        return self.apply(XOR, function, 1)
+
+    def combine(self, row: Connective, functions: Sequence[int]) -> int:
+        """Fold an associative connective over functions, as a balanced tree."""
+        layer = list(functions)
+        while len(layer) > 1:
+            pairs = [self.apply(row, *layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
+            layer = pairs + layer[len(pairs) * 2 :]
+        return layer[0]
+
+    def apply(self, row: Connective, left: int, right: int) -> int:
+        """``left ∘ right`` for any connective with two arguments."""
+        memo = self._memo
+        root = (row.name, left, right)
+        pending = [root]
+        while pending:
+            key = pending[-1]
+            if key in memo:
+                pending.pop()
+                continue
+            _, f, g = key
+            if f < 2 and g < 2:
+                memo[key] = int(row(bool(f), bool(g)))
+                pending.pop()
+                continue
+            level = min(self.level[f], self.level[g])
+            branches = []
+            for side in (self.high, self.low):
+                branches.append(
+                    (
+                        row.name,
+                        side[f] if self.level[f] == level else f,
+                        side[g] if self.level[g] == level else g,
+                    )
+                )
+            missing = [branch for branch in branches if branch not in memo]
+            if missing:
+                pending.extend(missing)
+                continue
+            self._steps += 1
+            if self._steps > MAX_DIAGRAM_STEPS:
+                self._refuse(f"more than {MAX_DIAGRAM_STEPS:,} steps to build")
+            memo[key] = self.node(level, memo[branches[0]], memo[branches[1]])
+            pending.pop()
+        return memo[root]
+
+    def cofactors(self, function: int, level: int) -> tuple[int, int]:
+        """The function with variable ``level`` (not below its own level) set true and false."""
+        if self.level[function] == level:
+            return self.high[function], self.low[function]
+        return function, function
+
+    def reachable(self, root: int) -> list[int]:
+        """The inner nodes of one function, smaller levels first."""
+        seen = {root}
+        pending = [root]
+        while pending:
+            node = pending.pop()
+            for successor in (self.high[node], self.low[node]):
+                if successor > 1 and successor not in seen:
+                    seen.add(successor)
+                    pending.append(successor)
+        return sorted((n for n in seen if n > 1), key=self.level.__getitem__)
+
+    def support(self, root: int) -> list[int]:
+        """The variables that the function depends on, in order."""
+        return sorted({self.level[node] for node in self.reachable(root)})
+
+    def relevel(self, root: int, new_level: Callable[[int], int]) -> int:
+        """The function with variables renamed, in an order that must not change."""
+        moved = {0: 0, 1: 1}
+        for node in reversed(self.reachable(root)):
+            level = new_level(self.level[node])
+            moved[node] = self.node(level, moved[self.high[node]], moved[self.low[node]])
+        return moved[root]
+
+    def _refuse(self, what: str) -> None:
+        raise FormulaSizeError(
+            f"the decision diagram of this formula has {what}: counting with repeated names is "
+            "hard in general. Repeat fewer names, split the formula, or use variables='free'."
+        )

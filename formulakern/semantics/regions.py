@@ -1,0 +1,115 @@
+"""Cutting a formula where it shares no variable: modules, and the entangled regions between them.
+
+A *module* is a subformula whose variables occur nowhere else.  Modules can be counted on their own,
+so only the regions where variables repeat need a decision diagram, and there a module is one atom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from formulakern.errors import FormulaSizeError
+from formulakern.syntax.connectives import Connective
+from formulakern.syntax.formula import Formula, Variable
+
+__all__ = ["MAX_LEAVES", "Occurrence", "groups", "occurrences"]
+
+#: A formula with more leaves is refused by the readings in which names matter.
+MAX_LEAVES = 300_000
+
+
+@dataclass
+class Occurrence:
+    """One place in a formula: a subformula together with where it stands.
+
+    ``children`` are positions in the list of occurrences; ``module`` says whether no variable
+    inside occurs outside.
+    """
+
+    formula: Formula
+    connective: Connective | None
+    children: tuple[int, ...]
+    module: bool = False
+
+
+def occurrences(formula: Formula) -> list[Occurrence]:
+    """All places in a formula, operands before what uses them, with modules marked.
+
+    Raises
+    ------
+    FormulaSizeError
+        If the formula has more than ``MAX_LEAVES`` leaves.
+
+    Notes
+    -----
+    Linear.  A place covers an interval of leaves; it is a module when the first and the last
+    occurrence of every variable inside lie in that interval.
+    """
+    if formula.n_leaves > MAX_LEAVES:
+        raise FormulaSizeError(
+            f"the formula has {formula.n_leaves:,} leaves; at most {MAX_LEAVES:,} are accepted "
+            "where equal names mean one variable. Use variables='free', or a smaller formula."
+        )
+    places, leaves = _unfold(formula)
+    first: dict[Variable, int] = {}
+    last: dict[Variable, int] = {}
+    for index, leaf in enumerate(leaves):
+        if isinstance(leaf, Variable):
+            first.setdefault(leaf, index)
+            last[leaf] = index
+    bounds: list[tuple[int, int, int, int]] = []  # leaves covered, and leaves that must be
+    next_leaf = 0
+    for place in places:
+        if place.children:
+            inside = [bounds[child] for child in place.children]
+            begin, end = inside[0][0], inside[-1][1]
+            low = min(entry[2] for entry in inside)
+            high = max(entry[3] for entry in inside)
+        else:
+            begin = end = low = high = next_leaf
+            if isinstance(place.formula, Variable):
+                low, high = first[place.formula], last[place.formula]
+            next_leaf += 1
+        bounds.append((begin, end, low, high))
+        place.module = begin <= low and high <= end
+    return places
+
+
+def _unfold(formula: Formula) -> tuple[list[Occurrence], list[Formula]]:
+    """Every place once (shared objects as often as they stand in the text), and the leaves."""
+    places: list[Occurrence] = []
+    leaves: list[Formula] = []
+    stack: list[tuple[Formula, list[int]]] = [(formula, [])]
+    while stack:
+        node, done = stack[-1]
+        if len(done) < len(node.arguments):
+            stack.append((node.arguments[len(done)], []))
+            continue
+        stack.pop()
+        if node.connective is None:
+            leaves.append(node)
+        places.append(Occurrence(node, node.connective, tuple(done)))
+        if stack:
+            stack[-1][1].append(len(places) - 1)
+    return places, leaves
+
+
+def groups(sets: Sequence[set[Variable]]) -> list[list[int]]:
+    """Positions of the sets, grouped so that sets with a common element are together."""
+    parent = list(range(len(sets)))
+
+    def find(position: int) -> int:
+        while parent[position] != position:
+            parent[position] = parent[parent[position]]
+            position = parent[position]
+        return position
+
+    owner: dict[Variable, int] = {}
+    for position, elements in enumerate(sets):
+        for element in elements:
+            parent[find(position)] = find(owner.setdefault(element, position))
+    grouped: dict[int, list[int]] = {}
+    for position in range(len(sets)):
+        grouped.setdefault(find(position), []).append(position)
+    return list(grouped.values())

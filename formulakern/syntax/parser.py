@@ -1,0 +1,223 @@
+"""Text to formula: Lark builds the tree while it reads, bottom-up and without recursion."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+from lark import Lark, Token, Transformer
+from lark.exceptions import UnexpectedInput
+
+from formulakern.errors import FormulaSizeError, FormulaSyntaxError, FormulaTypeError
+from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Value
+from formulakern.syntax.connectives import CONNECTIVES
+from formulakern.syntax.diagnostics import explain
+from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
+from formulakern.syntax.names import unquote
+
+__all__ = ["MAX_CHARACTERS", "parse", "parse_rule"]
+
+#: A longer text is refused before it is read.
+MAX_CHARACTERS = 1_000_000
+#: A number in a rule has at most this many characters.
+MAX_DIGITS = 400
+
+_RELATIONS = {
+    "EQUAL": "=",
+    "UNEQUAL": "!=",
+    "AT_MOST": "<=",
+    "BELOW": "<",
+    "AT_LEAST": ">=",
+    "ABOVE": ">",
+    "IN": "in",
+    "NOT_IN": "not in",
+    "IS_MISSING": "is missing",
+    "IS_NOT_MISSING": "is not missing",
+}
+
+
+def parse(text: str) -> Formula:
+    """Read a template formula.
+
+    The language, by precedence, is described in ``grammar/README.md``.
+
+    Parameters
+    ----------
+    text : str
+        For example ``"(a & ~b) | c"``; at most 1,000,000 characters.
+
+    Returns
+    -------
+    Formula
+        ``str`` of it parses back to an equal formula.
+
+    Raises
+    ------
+    FormulaSyntaxError
+        With one sentence, a caret under the place, and what to write instead.
+    FormulaSizeError
+        If the text is too long.
+    FormulaTypeError
+        If it is not a ``str``.
+
+    Notes
+    -----
+    Linear in the length of the text; no recursion, so nesting may be arbitrarily deep.
+
+    Examples
+    --------
+    >>> parse("(a and not b) ∨ c")
+    Formula('a & ~b | c')
+    >>> parse("a & | b")
+    Traceback (most recent call last):
+    formulakern.errors.FormulaSyntaxError: two connectives in a row
+    <BLANKLINE>
+        a & | b
+            ^
+    Write an operand between "&" and "|".
+    """
+    return _read(text, "formula")
+
+
+def parse_rule(text: str) -> Formula:
+    """Read a concrete rule over named columns; its leaves are comparisons and Boolean columns.
+
+    Parameters, errors and cost are those of :func:`parse`.
+
+    Examples
+    --------
+    >>> parse_rule("odor = foul & gill_size >= 3 & ~(cap in {red, blue})")
+    Formula('odor = foul & gill_size >= 3 & ~cap in {red, blue}')
+    """
+    return _read(text, "rule")
+
+
+def _read(text: str, language: str) -> Formula:
+    if not isinstance(text, str):
+        raise FormulaTypeError(
+            f"a {language} is read from a str; got {type(text).__name__}. "
+            "Write for example 'a & ~b'."
+        )
+    if len(text) > MAX_CHARACTERS:
+        raise FormulaSizeError(
+            f"the text has {len(text):,} characters; a {language} may have at most "
+            f"{MAX_CHARACTERS:,}. Build it from parts with &, | and ~ instead."
+        )
+    try:
+        return _parser(language).parse(text)  # type: ignore[return-value]
+    except UnexpectedInput as error:
+        raise explain(error, text, language) from None
+    except _BadValue as error:
+        token = error.token
+        raise FormulaSyntaxError(
+            error.problem, text, token.start_pos or 0, error.advice, len(token)
+        ) from None
+
+
+@cache
+def _parser(language: str) -> Lark:
+    return Lark.open_from_package(
+        "formulakern.grammar",
+        f"{language}.lark",
+        parser="lalr",
+        transformer=_Builder(),
+        propagate_positions=False,
+        maybe_placeholders=False,
+    )
+
+
+class _BadValue(Exception):
+    """A value that the grammar lets through and the language does not; carries its token."""
+
+    def __init__(self, token: Token, problem: str, advice: str) -> None:
+        self.token, self.problem, self.advice = token, problem, advice
+        super().__init__(problem)
+
+
+class _Word(str):
+    """A value that remembers the token it came from."""
+
+    token: Token
+
+
+class _Builder(Transformer[Any, Formula]):
+    """The actions of both grammars, named by the rules and aliases in them."""
+
+    def start(self, children: list[Any]) -> Formula:
+        formula: Formula = children[0]
+        return formula
+
+    def connectives__operation(self, children: list[Any]) -> Formula:
+        sign = children[0] if isinstance(children[0], Token) else children[1]
+        row = _BY_TERMINAL[sign.type.rpartition("__")[2]]
+        return Operation(row, [child for child in children if isinstance(child, Formula)])
+
+    def connectives__true(self, _: list[Any]) -> Formula:
+        return TRUE
+
+    def connectives__false(self, _: list[Any]) -> Formula:
+        return FALSE
+
+    def name(self, children: list[Token]) -> str:
+        token = children[0]
+        return unquote(token) if token.type == "BACKQUOTED" else str(token)
+
+    column = name
+
+    def variable(self, names: list[str]) -> Formula:
+        return Variable(*names)
+
+    def boolean(self, names: list[str]) -> Formula:
+        return Variable(names[0])
+
+    def relation(self, children: list[Token]) -> str:
+        return _RELATIONS[children[0].type]
+
+    def comparison(self, children: list[Any]) -> Formula:
+        column, relation, value = children
+        if relation in ORDERS and isinstance(value, _Word):
+            raise _BadValue(
+                value.token,
+                "an order compares with a number or a column, not with a word",
+                "Write a number; a column stands in backquotes.",
+            )
+        return Comparison(column, relation, _plain(value))
+
+    def membership(self, children: list[Any]) -> Formula:
+        column, sign, *values = children
+        return Comparison(column, _RELATIONS[sign.type], tuple(map(_plain, values)))
+
+    def missing(self, children: list[Any]) -> Formula:
+        column, sign = children
+        return Comparison(column, _RELATIONS[sign.type])
+
+    def number(self, children: list[Token]) -> int | float:
+        token = children[0]
+        if len(token) > MAX_DIGITS or not math.isfinite(float(token)):
+            raise _BadValue(
+                token,
+                "a number is out of range",
+                f"Write one of at most {MAX_DIGITS} characters, below 1.8e308 in size.",
+            )
+        return int(token) if token.lstrip("+-").isdecimal() else float(token)
+
+    def word(self, children: list[Token]) -> str:
+        value = _Word(children[0])
+        value.token = children[0]
+        return value
+
+    def quoted(self, children: list[Token]) -> str:
+        value = _Word(unquote(children[0]))
+        value.token = children[0]
+        return value
+
+    def other_column(self, children: list[Token]) -> ColumnName:
+        return ColumnName(unquote(children[0]))
+
+
+_BY_TERMINAL = {row.name.upper(): row for row in CONNECTIVES}
+
+
+def _plain(value: Value) -> Value:
+    return str(value) if isinstance(value, _Word) else value

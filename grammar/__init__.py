@@ -1,0 +1,1 @@
+"""The language as Lark grammars, one file a layer; README.md is its reference."""

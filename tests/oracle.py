@@ -1,0 +1,125 @@
+"""The slow definitions: brute-force enumeration of feature spaces, straight from THEORY §1."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from formulakern.syntax.formula import Constant, Formula, Variable, evaluate
+
+
+def _leaves_in_text(formula: Formula) -> list[Formula]:
+    if formula.connective is None:
+        return [formula]
+    return [leaf for argument in formula.arguments for leaf in _leaves_in_text(argument)]
+
+
+def _value(formula: Formula, leaf_values: dict[int, bool], counter: list[int]) -> bool:
+    """Truth value where the i-th leaf in the text has leaf_values[i] (occurrences apart)."""
+    if isinstance(formula, Constant):
+        counter[0] += 1
+        return formula.value
+    if formula.connective is None:
+        counter[0] += 1
+        return leaf_values[counter[0] - 1]
+    return formula.connective(*[_value(a, leaf_values, counter) for a in formula.arguments])
+
+
+def features(
+    formula: Formula,
+    x: np.ndarray,
+    reading: str,
+    domains: Mapping[str | None, Sequence[int]],
+) -> np.ndarray:
+    """The vector of all Boolean features of one row, one per substitution."""
+    columns = lambda variable: domains[variable.domain]  # noqa: E731
+    if reading == "free":
+        leaves = _leaves_in_text(formula)
+        ranges = [columns(v) if isinstance(v, Variable) else [0] for v in leaves]
+        return np.array(
+            [
+                _value(formula, {i: bool(x[c]) for i, c in enumerate(choice)}, [0])
+                for choice in itertools.product(*ranges)
+            ],
+            dtype=object,
+        )
+    variables = _support(formula)
+    rows = []
+    for choice in itertools.product(*[columns(v) for v in variables]):
+        if reading == "distinct" and _coincide(variables, choice):
+            continue
+        rows.append((choice, _bound_value(formula, variables, [bool(x[c]) for c in choice])))
+    if reading == "bound":
+        return np.array([value for _, value in rows], dtype=object)
+    once: dict[tuple, bool] = {}
+    for choice, value in rows:
+        once[_boolean_function(formula, variables, choice)] = value
+    return np.array(list(once.values()), dtype=object)
+
+
+def _coincide(variables: Sequence[Variable], choice: Sequence[int]) -> bool:
+    per_domain: dict[str | None, list[int]] = {}
+    for variable, column in zip(variables, choice, strict=True):
+        per_domain.setdefault(variable.domain, []).append(column)
+    return any(len(set(columns)) < len(columns) for columns in per_domain.values())
+
+
+def _bound_value(formula: Formula, variables: Sequence[Variable], values: Sequence[bool]) -> bool:
+    known = dict(zip(variables, values, strict=True))
+    return bool(evaluate(formula, lambda leaf: known.get(leaf, False)))
+
+
+def _support(formula: Formula) -> list[Variable]:
+    """Variables on which the function depends, by its truth table."""
+    names = list(formula.variables)
+    depends = []
+    for i, variable in enumerate(names):
+        for values in itertools.product([False, True], repeat=len(names)):
+            flipped = [v ^ (j == i) for j, v in enumerate(values)]
+            if _bound_value(formula, names, values) != _bound_value(formula, names, flipped):
+                depends.append(variable)
+                break
+    return depends
+
+
+def _boolean_function(
+    formula: Formula, variables: Sequence[Variable], choice: Sequence[int]
+) -> tuple:
+    """The feature as a function of the chosen columns, in a canonical form."""
+    columns = sorted(set(choice))
+    table = tuple(
+        _bound_value(formula, variables, [values[columns.index(c)] for c in choice])
+        for values in itertools.product([False, True], repeat=len(columns))
+    )
+    return (tuple(columns), table)
+
+
+def gram(
+    formula: Formula,
+    X: np.ndarray,
+    Z: np.ndarray,
+    reading: str,
+    domains: Mapping[str | None, Sequence[int]] | None = None,
+) -> np.ndarray:
+    """K(x, z) = number of substitutions true in x and in z, as exact integers."""
+    if domains is None:
+        domains = {None: range(X.shape[1])}
+    left = [features(formula, x, reading, domains) for x in X]
+    right = [features(formula, z, reading, domains) for z in Z]
+    return np.array(
+        [[int(np.sum(f.astype(int) * g.astype(int))) for g in right] for f in left], dtype=object
+    ).reshape(len(X), len(Z))
+
+
+def dimension(
+    formula: Formula,
+    n: int,
+    reading: str,
+    domains: Mapping[str | None, Sequence[int]] | None = None,
+) -> int:
+    """The number of substitutions that are counted."""
+    if domains is None:
+        domains = {None: range(n)}
+    return len(features(formula, np.zeros(n, dtype=int), reading, domains))
