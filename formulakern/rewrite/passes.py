@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formulakern.rewrite.rule import Rule
+from formulakern.syntax.connectives import Connective
 from formulakern.syntax.formula import (
     Constant,
     Formula,
@@ -47,28 +48,72 @@ def _rebuilt(node: Formula, arguments: Sequence[Formula]) -> Formula:
     return Operation(node.connective, arguments)
 
 
+class _Chain:
+    """A chain of one associative connective whose links are not merged yet.
+
+    Merging a nest of chains link by link would copy it once per level; this waits for the
+    outermost and copies once.
+    """
+
+    def __init__(self, row: Connective, parts: Sequence[Formula | _Chain]) -> None:
+        self.row = row
+        self.parts = parts
+        self.merged: Formula | None = None
+
+    def merge(self) -> Formula:
+        if self.merged is None:
+            links: list[Formula] = []
+            pending: list[Formula | _Chain] = [self]
+            while pending:
+                part = pending.pop()
+                if isinstance(part, _Chain) and part.row is self.row and part.merged is None:
+                    pending.extend(reversed(part.parts))
+                else:
+                    links.append(part.merge() if isinstance(part, _Chain) else part)
+            self.merged = Operation(self.row, links)
+        return self.merged
+
+
 def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
     """Rewrite at the root first, then inside what came out: for rules that push inwards."""
-    done: dict[int, Formula] = {}
+    done: dict[int, Formula | _Chain] = {}
+    heads: dict[int, Formula] = {}
     alive: list[Formula] = []  # keeps ids unique while they are keys
-    rooted: dict[int, Formula] = {}
     pending = [formula]
     while pending:
         node = pending[-1]
         if id(node) in done:
             pending.pop()
             continue
-        if id(node) not in rooted:
-            rooted[id(node)] = _rewrite_root(node, rules, trace)
-            alive += (node, rooted[id(node)])
-        head = rooted[id(node)]
+        if id(node) not in heads:
+            heads[id(node)] = _rewrite_root(node, rules, trace)
+            alive += (node, heads[id(node)])
+        head = heads[id(node)]
         waiting = [argument for argument in head.arguments if id(argument) not in done]
         if waiting:
             pending.extend(reversed(waiting))
             continue
-        done[id(node)] = _rebuilt(head, [done[id(argument)] for argument in head.arguments])
+        arguments = [done[id(argument)] for argument in head.arguments]
+        unchanged = all(
+            new is old for new, old in zip(arguments, head.arguments, strict=True)
+        )
+        if unchanged:
+            done[id(node)] = head
+        elif head.connective is not None and head.connective.chain == "flat":
+            parts = [
+                part.merge() if isinstance(part, _Chain) and part.row is not head.connective
+                else part
+                for part in arguments
+            ]
+            done[id(node)] = _Chain(head.connective, parts)
+        else:
+            done[id(node)] = _rebuilt(head, [_merged(argument) for argument in arguments])
         pending.pop()
-    return done[id(formula)]
+    return _merged(done[id(formula)])
+
+
+def _merged(part: Formula | _Chain) -> Formula:
+    return part.merge() if isinstance(part, _Chain) else part
 
 
 def bottom_up(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:

@@ -16,10 +16,11 @@ Walk = Callable[[Formula, Sequence[Rule], list[RewriteStep]], Formula]
 
 #: (name, rules, walk), in the order in which they run; the canonical order comes last.
 _PASSES: tuple[tuple[str, Callable[[], tuple[Rule, ...]], Walk], ...] = (
-    ("definitions", catalogue.definitions, bottom_up),
+    ("definitions", catalogue.definitions, top_down),
     ("negations to the leaves", catalogue.de_morgan, top_down),
     ("constants", catalogue.constants, bottom_up),
     ("negations to the leaves", catalogue.de_morgan, top_down),
+    ("constants", catalogue.constants, bottom_up),
 )
 
 

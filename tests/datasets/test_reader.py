@@ -1,0 +1,113 @@
+"""Reading CSV files: what they may look like, and a sentence for everything else."""
+
+import gzip
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formulakern.datasets import read_table
+from formulakern.errors import DataError
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("FORMULAKERN_DATA", ROOT / ".." / "shared" / "data"))
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason=f"the benchmark data are not at {DATA}; set FORMULAKERN_DATA"
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="fruit.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def test_columns_and_class(write):
+    path = write("colour,size,weight,class\nred,3,1.5,apple\n?,5,,pear\n\ngreen,7,?,apple\n")
+    dataset = read_table(path)
+    assert dataset.name == "fruit"
+    assert dataset.feature_names == ("colour", "size", "weight")
+    assert dataset.data["colour"].tolist() == ["red", None, "green"]
+    assert dataset.data["size"].dtype == np.int64
+    np.testing.assert_array_equal(dataset.data["weight"], [1.5, np.nan, np.nan])
+    assert dataset.target.tolist() == ["apple", "pear", "apple"]
+    assert read_table(path, target="size").target.tolist() == [3, 5, 7]
+    assert read_table(path, target="size").target_name == "size"
+    assert read_table(str(path), missing=()).data["colour"].tolist()[1] == "?"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_dialects(write, delimiter, newline, mark):
+    lines = [["a b", '"c,d;e"', "class"], ["1", f'"x{delimiter}""y"""', "p"], [" 2 ", " z ", "q"]]
+    dataset = read_table(write(mark + newline.join(map(delimiter.join, lines))))
+    assert dataset.feature_names == ("a b", "c,d;e")
+    assert dataset.data["a b"].tolist() == [1, 2]
+    assert dataset.data["c,d;e"].tolist() == [f'x{delimiter}"y"', "z"]
+
+
+def test_gzip_whatever_the_name(write):
+    content = gzip.compress(b"a,class\n1,x\n")
+    assert read_table(write(content, "t.csv.gz")).name == "t"
+    assert read_table(write(content, "t.data")).target.tolist() == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "fruit.csv is empty"),
+        ("\n\n", "is empty"),
+        ("a,class\n", "a header line and no rows"),
+        ("a\n1\n", 'has one column, "a"'),
+        ("a,b,class\n1,2,x\n1,2\n", "line 3 of fruit.csv has 2 values and the header has 3"),
+        ('a,b,class\n1,"2\n3",x\n1,2,3,4\n', "line 4 of fruit.csv has 4 values"),
+        ("a,a,class\n1,2,x\n", 'two columns of fruit.csv are named "a"'),
+        ("a,,class\n1,2,x\n", "column 1 of fruit.csv has no name"),
+        ("a,class\n1,?\n", "row 0 of fruit.csv .* has no class"),
+        ('a,class\n"1,x\n', "line 2 of fruit.csv cannot be read"),
+        ('a,class\n"1"2,x\n', "cannot be read"),
+        (b"a,class\n1,\xff\xfe\n", "not UTF-8 text: byte 0xff in line 2"),
+        (b"a,class\n1,x\0\n", "NUL byte in line 2"),
+        (b"\x1f\x8b\x08garbage", "damaged"),
+        (gzip.compress(b"a,class\n1,x\n")[:-9], "damaged"),
+        (bytes(range(256)), "fruit.csv"),
+    ],
+)
+def test_broken_files(write, content, sentence):
+    with pytest.raises(DataError, match=sentence):
+        read_table(write(content))
+
+
+def test_no_such_file_column_or_kind(write, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "nothing.csv")
+    with pytest.raises(DataError, match="is a folder"):
+        read_table(tmp_path)
+    path = write("colour,class\nred,apple\n")
+    with pytest.raises(DataError, match=r'no column "color" in fruit\.csv; did you mean "colour"'):
+        read_table(path, target="color")
+
+
+@needs_data
+def test_adult_in_a_second():
+    start = time.perf_counter()
+    dataset = read_table(DATA / "adult-train.csv.gz")
+    assert time.perf_counter() - start < 3  # 0.3 s on a machine that does nothing else
+    assert dataset.data.shape == (32561, 14)
+    assert sum(int(dataset.data.missing(name).sum()) for name in dataset.data) == 4262
+    assert dataset.data.is_numeric("age")
+
+
+@needs_data
+def test_every_file_is_read():
+    sizes = {"mushroom": (8124, 22), "splice": (3190, 60), "house-votes-84": (435, 16)}
+    sizes |= {"promoters": (106, 57), "soybean": (683, 35), "haberman": (306, 3)}
+    for name, shape in sizes.items():
+        assert read_table(DATA / f"{name}.csv").data.shape == shape
