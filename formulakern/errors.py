@@ -14,6 +14,7 @@ __all__ = [
     "FormulaSizeError",
     "FormulaSyntaxError",
     "FormulaTypeError",
+    "GramSizeError",
     "MagnitudeError",
     "MissingDependencyError",
     "ParameterError",
@@ -88,6 +89,10 @@ class FormulaTypeError(FormulaKernError, TypeError):
 
 class DataError(FormulaKernError, ValueError):
     """A table that cannot be read; the message names the column and the row."""
+
+
+class GramSizeError(FormulaKernError, MemoryError):
+    """A Gram matrix that does not fit into memory; the message names its size and the way out."""
 
 
 class ParameterError(FormulaKernError, ValueError):

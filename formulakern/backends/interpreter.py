@@ -28,6 +28,7 @@ def run(
     sizes: Sequence[Any],
     dtype: npt.DTypeLike,
     outputs: Sequence[int] | None = None,
+    weights: Sequence[float] | None = None,
 ) -> list[Array]:
     """Evaluate a program on arrays of counts, one array per domain.
 
@@ -42,6 +43,8 @@ def run(
         ``object`` for Python integers, ``int64``, or ``float64``.
     outputs : sequence of int, optional
         Positions of the nodes wanted; the kernel's own output (not divided) by default.
+    weights : sequence of float, optional
+        For every domain a number that each count is multiplied by.
 
     Returns
     -------
@@ -70,6 +73,8 @@ def run(
         node = program.nodes[position]
         if isinstance(node, Count):
             value = _count(node, s, p, q, sizes, dtype)
+            if weights is not None:
+                value = value * weights[node.domain]
         elif isinstance(node, Constant):
             value = np.array(node.value, dtype=dtype)
         else:

@@ -1,0 +1,23 @@
+"""Data sets: generated with their published contents, or read from a CSV file."""
+
+from formulakern.datasets.dataset import Dataset
+from formulakern.datasets.generators import (
+    BUILT_IN,
+    balance_scale,
+    load,
+    monks,
+    poker_hands,
+    tic_tac_toe,
+)
+from formulakern.datasets.reader import read_table
+
+__all__ = [
+    "BUILT_IN",
+    "Dataset",
+    "balance_scale",
+    "load",
+    "monks",
+    "poker_hands",
+    "read_table",
+    "tic_tac_toe",
+]

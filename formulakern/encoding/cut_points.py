@@ -58,9 +58,9 @@ def cuts(values: NDArray[Any], number: int, strategy: Strategy = "quantile") -> 
     Examples
     --------
     >>> cuts(np.array([1, 1, 2, 9]), 4)
-    (Cut(at_most=1, at_least=2), Cut(at_most=5, at_least=6))
+    (Cut(at_most=1, at_least=2), Cut(at_most=6, at_least=7))
     >>> cuts(np.array([0.1, 0.2, 0.9]), 1, "uniform")
-    (Cut(at_most=0.5, at_least=0.5),)
+    (Cut(at_most=0.6, at_least=0.6),)
     """
     finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
     distinct, repeats = np.unique(finite, return_counts=True)
@@ -113,9 +113,9 @@ def shortest_between(low: float, high: float) -> int | float | None:
         candidate = CONTEXT.scaleb(CONTEXT.to_integral_value(scaled), exponent)
         if not bottom < candidate < top:
             continue
-        number = float(candidate)
-        if number.is_integer() and abs(candidate) < 2**63:
-            return int(candidate)
+        number: int | float = float(candidate)
+        if candidate == CONTEXT.to_integral_value(candidate) and abs(candidate) < 2**64:
+            number = int(candidate)
         if low < number < high:
             return number
     return None

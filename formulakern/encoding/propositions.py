@@ -81,8 +81,8 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
     Numeric columns compare as numbers: a word on the right is read as a number if it is one, and
     ``true`` and ``false`` are 1 and 0. Text columns compare as text: a number on the right equals
     its own digits and any entry that reads as the same number; an order needs every entry to
-    read as a number. Two columns compare as numbers if both are numeric, else as text. A comparison with
-    a missing entry is false, also for ``!=`` and ``not in``.
+    read as a number. Two columns compare as numbers if both are numeric, else as text. A
+    comparison with a missing entry is false, also for ``!=`` and ``not in``.
 
     Parameters
     ----------

@@ -94,14 +94,13 @@ def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) 
             pending.extend(reversed(waiting))
             continue
         arguments = [done[id(argument)] for argument in head.arguments]
-        unchanged = all(
-            new is old for new, old in zip(arguments, head.arguments, strict=True)
-        )
+        unchanged = all(new is old for new, old in zip(arguments, head.arguments, strict=True))
         if unchanged:
             done[id(node)] = head
         elif head.connective is not None and head.connective.chain == "flat":
             parts = [
-                part.merge() if isinstance(part, _Chain) and part.row is not head.connective
+                part.merge()
+                if isinstance(part, _Chain) and part.row is not head.connective
                 else part
                 for part in arguments
             ]

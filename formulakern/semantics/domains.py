@@ -11,6 +11,8 @@ __all__ = ["domain_positions", "one_domain_each"]
 def domain_positions(formula: Formula) -> dict[str | None, int]:
     """Domains in order of first appearance, each with its position.
 
+    A formula without variables is given the domain of all columns.
+
     Raises
     ------
     FormulaError
@@ -25,7 +27,7 @@ def domain_positions(formula: Formula) -> dict[str | None, int]:
                 f"the leaf {str(leaf)!r} is a comparison; a kernel's formula is a template over "
                 "variables. Evaluate rules with fk.rule(...), or write a variable instead."
             )
-    return found
+    return found or {None: 0}
 
 
 def one_domain_each(formula: Formula) -> None:

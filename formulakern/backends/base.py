@@ -1,0 +1,110 @@
+"""What a backend is: it says whether it can serve a program on two tables, and then serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.backends.tables import PairedTables
+from formulakern.program.magnitude import dimension
+from formulakern.program.node import Program
+
+__all__ = ["Backend", "Fill", "FloatArray", "Scale", "Support", "Task"]
+
+FloatArray = npt.NDArray[np.float64]
+Scale = Literal["count", "probability"]
+
+
+class Fill(Protocol):
+    """Writes a block of kernel values; safe to call from several threads at once."""
+
+    def __call__(
+        self, rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+    ) -> None:
+        """``out[out_row:, out_column:]`` receives K for these rows of x and columns (rows of z).
+
+        ``columns.start`` is a multiple of 16; ``out`` is C-contiguous.
+        """
+
+
+@dataclass(frozen=True)
+class Support:
+    """Yes, or no with the reason."""
+
+    ok: bool
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A program to be evaluated on two tables, at a scale.
+
+    ``scale="count"`` gives K itself, ``"probability"`` K divided by the dimension.
+    """
+
+    program: Program
+    tables: PairedTables
+    scale: Scale
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of kernel values."""
+        rows, columns = self.tables.shape
+        return rows * columns
+
+    def weights(self) -> list[float] | None:
+        """What every count is multiplied by, per domain (None: by nothing)."""
+        if self.scale == "count":
+            return None
+        return [1.0 / max(size, 1) for size in self.tables.sizes]
+
+    def factor(self) -> float:
+        """What the program's value on weighted counts is multiplied by."""
+        if self.scale == "count":
+            return 1.0 / self.program.divisor
+        return float(Fraction(self._weighted_away(), self._divided_by()))
+
+    def _weighted_away(self) -> int:
+        sizes = self.tables.sizes
+        degrees = self.program.degrees
+        return prod(max(n, 1) ** d for n, d in zip(sizes, degrees, strict=True))
+
+    def _divided_by(self) -> int:
+        return max(dimension(self.program, self.tables.sizes), 1) * self.program.divisor
+
+    def rounded(self, values: npt.NDArray[Any]) -> FloatArray:
+        """Exact values of the program's output, scaled and rounded once.
+
+        Raises
+        ------
+        OverflowError
+            If a value does not fit into float64.
+        """
+        divide = self.program.divisor if self.scale == "count" else self._divided_by()
+        if divide == 1 and values.dtype != object:
+            return values.astype(np.float64)
+        flat = [int(value) / divide for value in values.ravel().tolist()]  # correctly rounded
+        return np.array(flat, dtype=np.float64).reshape(values.shape)
+
+
+class Backend(Protocol):
+    """One way to compute kernel values."""
+
+    name: str
+
+    def supports(self, task: Task) -> Support:
+        """Whether it can serve this task, and why or why not."""
+
+    def compile(self, task: Task) -> Fill:
+        """The function that fills blocks; everything that is not per pair is done here."""
+
+
+def largest(counts: npt.NDArray[np.int64]) -> Sequence[int]:
+    """The largest number of ones in a row, per domain."""
+    return [int(row.max(initial=0)) for row in counts]

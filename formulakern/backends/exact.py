@@ -1,0 +1,72 @@
+"""Exact values for chosen triples of counts, in int64 where that suffices, else Python integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.backends.base import FloatArray, Task
+from formulakern.backends.interpreter import run
+from formulakern.errors import MagnitudeError
+from formulakern.program.magnitude import upper_bound
+
+__all__ = ["exact_dtype", "exact_values", "too_large"]
+
+Counts = npt.NDArray[np.int64]
+
+
+def bound(task: Task) -> int:
+    """No number on the way to a kernel value of this task exceeds this."""
+    tables = task.tables
+    most_x = [int(row.max(initial=0)) for row in tables.x_counts]
+    most_z = [int(row.max(initial=0)) for row in tables.z_counts]
+    return upper_bound(task.program, tables.sizes, most_x, most_z)
+
+
+def exact_dtype(task: Task) -> type[Any]:
+    """``int64`` if no number can pass it, else ``object`` for Python integers."""
+    return np.int64 if bound(task) < 2**63 else object
+
+
+def exact_values(
+    task: Task, s: Sequence[Counts], p: Sequence[Counts], q: Sequence[Counts], dtype: type[Any]
+) -> FloatArray:
+    """The kernel for arrays of counts, computed in integers and rounded once.
+
+    Raises
+    ------
+    MagnitudeError
+        If a value does not fit into float64 at this scale.
+    """
+    sizes: list[Any] = list(task.tables.sizes)
+    lift = [[array.astype(dtype) for array in counts] for counts in (s, p, q)]
+    value = run(task.program, *lift, sizes, dtype)[0]
+    shape = np.broadcast_shapes(*(a.shape for counts in (s, p, q) for a in counts), value.shape)
+    try:
+        rounded = task.rounded(value)
+    except OverflowError:
+        raise too_large(task) from None
+    if task.scale == "probability":
+        lost = (value != 0) & (rounded < np.finfo(np.float64).tiny)
+        if np.any(lost):
+            raise MagnitudeError(
+                "a kernel value is below 2.2e-308 at scale='probability', where float64 ends: "
+                "too few of the substitutions are true in both rows. "
+                "Use scale='count', or a formula with fewer literals."
+            )
+    return np.broadcast_to(rounded, shape)
+
+
+def too_large(task: Task) -> MagnitudeError:
+    """The error for values beyond float64."""
+    way_out = (
+        "Use scale='probability' (the share of substitutions that are true in both rows), or "
+        "kernel.normalized()."
+    )
+    return MagnitudeError(
+        f"a kernel value of this formula on {max(task.tables.sizes, default=0):,} columns is "
+        f"beyond 1.8e308, the end of float64. {way_out}"
+    )

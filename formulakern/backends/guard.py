@@ -1,0 +1,67 @@
+"""Re-evaluating exactly the few values that floating point cannot vouch for.
+
+Every operation on the way is a sum or product of non-negative numbers, so a float64 result is
+accurate unless something left its range on the way: a count that overflowed, or a probability so
+small that a factor may have been flushed to zero.  Those entries, and only those, are computed again
+in integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from formulakern.backends.base import Fill, FloatArray, Task
+from formulakern.backends.exact import bound, exact_values, too_large
+from formulakern.errors import MagnitudeError
+from formulakern.program.magnitude import dimension
+
+__all__ = ["guarded"]
+
+#: Above this a count may have overflowed on the way; its inverse for probabilities.
+SAFE = 10**290
+#: Exact re-evaluation of more (operations × words per number) than this is refused.
+MAX_EXACT_WORK = 2_000_000_000
+
+
+def guarded(task: Task, fill: Fill) -> Fill:
+    """The same function, its out-of-range entries replaced by exact ones."""
+    if task.scale == "count":
+        if bound(task) < SAFE:
+            return fill
+    elif dimension(task.program, task.tables.sizes) * task.program.divisor < SAFE:
+        return fill
+
+    def checked(
+        rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+    ) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            fill(rows, columns, out, out_row, out_column)
+        block = out[
+            out_row : out_row + rows.stop - rows.start,
+            out_column : out_column + columns.stop - columns.start,
+        ]
+        doubtful = ~np.isfinite(block) if task.scale == "count" else block < 1.0 / SAFE
+        if np.any(doubtful):
+            block[doubtful] = _again(task, rows, columns, doubtful)
+
+    return checked
+
+
+def _again(task: Task, rows: slice, columns: slice, doubtful: np.ndarray) -> FloatArray:
+    tables = task.tables
+    i, j = np.nonzero(doubtful)
+    s = tables.joint_counts(rows, columns)[:, i, j]
+    p = tables.x_counts[:, rows][:, i]
+    q = tables.z_counts[:, columns][:, j]
+    keys, inverse = np.unique(np.concatenate([s, p, q]), axis=1, return_inverse=True)
+    g = len(tables.sizes)
+    limbs = bound(task).bit_length() // 64 + 1
+    if keys.shape[1] * len(task.program.kernel_nodes) * limbs > MAX_EXACT_WORK:
+        if task.scale == "count":
+            raise too_large(task)
+        raise MagnitudeError(
+            "some kernel values lie below 1e-290 at scale='probability' and the program is too "
+            "long to compute them exactly. Use a formula with fewer literals."
+        )
+    values = exact_values(task, list(keys[:g]), list(keys[g : 2 * g]), list(keys[2 * g :]), object)
+    return np.asarray(values)[inverse.ravel()]

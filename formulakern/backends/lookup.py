@@ -1,0 +1,214 @@
+"""Lookup tables: the kernel has few different values, so compute each once and look them up.
+
+K depends on the integers (s, p, q) only.  For every pair of numbers of ones (p, q) that occurs one
+table of length min(p, q) + 1 holds the kernel for every s, computed in exact integers and rounded
+once.  One-hot data has a single p: any formula is then one table of p + 1 numbers, and no formula
+needs compiling.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.backends.base import Fill, FloatArray, Support, Task
+from formulakern.backends.exact import exact_dtype, exact_values
+from formulakern.backends.guard import guarded
+from formulakern.backends.interpreter import run
+from formulakern.backends.tables import PairedTables
+
+__all__ = ["MAX_ENTRIES", "LookupBackend"]
+
+#: Tables with more entries in all are not built.
+MAX_ENTRIES = 1 << 22
+#: Exact tables in Python integers are built up to this many operations; longer ones in float64.
+MAX_EXACT_OPERATIONS = 4_000_000
+#: More operations than this in all are refused.
+MAX_OPERATIONS = 200_000_000_000
+
+_SOURCE = '''\
+"""Emitted by formulakern: joint counts looked up in tables."""
+
+import numpy as np
+from numba import njit
+
+from formulakern.backends.loops import ROWS, TILE, count_tile
+
+
+@njit("void(uint64[:, ::1], uint64[:, :, ::1], int64[::1], int64[::1], int64[:, :, ::1], "
+      "float64[::1], int64, int64, int64, int64, float64[:, ::1], int64, int64)",
+      nogil=True, cache=True)
+def fill(x_words, z_panels, spans, x_class, steps, table,
+         row_start, row_stop, column_start, column_stop, out, out_row, out_column):
+    domains = len(spans) - 1
+    tile = np.empty((domains, ROWS, TILE), np.uint64)
+    chunk = max(1, 131072 // (x_words.shape[1] + 1) // TILE) * TILE
+    for chunk_start in range(column_start, column_stop, chunk):
+        chunk_stop = min(chunk_start + chunk, column_stop)
+        for row in range(row_start, row_stop, ROWS):
+            for column in range(chunk_start, chunk_stop, TILE):
+                stop = min(column + TILE, chunk_stop)
+                for g in range(domains):
+                    count_tile(x_words, row, z_panels, column, stop, spans[g], spans[g + 1],
+                               tile[g])
+                for r in range(min(ROWS, row_stop - row)):
+                    step = steps[x_class[row + r]]
+                    values = out[out_row + row - row_start + r]
+                    begin = out_column + column - column_start
+                    if domains == 1:
+                        for j in range(stop - column):
+                            place = step[0, column + j] + np.int64(tile[0, r, j])
+                            values[begin + j] = table[place]
+                    else:
+                        for j in range(stop - column):
+                            place = step[0, column + j]
+                            for g in range(domains):
+                                place += np.int64(tile[g, r, j]) * step[g + 1, column + j]
+                            values[begin + j] = table[place]
+'''
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Where each pair of row classes has its table, and the counts of every entry."""
+
+    x_class: npt.NDArray[np.int64]
+    steps: npt.NDArray[np.int64]  # (classes of x, 1 + domains, rows of z): start, strides
+    s: list[npt.NDArray[np.int64]]
+    p: list[npt.NDArray[np.int64]]
+    q: list[npt.NDArray[np.int64]]
+
+
+class LookupBackend:
+    """Tabulated kernels; see the module."""
+
+    name = "lookup"
+
+    def supports(self, task: Task) -> Support:
+        """Yes, if the tables have at most ``MAX_ENTRIES`` entries."""
+        tables = task.tables
+        x, z = _classes(tables.x_counts)[0], _classes(tables.z_counts)[0]
+        entries = count_entries(tables)
+        index = x.shape[1] * tables.shape[1] * (1 + len(tables.sizes))
+        if entries > MAX_ENTRIES or index > MAX_ENTRIES * 8:
+            return Support(
+                False, f"{entries:,} different triples of counts are too many to tabulate"
+            )
+        if entries * len(task.program.kernel_nodes) > MAX_OPERATIONS:
+            return Support(False, "the program is too long to be tabulated")
+        pairs = x.shape[1] * z.shape[1]
+        what = "one table" if pairs == 1 else f"{pairs:,} tables"
+        return Support(True, f"{what} of {entries:,} numbers in all hold every value of the kernel")
+
+    def compile(self, task: Task) -> Fill:
+        """Build the tables; no code is compiled for the formula."""
+        from formulakern.backends.cache import load  # numba loads when it is first needed
+
+        layout = _layout(task.tables)
+        table = np.array(_values(task, layout))
+        tables = task.tables
+        loop = load(_SOURCE).fill
+
+        def fill(
+            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+        ) -> None:
+            loop(
+                tables.x_words,
+                tables.z_panels,
+                tables.spans,
+                layout.x_class,
+                layout.steps,
+                table,
+                rows.start,
+                rows.stop,
+                columns.start,
+                columns.stop,
+                out,
+                out_row,
+                out_column,
+            )
+
+        return guarded(task, fill)
+
+
+def count_entries(tables: PairedTables) -> int:
+    """Number of (s, p, q) triples that the tables of two tables would hold."""
+    x, z = _classes(tables.x_counts)[0], _classes(tables.z_counts)[0]
+    total = np.ones((x.shape[1], z.shape[1]))
+    for p, q in zip(x, z, strict=True):
+        total *= np.minimum(p[:, None], q[None, :]) + 1
+    return int(total.sum())
+
+
+def _classes(
+    counts: npt.NDArray[np.int64],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The different columns of counts (one per class of rows), and the class of every row."""
+    if counts.shape[1] and (counts == counts[:, :1]).all():
+        return counts[:, :1], np.zeros(counts.shape[1], dtype=np.int64)
+    classes, inverse = np.unique(counts, axis=1, return_inverse=True)
+    return classes, inverse.ravel().astype(np.int64)
+
+
+def _layout(tables: PairedTables) -> _Layout:
+    x, x_class = _classes(tables.x_counts)
+    z, z_class = _classes(tables.z_counts)
+    domains, n_x = x.shape
+    n_z = z.shape[1]
+    lengths = np.minimum(x[:, :, None], z[:, None, :]) + 1  # (domains, x classes, z classes)
+    strides = np.ones_like(lengths)
+    for g in range(domains - 2, -1, -1):
+        strides[g] = strides[g + 1] * lengths[g + 1]
+    volume = lengths.prod(axis=0)
+    starts = (np.cumsum(volume.ravel()) - volume.ravel()).reshape(n_x, n_z)
+    steps = np.empty((n_x, 1 + domains, tables.shape[1]), dtype=np.int64)
+    steps[:, 0] = starts[:, z_class]
+    for g in range(domains):
+        steps[:, g + 1] = strides[g][:, z_class]
+    pair = np.repeat(np.arange(n_x * n_z), volume.ravel())
+    within = np.arange(len(pair)) - starts.ravel()[pair]
+    s, p, q = [], [], []
+    for g in range(domains):
+        s.append(within // strides[g].ravel()[pair] % lengths[g].ravel()[pair])
+        p.append(x[g][pair // n_z])
+        q.append(z[g][pair % n_z])
+    return _Layout(x_class, steps, s, p, q)
+
+
+def _values(task: Task, layout: _Layout) -> FloatArray:
+    dtype = exact_dtype(task)
+    entries = len(layout.s[0]) if layout.s else 1
+    operations = entries * len(task.program.kernel_nodes)
+    if dtype is np.int64 or operations <= MAX_EXACT_OPERATIONS:
+        s, p, q = (_possible(counts, layout, task) for counts in (layout.s, layout.p, layout.q))
+        return np.asarray(exact_values(task, s, p, q, dtype))
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = run(
+            task.program,
+            layout.s,
+            layout.p,
+            layout.q,
+            task.tables.sizes,
+            np.float64,
+            weights=task.weights(),
+        )[0]
+        return np.broadcast_to(value * task.factor(), (entries,))
+
+
+def _possible(
+    counts: list[npt.NDArray[np.int64]], layout: _Layout, task: Task
+) -> list[npt.NDArray[np.int64]]:
+    """Counts in which impossible entries (fewer than no columns in neither row) cannot occur.
+
+    A table starts at s = 0 although p + q − n columns must be shared; those entries are never
+    looked up, and here they borrow the counts of the first possible one.
+    """
+    if counts is not layout.s:
+        return counts
+    sizes = task.tables.sizes
+    return [
+        np.maximum(s, p + q - n)
+        for s, p, q, n in zip(layout.s, layout.p, layout.q, sizes, strict=True)
+    ]

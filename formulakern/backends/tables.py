@@ -1,0 +1,121 @@
+"""Two 0/1 tables laid out for counting: per domain the numbers of ones, and all bits in panels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.encoding.binary import BinaryTable, paired_words
+
+__all__ = ["PANEL", "ROWS", "PairedTables", "pair_tables"]
+
+#: Rows of x that are counted together, and rows of z in a panel (see :mod:`.loops`).
+ROWS, PANEL = 4, 16
+
+Counts = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class PairedTables:
+    """What a program reads of two tables x and z.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Number of columns of every domain.
+    x_counts, z_counts : int64 (domains, rows)
+        Number of ones of every row in every domain.
+    x_words : uint64 (rows of x padded to a multiple of ROWS, words)
+        The bits; padding rows are zero.
+    z_panels : uint64 (panels, words, PANEL)
+        The bits of z, PANEL rows side by side.
+    spans : int64 (domains + 1,)
+        The words of domain g are ``spans[g] … spans[g + 1]``.
+    symmetric : bool
+        Whether z is x.
+    """
+
+    sizes: tuple[int, ...]
+    x_counts: Counts
+    z_counts: Counts
+    x_words: Words
+    z_panels: Words
+    spans: Counts
+    symmetric: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows of x, rows of z."""
+        return self.x_counts.shape[1], self.z_counts.shape[1]
+
+    def joint_counts(self, rows: slice, columns: slice) -> Counts:
+        """⟨x,z⟩ of every domain for a block of pairs, in NumPy: int64 (domains, rows, columns).
+
+        The memory for one word of the block is used beside the result.
+        """
+        x = self.x_words[rows]
+        first, last = columns.start // PANEL, -(-columns.stop // PANEL)
+        z = self.z_panels[first:last].transpose(1, 0, 2).reshape(self.z_panels.shape[1], -1)
+        z = z[:, columns.start - first * PANEL : columns.stop - first * PANEL]
+        counts = np.zeros((len(self.sizes), len(x), z.shape[1]), dtype=np.int64)
+        for g in range(len(self.sizes)):
+            for word in range(self.spans[g], self.spans[g + 1]):
+                counts[g] += np.bitwise_count(x[:, word, None] & z[word])
+        return counts
+
+
+def pair_tables(
+    x_domains: Sequence[BinaryTable], z_domains: Sequence[BinaryTable] | None
+) -> PairedTables:
+    """Lay out two tables, given as one :class:`BinaryTable` per domain (None: z is x)."""
+    symmetric = z_domains is None
+    z_domains = x_domains if z_domains is None else z_domains
+    words = [paired_words(x, z) for x, z in zip(x_domains, z_domains, strict=True)]
+    spans = np.cumsum([0, *(x.shape[1] for x, _ in words)], dtype=np.int64)
+    x_words = _side_by_side([x for x, _ in words])
+    z_words = x_words if symmetric else _side_by_side([z for _, z in words])
+    return PairedTables(
+        sizes=tuple(table.n_columns for table in x_domains),
+        x_counts=_stacked(x_domains),
+        z_counts=_stacked(z_domains),
+        x_words=_padded(x_words, ROWS),
+        z_panels=_panels(z_words),
+        spans=spans,
+        symmetric=symmetric,
+    )
+
+
+def _stacked(tables: Sequence[BinaryTable]) -> Counts:
+    return np.ascontiguousarray([table.counts for table in tables], dtype=np.int64)
+
+
+def _side_by_side(words: list[Words]) -> Words:
+    return words[0] if len(words) == 1 else np.hstack(words)
+
+
+def _padded(words: Words, multiple: int) -> Words:
+    missing = -len(words) % multiple
+    if not missing:
+        return np.ascontiguousarray(words)
+    return np.vstack([words, np.zeros((missing, words.shape[1]), dtype=np.uint64)])
+
+
+def _panels(words: Words) -> Words:
+    padded = _padded(words, PANEL)
+    shape = (len(padded) // PANEL, padded.shape[1], PANEL)
+    panels = _aligned(shape)
+    panels[...] = padded.reshape(shape[0], PANEL, shape[1]).transpose(0, 2, 1)
+    return panels
+
+
+def _aligned(shape: tuple[int, ...]) -> Words:
+    """Uninitialised words whose memory starts at a cache line."""
+    n_bytes = 8 * int(np.prod(shape))
+    memory: npt.NDArray[Any] = np.empty(n_bytes + 64, dtype=np.uint8)
+    begin = -memory.ctypes.data % 64
+    return memory[begin : begin + n_bytes].view(np.uint64).reshape(shape)

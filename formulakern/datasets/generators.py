@@ -1,0 +1,338 @@
+"""Published data sets that are rules, generated with their exact contents.
+
+Column names and codes are those of the files at the UCI repository, so formulas carry over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from math import comb
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.datasets.dataset import Dataset
+from formulakern.encoding.table import Table
+from formulakern.errors import ParameterError
+
+__all__ = ["BUILT_IN", "balance_scale", "load", "monks", "poker_hands", "tic_tac_toe"]
+
+SQUARES = tuple(
+    f"{row}-{column}-square"
+    for row in ("top", "middle", "bottom")
+    for column in ("left", "middle", "right")
+)
+LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
+
+#: Attribute a1 … a6 of the MONK's problems takes the values 1 … n.
+MONKS_VALUES = (3, 3, 2, 3, 4, 2)
+MONKS_RULES: dict[int, Callable[[tuple[int, ...]], bool]] = {
+    1: lambda a: a[0] == a[1] or a[4] == 1,
+    2: lambda a: a.count(1) == 2,
+    3: lambda a: (a[4] == 3 and a[3] == 1) or (a[4] != 4 and a[1] != 3),
+}
+MONKS_TEXTS = {
+    1: "a1 = a2 or a5 = 1",
+    2: "exactly two of a1 … a6 are 1",
+    3: "a5 = 3 and a4 = 1, or a5 != 4 and a2 != 3",
+}
+
+DECK = 52
+DISTINCT_HANDS = comb(DECK, 5)
+
+Pair = tuple[Table, NDArray[Any]]
+
+
+@overload
+def tic_tac_toe(*, return_X_y: Literal[False] = ...) -> Dataset: ...
+@overload
+def tic_tac_toe(*, return_X_y: Literal[True]) -> Pair: ...
+def tic_tac_toe(*, return_X_y: bool = False) -> Dataset | Pair:
+    """All 958 boards with which a game of tic-tac-toe can end when x moves first.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Dataset.
+
+    Returns
+    -------
+    Dataset
+        Nine columns ``top-left-square`` … of x, o and b (blank); the class is ``positive`` (626
+        rows) where x has three in a row, else ``negative``. Rows in the order of the UCI file.
+
+    References
+    ----------
+    D. W. Aha, *Tic-Tac-Toe Endgame*, UCI repository, doi:10.24432/C5688J.
+
+    Examples
+    --------
+    >>> tic_tac_toe()
+    Dataset "tic-tac-toe": 958 rows, 9 columns; class: negative 332, positive 626
+    """
+    boards = sorted(_final_boards(), key=_order)
+    columns = {name: [board[j] for board in boards] for j, name in enumerate(SQUARES)}
+    target = np.array(["positive" if _wins(board, "x") else "negative" for board in boards])
+    text = "All boards at the end of tic-tac-toe games in which x moved first; positive: x won."
+    return _dataset(columns, target, "tic-tac-toe", text, return_X_y)
+
+
+@overload
+def monks(problem: int = ..., *, return_X_y: Literal[False] = ...) -> Dataset: ...
+@overload
+def monks(problem: int = ..., *, return_X_y: Literal[True]) -> Pair: ...
+def monks(problem: int = 1, *, return_X_y: bool = False) -> Dataset | Pair:
+    """One of the three MONK's problems on all 432 robots, without noise.
+
+    1. a1 = a2 or a5 = 1; 2. exactly two of a1 … a6 are 1; 3. (a5 = 3 and a4 = 1) or (a5 != 4 and
+    a2 != 3). (The published *training* file of problem 3 has 5 % class noise; this set has none.)
+
+    Parameters
+    ----------
+    problem : {1, 2, 3}, default=1
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Dataset.
+
+    Returns
+    -------
+    Dataset
+        Columns a1 … a6 (whole numbers from 1 to 3, 3, 2, 3, 4, 2, which stand for categories: use
+        ``PropositionEncoder(nominal="all")``); the class is 1 where the rule holds, else 0.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such problem.
+
+    References
+    ----------
+    S. Thrun et al., *The MONK's Problems*, CMU-CS-91-197, 1991; doi:10.24432/C5R30R.
+
+    Examples
+    --------
+    >>> monks(1)
+    Dataset "monks-1": 432 rows, 6 columns; class: 0 216, 1 216
+    """
+    if problem not in MONKS_RULES:
+        raise ParameterError(f"problem={problem!r}; there are the MONK's problems 1, 2 and 3.")
+    rows = list(product(*(range(1, values + 1) for values in MONKS_VALUES)))
+    columns = {f"a{j + 1}": [row[j] for row in rows] for j in range(6)}
+    target = np.array([int(MONKS_RULES[problem](row)) for row in rows])
+    text = f"MONK's problem {problem} on all 432 robots: {MONKS_TEXTS[problem]}."
+    return _dataset(columns, target, f"monks-{problem}", text, return_X_y)
+
+
+@overload
+def balance_scale(*, return_X_y: Literal[False] = ...) -> Dataset: ...
+@overload
+def balance_scale(*, return_X_y: Literal[True]) -> Pair: ...
+def balance_scale(*, return_X_y: bool = False) -> Dataset | Pair:
+    """Where a balance tips: left weight times distance against right weight times distance.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Dataset.
+
+    Returns
+    -------
+    Dataset
+        All 625 rows of four whole numbers from 1 to 5; the class is L (288), B (49) or R (288).
+
+    References
+    ----------
+    R. S. Siegler 1976; UCI repository, *Balance Scale*, doi:10.24432/C5488X.
+
+    Examples
+    --------
+    >>> balance_scale()
+    Dataset "balance-scale": 625 rows, 4 columns; class: B 49, L 288, R 288
+    """
+    rows = np.array(list(product(range(1, 6), repeat=4)))
+    names = ("left-weight", "left-distance", "right-weight", "right-distance")
+    tip = np.sign(rows[:, 0] * rows[:, 1] - rows[:, 2] * rows[:, 3])
+    columns = {name: rows[:, j] for j, name in enumerate(names)}
+    text = "A balance with weights at distances 1 to 5: tips left, right or is balanced."
+    return _dataset(columns, np.array(["B", "L", "R"])[tip], "balance-scale", text, return_X_y)
+
+
+@overload
+def poker_hands(
+    n: int = ..., random_state: Any = ..., *, return_X_y: Literal[False] = ...
+) -> Dataset: ...
+@overload
+def poker_hands(n: int = ..., random_state: Any = ..., *, return_X_y: Literal[True]) -> Pair: ...
+def poker_hands(
+    n: int = 25_010,
+    random_state: int | np.random.Generator | None = None,
+    *,
+    return_X_y: bool = False,
+) -> Dataset | Pair:
+    """Poker hands of five cards, drawn at random and labelled by the rules of the game.
+
+    Parameters
+    ----------
+    n : int, default=25010
+        Number of hands. Up to 2,598,960 they are different sets of cards; beyond, drawn with
+        replacement. The cards of a hand lie in random order.
+    random_state : int, numpy.random.Generator or None
+        Seed of the drawing.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Dataset.
+
+    Returns
+    -------
+    Dataset
+        Columns S1, C1, …, S5, C5: suit 1 to 4 (hearts, spades, diamonds, clubs) and rank 1 to 13
+        (ace to king) of each card. The class: 0 nothing, 1 one pair, 2 two pairs, 3 three of a
+        kind, 4 straight, 5 flush, 6 full house, 7 four of a kind, 8 straight flush, 9 royal
+        flush.
+
+    Raises
+    ------
+    ParameterError
+        If n is not a positive whole number.
+
+    References
+    ----------
+    R. Cattral and F. Oppacher, *Poker Hand*, UCI repository, doi:10.24432/C5KW38.
+
+    Examples
+    --------
+    >>> poker_hands(3, random_state=0).data.names
+    ('S1', 'C1', 'S2', 'C2', 'S3', 'C3', 'S4', 'C4', 'S5', 'C5')
+    """
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise ParameterError(f"n={n!r}; expected the number of hands, a whole number from 1 on.")
+    random = np.random.default_rng(random_state)
+    numbers = random.choice(DISTINCT_HANDS, size=int(n), replace=bool(n > DISTINCT_HANDS))
+    cards = random.permuted(_cards_of(numbers), axis=1)
+    suits, ranks = cards // 13 + 1, cards % 13 + 1
+    columns = {}
+    for j in range(5):
+        columns[f"S{j + 1}"] = suits[:, j]
+        columns[f"C{j + 1}"] = ranks[:, j]
+    text = "Poker hands of five cards, drawn at random and labelled 0 (nothing) to 9 (royal flush)."
+    return _dataset(columns, poker_labels(suits, ranks), "poker-hands", text, return_X_y)
+
+
+def poker_labels(suits: NDArray[Any], ranks: NDArray[Any]) -> NDArray[np.int64]:
+    """The best poker hand, 0 (nothing) to 9 (royal flush), of every row of five cards.
+
+    Parameters
+    ----------
+    suits : ndarray of shape (n, 5), int
+        Any codes for the suits.
+    ranks : ndarray of shape (n, 5), int
+        1 (ace) to 13 (king).
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+
+    Examples
+    --------
+    >>> poker_labels(np.array([[1, 1, 1, 1, 1]]), np.array([[10, 11, 12, 13, 1]]))
+    array([9])
+    """
+    ranks = np.sort(ranks, axis=1)
+    pairs = sum((ranks[:, i] == ranks[:, j]).astype(np.int64) for i in range(5) for j in range(i))
+    # number of equal pairs among the ten: 1 pair, 2 two pairs, 3 three, 4 full house, 6 four
+    label: NDArray[np.int64] = np.array([0, 1, 2, 3, 6, 0, 7])[pairs]
+    flush = (suits == suits[:, :1]).all(axis=1)
+    royal = (ranks == np.array([1, 10, 11, 12, 13])).all(axis=1)
+    straight = ((pairs == 0) & (ranks[:, 4] - ranks[:, 0] == 4)) | royal
+    label[straight] = 4
+    label[flush] = 5
+    label[straight & flush] = 8
+    label[royal & flush] = 9
+    return label
+
+
+#: The sets that :func:`load` makes.
+BUILT_IN: dict[str, Callable[[], Dataset]] = {
+    "tic-tac-toe": tic_tac_toe,
+    "monks-1": lambda: monks(1),
+    "monks-2": lambda: monks(2),
+    "monks-3": lambda: monks(3),
+    "balance-scale": balance_scale,
+}
+
+
+def load(name: str) -> Dataset:
+    """Make a built-in data set.
+
+    Parameters
+    ----------
+    name : str
+        One of ``BUILT_IN``: tic-tac-toe, monks-1, monks-2, monks-3, balance-scale.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    ParameterError
+        If there is no such set; the message lists them.
+
+    Examples
+    --------
+    >>> load("monks-2")
+    Dataset "monks-2": 432 rows, 6 columns; class: 0 290, 1 142
+    """
+    if name not in BUILT_IN:
+        raise ParameterError(
+            f"no built-in data set {name!r}; there are {', '.join(BUILT_IN)}. "
+            "For a file: fk.datasets.read_table(path)."
+        )
+    return BUILT_IN[name]()
+
+
+def _dataset(
+    columns: dict[str, Any], target: NDArray[Any], name: str, text: str, return_X_y: bool
+) -> Dataset | Pair:
+    table = Table(columns)
+    return (table, target) if return_X_y else Dataset(table, target, name, text)
+
+
+def _wins(board: str, player: str) -> bool:
+    return any(all(board[square] == player for square in line) for line in LINES)
+
+
+def _order(board: str) -> tuple[int, ...]:
+    """The order of the UCI file: x wins, o wins, draws; in each, x before o before b."""
+    outcome = 0 if _wins(board, "x") else 1 if _wins(board, "o") else 2
+    return (outcome, *("xob".index(square) for square in board))
+
+
+def _final_boards() -> set[str]:
+    """All boards at which a game ends, by playing all games move by move."""
+    finished: set[str] = set()
+    boards = {"b" * 9}
+    for move in range(9):
+        player = "xo"[move % 2]
+        after = {
+            board[:square] + player + board[square + 1 :]
+            for board in boards
+            for square in range(9)
+            if board[square] == "b"
+        }
+        ended = {board for board in after if _wins(board, player)}
+        finished |= ended
+        boards = after - ended
+    return finished | boards
+
+
+def _cards_of(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """The five cards (0 to 51, descending) of every hand number, by the combinatorial system."""
+    rest = numbers.astype(np.int64)
+    cards = np.empty((len(rest), 5), dtype=np.int64)
+    for chosen in range(5, 0, -1):
+        below = np.array([comb(card, chosen) for card in range(DECK + 1)])
+        card = np.searchsorted(below, rest, side="right") - 1
+        cards[:, 5 - chosen] = card
+        rest = rest - below[card]
+    return cards

@@ -1,0 +1,370 @@
+"""From any table to 0 and 1: the encoder whose output columns are propositions that rules can use.
+
+A nominal column becomes ``odor = foul``, ``odor = none``, …; a numeric one ``gill_size <= 3``,
+``gill_size >= 4``, …; a Boolean one stays what it is.  Every output column is named by a
+proposition that the rule language reads back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from formulakern.encoding.binary import column_positions
+from formulakern.encoding.column_plan import (
+    ColumnPlan,
+    is_boolean,
+    plan_boolean,
+    plan_nominal,
+    plan_numeric,
+    refuse_missing,
+)
+from formulakern.encoding.cut_points import Strategy
+from formulakern.encoding.sources import is_sparse
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError, ParameterError
+from formulakern.syntax.formula import Formula
+
+__all__ = ["PropositionEncoder"]
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "numeric": ("both", "<=", ">="),
+    "strategy": ("quantile", "uniform"),
+    "missing": ("value", "false", "error"),
+    "unknown": ("false", "error"),
+}
+
+
+class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Encode any table as 0/1 columns, each of which is a proposition about a row.
+
+    * A *Boolean* column (bool, or numbers that are all 0 and 1) is one proposition, named as the
+      column, and is never dropped. A table that is already 0/1 so goes through unchanged.
+    * A *nominal* column (text, categories) becomes ``x = v`` for every value v that training shows.
+    * A *numeric* column becomes ``x <= c`` and ``x >= c`` at cut points between its values. A cut
+      separates some training rows from others; it is printed as the shortest number in the gap.
+
+    Parameters
+    ----------
+    negations : bool, default=False
+        Also ``x != v`` for nominal and ``x = 0`` for Boolean columns.
+    numeric : {"both", "<=", ">="}, default="both"
+        The relations for numeric columns.
+    cut_points : int, default=4
+        At most so many cuts per numeric column.
+    strategy : {"quantile", "uniform"}, default="quantile"
+        Cuts that split the rows evenly, or at equal distances between smallest and largest value.
+    nominal : "auto", "all", or list of names or positions, default="auto"
+        ``"auto"``: columns of text and categories, and numeric columns with two to ``max_nominal``
+        different whole values. ``"all"``: every column that is not Boolean. A list: these columns
+        (also Boolean ones), and those of text.
+    max_nominal : int, default=2
+        For ``nominal="auto"``: numeric columns with at most so many whole values are nominal. Raise
+        it for tables that code categories as small integers.
+    missing : {"value", "false", "error"}, default="value"
+        ``"value"``: a column with missing entries in training gets the proposition ``x is missing``
+        (with ``negations`` also ``x is not missing``). ``"false"``: no proposition for it. In both
+        cases all other propositions of a missing entry are false. ``"error"``: refuse.
+    unknown : {"false", "error"}, default="false"
+        A value of a nominal or Boolean column that training did not show: ``x = v`` is false for
+        every v (and ``x != v``, if asked for, true), or refuse.
+    sparse_output : bool, default=False
+        Return a SciPy CSR array instead of a dense one.
+    dtype : dtype, default=numpy.uint8
+        Of the output.
+
+    Attributes
+    ----------
+    propositions_ : tuple of Comparison or Variable
+        One per output column; a Variable for a Boolean column.
+    plans_ : tuple of ColumnPlan
+        One per input column.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), object
+        If the training table had names.
+
+    Notes
+    -----
+    ``transform`` agrees with evaluating ``propositions_[j]`` on the table, for every j. Fitting
+    sorts each numeric column; transforming costs one pass per column and the output.
+
+    Examples
+    --------
+    >>> odor, size, ring = ["foul", "none", "foul"], [1.5, 2.5, None], [0, 1, 1]
+    >>> table = Table({"odor": odor, "size": size, "ring": ring})
+    >>> encoder = PropositionEncoder().fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['odor = foul', 'odor = none', 'size <= 2', 'size >= 2', 'size is missing', 'ring']
+    >>> encoder.transform(table)
+    array([[1, 0, 1, 0, 0, 0],
+           [0, 1, 0, 1, 0, 1],
+           [1, 0, 0, 0, 1, 1]], dtype=uint8)
+    """
+
+    propositions_: tuple[Formula, ...]
+    plans_: tuple[ColumnPlan, ...]
+    n_features_in_: int
+    feature_names_in_: np.ndarray[Any, Any]
+
+    def __init__(
+        self,
+        *,
+        negations: bool = False,
+        numeric: Literal["both", "<=", ">="] = "both",
+        cut_points: int = 4,
+        strategy: Strategy = "quantile",
+        nominal: Literal["auto", "all"] | Sequence[str | int] = "auto",
+        max_nominal: int = 2,
+        missing: Literal["value", "false", "error"] = "value",
+        unknown: Literal["false", "error"] = "false",
+        sparse_output: bool = False,
+        dtype: DTypeLike = np.uint8,
+    ) -> None:
+        self.negations = negations
+        self.numeric = numeric
+        self.cut_points = cut_points
+        self.strategy = strategy
+        self.nominal = nominal
+        self.max_nominal = max_nominal
+        self.missing = missing
+        self.unknown = unknown
+        self.sparse_output = sparse_output
+        self.dtype = dtype
+
+    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002
+        """Find the propositions of every column.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Whatever :meth:`formulakern.encoding.table.Table.of` reads.
+        y : ignored
+
+        Returns
+        -------
+        PropositionEncoder
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If X is no table, is empty, has a missing entry under ``missing="error"``, or if no
+            column distinguishes any two rows.
+        ParameterError
+            If a parameter is outside its range.
+        """
+        self._check_parameters()
+        table = self._read(X, reset=True)
+        if len(table) == 0:
+            raise DataError(
+                f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
+                "required: an encoder learns the values of the columns from rows."
+            )
+        forced = self._forced_nominal(table)
+        plans = tuple(self._plan(table, name, name in forced) for name in table.names)
+        if not any(plan.propositions for plan in plans):
+            rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
+            raise DataError(
+                f"no proposition in {rows}: every column is numeric and constant, so it tells no "
+                'two rows apart. Pass more rows, or nominal="all" to keep the constant values.'
+            )
+        self.plans_ = plans
+        self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Evaluate the propositions.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features_in_)
+            With the columns of the training table.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n_rows, n_propositions), of ``dtype``
+            1 where the proposition is true in the row. (A frame, if ``set_output`` asks for it.)
+
+        Raises
+        ------
+        DataError
+            If the columns are others than in training, or hold what the parameters refuse.
+        """
+        check_is_fitted(self)
+        table = self._read(X, reset=False)
+        shape = (len(table), len(self.propositions_))
+        dense = None if self.sparse_output else np.zeros(shape, dtype=self.dtype)
+        rows, columns = [], []
+        first = 0
+        for plan in self.plans_:
+            if self.missing == "error":
+                refuse_missing(table, plan.name)
+            if self.unknown == "error":
+                self._refuse_unknown(table, plan)
+            true_rows, places = plan.true_entries(table)
+            if dense is None:
+                rows.append(true_rows)
+                columns.append(places + first)
+            else:
+                dense[true_rows, places + first] = 1
+            first += len(plan.propositions)
+        if dense is not None:
+            return dense
+        where = (np.concatenate(rows), np.concatenate(columns))
+        return csr_array((np.ones(len(where[0]), dtype=self.dtype), where), shape=shape)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Any:
+        """The propositions as text, which the rule language reads back.
+
+        Parameters
+        ----------
+        input_features : array of str of shape (n_features_in_,), optional
+            The names of the input columns, if training had none; else they must be the same.
+
+        Returns
+        -------
+        ndarray of shape (n_propositions,), object
+
+        Raises
+        ------
+        DataError
+            If the names are not those of the training table, or not as many.
+        """
+        check_is_fitted(self)
+        leaves = self.propositions_
+        if input_features is not None:
+            names = [str(name) for name in np.asarray(input_features, dtype=object)]
+            known = getattr(self, "feature_names_in_", None)
+            if known is not None and names != list(known):
+                raise DataError(
+                    "input_features is not equal to feature_names_in_, the names of the columns "
+                    "that the encoder was fitted on."
+                )
+            if len(names) != len(self.plans_):
+                raise DataError(
+                    "input_features should have length equal to number of features "
+                    f"({len(self.plans_)}), got {len(names)}"
+                )
+            renamed = [p.renamed(name) for p, name in zip(self.plans_, names, strict=True)]
+            leaves = tuple(leaf for plan in renamed for leaf in plan.propositions)
+        return np.array([str(leaf) for leaf in leaves], dtype=object)
+
+    def _plan(self, table: Table, name: str, forced: bool) -> ColumnPlan:
+        if self.missing == "error":
+            refuse_missing(table, name)
+        if forced or not table.is_numeric(name):
+            plan = plan_nominal(table, name, self.negations)
+        elif is_boolean(table, name):
+            plan = plan_boolean(name, self.negations)
+        elif self.nominal == "all" or (self.nominal == "auto" and self._few_values(table, name)):
+            plan = plan_nominal(table, name, self.negations)
+        else:
+            relations = ("<=", ">=") if self.numeric == "both" else (self.numeric,)
+            plan = plan_numeric(table, name, self.cut_points, self.strategy, relations)
+        if self.missing == "value" and table.missing(name).any():
+            plan = plan.with_missing(self.negations)
+        return plan
+
+    def _few_values(self, table: Table, name: str) -> bool:
+        column = table.column(name)[~table.missing(name)]
+        distinct = np.unique(column[: 10 * self.max_nominal + 1])
+        if len(distinct) <= self.max_nominal:
+            distinct = np.unique(column)
+        if not 2 <= len(distinct) <= self.max_nominal:
+            return False
+        return bool((np.isfinite(distinct) & (np.floor(distinct) == distinct)).all())
+
+    def _forced_nominal(self, table: Table) -> set[str]:
+        if isinstance(self.nominal, str):
+            return set()
+        if len(self.nominal) == 0:
+            return set()
+        return {table.names[j] for j in column_positions(table, self.nominal)}
+
+    def _refuse_unknown(self, table: Table, plan: ColumnPlan) -> None:
+        row = plan.first_unknown(table)
+        if row is None:
+            return
+        value = table.column(plan.name)[row]
+        value = value.item() if isinstance(value, np.generic) else value
+        known = plan.values if plan.kind == "nominal" else (0, 1)
+        shown = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
+        raise DataError(
+            f'column "{plan.name}" holds {value!r} (row {row}), which is not among the values of '
+            f'training: {shown}. Write PropositionEncoder(unknown="false") to let it be none of '
+            "them."
+        )
+
+    def _read(self, X: Any, *, reset: bool) -> Table:
+        """The table, after checking its columns against training (or remembering them)."""
+        if isinstance(X, Mapping) and not is_sparse(X):
+            X = Table.of(X)
+        if isinstance(X, Table):
+            self._check_names(X, reset=reset)
+            table = X
+        else:
+            table = Table.of(X)
+            if table.shape[1]:
+                source = X if hasattr(X, "shape") else np.empty(table.shape, dtype=np.bool_)
+                validate_data(self, source, reset=reset, skip_check_array=True)
+        if table.shape[1] == 0:
+            raise DataError(
+                f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required: the table "
+                "has no columns."
+            )
+        if reset or table.names == tuple(plan.name for plan in self.plans_):
+            return table
+        return Table.of(table, names=[plan.name for plan in self.plans_])
+
+    def _check_names(self, table: Table, *, reset: bool) -> None:
+        if reset:
+            self.n_features_in_ = table.shape[1]
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+            return
+        if table.shape[1] != self.n_features_in_:
+            raise DataError(
+                f"X has {table.shape[1]} features, but PropositionEncoder is expecting "
+                f"{self.n_features_in_} features as input. Pass the columns of training."
+            )
+        known = getattr(self, "feature_names_in_", None)
+        if known is not None and list(table.names) != list(known):
+            place = next(j for j, name in enumerate(table.names) if name != known[j])
+            raise DataError(
+                f'column {place} is "{table.names[place]}" and was "{known[place]}" in training. '
+                f"Pass the columns of training in their order: table.select(names)."
+            )
+
+    def _check_parameters(self) -> None:
+        for parameter, choices in CHOICES.items():
+            value = getattr(self, parameter)
+            if value not in choices:
+                raise ParameterError(
+                    f"{parameter}={value!r}; expected one of {', '.join(map(repr, choices))}."
+                )
+        if isinstance(self.nominal, str) and self.nominal not in ("auto", "all"):
+            raise ParameterError(
+                f'nominal={self.nominal!r}; expected "auto", "all" or a list of columns. '
+                f"Write nominal=[{self.nominal!r}] for one column."
+            )
+        for parameter, least in (("cut_points", 1), ("max_nominal", 0)):
+            value = getattr(self, parameter)
+            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if not whole or value < least:
+                raise ParameterError(
+                    f"{parameter}={value!r}; expected a whole number of at least {least}."
+                )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags

@@ -1,0 +1,170 @@
+"""Blocks of kernel values → one dense Gram matrix, by all processors, half of it where symmetric.
+
+Threads take blocks from one queue; the loops that fill them run without Python's lock.  No thread
+outlives a call, so kernels may be used from any thread, in forked workers, and be interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.backends.base import Fill, FloatArray
+from formulakern.errors import GramSizeError
+
+__all__ = ["assemble", "available_memory", "n_threads"]
+
+#: Rows and columns of the blocks of a symmetric matrix.
+SYMMETRIC_BLOCK = (128, 512)
+#: Fewer pairs than this are done by the calling thread alone.
+FEW_PAIRS = 1 << 16
+
+
+def n_threads() -> int:
+    """How many threads fill a matrix: the processors that this process may use.
+
+    ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` lower it (joblib sets the latter in its workers).
+    """
+    if hasattr(os, "sched_getaffinity"):
+        available = len(os.sched_getaffinity(0))
+    else:
+        available = os.cpu_count() or 1
+    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
+        value = os.environ.get(name, "")
+        if value.isdecimal() and int(value) > 0:
+            available = min(available, int(value))
+    return available
+
+
+def available_memory() -> int | None:
+    """Bytes of memory that can be had without swapping; None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None
+
+
+def assemble(
+    shape: tuple[int, int],
+    symmetric: bool,
+    fill: Fill,
+    progress: Callable[[float], None] | None = None,
+) -> FloatArray:
+    """The matrix whose blocks ``fill`` writes.
+
+    Parameters
+    ----------
+    shape : (int, int)
+    symmetric : bool
+        Only blocks on and above the diagonal are filled; the rest is mirrored.
+    fill : Fill
+        See :class:`formulakern.backends.base.Fill`.
+    progress : callable, optional
+        Called with the share of the blocks that are done, from the calling thread.
+
+    Returns
+    -------
+    ndarray of shape ``shape``, float64
+
+    Raises
+    ------
+    GramSizeError
+        If the matrix is larger than the memory that is left.
+    """
+    out = _allocate(shape)
+    if not out.size:
+        return out
+    blocks = list(_symmetric_blocks(shape[0]) if symmetric else _row_blocks(shape))
+    threads = min(n_threads(), len(blocks)) if out.size >= FEW_PAIRS else 1
+
+    def one(block: tuple[slice, slice]) -> None:
+        rows, columns = block
+        fill(rows, columns, out, rows.start, columns.start)
+        if symmetric and columns.stop > rows.stop:
+            _mirror(out, rows, slice(max(columns.start, rows.stop), columns.stop))
+
+    _share(blocks, one, threads, progress)
+    return out
+
+
+def _allocate(shape: tuple[int, int]) -> FloatArray:
+    needed = 8 * shape[0] * shape[1]
+    left = available_memory()
+    if left is not None and needed > left:
+        raise GramSizeError(
+            f"the Gram matrix of {shape[0]:,} x {shape[1]:,} rows takes {needed / 2**30:.1f} GiB, "
+            f"and {left / 2**30:.1f} GiB of memory are free. Use fewer rows, or an approximation: "
+            "sklearn.kernel_approximation.Nystroem(kernel=...)."
+        )
+    return np.empty(shape, dtype=np.float64)
+
+
+def _row_blocks(shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
+    """Bands of rows: rows are written from left to right, as memory lies."""
+    height = min(256, max(4, shape[0] // (16 * n_threads()) // 4 * 4))
+    for start in range(0, shape[0], height):
+        yield slice(start, min(start + height, shape[0])), slice(0, shape[1])
+
+
+def _symmetric_blocks(n: int) -> Iterator[tuple[slice, slice]]:
+    height, width = SYMMETRIC_BLOCK
+    for row in range(0, n, height):
+        rows = slice(row, min(row + height, n))
+        first = row // width * width
+        for column in range(first, n, width):
+            yield rows, slice(max(column, row), min(column + width, n))
+
+
+def _mirror(out: FloatArray, rows: slice, columns: slice) -> None:
+    from formulakern.backends.mirror import mirror  # numba loads when it is first needed
+
+    mirror(out, rows.start, rows.stop, columns.start, columns.stop)
+
+
+def _share(
+    blocks: list[tuple[slice, slice]],
+    one: Callable[[tuple[slice, slice]], None],
+    threads: int,
+    progress: Callable[[float], None] | None,
+) -> None:
+    """Let threads work the blocks off; the first exception stops all of them and is raised."""
+    queue = iter(enumerate(blocks))
+    lock = threading.Lock()
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def work(report: bool) -> None:
+        try:
+            while not stop.is_set():
+                with lock:
+                    number, block = next(queue, (0, None))
+                if block is None:
+                    return
+                one(block)
+                if report and progress is not None:
+                    progress(number / len(blocks))
+        except BaseException as failure:
+            stop.set()
+            failures.append(failure)
+
+    others = [threading.Thread(target=work, args=(False,)) for _ in range(threads - 1)]
+    for thread in others:
+        thread.start()
+    work(True)
+    for thread in others:
+        thread.join()
+    if failures:
+        raise failures[0]
+    if progress is not None:
+        progress(1.0)
+
+
+Array = npt.NDArray[np.float64]
