@@ -1,0 +1,106 @@
+"""Write a logical formula, get a kernel; train on it; read what was learned back as rules.
+
+The folders are the pipeline::
+
+    syntax      text → Formula              rewrite    Formula → Formula
+    semantics   Formula → Program           program    arithmetic on joint counts
+    backends    Program → compiled code     encoding   data → packed 0/1 columns
+    gram        blocks → Gram matrix        kernels    what users hold
+    rules       what is learned             estimators scikit-learn faces
+    datasets    generators, a CSV reader    display    how things look
+
+Names load when they are first used: importing formulakern loads neither numba, SymPy nor
+scikit-learn.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from formulakern import datasets as datasets
+    from formulakern.encoding.table import Table as Table
+    from formulakern.errors import (
+        DataError as DataError,
+    )
+    from formulakern.errors import (
+        FormulaError as FormulaError,
+    )
+    from formulakern.errors import (
+        FormulaKernError as FormulaKernError,
+    )
+    from formulakern.errors import (
+        FormulaSizeError as FormulaSizeError,
+    )
+    from formulakern.errors import (
+        FormulaSyntaxError as FormulaSyntaxError,
+    )
+    from formulakern.errors import (
+        GramSizeError as GramSizeError,
+    )
+    from formulakern.errors import (
+        MagnitudeError as MagnitudeError,
+    )
+    from formulakern.errors import (
+        ParameterError as ParameterError,
+    )
+    from formulakern.estimators.svm import FormulaSVC as FormulaSVC
+    from formulakern.estimators.transformers import PropositionEncoder as PropositionEncoder
+    from formulakern.kernels.base import Kernel as Kernel
+    from formulakern.kernels.formula import FormulaKernel as FormulaKernel
+    from formulakern.kernels.formula import kernel as kernel
+    from formulakern.rules.rule import Rule as Rule
+    from formulakern.rules.rule import rule as rule
+    from formulakern.syntax.formula import (
+        Formula as Formula,
+    )
+    from formulakern.syntax.formula import (
+        Variable as Variable,
+    )
+    from formulakern.syntax.formula import (
+        variables as variables,
+    )
+    from formulakern.syntax.parser import parse as parse
+
+__version__ = "0.1.0"
+
+#: public name → the module that defines it
+_HOME = {
+    "DataError": "errors",
+    "Formula": "syntax.formula",
+    "FormulaError": "errors",
+    "FormulaKernError": "errors",
+    "FormulaKernel": "kernels.formula",
+    "FormulaSVC": "estimators.svm",
+    "FormulaSizeError": "errors",
+    "FormulaSyntaxError": "errors",
+    "GramSizeError": "errors",
+    "Kernel": "kernels.base",
+    "MagnitudeError": "errors",
+    "ParameterError": "errors",
+    "PropositionEncoder": "estimators.transformers",
+    "Rule": "rules.rule",
+    "Table": "encoding.table",
+    "Variable": "syntax.formula",
+    "kernel": "kernels.formula",
+    "parse": "syntax.parser",
+    "rule": "rules.rule",
+    "variables": "syntax.formula",
+}
+
+__all__ = ["__version__", "datasets", *sorted(_HOME)]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return importlib.import_module("formulakern.datasets")
+    if name not in _HOME:
+        raise AttributeError(f"module 'formulakern' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"formulakern.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,101 @@
+"""Two tables as a kernel receives them: read once, laid out once for each choice of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from formulakern.backends.tables import PairedTables, pair_tables
+from formulakern.encoding.binary import (
+    BinaryTable,
+    check_same_columns,
+    column_positions,
+    read_binary,
+)
+from formulakern.errors import DataError
+
+__all__ = ["TablePair"]
+
+Columns = tuple[int, ...] | None
+
+
+class TablePair:
+    """0/1 tables X and Z, read and checked; Z may be X.
+
+    Parameters
+    ----------
+    X, Z : array-like, sparse or frame of 0 and 1, shapes (rows, n) and (other rows, n)
+        ``Z=None``, or the same object as X, makes the Gram matrix symmetric.
+
+    Raises
+    ------
+    DataError
+        If an entry is not 0 or 1, or the columns of X and Z differ.
+    """
+
+    def __init__(self, X: Any, Z: Any = None) -> None:
+        self.x = read_binary(X, role="X")
+        self.z: BinaryTable | None = None
+        if Z is not None and Z is not X:
+            self.z = read_binary(Z, role="Z")
+            check_same_columns(self.x, self.z)
+        self._selected: dict[tuple[int, Columns], BinaryTable] = {}
+        self._paired: dict[tuple[Columns, ...], PairedTables] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows of X, rows of Z."""
+        return self.x.n_rows, self.x.n_rows if self.z is None else self.z.n_rows
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether Z is X."""
+        return self.z is None
+
+    def rows_of_x(self) -> TablePair:
+        """X with itself."""
+        return self if self.z is None else self._alone(self.x)
+
+    def rows_of_z(self) -> TablePair:
+        """Z with itself."""
+        return self if self.z is None else self._alone(self.z)
+
+    def _alone(self, table: BinaryTable) -> TablePair:
+        pair = TablePair.__new__(TablePair)
+        pair.x, pair.z = table, None
+        pair._selected, pair._paired = {}, {}
+        return pair
+
+    def columns_of(self, domain: str | None, domains: Mapping[str, Any]) -> Columns:
+        """The columns of a domain (None: all of them), by position in X.
+
+        Raises
+        ------
+        DataError
+            If the formula names a domain that was not described.
+        """
+        if domain is None:
+            return None
+        if domain not in domains:
+            known = ", ".join(map(repr, domains)) or "none"
+            raise DataError(
+                f"the formula names the domain {domain!r}, and the kernel knows {known}. "
+                f"Say which columns it has: domains={{{domain!r}: [columns]}}."
+            )
+        return column_positions(self.x, domains[domain])
+
+    def tables(self, columns: tuple[Columns, ...]) -> PairedTables:
+        """The tables laid out for counting, one domain per entry of ``columns``."""
+        if columns not in self._paired:
+            x = [self._select(0, self.x, chosen) for chosen in columns]
+            z = None
+            if self.z is not None:
+                z = [self._select(1, self.z, chosen) for chosen in columns]
+            self._paired[columns] = pair_tables(x, z)
+        return self._paired[columns]
+
+    def _select(self, which: int, table: BinaryTable, columns: Columns) -> BinaryTable:
+        key = (which, columns)
+        if key not in self._selected:
+            self._selected[key] = table if columns is None else table.select(columns)
+        return self._selected[key]

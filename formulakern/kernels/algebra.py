@@ -1,0 +1,303 @@
+"""Kernels made of kernels: sums, products, positive multiples, and cosines.
+
+Sums concatenate feature spaces, products pair their features by "and", a factor weights, and
+normalisation divides by the lengths.  Sums and products flatten when they are built.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from formulakern.backends.base import Fill, FloatArray
+from formulakern.gram.pair import TablePair
+from formulakern.kernels.base import Kernel, check_weight, filled
+from formulakern.kernels.formula import FormulaKernel
+
+if TYPE_CHECKING:
+    import sympy
+
+    from formulakern.kernels.inspection import Inspection
+
+__all__ = ["NormalizedKernel", "ProductKernel", "ScaledKernel", "SumKernel"]
+
+
+@dataclass(eq=False, repr=False)
+class SumKernel(Kernel):
+    """K₁ + K₂ + …: the feature spaces side by side."""
+
+    terms: tuple[Kernel, ...]
+
+    @classmethod
+    def of(cls, *kernels: Kernel) -> SumKernel:
+        """The sum, nested sums merged."""
+        terms: list[Kernel] = []
+        for kernel in kernels:
+            terms += kernel.terms if isinstance(kernel, SumKernel) else [kernel]
+        return cls(tuple(terms))
+
+    def prepare(self, pair: TablePair) -> Fill:
+        """Fill with the first term, add the others block by block."""
+        first, *others = [term.prepare(pair) for term in self.terms]
+
+        def fill(
+            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+        ) -> None:
+            first(rows, columns, out, out_row, out_column)
+            block = _block(rows, columns, out, out_row, out_column)
+            for other in others:
+                block += filled(other, rows, columns)
+
+        return fill
+
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """The sum of the diagonals."""
+        return np.sum([term.diagonal_of(pair) for term in self.terms], axis=0)
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """The sum of the dimensions."""
+        return sum(term.dimension(n) for term in self.terms)
+
+    def polynomial(self) -> sympy.Expr:
+        """The sum of the closed forms."""
+        return sum((term.polynomial() for term in self.terms[1:]), self.terms[0].polynomial())
+
+    def inspect(self) -> Inspection:
+        """The inspections of the terms."""
+        return _inspect_parts(self, self.terms)
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.terms
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.terms))
+
+
+@dataclass(eq=False, repr=False)
+class ProductKernel(Kernel):
+    """K₁ · K₂ · …: all pairs of features, joined by "and"."""
+
+    factors: tuple[Kernel, ...]
+
+    @classmethod
+    def of(cls, *kernels: Kernel) -> Kernel:
+        """The product, nested products merged, weights collected in front."""
+        factors: list[Kernel] = []
+        weight = 1.0
+        for kernel in kernels:
+            if isinstance(kernel, ScaledKernel):
+                weight *= kernel.weight
+                kernel = kernel.kernel
+            factors += kernel.factors if isinstance(kernel, ProductKernel) else [kernel]
+        product = cls(tuple(factors))
+        return product if weight == 1.0 else ScaledKernel.of(weight, product)
+
+    def prepare(self, pair: TablePair) -> Fill:
+        """Fill with the first factor, multiply by the others block by block."""
+        first, *others = [factor.prepare(pair) for factor in self.factors]
+
+        def fill(
+            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+        ) -> None:
+            first(rows, columns, out, out_row, out_column)
+            block = _block(rows, columns, out, out_row, out_column)
+            with np.errstate(over="ignore"):
+                for other in others:
+                    block *= filled(other, rows, columns)
+            _check_finite(block)
+
+        return fill
+
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """The product of the diagonals."""
+        with np.errstate(over="ignore"):
+            diagonal = np.prod([factor.diagonal_of(pair) for factor in self.factors], axis=0)
+        _check_finite(diagonal)
+        return np.asarray(diagonal)
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """The product of the dimensions."""
+        return math.prod(factor.dimension(n) for factor in self.factors)
+
+    def polynomial(self) -> sympy.Expr:
+        """The product of the closed forms."""
+        result = self.factors[0].polynomial()
+        for factor in self.factors[1:]:
+            result = result * factor.polynomial()
+        return result
+
+    def inspect(self) -> Inspection:
+        """The inspections of the factors."""
+        return _inspect_parts(self, self.factors)
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.factors
+
+    def __repr__(self) -> str:
+        return " * ".join(
+            f"({factor!r})" if isinstance(factor, SumKernel) else repr(factor)
+            for factor in self.factors
+        )
+
+
+@dataclass(eq=False, repr=False)
+class ScaledKernel(Kernel):
+    """c · K with c > 0: every feature weighted by √c."""
+
+    weight: float
+    kernel: Kernel
+
+    @classmethod
+    def of(cls, weight: float, kernel: Kernel) -> Kernel:
+        """The multiple, weights merged."""
+        check_weight(weight)
+        if isinstance(kernel, ScaledKernel):
+            weight, kernel = check_weight(weight * kernel.weight), kernel.kernel
+        return cls(weight, kernel)
+
+    def prepare(self, pair: TablePair) -> Fill:
+        """Fill, then multiply block by block."""
+        inner = self.kernel.prepare(pair)
+
+        def fill(
+            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+        ) -> None:
+            inner(rows, columns, out, out_row, out_column)
+            block = _block(rows, columns, out, out_row, out_column)
+            with np.errstate(over="ignore"):
+                block *= self.weight
+            _check_finite(block)
+
+        return fill
+
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """The diagonal, weighted."""
+        return self.weight * self.kernel.diagonal_of(pair)
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """That of the kernel inside."""
+        return self.kernel.dimension(n)
+
+    def polynomial(self) -> sympy.Expr:
+        """The closed form, weighted."""
+        import sympy
+
+        return sympy.nsimplify(self.weight, rational=True) * self.kernel.polynomial()
+
+    def inspect(self) -> Inspection:
+        """The inspection of the kernel inside."""
+        return _inspect_parts(self, (self.kernel,))
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.weight, self.kernel)
+
+    def __repr__(self) -> str:
+        inner = repr(self.kernel)
+        return f"{self.weight!r} * " + (
+            f"({inner})" if isinstance(self.kernel, (SumKernel, ProductKernel)) else inner
+        )
+
+
+@dataclass(eq=False, repr=False)
+class NormalizedKernel(Kernel):
+    """K(x, z) / √(K(x, x)·K(z, z)): the cosine of the angle between the feature vectors.
+
+    A row without any true feature has no direction: its cosines are 0, and so is its diagonal.
+    """
+
+    kernel: Kernel
+
+    def normalized(self) -> Kernel:
+        """Itself: it is normalised."""
+        return self
+
+    def _within_range(self, pair: TablePair) -> Kernel:
+        """The kernel at a scale at which its values fit; the cosine is the same at every scale."""
+        kernel = self.kernel
+        if isinstance(kernel, FormulaKernel) and kernel.scale == "count":
+            return kernel.scaled_to_fit(pair)
+        return kernel
+
+    def prepare(self, pair: TablePair) -> Fill:
+        """Fill, then divide block by block."""
+        kernel = self._within_range(pair)
+        inner = kernel.prepare(pair)
+        x = _inverse_length(kernel.diagonal_of(pair.rows_of_x()))
+        z = x if pair.symmetric else _inverse_length(kernel.diagonal_of(pair.rows_of_z()))
+
+        def fill(
+            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+        ) -> None:
+            inner(rows, columns, out, out_row, out_column)
+            block = _block(rows, columns, out, out_row, out_column)
+            block *= x[rows, None]
+            block *= z[None, columns]
+            if pair.symmetric:
+                same = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
+                block[same - rows.start, same - columns.start] = x[same] > 0
+
+        return fill
+
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """1 for every row with a true feature, 0 for the others."""
+        diagonal = self._within_range(pair).diagonal_of(pair)
+        return (diagonal > 0).astype(np.float64)
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """That of the kernel inside."""
+        return self.kernel.dimension(n)
+
+    def polynomial(self) -> sympy.Expr:
+        """K / √(K(p, p, p)·K(q, q, q))."""
+        import sympy
+
+        from formulakern.kernels.polynomial import on_diagonal
+
+        whole = self.kernel.polynomial()
+        return whole / sympy.sqrt(on_diagonal(whole, "p") * on_diagonal(whole, "q"))
+
+    def inspect(self) -> Inspection:
+        """The inspection of the kernel inside."""
+        return _inspect_parts(self, (self.kernel,))
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.kernel,)
+
+    def __repr__(self) -> str:
+        inner = repr(self.kernel)
+        atomic = isinstance(self.kernel, FormulaKernel)
+        return f"{inner if atomic else f'({inner})'}.normalized()"
+
+
+def _block(
+    rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+) -> FloatArray:
+    return out[
+        out_row : out_row + rows.stop - rows.start,
+        out_column : out_column + columns.stop - columns.start,
+    ]
+
+
+def _inverse_length(squares: FloatArray) -> FloatArray:
+    length = np.sqrt(squares)
+    return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
+
+
+def _check_finite(values: FloatArray) -> None:
+    from formulakern.errors import MagnitudeError
+
+    if not np.isfinite(values).all():
+        raise MagnitudeError(
+            "a product of kernel values is beyond 1.8e308, the end of float64. "
+            "Use scale='probability' in its factors, or normalise them first."
+        )
+
+
+def _inspect_parts(kernel: Kernel, parts: tuple[Kernel, ...]) -> Inspection:
+    from formulakern.kernels.inspection import Inspection
+
+    return Inspection.of_parts(kernel, parts)

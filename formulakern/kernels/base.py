@@ -1,0 +1,273 @@
+"""What every kernel can do: Gram matrices, algebra, value semantics, a place in scikit-learn."""
+
+from __future__ import annotations
+
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.backends.base import Fill, FloatArray
+from formulakern.errors import ParameterError
+from formulakern.gram.dense import assemble
+from formulakern.gram.pair import TablePair
+
+if TYPE_CHECKING:
+    import sympy
+
+    from formulakern.kernels.inspection import Inspection
+
+__all__ = ["Kernel", "filled"]
+
+
+class Kernel(ABC):
+    """A positive semidefinite function of two rows of a 0/1 table; an immutable value.
+
+    Kernels add (feature spaces side by side), multiply (pairs of features), take positive weights,
+    and normalise to the cosine of the angle.  Scikit-learn takes a kernel object wherever it
+    takes a kernel, and always at matrix level: ``SVC(kernel=k)``, ``KernelRidge``, ``KernelPCA``,
+    ``Nystroem``, ``SpectralClustering``, ``GaussianProcessRegressor``.
+    """
+
+    # -- to be provided by each kernel --------------------------------------------------------
+
+    @abstractmethod
+    def prepare(self, pair: TablePair) -> Fill:
+        """Everything that is not per pair of rows; returns the function that fills blocks."""
+
+    @abstractmethod
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """K(x, x) for the rows of the table of a symmetric pair."""
+
+    @abstractmethod
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """The exact dimension of the feature space for n columns.
+
+        Parameters
+        ----------
+        n : int or mapping
+            The number of columns; with domains, the number of each by name.
+        """
+
+    @abstractmethod
+    def polynomial(self) -> sympy.Expr:
+        """The closed form in s = ⟨x,z⟩, p = ⟨x,x⟩, q = ⟨z,z⟩ and n, as a SymPy expression."""
+
+    @abstractmethod
+    def inspect(self) -> Inspection:
+        """Every stage from the text to the code, to be printed or shown in a notebook."""
+
+    @abstractmethod
+    def _key(self) -> tuple[Any, ...]:
+        """What equality compares."""
+
+    # -- matrices -----------------------------------------------------------------------------
+
+    def __call__(
+        self,
+        X: Any,
+        Z: Any = None,
+        eval_gradient: bool = False,
+        *,
+        progress: Callable[[float], None] | None = None,
+    ) -> Any:
+        """The Gram matrix between the rows of two 0/1 tables.
+
+        Parameters
+        ----------
+        X : array-like of shape (rows, n)
+            NumPy array of any numeric or bool dtype, SciPy sparse, pandas or polars frame, or
+            :class:`formulakern.Table`; every entry 0 or 1.
+        Z : array-like of shape (other rows, n), optional
+            X itself by default, at half the work.
+        eval_gradient : bool
+            For Gaussian processes: also return the gradient by the (absent) parameters, an array
+            of shape (rows, rows, 0).
+        progress : callable, optional
+            Called with the share that is done.
+
+        Returns
+        -------
+        ndarray of shape (rows, other rows), float64
+
+        Raises
+        ------
+        DataError
+            If a table holds anything but 0 and 1; the message names the column and the row.
+        MagnitudeError
+            If a value is beyond float64; the message names the way out.
+        GramSizeError
+            If the matrix does not fit into memory.
+        """
+        pair = TablePair(X, Z)
+        gram = assemble(pair.shape, pair.symmetric, self.prepare(pair), progress)
+        if eval_gradient:
+            return gram, np.empty((*gram.shape, 0))
+        return gram
+
+    def diagonal(self, X: Any) -> FloatArray:
+        """K(x, x) for every row of a 0/1 table, without the matrix.
+
+        Parameters
+        ----------
+        X : array-like of shape (rows, n)
+
+        Returns
+        -------
+        ndarray of shape (rows,), float64
+        """
+        return self.diagonal_of(TablePair(X))
+
+    # -- algebra ------------------------------------------------------------------------------
+
+    def normalized(self) -> Kernel:
+        """K(x, z) / √(K(x, x)·K(z, z)), the cosine; 0 where a row has no true feature at all."""
+        from formulakern.kernels.algebra import NormalizedKernel
+
+        return NormalizedKernel(self)
+
+    def __add__(self, other: object) -> Kernel:
+        from formulakern.kernels.algebra import SumKernel
+
+        return SumKernel.of(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: object) -> Kernel:
+        from formulakern.kernels.algebra import ProductKernel, ScaledKernel
+
+        if isinstance(other, Kernel):
+            return ProductKernel.of(self, other)
+        if isinstance(other, (int, float, np.integer, np.floating)):
+            return ScaledKernel.of(float(other), self)
+        return NotImplemented
+
+    def __rmul__(self, other: object) -> Kernel:
+        return self * other if not isinstance(other, Kernel) else NotImplemented
+
+    # -- value semantics ----------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.__dict__:
+            raise AttributeError(f"a kernel is immutable: cannot set {name!r}")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a kernel is immutable: cannot delete {name!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return type(self) is type(other) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._key()))
+
+    def _repr_latex_(self) -> str:
+        import sympy
+
+        return f"$\\displaystyle {sympy.latex(self.polynomial())}$"
+
+    # -- scikit-learn -------------------------------------------------------------------------
+    #
+    # scikit-learn calls a kernel on whole tables when it is a gaussian_process.kernels.Kernel, and
+    # on every pair of rows, from Python, when it is any other callable.  Kernels here register as
+    # such, once, when scikit-learn asks for their class: importing it earlier would cost everybody
+    # a second.
+
+    @property
+    def __class__(self) -> type[Self]:  # type: ignore[override]
+        _register(type(self))
+        return type(self)
+
+    @__class__.setter
+    def __class__(self, new: type) -> None:
+        raise TypeError("the class of a kernel cannot be changed")
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
+        """No parameters to tune: a kernel is a value (scikit-learn's protocol)."""
+        return {}
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Refused: build another kernel instead (scikit-learn's protocol)."""
+        if parameters:
+            raise ParameterError(
+                f"a kernel is an immutable value: cannot set {', '.join(sorted(parameters))}. "
+                "Build another one with fk.kernel(...)."
+            )
+        return self
+
+    def diag(self, X: Any) -> FloatArray:
+        """:meth:`diagonal`, by the name that Gaussian processes use."""
+        return self.diagonal(X)
+
+    def is_stationary(self) -> bool:
+        """False: the value depends on more than the difference of two rows."""
+        return False
+
+    @property
+    def requires_vector_input(self) -> bool:
+        """True: rows are vectors."""
+        return True
+
+    @property
+    def hyperparameters(self) -> list[Any]:
+        """None that an optimiser could turn."""
+        return []
+
+    @property
+    def n_dims(self) -> int:
+        """0, the number of hyperparameters."""
+        return 0
+
+    @property
+    def theta(self) -> FloatArray:
+        """The empty vector of hyperparameters."""
+        return np.empty(0)
+
+    @theta.setter
+    def theta(self, value: npt.ArrayLike) -> None:
+        if np.size(value):
+            raise ParameterError("this kernel has no hyperparameters to set")
+
+    @property
+    def bounds(self) -> FloatArray:
+        """The empty table of bounds."""
+        return np.empty((0, 2))
+
+    def clone_with_theta(self, theta: npt.ArrayLike) -> Self:
+        """The kernel itself: there is nothing to replace."""
+        self.theta = theta
+        return self
+
+
+_registered: set[type] = set()
+
+
+def _register(kernel_class: type) -> None:
+    module = sys.modules.get("sklearn.gaussian_process.kernels")
+    if module is not None and kernel_class not in _registered and hasattr(module, "Kernel"):
+        _registered.add(kernel_class)
+        module.Kernel.register(kernel_class)
+
+
+def filled(fill: Fill, rows: slice, columns: slice) -> FloatArray:
+    """A block of its own, filled."""
+    block = np.empty((rows.stop - rows.start, columns.stop - columns.start))
+    fill(rows, columns, block, 0, 0)
+    return block
+
+
+def check_weight(weight: float) -> float:
+    """A positive finite number, or ParameterError."""
+    if not math.isfinite(weight) or weight <= 0:
+        raise ParameterError(
+            f"a kernel's weight is a positive finite number; got {weight!r}. "
+            "(Negative weights would make it indefinite.)"
+        )
+    return weight

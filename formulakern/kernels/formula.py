@@ -1,0 +1,305 @@
+"""The kernel of a formula: the number of substitutions that are true in both rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from formulakern.backends.base import Fill, FloatArray, Scale, Task
+from formulakern.backends.emitter import emit_source
+from formulakern.backends.exact import exact_dtype, exact_values
+from formulakern.backends.selection import Choice, check_backend, choose
+from formulakern.errors import ParameterError
+from formulakern.gram.pair import TablePair
+from formulakern.kernels.base import Kernel
+from formulakern.program.magnitude import FLOAT64_MAX, dimension
+from formulakern.program.node import Program
+from formulakern.rewrite.pipeline import Rewriting, rewrite
+from formulakern.semantics import check_reading, lower
+from formulakern.syntax.formula import Formula
+from formulakern.syntax.parser import parse
+
+if TYPE_CHECKING:
+    import sympy
+
+    from formulakern.kernels.inspection import Inspection
+
+__all__ = ["FormulaKernel", "kernel"]
+
+Reading = Literal["bound", "free", "distinct"]
+
+
+def kernel(
+    formula: str | Formula,
+    variables: Reading = "bound",
+    *,
+    domains: Mapping[str, Any] | None = None,
+    scale: Scale = "count",
+    backend: str = "auto",
+) -> FormulaKernel:
+    """The kernel of a formula.
+
+    A formula is a template: substitute a column of a 0/1 table for each of its variables and get
+    one Boolean feature of a row.  The kernel is the inner product of these feature vectors,
+
+        K(x, z) = the number of substitutions under which the formula is true in x and true in z,
+
+    computed from the joint counts s = ⟨x,z⟩, p = ⟨x,x⟩, q = ⟨z,z⟩ and the number of columns n
+    without ever enumerating a substitution.
+
+    Parameters
+    ----------
+    formula : str or Formula
+        For example ``"(a & ~b) | c"``; see ``grammar/README.md`` for the language.
+    variables : {"bound", "free", "distinct"}
+        THE THREE READINGS.  ``"bound"``: equal names are the same column, different names may
+        coincide; the kernel depends on the Boolean function alone.  ``"free"``: every occurrence
+        ranges over the columns by itself; the Propositional kernel as published.  ``"distinct"``:
+        different names are different columns, and substitutions that give the same feature
+        count once (Boolean kernels without repeated variables).
+    domains : mapping of str to columns, optional
+        For formulas such as ``a:symptom & b:gene``: the columns of each domain, as names (when
+        the table has names), positions, a slice, a range or a Boolean mask.
+    scale : {"count", "probability"}
+        ``"probability"`` divides by the dimension of the feature space: the share of
+        substitutions that are true in both rows, for formulas whose counts pass 1.8e308.
+    backend : {"auto", "interpreter", "lookup", "numba"}
+        How it is computed; ``inspect()`` and the command line say what "auto" chose and why.
+
+    Returns
+    -------
+    FormulaKernel
+
+    Raises
+    ------
+    FormulaSyntaxError
+        If the text is not a formula.
+    FormulaSizeError
+        If counting it would need more than a stated amount of work (in the readings where names
+        matter this is #P-hard in general).
+    ParameterError
+        If a parameter has an unknown value.
+
+    References
+    ----------
+    Polato & Aiolli (2021), Propositional Kernels, Entropy 23(8):1020, doi:10.3390/e23081020.
+    Polato, Lauriola & Aiolli (2018), A Novel Boolean Kernels Family for Categorical Data,
+    Entropy 20(6):444, doi:10.3390/e20060444.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> k = kernel("a & ~b")
+    >>> x = np.array([[1, 1, 0], [0, 1, 0]])
+    >>> k(x)
+    array([[2., 1.],
+           [1., 2.]])
+    >>> k
+    fk.kernel('a & ~b')
+    >>> k.dimension(3)
+    9
+    """
+    parsed = parse(formula) if isinstance(formula, str) else formula
+    if not isinstance(parsed, Formula):
+        raise ParameterError(
+            f"a kernel is made of a str or a Formula; got {type(formula).__name__}. "
+            "Write for example fk.kernel('a & ~b')."
+        )
+    named = tuple(sorted((domains or {}).items(), key=lambda item: item[0]))
+    return FormulaKernel(parsed, variables, _Domains(named), scale, backend)
+
+
+class _Domains(Mapping[str, Any]):
+    """The columns of each domain; compares by value, whatever the columns are written as."""
+
+    def __init__(self, items: tuple[tuple[str, Any], ...]) -> None:
+        self._items = dict(items)
+        self._text = repr(items)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._items[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Domains) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+
+@dataclass(eq=False, repr=False)
+class FormulaKernel(Kernel):
+    """A kernel made of a formula; build it with :func:`kernel`, which documents the parameters.
+
+    Attributes
+    ----------
+    formula : Formula
+    variables, scale, backend : str
+    domains : mapping
+    """
+
+    formula: Formula
+    variables: Reading = "bound"
+    domains: Mapping[str, Any] = _Domains(())
+    scale: Scale = "count"
+    backend: str = "auto"
+
+    def __post_init__(self) -> None:
+        check_reading(self.variables)
+        check_backend(self.backend)
+        if self.scale not in ("count", "probability"):
+            raise ParameterError(
+                f"scale={self.scale!r} is unknown; expected 'count' or 'probability'."
+            )
+
+    @cached_property
+    def rewriting(self) -> Rewriting:
+        """The trace of rewrites from the formula to the form that is counted."""
+        return rewrite(self.formula, self.variables)
+
+    @cached_property
+    def program(self) -> Program:
+        """The arithmetic on joint counts.
+
+        Raises
+        ------
+        FormulaSizeError
+        """
+        return lower(self.rewriting.formula, self.variables)
+
+    @property
+    def source(self) -> str:
+        """The Python source that the numba backend compiles; no word of the formula is in it."""
+        return emit_source(self.program, scaled=self.scale == "probability")
+
+    def task(self, pair: TablePair) -> Task:
+        """The program, to be evaluated on two tables."""
+        columns = tuple(pair.columns_of(name, self.domains) for name in self.program.domains)
+        if self.variables == "distinct":
+            self._check_disjoint(columns, pair.x.n_columns)
+        return Task(self.program, pair.tables(columns), self.scale)
+
+    def choose(self, pair: TablePair) -> Choice:
+        """The backend for two tables, and why."""
+        return choose(self.backend, self.task(pair))
+
+    def prepare(self, pair: TablePair) -> Fill:
+        """Lower, choose a backend, compile."""
+        task = self.task(pair)
+        return choose(self.backend, task).backend.compile(task)
+
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """Exact, computed once for every different number of ones."""
+        task = self.task(pair)
+        ones, row_class = np.unique(task.tables.x_counts, axis=1, return_inverse=True)
+        counts = list(ones)
+        values = exact_values(task, counts, counts, counts, exact_dtype(task))
+        return np.asarray(np.broadcast_to(values, ones.shape[1:])[row_class.ravel()])
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """The number of substitutions, an exact integer.
+
+        Parameters
+        ----------
+        n : int or mapping
+            The number of columns of every domain, or of each by name (None: all columns).
+
+        Examples
+        --------
+        >>> kernel("a & b & c", variables="distinct").dimension(10)
+        120
+        """
+        return dimension(self.program, [_size(n, name) for name in self.program.domains])
+
+    def scaled_to_fit(self, pair: TablePair) -> FormulaKernel:
+        """This kernel, or at scale="probability" where its counts may pass float64."""
+        task = self.task(pair)
+        if dimension(task.program, task.tables.sizes) <= FLOAT64_MAX:
+            return self
+        return FormulaKernel(
+            self.formula, self.variables, self.domains, "probability", self.backend
+        )
+
+    def polynomial(self) -> sympy.Expr:
+        """The closed form, expanded where it stays readable.
+
+        Examples
+        --------
+        >>> kernel("a & ~b").polynomial()
+        s*(n - p - q + s)
+        """
+        from formulakern.kernels.polynomial import closed_form
+
+        return closed_form(self.program, probability=self.scale == "probability")
+
+    def inspect(self) -> Inspection:
+        """Text → tree → rewrites → program → closed form → source → backend.
+
+        Returns
+        -------
+        Inspection
+            Prints as text, shows as HTML in a notebook; its attributes are the stages.
+        """
+        from formulakern.kernels.inspection import Inspection
+
+        return Inspection.of_formula(self)
+
+    def _check_disjoint(self, columns: tuple[tuple[int, ...] | None, ...], n: int) -> None:
+        seen: set[int] = set()
+        for chosen in columns:
+            here = set(range(n)) if chosen is None else set(chosen)
+            if seen & here:
+                raise ParameterError(
+                    "variables='distinct' needs domains without common columns; "
+                    f"column {min(seen & here)} is in two. "
+                    "Give every variable a domain of its own columns, or use variables='bound'."
+                )
+            seen |= here
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.formula, self.variables, self.domains, self.scale, self.backend)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = (self.formula, self.variables, dict(self.domains), self.scale, self.backend)
+        return (_restore, state)
+
+    def __repr__(self) -> str:
+        arguments = [repr(str(self.formula))]
+        for name, default in (
+            ("variables", "bound"),
+            ("domains", _Domains(())),
+            ("scale", "count"),
+            ("backend", "auto"),
+        ):
+            value = getattr(self, name)
+            if value != default:
+                arguments.append(f"{name}={value!r}")
+        return f"fk.kernel({', '.join(arguments)})"
+
+
+def _restore(
+    formula: Formula, variables: Reading, domains: dict[str, Any], scale: Scale, backend: str
+) -> FormulaKernel:
+    return kernel(formula, variables, domains=domains, scale=scale, backend=backend)
+
+
+def _size(n: int | Mapping[str | None, int], domain: str | None) -> int:
+    size = n[domain] if isinstance(n, Mapping) and domain in n else n
+    if isinstance(size, (Mapping, bool)) or int(size) != size or size < 0:
+        raise ParameterError(
+            f"the number of columns of {domain or 'all columns'!r} is an integer of at least 0, "
+            f"or a mapping from domains to integers; got {n!r}."
+        )
+    return int(size)

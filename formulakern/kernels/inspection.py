@@ -1,0 +1,212 @@
+"""Every stage of a kernel, from the text to the code, as text, HTML and LaTeX."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from formulakern.errors import FormulaSizeError
+from formulakern.kernels.base import Kernel
+from formulakern.program.listing import listing
+from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.notation import UNICODE
+
+if TYPE_CHECKING:
+    from formulakern.kernels.formula import FormulaKernel
+
+__all__ = ["Inspection", "Section"]
+
+#: Steps of a rewriting pass, and lines of a tree, that are shown.
+MAX_STEPS, MAX_TREE_LINES = 12, 40
+#: Formulas are shown up to this many characters.
+MAX_TEXT = 400
+
+
+@dataclass(frozen=True)
+class Section:
+    """One stage: a title, and its text in a monospaced layout."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The stages of a kernel; ``print`` it, or let a notebook show it.
+
+    Parameters
+    ----------
+    title : str
+        The kernel's repr.
+    sections : tuple of Section
+        In the order of the pipeline.
+    latex : str
+        The formula and the closed form, for math mode.
+    """
+
+    title: str
+    sections: tuple[Section, ...]
+    latex: str
+
+    @classmethod
+    def of_formula(cls, kernel: FormulaKernel) -> Inspection:
+        """The stages of a formula kernel."""
+        sections = [
+            Section("text", _clip(str(kernel.formula))),
+            Section("tree", tree(kernel.formula)),
+            Section("rewrites", _rewrites(kernel)),
+            Section("meaning", _meaning(kernel)),
+            Section("program", listing(kernel.program)),
+        ]
+        try:
+            form = kernel.polynomial()
+            import sympy
+
+            closed, closed_latex = f"K(x, z) = {_clip(str(form))}", sympy.latex(form)
+        except FormulaSizeError as error:
+            closed, closed_latex = str(error), r"\text{(too long)}"
+        sections += [
+            Section("closed form", closed),
+            Section("source", _clip_lines(kernel.source.rstrip(), 90)),
+            Section("backend", _backend(kernel)),
+        ]
+        formula_latex = kernel.formula.latex() if kernel.formula.n_leaves < 200 else r"\varphi"
+        latex = rf"K_{{{formula_latex}}}(x, z) = {closed_latex}"
+        return cls(repr(kernel), tuple(sections), latex)
+
+    @classmethod
+    def of_parts(cls, kernel: Kernel, parts: tuple[Kernel, ...]) -> Inspection:
+        """The stages of the kernels that a kernel is made of, one after the other."""
+        import sympy
+
+        sections: list[Section] = []
+        for number, part in enumerate(parts, 1):
+            inner = part.inspect()
+            prefix = f"{number}. " if len(parts) > 1 else ""
+            sections.append(Section(f"{prefix}part", inner.title))
+            sections += [Section(f"{prefix}{s.title}", s.text) for s in inner.sections]
+        form = kernel.polynomial()
+        sections.append(Section("closed form of the whole", f"K(x, z) = {_clip(str(form))}"))
+        return cls(repr(kernel), tuple(sections), f"K(x, z) = {sympy.latex(form)}")
+
+    def __getitem__(self, title: str) -> str:
+        """The text of one stage, by its title.
+
+        Raises
+        ------
+        KeyError
+            With the titles that there are.
+        """
+        for section in self.sections:
+            if section.title == title:
+                return section.text
+        raise KeyError(f"{title!r}; stages: {', '.join(s.title for s in self.sections)}")
+
+    def __str__(self) -> str:
+        width = max(len(section.title) for section in self.sections)
+        blocks = [self.title, ""]
+        for section in self.sections:
+            first, *rest = section.text.splitlines() or [""]
+            blocks.append(f"{section.title:>{width}} │ {first}")
+            blocks += [f"{'':>{width}} │ {line}".rstrip() for line in rest]
+            blocks.append(f"{'':>{width}} │")
+        return "\n".join(blocks[:-1])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr><th style='text-align:right;vertical-align:top'>"
+            f"{html.escape(section.title)}</th><td style='text-align:left'>"
+            f"<pre style='margin:0'>{html.escape(section.text)}</pre></td></tr>"
+            for section in self.sections
+        )
+        return (
+            f"<p><code>{html.escape(self.title)}</code></p><p>$\\displaystyle {self.latex}$</p>"
+            f"<table>{rows}</table>"
+        )
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex}$"
+
+
+def tree(formula: Formula) -> str:
+    """A formula as an indented tree, at most ``MAX_TREE_LINES`` lines of it."""
+    lines: list[str] = []
+    pending: list[tuple[Formula, str, str]] = [(formula, "", "")]
+    while pending and len(lines) <= MAX_TREE_LINES:
+        node, first, rest = pending.pop()
+        if node.connective is None:
+            kind = "constant" if isinstance(node, Constant) else "variable"
+            lines.append(f"{first}{node.leaf_text(UNICODE)}  ({kind})")
+            continue
+        row = node.connective
+        lines.append(f"{first}{row.unicode}  {row.name}, truth table {row.truth}")
+        branches = []
+        for position, argument in enumerate(node.arguments):
+            last = position == len(node.arguments) - 1
+            branches.append(
+                (argument, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+            )
+        pending.extend(reversed(branches))
+    if len(lines) > MAX_TREE_LINES:
+        lines[MAX_TREE_LINES:] = [f"… ({formula.n_leaves:,} leaves in all)"]
+    return "\n".join(lines)
+
+
+def _rewrites(kernel: FormulaKernel) -> str:
+    passes = kernel.rewriting.passes
+    if not passes:
+        return "none needed"
+    lines = []
+    for result in passes:
+        lines.append(f"{result.name}: {_clip(str(result.formula))}")
+        shown = result.steps[:MAX_STEPS]
+        lines += [
+            f"    {_clip(str(step.before), 60)}  ⟹  {_clip(str(step.after), 60)}   ({step.rule})"
+            for step in shown
+        ]
+        if len(result.steps) > MAX_STEPS:
+            lines.append(f"    … and {len(result.steps) - MAX_STEPS:,} more steps")
+    return "\n".join(lines)
+
+
+_READINGS = {
+    "bound": "equal names are the same column; different names may coincide",
+    "free": "every occurrence of a variable ranges over the columns by itself",
+    "distinct": "different names are different columns; equal features count once",
+}
+
+
+def _meaning(kernel: FormulaKernel) -> str:
+    lines = [f"variables={kernel.variables!r}: {_READINGS[kernel.variables]}"]
+    program = kernel.program
+    if any(isinstance(leaf, Variable) for leaf in kernel.formula.leaves):
+        for name, degree in zip(program.domains, program.degrees, strict=True):
+            where = f"domain {name!r}" if name else "all columns"
+            what = "variable ranges" if degree == 1 else "variables range"
+            lines.append(f"{degree} {what} over {where}")
+    if program.divisor > 1:
+        lines.append(f"{program.divisor:,} symmetries: every feature is counted that often")
+    return "\n".join(lines)
+
+
+def _backend(kernel: FormulaKernel) -> str:
+    if kernel.backend != "auto":
+        return f"{kernel.backend}, as asked"
+    return (
+        "chosen for each pair of tables: lookup tables where the counts take few values (one-hot "
+        "data),\nthe interpreter where there is little to do, the compiled source above elsewhere"
+    )
+
+
+def _clip(text: str, limit: int = MAX_TEXT) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _clip_lines(text: str, limit: int) -> str:
+    lines = text.splitlines()
+    if len(lines) <= limit:
+        return text
+    return "\n".join([*lines[:limit], f"… ({len(lines) - limit:,} more lines)"])

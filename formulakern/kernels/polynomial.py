@@ -1,0 +1,84 @@
+"""Closed forms: a program as a SymPy expression in the counts s, p, q and n."""
+
+from __future__ import annotations
+
+import sympy
+
+from formulakern.errors import FormulaSizeError
+from formulakern.program.node import Constant, Count, Program, Sum
+
+__all__ = ["MAX_OPERATIONS", "closed_form", "on_diagonal", "symbols"]
+
+#: Programs with more operations are not written out symbolically.
+MAX_OPERATIONS = 2_000
+#: Shorter programs are tried in factored and in expanded form, and the shortest is shown.
+TIDY_OPERATIONS = 60
+
+
+def symbols(domain: str | None) -> dict[str, sympy.Symbol]:
+    """The symbols s, p, q, n; with a domain, each carries its name as a subscript."""
+    suffix = f"_{domain}" if domain else ""
+    return {name: sympy.Symbol(name + suffix, integer=True, nonnegative=True) for name in "spqn"}
+
+
+def closed_form(program: Program, probability: bool) -> sympy.Expr:
+    """The kernel as an expression; divided by the dimension if ``probability``.
+
+    Raises
+    ------
+    FormulaSizeError
+        If the program has more than ``MAX_OPERATIONS`` operations.
+    """
+    if len(program.kernel_nodes) > MAX_OPERATIONS:
+        raise FormulaSizeError(
+            f"a program of {len(program.kernel_nodes):,} operations is not written out in closed "
+            f"form; at most {MAX_OPERATIONS:,} are. Look at kernel.inspect() instead."
+        )
+    expression = _value(program, program.output) / program.divisor
+    tidy = len(program.kernel_nodes) <= TIDY_OPERATIONS
+    if probability:
+        expression = expression / (_value(program, program.dimension) / program.divisor)
+    if not tidy:
+        return expression
+    forms = [expression, sympy.expand(expression), sympy.factor(expression)]
+    return min(forms, key=lambda form: (sympy.count_ops(form), len(str(form))))
+
+
+def on_diagonal(expression: sympy.Expr, row: str) -> sympy.Expr:
+    """The expression for a row with itself: s, p and q all become the count of that row."""
+    replaced = {}
+    for symbol in expression.free_symbols:
+        letter, underscore, domain = symbol.name.partition("_")
+        if letter in ("s", "p", "q"):
+            replaced[symbol] = symbols(domain if underscore else None)[row]
+    return expression.subs(replaced, simultaneous=True)
+
+
+def _value(program: Program, output: int) -> sympy.Expr:
+    values: list[sympy.Expr] = []
+    for node in program.nodes:
+        if isinstance(node, Count):
+            value = _count(node.cell, program.domains[node.domain]) - node.used
+        elif isinstance(node, Constant):
+            value = sympy.Integer(node.value)
+        else:
+            operands = [values[i] for i in node.operands]
+            value = sympy.Add(*operands) if isinstance(node, Sum) else sympy.Mul(*operands)
+        values.append(value)
+    return values[output]
+
+
+def _count(cell: str, domain: str | None) -> sympy.Expr:
+    symbol = symbols(domain)
+    s, p, q, n = (symbol[name] for name in "spqn")
+    return {
+        "11": s,
+        "10": p - s,
+        "01": q - s,
+        "00": n - p - q + s,
+        "1*": p,
+        "0*": n - p,
+        "*1": q,
+        "*0": n - q,
+        "**": n,
+    }[cell]

@@ -1,0 +1,145 @@
+"""A concrete rule over named columns: text, a Boolean column of a table, and text again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.encoding.propositions import evaluate_formula
+from formulakern.encoding.table import Table
+from formulakern.errors import ParameterError
+from formulakern.syntax.comparison import ColumnName, Comparison
+from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.parser import parse_rule
+
+__all__ = ["Rule", "rule"]
+
+
+def rule(condition: str | Formula) -> Rule:
+    """The rule with this condition.
+
+    Parameters
+    ----------
+    condition : str or Formula
+        Comparisons of columns, joined as formulas are:
+        ``odor = foul & gill_size >= 3 & ~(cap in {red, blue}) | `stalk root` != "?"``.  On the
+        right of a comparison a bare or quoted word is a value, and a name in backquotes is
+        another column.  A name alone is a Boolean column.
+
+    Returns
+    -------
+    Rule
+        Call it on a table.
+
+    Raises
+    ------
+    FormulaSyntaxError
+        With a caret under the place.
+
+    Examples
+    --------
+    >>> monks_1 = rule("a1 = `a2` | a5 = 1")
+    >>> monks_1({"a1": [1, 2, 3], "a2": [1, 3, 1], "a5": [4, 1, 2]})
+    array([ True,  True, False])
+    >>> monks_1
+    fk.rule('a1 = `a2` | a5 = 1')
+    """
+    if isinstance(condition, str):
+        return Rule(parse_rule(condition))
+    if isinstance(condition, Formula):
+        return Rule(condition)
+    raise ParameterError(
+        f"a rule is made of a str or a Formula; got {type(condition).__name__}. "
+        "Write for example fk.rule('odor = foul & gill_size >= 3')."
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Rule:
+    """A condition on the rows of a table; build it with :func:`rule`.
+
+    Rules combine like formulas (``&``, ``|``, ``^``, ``~``, ``>>``), compare by value, and
+    ``str`` of one parses back to it.
+
+    Parameters
+    ----------
+    formula : Formula
+        Its leaves are comparisons, Boolean columns and constants.
+    """
+
+    formula: Formula
+
+    def __call__(self, table: Any) -> npt.NDArray[np.bool_]:
+        """The rows that satisfy the rule.
+
+        Parameters
+        ----------
+        table : pandas or polars DataFrame, mapping of columns, array-like or Table
+
+        Returns
+        -------
+        ndarray of shape (rows,), bool
+            Comparisons with a missing entry are false.
+
+        Raises
+        ------
+        DataError
+            If a column is absent (the message names the nearest), or cannot be compared.
+        """
+        return evaluate_formula(self.formula, Table.of(table))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the rule reads, in order of appearance."""
+        found: dict[str, None] = {}
+        for leaf in self.formula.leaves:
+            if isinstance(leaf, Variable):
+                found.setdefault(leaf.name)
+            elif isinstance(leaf, Comparison):
+                found.setdefault(leaf.column)
+                values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+                found.update(dict.fromkeys(v.name for v in values if isinstance(v, ColumnName)))
+        return tuple(found)
+
+    def __and__(self, other: object) -> Rule:
+        return self._joined("__and__", other)
+
+    def __or__(self, other: object) -> Rule:
+        return self._joined("__or__", other)
+
+    def __xor__(self, other: object) -> Rule:
+        return self._joined("__xor__", other)
+
+    def __rshift__(self, other: object) -> Rule:
+        return self._joined("__rshift__", other)
+
+    def __invert__(self) -> Rule:
+        return Rule(~self.formula)
+
+    def __bool__(self) -> bool:
+        return bool(self.formula)  # raises, with advice
+
+    def _joined(self, operator: str, other: object) -> Rule:
+        if not isinstance(other, Rule):
+            return NotImplemented
+        return Rule(getattr(self.formula, operator)(other.formula))
+
+    def __str__(self) -> str:
+        return str(self.formula)
+
+    def __repr__(self) -> str:
+        return f"fk.rule({str(self)!r})"
+
+    def unicode(self) -> str:
+        """The rule in mathematical signs."""
+        return self.formula.unicode()
+
+    def latex(self) -> str:
+        """The rule in LaTeX, for use inside math mode."""
+        return self.formula.latex()
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
