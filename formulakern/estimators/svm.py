@@ -104,11 +104,11 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     --------
     >>> from formulakern import datasets
     >>> X, y = datasets.tic_tac_toe()
-    >>> model = FormulaSVC("a & b & c", variables="distinct", C=10).fit(X, y)
+    >>> model = FormulaSVC("a & b & c", variables="distinct", C=100).fit(X, y)
     >>> model.score(X, y)
     1.0
     >>> model.propositions_[:2]
-    ('top_left = b', 'top_left = o')
+    ('`top-left-square` = b', '`top-left-square` = o')
     """
 
     def __init__(
