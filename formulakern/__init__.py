@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     )
     from formulakern.estimators.svm import FormulaSVC as FormulaSVC
     from formulakern.estimators.transformers import PropositionEncoder as PropositionEncoder
-    from formulakern.kernels.base import Kernel as Kernel
+    from formulakern.kernels.algebra import Kernel as Kernel
     from formulakern.kernels.formula import FormulaKernel as FormulaKernel
     from formulakern.kernels.formula import kernel as kernel
     from formulakern.rules.rule import Rule as Rule
@@ -76,7 +76,7 @@ _HOME = {
     "FormulaSizeError": "errors",
     "FormulaSyntaxError": "errors",
     "GramSizeError": "errors",
-    "Kernel": "kernels.base",
+    "Kernel": "kernels.algebra",
     "MagnitudeError": "errors",
     "ParameterError": "errors",
     "PropositionEncoder": "estimators.transformers",

@@ -23,7 +23,7 @@ from formulakern.encoding.binary import column_positions, read_binary
 from formulakern.encoding.sources import is_sparse
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.transformers import PropositionEncoder
-from formulakern.kernels.base import Kernel
+from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
 from formulakern.syntax.formula import Formula
 

@@ -9,21 +9,52 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from formulakern.backends.base import Fill, FloatArray
+from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.pair import TablePair
-from formulakern.kernels.base import Kernel, check_weight, filled
-from formulakern.kernels.formula import FormulaKernel
+from formulakern.kernels.base import MatrixKernel
+from formulakern.kernels.inspection import Inspection
 
 if TYPE_CHECKING:
     import sympy
 
-    from formulakern.kernels.inspection import Inspection
+__all__ = ["Kernel", "NormalizedKernel", "ProductKernel", "ScaledKernel", "SumKernel"]
 
-__all__ = ["NormalizedKernel", "ProductKernel", "ScaledKernel", "SumKernel"]
+
+class Kernel(MatrixKernel):
+    """A kernel that adds, multiplies, takes positive weights, and normalises.
+
+    ``k1 + k2`` puts feature spaces side by side, ``k1 * k2`` pairs their features by "and",
+    ``c * k`` with c > 0 weights them, ``k.normalized()`` is the cosine of the angle.
+    """
+
+    #: Whether the repr of the kernel binds tighter than any operator.
+    atomic: ClassVar[bool] = False
+
+    def normalized(self) -> Kernel:
+        """K(x, z) / √(K(x, x)·K(z, z)), the cosine; 0 where a row has no true feature at all."""
+        return NormalizedKernel(self)
+
+    def within_range(self, pair: TablePair) -> Kernel:  # noqa: ARG002
+        """A positive multiple of this kernel whose values on these tables fit into float64."""
+        return self
+
+    def __add__(self, other: object) -> Kernel:
+        return SumKernel.of(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: object) -> Kernel:
+        if isinstance(other, Kernel):
+            return ProductKernel.of(self, other)
+        if isinstance(other, (int, float, np.integer, np.floating)):
+            return ScaledKernel.of(float(other), self)
+        return NotImplemented
+
+    def __rmul__(self, other: object) -> Kernel:
+        return NotImplemented if isinstance(other, Kernel) else self * other
 
 
 @dataclass(eq=False, repr=False)
@@ -50,7 +81,7 @@ class SumKernel(Kernel):
             first(rows, columns, out, out_row, out_column)
             block = _block(rows, columns, out, out_row, out_column)
             for other in others:
-                block += filled(other, rows, columns)
+                block += _filled(other, rows, columns)
 
         return fill
 
@@ -107,7 +138,7 @@ class ProductKernel(Kernel):
             block = _block(rows, columns, out, out_row, out_column)
             with np.errstate(over="ignore"):
                 for other in others:
-                    block *= filled(other, rows, columns)
+                    block *= _filled(other, rows, columns)
             _check_finite(block)
 
         return fill
@@ -154,9 +185,9 @@ class ScaledKernel(Kernel):
     @classmethod
     def of(cls, weight: float, kernel: Kernel) -> Kernel:
         """The multiple, weights merged."""
-        check_weight(weight)
+        _check_weight(weight)
         if isinstance(kernel, ScaledKernel):
-            weight, kernel = check_weight(weight * kernel.weight), kernel.kernel
+            weight, kernel = _check_weight(weight * kernel.weight), kernel.kernel
         return cls(weight, kernel)
 
     def prepare(self, pair: TablePair) -> Fill:
@@ -215,16 +246,9 @@ class NormalizedKernel(Kernel):
         """Itself: it is normalised."""
         return self
 
-    def _within_range(self, pair: TablePair) -> Kernel:
-        """The kernel at a scale at which its values fit; the cosine is the same at every scale."""
-        kernel = self.kernel
-        if isinstance(kernel, FormulaKernel) and kernel.scale == "count":
-            return kernel.scaled_to_fit(pair)
-        return kernel
-
     def prepare(self, pair: TablePair) -> Fill:
         """Fill, then divide block by block."""
-        kernel = self._within_range(pair)
+        kernel = self.kernel.within_range(pair)
         inner = kernel.prepare(pair)
         x = _inverse_length(kernel.diagonal_of(pair.rows_of_x()))
         z = x if pair.symmetric else _inverse_length(kernel.diagonal_of(pair.rows_of_z()))
@@ -244,7 +268,7 @@ class NormalizedKernel(Kernel):
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """1 for every row with a true feature, 0 for the others."""
-        diagonal = self._within_range(pair).diagonal_of(pair)
+        diagonal = self.kernel.within_range(pair).diagonal_of(pair)
         return (diagonal > 0).astype(np.float64)
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
@@ -269,8 +293,7 @@ class NormalizedKernel(Kernel):
 
     def __repr__(self) -> str:
         inner = repr(self.kernel)
-        atomic = isinstance(self.kernel, FormulaKernel)
-        return f"{inner if atomic else f'({inner})'}.normalized()"
+        return f"{inner if self.kernel.atomic else f'({inner})'}.normalized()"
 
 
 def _block(
@@ -288,8 +311,6 @@ def _inverse_length(squares: FloatArray) -> FloatArray:
 
 
 def _check_finite(values: FloatArray) -> None:
-    from formulakern.errors import MagnitudeError
-
     if not np.isfinite(values).all():
         raise MagnitudeError(
             "a product of kernel values is beyond 1.8e308, the end of float64. "
@@ -297,7 +318,24 @@ def _check_finite(values: FloatArray) -> None:
         )
 
 
-def _inspect_parts(kernel: Kernel, parts: tuple[Kernel, ...]) -> Inspection:
-    from formulakern.kernels.inspection import Inspection
+def _filled(fill: Fill, rows: slice, columns: slice) -> FloatArray:
+    """A block of its own, filled."""
+    block = np.empty((rows.stop - rows.start, columns.stop - columns.start))
+    fill(rows, columns, block, 0, 0)
+    return block
 
-    return Inspection.of_parts(kernel, parts)
+
+def _check_weight(weight: float) -> float:
+    """A positive finite number, or ParameterError."""
+    if not math.isfinite(weight) or weight <= 0:
+        raise ParameterError(
+            f"a kernel's weight is a positive finite number; got {weight!r}. "
+            "(Negative weights would make it indefinite.)"
+        )
+    return weight
+
+
+def _inspect_parts(kernel: Kernel, parts: tuple[Kernel, ...]) -> Inspection:
+    return Inspection.of_parts(
+        repr(kernel), kernel.polynomial(), [part.inspect() for part in parts]
+    )

@@ -1,8 +1,7 @@
-"""What every kernel can do: Gram matrices, algebra, value semantics, a place in scikit-learn."""
+"""What every kernel can do: Gram matrices, value semantics, a place in scikit-learn."""
 
 from __future__ import annotations
 
-import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -15,22 +14,20 @@ from formulakern.backends.base import Fill, FloatArray
 from formulakern.errors import ParameterError
 from formulakern.gram.dense import assemble
 from formulakern.gram.pair import TablePair
+from formulakern.kernels.inspection import Inspection
 
 if TYPE_CHECKING:
     import sympy
 
-    from formulakern.kernels.inspection import Inspection
-
-__all__ = ["Kernel", "filled"]
+__all__ = ["MatrixKernel"]
 
 
-class Kernel(ABC):
+class MatrixKernel(ABC):
     """A positive semidefinite function of two rows of a 0/1 table; an immutable value.
 
-    Kernels add (feature spaces side by side), multiply (pairs of features), take positive weights,
-    and normalise to the cosine of the angle.  Scikit-learn takes a kernel object wherever it
-    takes a kernel, and always at matrix level: ``SVC(kernel=k)``, ``KernelRidge``, ``KernelPCA``,
-    ``Nystroem``, ``SpectralClustering``, ``GaussianProcessRegressor``.
+    Scikit-learn takes a kernel object wherever it takes a kernel, and always at matrix level:
+    ``SVC(kernel=k)``, ``KernelRidge``, ``KernelPCA``, ``Nystroem``, ``SpectralClustering``,
+    ``GaussianProcessRegressor``.
     """
 
     # -- to be provided by each kernel --------------------------------------------------------
@@ -122,31 +119,6 @@ class Kernel(ABC):
         """
         return self.diagonal_of(TablePair(X))
 
-    # -- algebra ------------------------------------------------------------------------------
-
-    def normalized(self) -> Kernel:
-        """K(x, z) / √(K(x, x)·K(z, z)), the cosine; 0 where a row has no true feature at all."""
-        from formulakern.kernels.algebra import NormalizedKernel
-
-        return NormalizedKernel(self)
-
-    def __add__(self, other: object) -> Kernel:
-        from formulakern.kernels.algebra import SumKernel
-
-        return SumKernel.of(self, other) if isinstance(other, Kernel) else NotImplemented
-
-    def __mul__(self, other: object) -> Kernel:
-        from formulakern.kernels.algebra import ProductKernel, ScaledKernel
-
-        if isinstance(other, Kernel):
-            return ProductKernel.of(self, other)
-        if isinstance(other, (int, float, np.integer, np.floating)):
-            return ScaledKernel.of(float(other), self)
-        return NotImplemented
-
-    def __rmul__(self, other: object) -> Kernel:
-        return self * other if not isinstance(other, Kernel) else NotImplemented
-
     # -- value semantics ----------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -158,7 +130,7 @@ class Kernel(ABC):
         raise AttributeError(f"a kernel is immutable: cannot delete {name!r}")
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Kernel):
+        if not isinstance(other, MatrixKernel):
             return NotImplemented
         return type(self) is type(other) and self._key() == other._key()
 
@@ -254,20 +226,3 @@ def _register(kernel_class: type) -> None:
     if module is not None and kernel_class not in _registered and hasattr(module, "Kernel"):
         _registered.add(kernel_class)
         module.Kernel.register(kernel_class)
-
-
-def filled(fill: Fill, rows: slice, columns: slice) -> FloatArray:
-    """A block of its own, filled."""
-    block = np.empty((rows.stop - rows.start, columns.stop - columns.start))
-    fill(rows, columns, block, 0, 0)
-    return block
-
-
-def check_weight(weight: float) -> float:
-    """A positive finite number, or ParameterError."""
-    if not math.isfinite(weight) or weight <= 0:
-        raise ParameterError(
-            f"a kernel's weight is a positive finite number; got {weight!r}. "
-            "(Negative weights would make it indefinite.)"
-        )
-    return weight

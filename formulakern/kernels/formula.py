@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from formulakern.backends.exact import exact_dtype, exact_values
 from formulakern.backends.selection import Choice, check_backend, choose
 from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
-from formulakern.kernels.base import Kernel
+from formulakern.kernels.algebra import Kernel
+from formulakern.kernels.inspection import Inspection
 from formulakern.program.magnitude import FLOAT64_MAX, dimension
 from formulakern.program.node import Program
 from formulakern.rewrite.pipeline import Rewriting, rewrite
@@ -25,8 +26,6 @@ from formulakern.syntax.parser import parse
 
 if TYPE_CHECKING:
     import sympy
-
-    from formulakern.kernels.inspection import Inspection
 
 __all__ = ["FormulaKernel", "kernel"]
 
@@ -150,6 +149,8 @@ class FormulaKernel(Kernel):
     domains : mapping
     """
 
+    atomic: ClassVar[bool] = True
+
     formula: Formula
     variables: Reading = "bound"
     domains: Mapping[str, Any] = _Domains(())
@@ -223,10 +224,10 @@ class FormulaKernel(Kernel):
         """
         return dimension(self.program, [_size(n, name) for name in self.program.domains])
 
-    def scaled_to_fit(self, pair: TablePair) -> FormulaKernel:
+    def within_range(self, pair: TablePair) -> FormulaKernel:
         """This kernel, or at scale="probability" where its counts may pass float64."""
         task = self.task(pair)
-        if dimension(task.program, task.tables.sizes) <= FLOAT64_MAX:
+        if self.scale == "probability" or dimension(task.program, task.tables.sizes) <= FLOAT64_MAX:
             return self
         return FormulaKernel(
             self.formula, self.variables, self.domains, "probability", self.backend
@@ -252,8 +253,6 @@ class FormulaKernel(Kernel):
         Inspection
             Prints as text, shows as HTML in a notebook; its attributes are the stages.
         """
-        from formulakern.kernels.inspection import Inspection
-
         return Inspection.of_formula(self)
 
     def _check_disjoint(self, columns: tuple[tuple[int, ...] | None, ...], n: int) -> None:

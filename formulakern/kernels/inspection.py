@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from formulakern.errors import FormulaSizeError
-from formulakern.kernels.base import Kernel
 from formulakern.program.listing import listing
+from formulakern.program.node import Program
+from formulakern.rewrite.pipeline import Rewriting
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.notation import UNICODE
 
 if TYPE_CHECKING:
-    from formulakern.kernels.formula import FormulaKernel
+    import sympy
 
-__all__ = ["Inspection", "Section"]
+__all__ = ["Inspectable", "Inspection", "Section"]
 
 #: Steps of a rewriting pass, and lines of a tree, that are shown.
 MAX_STEPS, MAX_TREE_LINES = 12, 40
 #: Formulas are shown up to this many characters.
 MAX_TEXT = 400
+
+
+class Inspectable(Protocol):
+    """What an inspection reads of a formula's kernel."""
+
+    formula: Formula
+    variables: Any
+    backend: str
+
+    @property
+    def rewriting(self) -> Rewriting:
+        """The trace of rewrites."""
+
+    @property
+    def program(self) -> Program:
+        """The arithmetic on joint counts."""
+
+    @property
+    def source(self) -> str:
+        """The emitted Python."""
+
+    def polynomial(self) -> sympy.Expr:
+        """The closed form."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +75,7 @@ class Inspection:
     latex: str
 
     @classmethod
-    def of_formula(cls, kernel: FormulaKernel) -> Inspection:
+    def of_formula(cls, kernel: Inspectable) -> Inspection:
         """The stages of a formula kernel."""
         sections = [
             Section("text", _clip(str(kernel.formula))),
@@ -76,19 +101,17 @@ class Inspection:
         return cls(repr(kernel), tuple(sections), latex)
 
     @classmethod
-    def of_parts(cls, kernel: Kernel, parts: tuple[Kernel, ...]) -> Inspection:
+    def of_parts(cls, title: str, form: sympy.Expr, parts: Sequence[Inspection]) -> Inspection:
         """The stages of the kernels that a kernel is made of, one after the other."""
         import sympy
 
         sections: list[Section] = []
         for number, part in enumerate(parts, 1):
-            inner = part.inspect()
             prefix = f"{number}. " if len(parts) > 1 else ""
-            sections.append(Section(f"{prefix}part", inner.title))
-            sections += [Section(f"{prefix}{s.title}", s.text) for s in inner.sections]
-        form = kernel.polynomial()
+            sections.append(Section(f"{prefix}part", part.title))
+            sections += [Section(f"{prefix}{s.title}", s.text) for s in part.sections]
         sections.append(Section("closed form of the whole", f"K(x, z) = {_clip(str(form))}"))
-        return cls(repr(kernel), tuple(sections), f"K(x, z) = {sympy.latex(form)}")
+        return cls(title, tuple(sections), f"K(x, z) = {sympy.latex(form)}")
 
     def __getitem__(self, title: str) -> str:
         """The text of one stage, by its title.
@@ -155,7 +178,7 @@ def tree(formula: Formula) -> str:
     return "\n".join(lines)
 
 
-def _rewrites(kernel: FormulaKernel) -> str:
+def _rewrites(kernel: Inspectable) -> str:
     passes = kernel.rewriting.passes
     if not passes:
         return "none needed"
@@ -179,7 +202,7 @@ _READINGS = {
 }
 
 
-def _meaning(kernel: FormulaKernel) -> str:
+def _meaning(kernel: Inspectable) -> str:
     lines = [f"variables={kernel.variables!r}: {_READINGS[kernel.variables]}"]
     program = kernel.program
     if any(isinstance(leaf, Variable) for leaf in kernel.formula.leaves):
@@ -192,7 +215,7 @@ def _meaning(kernel: FormulaKernel) -> str:
     return "\n".join(lines)
 
 
-def _backend(kernel: FormulaKernel) -> str:
+def _backend(kernel: Inspectable) -> str:
     if kernel.backend != "auto":
         return f"{kernel.backend}, as asked"
     return (

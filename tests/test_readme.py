@@ -1,0 +1,40 @@
+"""The README is the front door: its code runs, its commands are there, its links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def fenced(tag: str) -> list[str]:
+    return re.findall(rf"^```{tag}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_first_kernel_runs(capsys):
+    (code,) = fenced("python")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 7  # six and the import
+    exec(compile(code, "README.md", "exec"), {})
+    polynomial, score = capsys.readouterr().out.splitlines()
+    assert "s" in polynomial
+    assert float(score) > 0.98
+
+
+@pytest.mark.parametrize("job", ["main", "test"])
+def test_commands_are_one_line_each(job):
+    (command,) = fenced(f"bash {job}")
+    assert command.count("\n") == 1
+    assert command.startswith("python3 -m venv .venv && ")
+
+
+def test_links_lead_to_files():
+    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
+    assert links
+    for link in links:
+        assert (ROOT / link).exists(), link
+
+
+def test_no_placeholder_is_left():
+    assert not re.search(r"^(RESULTS|SPEED|TODO|TBD)\b", README, flags=re.MULTILINE)
