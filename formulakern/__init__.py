@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         variables as variables,
     )
     from formulakern.syntax.parser import parse as parse
+    from formulakern.syntax.random import random_formula as random_formula
 
 __version__ = "0.1.0"
 
@@ -85,6 +86,7 @@ _HOME = {
     "Variable": "syntax.formula",
     "kernel": "kernels.formula",
     "parse": "syntax.parser",
+    "random_formula": "syntax.random",
     "rule": "rules.rule",
     "variables": "syntax.formula",
 }

@@ -1,6 +1,7 @@
 """Data sets: generated with their published contents, or read from a CSV file."""
 
 from formulakern.datasets.dataset import Dataset
+from formulakern.datasets.formulas import make_formula_classification
 from formulakern.datasets.generators import (
     BUILT_IN,
     balance_scale,
@@ -16,6 +17,7 @@ __all__ = [
     "Dataset",
     "balance_scale",
     "load",
+    "make_formula_classification",
     "monks",
     "poker_hands",
     "read_table",
