@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -65,12 +66,20 @@ class Task:
         return [1.0 / max(size, 1) for size in self.tables.sizes]
 
     def factor(self) -> float:
-        """What the program's value on weighted counts is multiplied by."""
-        if self.scale == "count":
-            return 1.0 / self.program.divisor
-        return float(Fraction(self._weighted_away(), self._divided_by()))
+        """What the program's value on weighted counts is multiplied by.
 
-    def _weighted_away(self) -> int:
+        0 or infinite where it is beyond float64: a finite multiple of the divisor is 0 then, and
+        everything else becomes infinite or not a number, which the guard computes again.
+        """
+        if self.scale == "count":
+            return float(Fraction(1, self.program.divisor))
+        try:
+            return float(Fraction(self.weighted_away(), self._divided_by()))
+        except OverflowError:
+            return math.inf
+
+    def weighted_away(self) -> int:
+        """What the weights divide the program's value by, at scale="probability"."""
         sizes = self.tables.sizes
         degrees = self.program.degrees
         return prod(max(n, 1) ** d for n, d in zip(sizes, degrees, strict=True))

@@ -18,6 +18,7 @@ import platform
 import sys
 import tempfile
 import threading
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -57,17 +58,21 @@ def load(source: str) -> ModuleType:
     Where the cache directory cannot be written, the module lives in memory only.  Threads that
     ask for one module at once wait for the first.
     """
-    digest = _digest(source)
     with _lock:
-        module = _loaded.get(digest)
+        module = _loaded.get(source)
         if module is None:
-            module = _loaded[digest] = _import(digest, source)
+            module = _loaded[source] = _import(_digest(source), source)
         return module
 
 
 def _digest(source: str) -> str:
+    return hashlib.sha256(f"{source}\0{_machine()}".encode()).hexdigest()[:32]
+
+
+@cache
+def _machine() -> str:
+    """Everything beside the source that decides the machine code; the same for a whole process."""
     parts = (
-        source,
         Path(loops.__file__).read_text(encoding="utf-8"),
         sys.version,
         numba.__version__,
@@ -77,7 +82,7 @@ def _digest(source: str) -> str:
         os.environ.get("NUMBA_CPU_NAME", ""),
         os.environ.get("NUMBA_CPU_FEATURES", ""),
     )
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    return "\0".join(parts)
 
 
 def _import(digest: str, source: str) -> ModuleType:

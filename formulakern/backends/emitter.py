@@ -6,19 +6,15 @@ reaches the source, and equal programs give equal source.
 
 from __future__ import annotations
 
+from formulakern.backends.frame import fill_loop
+from formulakern.program.magnitude import FLOAT64_MAX
 from formulakern.program.node import Constant, Count, Program, Sum
 from formulakern.program.staging import Stage, Stages, stages
 
-__all__ = ["FILL_SIGNATURE", "emit_pair", "emit_source"]
+__all__ = ["emit_pair", "emit_source"]
 
 #: Largest number of operands written into one expression; longer ones become several lines.
 _WIDTH = 16
-
-FILL_SIGNATURE = (
-    "void(uint64[:, ::1], uint64[:, :, ::1], int64[::1], float64[:, ::1], float64[:, ::1], "
-    "float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], "
-    "int64, int64, int64, int64, float64[:, ::1], int64, int64)"
-)
 
 
 def emit_pair(program: Program, scaled: bool) -> str:
@@ -43,9 +39,14 @@ def emit_pair(program: Program, scaled: bool) -> str:
         for position in stage.pair:
             lines += _assignments(program, stage, position, scaled)
     result = _name(stage, program.output)
-    divisor = f" / {float(program.divisor)!r}" if program.divisor != 1 and not scaled else ""
+    divisor = f" / {_divisor(program)}" if program.divisor != 1 and not scaled else ""
     lines.append(f"    return {result}{divisor}")
     return "\n".join(lines) + "\n"
+
+
+def _divisor(program: Program) -> str:
+    """The divisor as a float; beyond float64 infinite (a finite multiple of it is then 0)."""
+    return repr(float(program.divisor)) if program.divisor <= FLOAT64_MAX else "np.inf"
 
 
 def emit_source(program: Program, scaled: bool) -> str:
@@ -55,19 +56,24 @@ def emit_source(program: Program, scaled: bool) -> str:
     arguments = []
     for g in domains:
         arguments += [f"float(tile[{g}, r, j])", f"p{g}", f"ones_z[{g}, column + j]", f"size[{g}]"]
-        arguments += [f"weight[{g}]"] if scaled else []
+        arguments += [f"size[{len(domains) + g}]"] if scaled else []
     arguments += [f"early_t[{k}]" for k in range(len(stage.table))]
     arguments += [f"x{k}" for k in stage.row_x]
     arguments += [f"early_z[{k}, column + j]" for k in range(len(stage.row_z))]
-    hoisted = [f"p{g} = ones_x[{g}, row + r]" for g in domains]
-    hoisted += [f"x{i} = early_x[{k}, row + r]" for k, i in enumerate(stage.row_x)]
-    indent = "\n                    "
+    hoisted = [f"p{g} = ones_x[{g}, row]" for g in domains]
+    hoisted += [f"x{i} = early_x[{k}, row]" for k, i in enumerate(stage.row_x)]
     return _MODULE.format(
         pair=emit_pair(program, scaled),
-        signature=FILL_SIGNATURE,
-        domains=len(program.domains),
-        hoisted=indent.join(hoisted) or "pass",
-        arguments=(",\n" + " " * 28).join(arguments),
+        hoisted="\n    ".join(hoisted),
+        arguments=(",\n" + " " * 12).join(arguments),
+        fill=fill_loop(
+            ones_x="float64[:, ::1]",
+            ones_z="float64[:, ::1]",
+            early_x="float64[:, ::1]",
+            early_z="float64[:, ::1]",
+            early_t="float64[::1]",
+            size="float64[::1]",
+        ),
     )
 
 
@@ -77,36 +83,21 @@ _MODULE = '''\
 import numpy as np
 from numba import njit
 
-from formulakern.backends.loops import ROWS, TILE, count_tile
+from formulakern.backends.loops import ROWS, TILE, count_tile, vectorized
 
 
-@njit(nogil=True)
+@njit(nogil=True, forceinline=True)
 {pair}
 
-@njit("{signature}", nogil=True, cache=True)
-def fill(x_words, z_panels, spans, ones_x, ones_z, early_x, early_z, early_t, size_and_weight,
-         row_start, row_stop, column_start, column_stop, out, out_row, out_column):
-    size = size_and_weight[:{domains}]
-    weight = size_and_weight[{domains}:]
-    tile = np.empty(({domains}, ROWS, TILE), np.uint64)
-    # so many columns of z at a time stay in the cache while all rows pass
-    chunk = max(1, 131072 // (x_words.shape[1] + 1) // TILE) * TILE
-    for chunk_start in range(column_start, column_stop, chunk):
-        chunk_stop = min(chunk_start + chunk, column_stop)
-        for row in range(row_start, row_stop, ROWS):
-            for column in range(chunk_start, chunk_stop, TILE):
-                stop = min(column + TILE, chunk_stop)
-                for g in range({domains}):
-                    count_tile(x_words, row, z_panels, column, stop, spans[g], spans[g + 1],
-                               tile[g])
-                for r in range(min(ROWS, row_stop - row)):
-                    {hoisted}
-                    values = out[out_row + row - row_start + r]
-                    begin = out_column + column - column_start
-                    for j in range(stop - column):
-                        values[begin + j] = pair(
-                            {arguments})
-'''
+@njit(nogil=True)
+def finish(values, tile, r, row, column, ones_x, ones_z, early_x, early_z, early_t, size):
+    vectorized()
+    {hoisted}
+    for j in range(np.uint64(len(values))):
+        values[j] = pair(
+            {arguments})
+
+{fill}'''
 
 
 def _parameters(program: Program, stage: Stages, scaled: bool) -> list[str]:

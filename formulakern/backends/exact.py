@@ -42,8 +42,8 @@ def exact_values(
         If a value does not fit into float64 at this scale.
     """
     sizes: list[Any] = list(task.tables.sizes)
-    lift = [[array.astype(dtype) for array in counts] for counts in (s, p, q)]
-    value = run(task.program, *lift, sizes, dtype)[0]
+    ss, pp, qq = ([array.astype(dtype) for array in counts] for counts in (s, p, q))
+    value = run(task.program, ss, pp, qq, sizes, dtype)[0]
     shape = np.broadcast_shapes(*(a.shape for counts in (s, p, q) for a in counts), value.shape)
     try:
         rounded = task.rounded(value)

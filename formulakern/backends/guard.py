@@ -2,8 +2,8 @@
 
 Every operation on the way is a sum or product of non-negative numbers, so a float64 result is
 accurate unless something left its range on the way: a count that overflowed, or a probability so
-small that a factor may have been flushed to zero.  Those entries, and only those, are computed again
-in integers.
+small that a factor may have been flushed to zero.  Those entries, and only those, are computed
+again in integers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 from formulakern.backends.base import Fill, FloatArray, Task
 from formulakern.backends.exact import bound, exact_values, too_large
 from formulakern.errors import MagnitudeError
-from formulakern.program.magnitude import dimension
 
 __all__ = ["guarded"]
 
@@ -25,11 +24,10 @@ MAX_EXACT_WORK = 2_000_000_000
 
 def guarded(task: Task, fill: Fill) -> Fill:
     """The same function, its out-of-range entries replaced by exact ones."""
-    if task.scale == "count":
-        if bound(task) < SAFE:
-            return fill
-    elif dimension(task.program, task.tables.sizes) * task.program.divisor < SAFE:
+    if (bound(task) if task.scale == "count" else task.weighted_away()) < SAFE:
         return fill
+    # what was flushed to zero, or lost digits, before the factor came is below this after it
+    smallest = 0.0 if task.scale == "count" else max(task.factor(), 1.0) / SAFE
 
     def checked(
         rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
@@ -40,7 +38,7 @@ def guarded(task: Task, fill: Fill) -> Fill:
             out_row : out_row + rows.stop - rows.start,
             out_column : out_column + columns.stop - columns.start,
         ]
-        doubtful = ~np.isfinite(block) if task.scale == "count" else block < 1.0 / SAFE
+        doubtful = ~np.isfinite(block) | (block < smallest)
         if np.any(doubtful):
             block[doubtful] = _again(task, rows, columns, doubtful)
 

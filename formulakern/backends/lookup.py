@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from formulakern.backends.base import Fill, FloatArray, Support, Task
 from formulakern.backends.exact import exact_dtype, exact_values
+from formulakern.backends.frame import fill_loop
 from formulakern.backends.guard import guarded
 from formulakern.backends.interpreter import run
 from formulakern.backends.tables import PairedTables
@@ -34,40 +35,24 @@ _SOURCE = '''\
 import numpy as np
 from numba import njit
 
-from formulakern.backends.loops import ROWS, TILE, count_tile
+from formulakern.backends.loops import ROWS, TILE, count_tile, vectorized
 
 
-@njit("void(uint64[:, ::1], uint64[:, :, ::1], int64[::1], int64[::1], int64[:, :, ::1], "
-      "float64[::1], int64, int64, int64, int64, float64[:, ::1], int64, int64)",
-      nogil=True, cache=True)
-def fill(x_words, z_panels, spans, x_class, steps, table,
-         row_start, row_stop, column_start, column_stop, out, out_row, out_column):
-    domains = len(spans) - 1
-    tile = np.empty((domains, ROWS, TILE), np.uint64)
-    chunk = max(1, 131072 // (x_words.shape[1] + 1) // TILE) * TILE
-    for chunk_start in range(column_start, column_stop, chunk):
-        chunk_stop = min(chunk_start + chunk, column_stop)
-        for row in range(row_start, row_stop, ROWS):
-            for column in range(chunk_start, chunk_stop, TILE):
-                stop = min(column + TILE, chunk_stop)
-                for g in range(domains):
-                    count_tile(x_words, row, z_panels, column, stop, spans[g], spans[g + 1],
-                               tile[g])
-                for r in range(min(ROWS, row_stop - row)):
-                    step = steps[x_class[row + r]]
-                    values = out[out_row + row - row_start + r]
-                    begin = out_column + column - column_start
-                    if domains == 1:
-                        for j in range(stop - column):
-                            place = step[0, column + j] + np.int64(tile[0, r, j])
-                            values[begin + j] = table[place]
-                    else:
-                        for j in range(stop - column):
-                            place = step[0, column + j]
-                            for g in range(domains):
-                                place += np.int64(tile[g, r, j]) * step[g + 1, column + j]
-                            values[begin + j] = table[place]
-'''
+@njit(nogil=True)
+def finish(values, tile, r, row, column, x_class, steps, table):
+    vectorized()
+    step = steps[x_class[row]]
+    if len(tile) == 1:
+        for j in range(np.uint64(len(values))):
+            values[j] = table[np.uint64(step[0, column + j]) + tile[0, r, j]]
+    else:
+        for j in range(np.uint64(len(values))):
+            place = np.uint64(step[0, column + j])
+            for g in range(len(tile)):
+                place += tile[g, r, j] * np.uint64(step[g + 1, column + j])
+            values[j] = table[place]
+
+''' + fill_loop(x_class="int64[::1]", steps="int32[:, :, ::1]", table="float64[::1]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +60,7 @@ class _Layout:
     """Where each pair of row classes has its table, and the counts of every entry."""
 
     x_class: npt.NDArray[np.int64]
-    steps: npt.NDArray[np.int64]  # (classes of x, 1 + domains, rows of z): start, strides
+    steps: npt.NDArray[np.int32]  # (classes of x, 1 + domains, rows of z): start, strides
     s: list[npt.NDArray[np.int64]]
     p: list[npt.NDArray[np.int64]]
     q: list[npt.NDArray[np.int64]]
@@ -94,7 +79,7 @@ class LookupBackend:
         index = x.shape[1] * tables.shape[1] * (1 + len(tables.sizes))
         if entries > MAX_ENTRIES or index > MAX_ENTRIES * 8:
             return Support(
-                False, f"{entries:,} different triples of counts are too many to tabulate"
+                False, f"at least {entries:,} triples of counts are too many to tabulate"
             )
         if entries * len(task.program.kernel_nodes) > MAX_OPERATIONS:
             return Support(False, "the program is too long to be tabulated")
@@ -134,22 +119,32 @@ class LookupBackend:
 
 
 def count_entries(tables: PairedTables) -> int:
-    """Number of (s, p, q) triples that the tables of two tables would hold."""
+    """Number of (s, p, q) triples that the tables of two tables would hold.
+
+    Where there are more pairs of row classes than ``MAX_ENTRIES``, the number of these pairs, so
+    that nothing large is built; numbers beyond 10¹⁸ are 10¹⁸.
+    """
     x, z = _classes(tables.x_counts)[0], _classes(tables.z_counts)[0]
+    pairs: int = x.shape[1] * z.shape[1]
+    if pairs > MAX_ENTRIES:
+        return pairs
     total = np.ones((x.shape[1], z.shape[1]))
     for p, q in zip(x, z, strict=True):
-        total *= np.minimum(p[:, None], q[None, :]) + 1
-    return int(total.sum())
+        total = np.minimum(total * (np.minimum(p[:, None], q[None, :]) + 1), 1e18)
+    return int(min(total.sum(), 1e18))
 
 
 def _classes(
     counts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The different columns of counts (one per class of rows), and the class of every row."""
-    if counts.shape[1] and (counts == counts[:, :1]).all():
-        return counts[:, :1], np.zeros(counts.shape[1], dtype=np.int64)
-    classes, inverse = np.unique(counts, axis=1, return_inverse=True)
-    return classes, inverse.ravel().astype(np.int64)
+    first = np.zeros(min(1, counts.shape[1]), dtype=np.intp)
+    row_class = np.zeros(counts.shape[1], dtype=np.int64)
+    for ones in counts:  # domain after domain, which is faster than sorting columns whole
+        if (ones != ones[:1]).any():
+            key = row_class * (ones.max() + 1) + ones
+            _, first, row_class = np.unique(key, return_index=True, return_inverse=True)
+    return counts[:, first], row_class
 
 
 def _layout(tables: PairedTables) -> _Layout:
@@ -163,7 +158,7 @@ def _layout(tables: PairedTables) -> _Layout:
         strides[g] = strides[g + 1] * lengths[g + 1]
     volume = lengths.prod(axis=0)
     starts = (np.cumsum(volume.ravel()) - volume.ravel()).reshape(n_x, n_z)
-    steps = np.empty((n_x, 1 + domains, tables.shape[1]), dtype=np.int64)
+    steps = np.empty((n_x, 1 + domains, tables.shape[1]), dtype=np.int32)
     steps[:, 0] = starts[:, z_class]
     for g in range(domains):
         steps[:, g + 1] = strides[g][:, z_class]

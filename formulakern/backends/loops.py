@@ -1,11 +1,16 @@
-"""Counting ones that two rows share, for a block of pairs at a time, as fast as the machine counts.
+"""The inner loops of emitted code: counting the ones that two rows share, transposing.
 
 The columns of a table are bits of 64-bit words.  Rows of x keep their words together; rows of z are
 regrouped into *panels* of 16, word by word, so that one vector register holds the same word of
 eight rows.  Four rows of x meet one panel in registers: per word two loads, eight ANDs, eight
 vector popcounts and eight additions for 64 pairs.  The vector width is written into the LLVM
 code; processors without vector popcount get LLVM's own expansion of it.
+
+What becomes of the counts is the business of the emitted function ``finish``, one row of a tile at
+a time (see :mod:`.frame`).
 """
+
+# mypy: disallow-untyped-decorators=False
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["PANEL", "ROWS", "TILE", "count_tile"]
+__all__ = ["PANEL", "ROWS", "TILE", "count_tile", "transpose_square", "vectorized"]
 
 #: Rows of x that are counted together.
 ROWS = 4
@@ -26,6 +31,76 @@ PANEL = 16
 TILE = 256
 #: 64-bit numbers in the vectors that are written into the code.
 LANES = 8
+
+_WORD, _REAL, _SMALL = ir.IntType(64), ir.DoubleType(), ir.IntType(32)
+
+
+@intrinsic
+def vectorized(typing_context: Any) -> Any:
+    """Let the loops of the calling function use the widest vectors.
+
+    Called in a function that writes to none of the memory it reads: its array arguments are
+    declared free of aliases, without which LLVM gives up on functions of many arrays.  The width is
+    a preference; a processor without 512-bit vectors takes what it has.
+    """
+    signature = types.void()
+
+    def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        # llvmlite writes out any name, but its method add() knows only those without a value
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        for argument in builder.function.args:
+            if argument.type in (_WORD.as_pointer(), _REAL.as_pointer()):  # data, not book-keeping
+                argument.add_attribute("noalias")
+        return context.get_dummy_value()
+
+    return signature, code
+
+
+@intrinsic
+def transpose_square(typing_context: Any, out: Any, row: Any, column: Any) -> Any:
+    """``out[column + j, row + i] = out[row + i, column + j]`` for i, j < 8, in eight registers.
+
+    Three rounds exchange the halves, quarters and eighths of pairs of rows.  ``out`` is a
+    C-contiguous float64 matrix.
+    """
+    signature = types.void(out, types.intp, types.intp)
+
+    def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        from numba.np.arrayobj import make_array  # the compiler's own module, loaded with it
+
+        matrix = make_array(sig.args[0])(context, builder, arguments[0])
+        width = builder.extract_value(matrix.shape, 1)
+        vector = ir.VectorType(_REAL, LANES)
+
+        def place(row: Any, column: Any) -> Any:
+            offset = builder.add(builder.mul(row, width), column)
+            return builder.bitcast(builder.gep(matrix.data, [offset]), vector.as_pointer())
+
+        def below(index: Any, step: int) -> Any:
+            return builder.add(index, ir.Constant(_WORD, step))
+
+        row, column = arguments[1:]
+        rows = [
+            builder.load(place(below(row, i), column), align=8, typ=vector) for i in range(LANES)
+        ]
+        for distance in (4, 2, 1):
+            low = [j if not j & distance else LANES + j - distance for j in range(LANES)]
+            high = [j + distance if not j & distance else LANES + j for j in range(LANES)]
+            masks = [
+                ir.Constant(ir.VectorType(_SMALL, LANES), [ir.Constant(_SMALL, j) for j in picked])
+                for picked in (low, high)
+            ]
+            for i in range(LANES):
+                if not i & distance:
+                    pair = rows[i], rows[i + distance]
+                    rows[i], rows[i + distance] = (
+                        builder.shuffle_vector(*pair, mask) for mask in masks
+                    )
+        for j in range(LANES):
+            builder.store(rows[j], place(below(column, j), row), align=8)
+        return context.get_dummy_value()
+
+    return signature, code
 
 
 @intrinsic
@@ -55,12 +130,10 @@ def _count_panel(
 
         x, z, out = array(0), array(2), array(6)
         row, panel, start, stop, column = (arguments[i] for i in (1, 3, 4, 5, 7))
-        word = ir.IntType(64)
-        vector = ir.VectorType(word, LANES)
-        small = ir.IntType(32)
+        vector = ir.VectorType(_WORD, LANES)
 
         def constant(value: int) -> Any:
-            return ir.Constant(word, value)
+            return ir.Constant(_WORD, value)
 
         popcount = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(vector, [vector]), f"llvm.ctpop.v{LANES}i64"
@@ -78,7 +151,7 @@ def _count_panel(
         builder.branch(loop)
 
         builder.position_at_end(loop)
-        index = builder.phi(word)
+        index = builder.phi(_WORD)
         index.add_incoming(start, before)
         zero = ir.Constant(vector, [constant(0)] * LANES)
         sums = []
@@ -96,11 +169,11 @@ def _count_panel(
             for v in range(vectors)
         ]
         undefined = ir.Constant(vector, ir.Undefined)
-        everywhere = ir.Constant(ir.VectorType(small, LANES), [ir.Constant(small, 0)] * LANES)
+        everywhere = ir.Constant(ir.VectorType(_SMALL, LANES), [ir.Constant(_SMALL, 0)] * LANES)
         new_sums = []
         for r in range(ROWS):
             x_word = builder.load(builder.gep(x_rows[r], [index]))
-            first = builder.insert_element(undefined, x_word, ir.Constant(small, 0))
+            first = builder.insert_element(undefined, x_word, ir.Constant(_SMALL, 0))
             x_vector = builder.shuffle_vector(first, undefined, everywhere)
             for v in range(vectors):
                 ones = builder.call(popcount, [builder.and_(z_vectors[v], x_vector)])

@@ -12,19 +12,19 @@ _SOURCE = '''\
 
 from numba import njit
 
+from formulakern.backends.loops import LANES, transpose_square
+
 
 @njit("void(float64[:, ::1], int64, int64, int64, int64)", nogil=True, cache=True)
 def mirror(out, row_start, row_stop, column_start, column_stop):
-    for left in range(column_start, column_stop, 8):
-        right = min(left + 8, column_stop)
-        if right == left + 8:
-            for i in range(row_start, row_stop):
-                for j in range(8):
-                    out[left + j, i] = out[i, left + j]
-        else:
-            for i in range(row_start, row_stop):
-                for j in range(left, right):
-                    out[j, i] = out[i, j]
+    for j in range(column_start, column_stop, LANES):
+        for i in range(row_start, row_stop, LANES):
+            if i + LANES <= row_stop and j + LANES <= column_stop:
+                transpose_square(out, i, j)
+            else:
+                for row in range(i, min(i + LANES, row_stop)):
+                    for column in range(j, min(j + LANES, column_stop)):
+                        out[column, row] = out[row, column]
 '''
 
 

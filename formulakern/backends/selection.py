@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from formulakern.backends.base import Backend, Task
+from formulakern.backends.exact import exact_dtype
 from formulakern.backends.lookup import LookupBackend, count_entries
 from formulakern.backends.numba_cpu import NumbaBackend
 from formulakern.backends.reference import InterpreterBackend
@@ -22,6 +25,8 @@ BACKENDS: dict[str, Backend] = {
 SMALL_TABLE = 1 << 15
 #: Fewer operations than this on all pairs together are not worth compiling for.
 FEW_OPERATIONS = 20_000_000
+#: How many operations in int64 one in Python's integers is worth.
+PYTHON_INTEGERS = 10
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,8 @@ def choose(name: str, task: Task) -> Choice:
     if tabulated.ok and entries <= SMALL_TABLE and entries * 4 <= max(task.n_pairs, 4096):
         return Choice(lookup, tabulated.reason)
     operations = task.n_pairs * max(1, len(stages(task.program).pair))
-    if operations <= FEW_OPERATIONS:
+    slower = 1 if exact_dtype(task) is np.int64 else PYTHON_INTEGERS
+    if operations * slower <= FEW_OPERATIONS:
         return Choice(
             BACKENDS["interpreter"],
             f"{operations:,} operations in all are fewer than compiling is worth",

@@ -11,15 +11,19 @@ import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from formulakern.backends.base import Fill, FloatArray
+from formulakern.backends.tables import ROWS
 from formulakern.errors import GramSizeError
 
 __all__ = ["assemble", "available_memory", "n_threads"]
 
-#: Rows and columns of the blocks of a symmetric matrix.
+#: Rows and columns of the blocks of a symmetric matrix: one is mirrored while the cache holds it,
+#: and the rows of its mirror image are long enough (a kilobyte) for memory.
 SYMMETRIC_BLOCK = (128, 512)
+#: Rows and pairs of the largest other blocks.  All rows of a block pass before the next columns
+#: come, so it wants many; an interrupt waits for the block at work, so it wants few pairs.
+MAX_HEIGHT, MAX_PAIRS = 256, 1 << 23
 #: Fewer pairs than this are done by the calling thread alone.
 FEW_PAIRS = 1 << 16
 
@@ -109,7 +113,8 @@ def _allocate(shape: tuple[int, int]) -> FloatArray:
 
 def _row_blocks(shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
     """Bands of rows: rows are written from left to right, as memory lies."""
-    height = min(256, max(4, shape[0] // (16 * n_threads()) // 4 * 4))
+    height = min(MAX_HEIGHT, MAX_PAIRS // shape[1], shape[0] // (16 * n_threads()))
+    height = max(ROWS, height // ROWS * ROWS)
     for start in range(0, shape[0], height):
         yield slice(start, min(start + height, shape[0])), slice(0, shape[1])
 
@@ -136,35 +141,41 @@ def _share(
     progress: Callable[[float], None] | None,
 ) -> None:
     """Let threads work the blocks off; the first exception stops all of them and is raised."""
-    queue = iter(enumerate(blocks))
+    queue = iter(enumerate(blocks, start=1))
     lock = threading.Lock()
     stop = threading.Event()
     failures: list[BaseException] = []
 
-    def work(report: bool) -> None:
+    def work(progress: Callable[[float], None] | None = None) -> None:
+        while not stop.is_set():
+            with lock:
+                number, block = next(queue, (0, None))
+            if block is None:
+                return
+            one(block)
+            if progress is not None and number < len(blocks):
+                progress(number / len(blocks))
+
+    def help_out() -> None:
         try:
-            while not stop.is_set():
-                with lock:
-                    number, block = next(queue, (0, None))
-                if block is None:
-                    return
-                one(block)
-                if report and progress is not None:
-                    progress(number / len(blocks))
+            work()
         except BaseException as failure:
             stop.set()
             failures.append(failure)
 
-    others = [threading.Thread(target=work, args=(False,)) for _ in range(threads - 1)]
-    for thread in others:
-        thread.start()
-    work(True)
-    for thread in others:
-        thread.join()
+    helpers = [threading.Thread(target=help_out) for _ in range(threads - 1)]
+    try:
+        for helper in helpers:
+            helper.start()
+        work(progress)
+        for helper in helpers:
+            helper.join()
+    finally:  # also after an interrupt no thread is left behind
+        stop.set()
+        for helper in helpers:
+            if helper.ident is not None:
+                helper.join()
     if failures:
         raise failures[0]
     if progress is not None:
         progress(1.0)
-
-
-Array = npt.NDArray[np.float64]

@@ -1,0 +1,109 @@
+"""The inner loops: counts, transposed squares and filled blocks of every awkward shape."""
+
+import numpy as np
+import pytest
+
+from formulakern.backends.base import Task
+from formulakern.backends.lookup import LookupBackend
+from formulakern.backends.loops import PANEL, ROWS, TILE, count_tile
+from formulakern.backends.mirror import mirror
+from formulakern.backends.numba_cpu import NumbaBackend
+from formulakern.backends.reference import InterpreterBackend
+from formulakern.backends.tables import pair_tables
+from formulakern.encoding.binary import read_binary
+from formulakern.rewrite.pipeline import rewrite
+from formulakern.semantics import lower
+from formulakern.syntax.parser import parse
+
+HEIGHTS = [1, 3, 15, 16, 17, 255, 256, 257]
+WIDTHS = [1, 2, 63, 64, 65, 127, 128, 129, 130]
+FORMULAS = ["(a & ~b) | c", "true", "a & ~a", "a:g & b:h | ~c:g", "(a & b) | (b & c) | (c & a)"]
+
+
+def table(rows: int, columns: int, seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng([rows, columns, seed])
+    return (random.random((rows, columns)) < 0.4).astype(np.uint8)
+
+
+def tables(parts_x: list[np.ndarray], parts_z: list[np.ndarray]):
+    return pair_tables([read_binary(x) for x in parts_x], [read_binary(z) for z in parts_z])
+
+
+def check_counts(parts_x: list[np.ndarray], parts_z: list[np.ndarray]) -> None:
+    laid_out = tables(parts_x, parts_z)
+    n_x, n_z = laid_out.shape
+    for g, (x, z) in enumerate(zip(parts_x, parts_z, strict=True)):
+        expected = x.astype(int) @ z.T.astype(int)
+        first, last = laid_out.spans[g : g + 2]
+        for row in range(0, n_x, ROWS):
+            for column in range(0, n_z, TILE):
+                stop = min(column + TILE, n_z)
+                tile = np.full((ROWS, TILE), 999, dtype=np.uint64)
+                count_tile(
+                    laid_out.x_words, row, laid_out.z_panels, column, stop, first, last, tile
+                )
+                height = min(ROWS, n_x - row)
+                assert np.array_equal(
+                    tile[:height, : stop - column], expected[row : row + height, column:stop]
+                )
+                assert not tile[height:, : stop - column].any()
+
+
+@pytest.mark.parametrize("rows", HEIGHTS)
+@pytest.mark.parametrize("columns", [1, 64, 65, 130])
+def test_counts_of_awkward_heights(rows, columns):
+    check_counts([table(7, columns)], [table(rows, columns, 1)])
+    check_counts([table(rows, columns)], [table(18, columns, 1)])
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_counts_of_awkward_widths(columns):
+    check_counts([table(9, columns)], [table(33, columns, 1)])
+
+
+def test_domains_are_counted_apart():
+    widths = (1, 64, 65, 130)
+    check_counts([table(9, w) for w in widths], [table(270, w, 1) for w in widths])
+
+
+def test_an_empty_span_counts_nothing():
+    laid_out = tables([table(4, 3)], [table(16, 3)])
+    tile = np.full((ROWS, TILE), 7, dtype=np.uint64)
+    count_tile(laid_out.x_words, 0, laid_out.z_panels, 0, 16, 0, 0, tile)
+    assert not tile.any()
+
+
+@pytest.mark.parametrize(
+    "block",
+    [(0, 8, 8, 16), (0, 1, 1, 2), (3, 19, 19, 40), (0, 7, 16, 23), (8, 25, 30, 41), (5, 5, 9, 20)],
+)
+def test_mirror(block):
+    square = np.random.default_rng(0).random((41, 41))
+    expected = square.copy()
+    top, bottom, left, right = block
+    expected[left:right, top:bottom] = square[top:bottom, left:right].T
+    mirror(square, *block)
+    assert np.array_equal(square, expected)
+
+
+def filled(backend, task: Task, rows: slice, columns: slice) -> np.ndarray:
+    out = np.full((rows.stop - rows.start + 5, columns.stop - columns.start + 7), -1.0)
+    backend.compile(task)(rows, columns, out, 2, 3)
+    inner = out[2 : 2 + rows.stop - rows.start, 3 : 3 + columns.stop - columns.start]
+    assert np.count_nonzero(out == -1.0) == out.size - inner.size, "written outside the block"
+    return inner
+
+
+@pytest.mark.parametrize("scale", ["count", "probability"])
+@pytest.mark.parametrize("text", FORMULAS)
+@pytest.mark.parametrize("backend", [NumbaBackend(), LookupBackend()], ids=lambda b: b.name)
+def test_blocks_anywhere_in_the_matrix(text, scale, backend):
+    program = lower(rewrite(parse(text), "bound").formula, "bound")
+    widths = [70, 9][: len(program.domains)]
+    laid_out = tables([table(13, w) for w in widths], [table(290, w, 1) for w in widths])
+    task = Task(program, laid_out, scale)
+    for rows in (slice(0, 13), slice(3, 4), slice(5, 11)):
+        for columns in (slice(0, 290), slice(PANEL, PANEL + 1), slice(32, 289)):
+            expected = filled(InterpreterBackend(), task, rows, columns)
+            found = filled(backend, task, rows, columns)
+            np.testing.assert_allclose(found, expected, rtol=1e-13, atol=0)

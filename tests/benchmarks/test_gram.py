@@ -1,0 +1,176 @@
+"""How fast a Gram matrix is, as ratios measured in one run: ``pytest tests/benchmarks -s``.
+
+What is compared runs in turns, repetition after repetition, and medians are divided, so that a busy
+machine slows both sides.  ``goal`` is the most a ratio should be on an otherwise idle machine with
+two cores; the tests fail only far beyond it.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+import formulakern as fk
+from formulakern.gram.dense import assemble
+
+FORMULA = "(a & ~b) | c"
+REPETITIONS = 9
+
+
+def table(rows: int, columns: int) -> np.ndarray:
+    return np.random.default_rng(0).integers(0, 2, (rows, columns), dtype=np.uint8)
+
+
+def medians(**functions: Callable[[], Any]) -> dict[str, float]:
+    """Median seconds of each, run in turns after one run that does not count."""
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for repetition in range(REPETITIONS + 1):
+        for name, function in functions.items():
+            begin = time.perf_counter()
+            result = function()
+            if repetition:
+                times[name].append(time.perf_counter() - begin)
+            del result
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def report(what: str, ratio: float, goal: float, unit: str = "x") -> None:
+    print(f"\n    {what:<70} {ratio:7.2f} {unit:<3} goal {goal:g}", end="")
+
+
+@njit(nogil=True)
+def _store(out, row_start, row_stop):
+    for i in range(row_start, row_stop):
+        for j in range(out.shape[1]):
+            out[i, j] = 1.5
+
+
+def store(shape: tuple[int, int]) -> np.ndarray:
+    """The same matrix, by the same threads, of a constant."""
+
+    def fill(rows, columns, out, out_row, out_column):
+        _store(out, out_row, out_row + rows.stop - rows.start)
+
+    return assemble(shape, False, fill)
+
+
+def in_numpy(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """The kernel of (a & ~b) | c in vectorised NumPy.
+
+    With E, R, L, N the numbers of columns that are 1 in both rows, in x alone, in z alone and in
+    neither, there are p(n - p) ways to make a & ~b true in x; and so on.
+    """
+    n = X.shape[1]
+    s = (X.astype(np.float32) @ Z.T.astype(np.float32)).astype(np.float64)
+    p, q = X.sum(1, dtype=np.float64)[:, None], Z.sum(1, dtype=np.float64)[None, :]
+    both = s * (n - p - q + s)
+    only_x, only_z = p * (n - p) - both, q * (n - q) - both
+    neither = n * n - both - only_x - only_z
+    return both * n + only_x * q + only_z * p + neither * s
+
+
+def test_the_plain_alternative_is_the_same_kernel():
+    X, Z = table(40, 70), table(50, 70)
+    assert np.array_equal(fk.kernel(FORMULA)(X, Z), in_numpy(X, Z))
+
+
+def test_few_columns_against_storing_the_result():
+    X = table(10_000, 64)
+    Z = X.copy()
+    k = fk.kernel(FORMULA)
+    time_of = medians(ours=lambda: k(X, Z), store=lambda: store((10_000, 10_000)))
+    ratio = time_of["ours"] / time_of["store"]
+    report("10,000 x 10,000, 64 columns / storing the matrix", ratio, 1.5)
+    assert ratio < 3
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64], ids=["uint8", "float64"])
+def test_many_columns(dtype):
+    X = table(4_000, 1_024).astype(dtype)
+    Z = X.copy()
+    left, right = X.astype(np.float32), Z.astype(np.float32)
+    k = fk.kernel(FORMULA)
+    time_of = medians(
+        full=lambda: k(X, Z),
+        symmetric=lambda: k(X),
+        product=lambda: left @ right.T,
+        store=lambda: store((4_000, 4_000)),
+        numpy=lambda: in_numpy(X, Z),
+    )
+    name = f"4,000 x 4,000, 1,024 columns, {np.dtype(dtype)}: "
+    ratio = time_of["full"] / time_of["product"]
+    report(f"{name}k(X, Z) / float32 X @ Z.T", ratio, 0.35)
+    report(f"{name}k(X, Z) / vectorised NumPy", time_of["full"] / time_of["numpy"], 0.2)
+    symmetric = time_of["symmetric"] / time_of["full"]
+    report(f"{name}k(X) / k(X, X.copy())", symmetric, 0.65)
+    bound = time_of["store"] / time_of["full"]
+    report(f"{name}storing the matrix / k(X, X.copy())", bound, 0.65)
+    assert ratio < 0.7
+    assert symmetric < 1.2
+
+
+MEMORY = """
+import numpy as np, formulakern as fk
+def peak():  # not getrusage: a child starts with the peak of the process that it was forked from
+    with open("/proc/self/status") as file:
+        return next(1024 * int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+k = fk.kernel("(a & ~b) | c")
+X = np.random.default_rng(0).integers(0, 2, (6_000, 256), dtype=np.uint8)
+k(X[:600])
+before = peak()
+K = k(X)
+print((peak() - before) / K.nbytes)
+"""
+
+
+def python(code: str, **environment: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's /proc")
+def test_peak_memory():
+    ratio = float(python(MEMORY))
+    report("peak memory of k(X), 6,000 rows / size of the result", ratio, 1.1)
+    assert 0.9 < ratio < 1.1
+
+
+def test_a_new_formula_after_another():
+    X = fk.PropositionEncoder().fit_transform(fk.datasets.tic_tac_toe().data)
+    X = np.vstack([X, X[:42]])
+    fk.kernel("a & b")(X)
+    times = []
+    for text in (FORMULA, "a & b & c", "(a ^ b) -> c", "a & b & c & d | ~e", "a <-> b | c"):
+        begin = time.perf_counter()
+        fk.kernel(text)(X)
+        times.append(1000 * (time.perf_counter() - begin))
+    report("new formula, 1,000 one-hot rows of tic-tac-toe: text to Gram", max(times), 20, "ms")
+    assert max(times) < 60
+
+
+LIBRARIES = "import numpy, numba"
+FIRST_GRAM = """
+import numpy as np, formulakern as fk
+fk.kernel("(a & ~b) | c", backend="numba")(np.eye(600)[:, :64])
+"""
+
+
+def test_a_cold_process_with_a_warm_cache(tmp_path: Path):
+    place = {"FORMULAKERN_CACHE_DIR": str(tmp_path)}
+    time_of = medians(ours=lambda: python(FIRST_GRAM, **place), libraries=lambda: python(LIBRARIES))
+    beyond = time_of["ours"] - time_of["libraries"]
+    report("cold process, warm cache: first Gram beyond numpy and numba", beyond, 1, "s")
+    assert beyond < 3
