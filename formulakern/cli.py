@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import io
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -34,23 +37,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0, or 1 after an error (one message on standard error), 2 for wrong usage,
-        130 after Ctrl-C.
+        Exit status: 0, or 1 after an error (one message on standard error), 130 after Ctrl-C.
+
+    Raises
+    ------
+    SystemExit
+        With status 2 for wrong usage, 0 after ``--help`` and ``--version``.
     """
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a narrow encoding shows ? rather than fails
+            stream.reconfigure(errors="replace")
+    options = _parser().parse_args(arguments)
     try:
         options.run(options)
-    except (FormulaKernError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
-        print(f"formulakern: {error}", file=sys.stderr)
+        sys.stdout.flush()
+    except FormulaKernError as error:
+        return _failed(str(error))
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        return _failed(f"cannot open {error.filename}: {reason}.")
+    except MemoryError:
+        return _failed("out of memory; use fewer rows.")
     except KeyboardInterrupt:
         print("\nformulakern: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
     return 0
+
+
+def _failed(message: str) -> int:
+    sys.stdout.flush()
+    print(f"formulakern: {message}", file=sys.stderr)
+    return 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Write a logical formula, get a kernel; train on it; look inside.",
     )
     parser.add_argument("--version", action="version", version=f"formulakern {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="command")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     inspect = commands.add_parser("inspect", help="show every stage of a formula's kernel")
     inspect.add_argument("formula", metavar="FORMULA")
@@ -124,14 +144,40 @@ def _kernel(options: argparse.Namespace) -> FormulaKernel:
     return kernel(options.formula, options.variables, scale=options.scale, backend=options.backend)
 
 
+def _check_domains(kernel: FormulaKernel) -> None:
+    named = [name for name in kernel.program.domains if name is not None]
+    if named:
+        raise ParameterError(
+            f'the formula names the domain "{named[0]}", and the command line has no way to say '
+            "which columns it has. Leave the colon out, or use fk.kernel(..., domains=...)."
+        )
+
+
 def _dataset(options: argparse.Namespace) -> Dataset:
     from formulakern import datasets
 
-    if options.data in datasets.BUILT_IN:
-        return datasets.load(options.data)
-    if not Path(options.data).exists() and not Path(options.data).suffix:
-        return datasets.load(options.data)  # raises, listing the built-in names
-    return datasets.read_table(options.data, target=options.target)
+    name, path = options.data, Path(options.data)
+    if name in datasets.BUILT_IN:
+        dataset = datasets.load(name)
+        if options.target not in (None, dataset.target_name):
+            raise ParameterError(
+                f'the class of the built-in set {name} is "{dataset.target_name}"; '
+                f'--target "{options.target}" is for files.'
+            )
+        return dataset
+    if not path.exists():
+        built_in = ", ".join(datasets.BUILT_IN)
+        if not path.suffix and path.name == name:
+            near = difflib.get_close_matches(name.lower(), datasets.BUILT_IN, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"built in are {built_in}."
+            raise ParameterError(f'there is no file and no built-in data set "{name}"; {hint}')
+        if not path.parent.is_dir():
+            raise ParameterError(f"there is no folder {path.parent} (to read {name} from).")
+        files = sorted(file.name for file in path.parent.iterdir() if ".csv" in file.suffixes)
+        near = difflib.get_close_matches(path.name, files, n=1)
+        hint = f"did you mean {path.parent / near[0]}?" if near else f"built in are {built_in}."
+        raise ParameterError(f"there is no file {name}; {hint}")
+    return datasets.read_table(path, target=options.target)
 
 
 def _encoder(options: argparse.Namespace) -> Any:
@@ -139,32 +185,46 @@ def _encoder(options: argparse.Namespace) -> Any:
 
     nominal = options.nominal
     if nominal not in ("auto", "all"):
-        nominal = nominal.split(",")
+        nominal = [name.strip() for name in nominal.split(",")]
     return PropositionEncoder(nominal=nominal)
 
 
 def _inspect(options: argparse.Namespace) -> None:
-    print(_kernel(options).inspect())
+    from formulakern.display.terminal import show_inspection
+
+    show_inspection(_kernel(options).inspect())
 
 
 def _fit(options: argparse.Namespace) -> None:
-    from formulakern.display.terminal import Progress, fit_report
-    from formulakern.estimators.evaluation import compare_kernels, subsample
+    from formulakern.display.report import fit_opening, fit_report
+    from formulakern.display.terminal import Progress, show_inspection
+    from formulakern.estimators.evaluation import (
+        BASELINES,
+        check_folds,
+        compare_kernels,
+        subsample,
+    )
 
     begin = perf_counter()
     kernel = _kernel(options)
-    if options.inspect:
-        print(f"{kernel.inspect()}\n")
+    _check_domains(kernel)
     dataset = _dataset(options)
     if options.max_rows < 2:
         raise ParameterError(f"--max-rows is at least 2; got {options.max_rows}.")
     table, classes = dataset.data, dataset.target
-    n_rows = len(table)
     rows = subsample(classes, options.max_rows, options.seed)
-    if len(rows) < n_rows:
+    if len(rows) < len(table):
         table, classes = table[rows], classes[rows]
-    print(_opening(dataset, n_rows, len(rows), options.seed))
-    with warnings.catch_warnings(), Progress(total=3 * options.cv) as progress:
+    check_folds(classes, options.cv, options.C)
+    encoder = _encoder(options)
+    encoder.fit(table)  # what cannot be encoded is refused before anything is printed
+    opening = fit_opening(kernel, dataset, len(rows), options.cv, options.C, options.seed)
+    if options.inspect:
+        show_inspection(kernel.inspect())
+        print()
+    print(opening, flush=True)
+    n_steps = (1 + len(BASELINES)) * options.cv
+    with warnings.catch_warnings(), Progress(total=n_steps) as progress:
         # classes with fewer rows than folds are scored in the folds that have them
         warnings.filterwarnings("ignore", message="The least populated class")
         comparison = compare_kernels(
@@ -173,47 +233,63 @@ def _fit(options: argparse.Namespace) -> None:
             classes,
             n_folds=options.cv,
             C=options.C,
-            encoder=_encoder(options),
+            encoder=encoder,
             random_state=options.seed,
             step=progress.advance,
         )
-    print(fit_report(kernel, comparison, options.cv, options.C, perf_counter() - begin))
-
-
-def _opening(dataset: Dataset, n_rows: int, used: int, seed: int) -> str:
-    text = repr(dataset)
-    if used < n_rows:
-        text += (
-            f"\nThe Gram matrix of all {n_rows:,} rows would take {8 * n_rows**2 / 2**30:.1f} GiB, "
-            f"and the solver as much again; this uses a stratified sample of {used:,} rows "
-            f"(seed {seed}; --max-rows changes it)."
-        )
-    return text
+    print(fit_report(kernel, comparison, perf_counter() - begin))
 
 
 def _gram(options: argparse.Namespace) -> None:
     import numpy as np
 
+    from formulakern.display.layout import blocks
+    from formulakern.display.report import data_line
     from formulakern.display.terminal import Progress
 
-    kernel: Any = _kernel(options)
+    plain = _kernel(options)
+    _check_domains(plain)
+    _check_writable(options.out)
     dataset = _dataset(options)
     encoded = _encoder(options).fit_transform(dataset.data)
-    if options.normalize:
-        kernel = kernel.normalized()
+    kernel = plain.normalized() if options.normalize else plain
     begin = perf_counter()
     with Progress(total=100) as progress:
         gram = kernel(encoded, progress=lambda share: progress.reach(share, "Gram matrix"))
     seconds = perf_counter() - begin
+    existed = options.out.exists()
     try:
         with options.out.open("wb") as file:
             np.save(file, gram)
     except OSError as error:
-        raise ParameterError(f"cannot write {options.out}: {error.strerror}.") from None
+        if not existed:
+            options.out.unlink(missing_ok=True)  # half a matrix helps nobody
+        raise _not_written(options.out, error.strerror or "the disk refuses") from None
     print(
-        f"{kernel!r} on {dataset.name}: {gram.shape[0]:,} rows, {encoded.shape[1]:,} propositions, "
-        f"{seconds:.2f} s → {options.out}"
+        blocks(
+            [
+                ("data", f"{data_line(dataset)} → {encoded.shape[1]:,} propositions"),
+                ("kernel", repr(kernel)),
+                ("matrix", f"{gram.shape[0]:,} x {gram.shape[1]:,}, float64, {seconds:.2f} s"),
+                ("written", str(options.out)),
+            ]
+        )
     )
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse before the work what would fail after it."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise _not_written(path, f"there is no folder {folder}")
+    if path.is_dir():
+        raise _not_written(path, "it is a folder; name a file in it")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise _not_written(path, "no permission")
+
+
+def _not_written(path: Path, reason: str) -> ParameterError:
+    return ParameterError(f"cannot write {path}: {reason[:1].lower()}{reason[1:]}.")
 
 
 if __name__ == "__main__":

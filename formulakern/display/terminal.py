@@ -1,4 +1,4 @@
-"""Terminal output: a progress line while it works, and the report of a fit."""
+"""What only a terminal shows: a progress bar while it works, and colours."""
 
 from __future__ import annotations
 
@@ -6,33 +6,38 @@ import sys
 from types import TracebackType
 from typing import Self
 
-import numpy as np
+from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
+from rich.syntax import Syntax
+from rich.text import Text
 
-from formulakern.estimators.evaluation import Comparison
-from formulakern.kernels.formula import FormulaKernel
+from formulakern.kernels.inspection import Inspection, Section
 
-__all__ = ["Progress", "fit_report"]
+__all__ = ["Progress", "show_inspection"]
 
 
 class Progress:
-    """A progress bar on standard error, shown only where that is a terminal.
+    """A progress bar on standard error; not a byte is written where that is no terminal.
 
     Parameters
     ----------
     total : int
         Number of steps.
+    console : Console, optional
+        Where to draw it; standard error by default.
     """
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, console: Console | None = None) -> None:
+        console = console or Console(stderr=True)
         self._bar = RichProgress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
             transient=True,
-            console=_console(),
+            console=console,
+            disable=not console.is_terminal,
         )
         self._task = self._bar.add_task("starting", total=total)
         self._total = total
@@ -60,65 +65,38 @@ class Progress:
         self._bar.stop()
 
 
-def _console() -> object:
-    from rich.console import Console
+def show_inspection(inspection: Inspection, console: Console | None = None) -> None:
+    """Print an inspection: as it is, or with colours where it goes to a terminal.
 
-    return Console(file=sys.stderr)
-
-
-def fit_report(
-    kernel: FormulaKernel, comparison: Comparison, n_folds: int, C: float, seconds: float
-) -> str:
-    """The result of ``formulakern fit`` as text.
+    On a terminal long lines are continued to the right of the rule.
 
     Parameters
     ----------
-    kernel : FormulaKernel
-    comparison : Comparison
-    n_folds : int
-    C : float
-    seconds : float
-        Time of the whole command.
-
-    Returns
-    -------
-    str
+    inspection : Inspection
+    console : Console, optional
+        Standard output by default.
     """
-    head = ["kernel", "accuracy %", "AUC %", "Gram s", "SVM s"]
-    rows = []
-    for score in comparison.scores:
-        name = str(kernel.formula) if score.name == "formula" else score.name
-        rows.append(
-            [
-                name if len(name) <= 40 else f"{name[:39]}…",
-                _spread(score.accuracy),
-                _spread(score.auc),
-                f"{score.gram_seconds:.2f}",
-                f"{score.fit_seconds:.2f}",
-            ]
-        )
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-
-    def line(cells: list[str]) -> str:
-        first, *others = cells
-        padded = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
-        return "  ".join([f"{first:<{widths[0]}}", *padded])
-
-    return "\n".join(
-        [
-            "",
-            line(head),
-            "─" * len(line(head)),
-            *map(line, rows),
-            "",
-            f"{n_folds}-fold stratified cross-validation (mean ± standard deviation over folds), all "
-            f"kernels normalised, C = {C:g}",
-            f"{comparison.n_propositions:,} propositions; variables={kernel.variables!r}",
-            f"backend: {comparison.backend} ({comparison.reason})",
-            f"{seconds:.1f} s in all",
-        ]
-    )
+    console = console or Console(highlight=False)
+    if not console.is_terminal:
+        print(inspection, file=console.file or sys.stdout)
+        return
+    console.print(Text(inspection.title, style="bold"), soft_wrap=True)
+    console.print()
+    left = max(len(section.title) for section in inspection.sections)
+    for number, section in enumerate(inspection.sections):
+        if number:
+            console.print(Text(f"{'':>{left}} │", style="dim"))
+        title = section.title
+        for line in _coloured(section).split():
+            for piece in line.wrap(console, max(20, console.width - left - 3), overflow="fold"):
+                gutter = Text.assemble((f"{title:>{left}}", "cyan"), (" │ ", "dim"))
+                console.print(gutter + piece, soft_wrap=True)
+                title = ""
 
 
-def _spread(values: list[float]) -> str:
-    return f"{100 * np.mean(values):.2f} ± {100 * np.std(values):.2f}"
+def _coloured(section: Section) -> Text:
+    if section.title.endswith("source"):
+        text = Syntax("", "python", theme="ansi_dark").highlight(section.text)
+        text.rstrip()
+        return text
+    return Text(section.text)

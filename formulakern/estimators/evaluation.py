@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -23,12 +24,23 @@ from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.transformers import PropositionEncoder
 from formulakern.gram.pair import TablePair
-from formulakern.kernels.base import Kernel
+from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import FormulaKernel
 
-__all__ = ["Comparison", "KernelScores", "area_under_curve", "compare_kernels", "subsample"]
+__all__ = [
+    "BASELINES",
+    "Comparison",
+    "KernelScores",
+    "area_under_curve",
+    "check_folds",
+    "compare_kernels",
+    "subsample",
+]
 
 Matrix = npt.NDArray[np.float64]
+
+#: What a formula's kernel is compared with.
+BASELINES = ("linear", "polynomial")
 
 
 @dataclass
@@ -69,10 +81,11 @@ def compare_kernels(
     n_folds: int = 10,
     C: float = 10.0,
     encoder: Any = None,
+    baselines: Sequence[str] = BASELINES,
     random_state: int = 0,
     step: Callable[[str], None] | None = None,
 ) -> Comparison:
-    """Stratified cross-validation of three kernels on one table.
+    """Stratified cross-validation of a formula's kernel and of others on one table.
 
     The linear kernel is ⟨x,z⟩; the polynomial kernel is (⟨x,z⟩ + 1)^d with d the number of
     literals that the formula's program multiplies, so that both see features of one degree.
@@ -86,6 +99,8 @@ def compare_kernels(
     C : float, default=10
     encoder : transformer, optional
         Cloned and fitted per fold; :class:`PropositionEncoder` by default.
+    baselines : sequence of {"linear", "polynomial"}
+        The other kernels; both by default.
     random_state : int
         For the folds.
     step : callable, optional
@@ -98,19 +113,25 @@ def compare_kernels(
     Raises
     ------
     DataError
-        If there is one class only, or the smallest class has fewer rows than needed.
+        If fewer than two classes have a row for every fold.
     ParameterError
-        If ``n_folds`` or ``C`` is out of range.
+        If ``n_folds`` or ``C`` is out of range, or a baseline is unknown.
     """
-    _check(classes, n_folds, C)
+    check_folds(classes, n_folds, C)
     encoder = PropositionEncoder() if encoder is None else encoder
     degree = max(1, sum(kernel.program.degrees))
     cosine = kernel.normalized()
-    grams: dict[str, Callable[[Any, Any], Matrix]] = {
-        "formula": lambda x, z: _gram(cosine, x, z),
-        "linear": lambda x, z: _polynomial_cosine(x, z, 1, 0.0),
-        f"polynomial, degree {degree}": lambda x, z: _polynomial_cosine(x, z, degree, 1.0),
-    }
+    grams: dict[str, Callable[[Any, Any], Matrix]] = {"formula": partial(_gram, cosine)}
+    for baseline in baselines:
+        if baseline == "linear":
+            grams["linear"] = partial(_polynomial_cosine, degree=1, constant=0.0)
+        elif baseline == "polynomial":
+            name = f"polynomial, degree {degree}"
+            grams[name] = partial(_polynomial_cosine, degree=degree, constant=1.0)
+        else:
+            raise ParameterError(
+                f"unknown baseline {baseline!r}; expected {' or '.join(map(repr, BASELINES))}."
+            )
     scores = tuple(KernelScores(name) for name in grams)
     backend = reason = ""
     n_propositions = 0
@@ -203,7 +224,19 @@ def _polynomial_cosine(x: Any, z: Any, degree: int, constant: float) -> Matrix:
     return gram
 
 
-def _check(classes: npt.NDArray[Any], n_folds: int, C: float) -> None:
+def check_folds(classes: npt.NDArray[Any], n_folds: int, C: float) -> None:
+    """Whether these classes can be cross-validated with so many folds, before any work is done.
+
+    Two classes at least must reach every fold: otherwise there is nothing to learn in one, or
+    nothing to rank.  Further classes may be smaller; folds without them are scored on the rest.
+
+    Raises
+    ------
+    DataError
+        If fewer than two classes have a row for every fold.
+    ParameterError
+        If ``n_folds`` or ``C`` is out of range.
+    """
     if n_folds < 2:
         raise ParameterError(f"cross-validation takes at least 2 folds; got {n_folds}.")
     if not C > 0 or not np.isfinite(C):
@@ -211,11 +244,19 @@ def _check(classes: npt.NDArray[Any], n_folds: int, C: float) -> None:
     labels, counts = np.unique(classes, return_counts=True)
     if len(labels) < 2:
         raise DataError(
-            f"every row has the class {labels.tolist()}; a classifier needs at least two classes. "
-            "Name the class column with --target if it is not the last."
+            f"every row has the class {labels[0]}; a classifier needs at least two classes. "
+            "Name the class column if it is another one."
         )
-    if counts.max() < n_folds:
+    most = int(np.sort(counts)[-2])
+    if most >= n_folds:
+        return
+    if most < 2:
         raise DataError(
-            f"no class has {n_folds} rows, one for every fold. Use fewer folds "
-            f"(at most {counts.max()})."
+            f"the class takes {len(labels):,} values, of which fewer than two have two rows or "
+            "more; a classifier cannot be validated on them. Name another class column, or merge "
+            "values."
         )
+    raise DataError(
+        f"{n_folds} folds need two classes with {n_folds} rows or more, one for every fold; the "
+        f"second largest class has {most}. Use at most {most} folds."
+    )

@@ -1,0 +1,73 @@
+"""Every example runs quickly, without a warning, and prints something to read."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py") if path.name != "data.py")
+#: what a script is called with, and a text that its output has
+QUICK = {
+    "01_first_kernel.py": ([], "K(dog, bat) = 4, counted one pair of columns at a time: 4"),
+    "02_tic_tac_toe.py": ([], "99.69 ± 0.94"),
+    "03_any_table.py": ([], "new patients: ill, ill"),
+    "04_scikit_learn.py": ([], "GaussianProcessRegressor"),
+    "05_results_table.py": (["--quick"], "| **soybean** | accuracy |"),
+    "06_large_formulas.py": ([], "both scales give the same cosines: True"),
+    "picture.py": (["picture.png"], "100 % of unseen robots right"),
+}
+EXTRAS = {"05_results_table.py": "This example reads", "picture.py": "matplotlib is not installed"}
+
+
+def run(script: str, arguments: list[str], folder: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / script), *arguments],
+        cwd=folder,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_example_runs(script, tmp_path):
+    arguments, expected = QUICK[script]
+    output = run(script, arguments, tmp_path)
+    assert expected in output or EXTRAS.get(script, expected) in output
+    if "|---" not in output:  # tables in Markdown are not for terminals
+        lines = [line for line in output.splitlines() if not line.startswith("Saved ")]
+        assert max(map(len, lines)) <= 100
+    if script == "picture.py" and "Saved" in output:
+        assert 10_000 < (tmp_path / "picture.png").stat().st_size < 150_000
+
+
+def test_missing_data_is_said_in_a_sentence(tmp_path):
+    output = run("05_results_table.py", ["--quick"], tmp_path, FORMULAKERN_DATA=str(tmp_path))
+    assert "Set FORMULAKERN_DATA to a folder" in output
+
+
+def test_missing_matplotlib_is_said_in_a_sentence(tmp_path):
+    (tmp_path / "matplotlib.py").write_text("raise ImportError('not here')\n")
+    output = run("picture.py", [], tmp_path, PYTHONPATH=str(tmp_path))
+    assert "No picture: matplotlib is not installed" in output
+
+
+@pytest.mark.parametrize("script", [*SCRIPTS, "data.py"])
+def test_example_says_what_it_shows(script):
+    source = (EXAMPLES / script).read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(source))
+
+
+def test_every_example_is_listed():
+    readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    assert set(SCRIPTS) == set(QUICK)
+    assert all(f"[{script}]({script})" in readme for script in SCRIPTS)
