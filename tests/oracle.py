@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from formulakern.backends.interpreter import run
+from formulakern.program.node import Program
 from formulakern.syntax.formula import Constant, Formula, Variable, evaluate
 
 
@@ -123,3 +125,18 @@ def dimension(
     if domains is None:
         domains = {None: range(n)}
     return len(features(formula, np.zeros(n, dtype=int), reading, domains))
+
+
+def on_all_counts(program: Program, n: int = 4) -> list[int]:
+    """The kernel for every possible (s, p, q) over n columns, the same in every domain."""
+    triples = [
+        (s, p, q)
+        for p in range(n + 1)
+        for q in range(n + 1)
+        for s in range(max(0, p + q - n), min(p, q) + 1)
+    ]
+    s, p, q = (
+        [np.array(c, dtype=object)] * len(program.domains) for c in zip(*triples, strict=True)
+    )
+    value = run(program, s, p, q, [n] * len(program.domains), object)[0]
+    return [int(v) // program.divisor for v in np.broadcast_to(value, len(triples))]

@@ -88,18 +88,20 @@ class Task:
         return max(dimension(self.program, self.tables.sizes), 1) * self.program.divisor
 
     def rounded(self, values: npt.NDArray[Any]) -> FloatArray:
-        """Exact values of the program's output, scaled and rounded once.
-
-        Raises
-        ------
-        OverflowError
-            If a value does not fit into float64.
-        """
+        """Exact values of the output, scaled and rounded once; infinite beyond float64."""
         divide = self.program.divisor if self.scale == "count" else self._divided_by()
         if divide == 1 and values.dtype != object:
             return values.astype(np.float64)
-        flat = [int(value) / divide for value in values.ravel().tolist()]  # correctly rounded
+        flat = [_quotient(int(value), divide) for value in values.ravel().tolist()]
         return np.array(flat, dtype=np.float64).reshape(values.shape)
+
+
+def _quotient(value: int, divide: int) -> float:
+    """Correctly rounded, for integers of any size."""
+    try:
+        return value / divide
+    except OverflowError:
+        return math.inf
 
 
 class Backend(Protocol):

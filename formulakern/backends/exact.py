@@ -32,9 +32,16 @@ def exact_dtype(task: Task) -> type[Any]:
 
 
 def exact_values(
-    task: Task, s: Sequence[Counts], p: Sequence[Counts], q: Sequence[Counts], dtype: type[Any]
+    task: Task,
+    s: Sequence[Counts],
+    p: Sequence[Counts],
+    q: Sequence[Counts],
+    dtype: type[Any],
+    refuse: bool = True,
 ) -> FloatArray:
     """The kernel for arrays of counts, computed in integers and rounded once.
+
+    With ``refuse=False`` values outside the range of float64 become infinite or not a number.
 
     Raises
     ------
@@ -45,13 +52,14 @@ def exact_values(
     ss, pp, qq = ([array.astype(dtype) for array in counts] for counts in (s, p, q))
     value = run(task.program, ss, pp, qq, sizes, dtype)[0]
     shape = np.broadcast_shapes(*(a.shape for counts in (s, p, q) for a in counts), value.shape)
-    try:
-        rounded = task.rounded(value)
-    except OverflowError:
-        raise too_large(task) from None
+    rounded = task.rounded(value)
+    if refuse and np.isinf(rounded).any():
+        raise too_large(task)
     if task.scale == "probability":
         lost = (value != 0) & (rounded < np.finfo(np.float64).tiny)
-        if np.any(lost):
+        if np.any(lost) and not refuse:
+            rounded[lost] = np.nan
+        elif np.any(lost):
             raise MagnitudeError(
                 "a kernel value is below 2.2e-308 at scale='probability', where float64 ends: "
                 "too few of the substitutions are true in both rows. "

@@ -178,7 +178,8 @@ def _values(task: Task, layout: _Layout) -> FloatArray:
     operations = entries * len(task.program.kernel_nodes)
     if dtype is np.int64 or operations <= MAX_EXACT_OPERATIONS:
         s, p, q = (_possible(counts, layout, task) for counts in (layout.s, layout.p, layout.q))
-        return np.asarray(exact_values(task, s, p, q, dtype))
+        # what does not fit is refused only where it is looked up, by the guard
+        return np.asarray(exact_values(task, s, p, q, dtype, refuse=False))
     with np.errstate(over="ignore", invalid="ignore"):
         value = run(
             task.program,

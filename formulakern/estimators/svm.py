@@ -258,9 +258,14 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "svc_")
         encoded = self._encode(X)
+        if not encoded.shape[0]:
+            raise DataError(
+                f"Found array with 0 sample(s) (shape={encoded.shape}) while a minimum of 1 is "
+                "required. Pass at least one row."
+            )
         n_train = self.svc_.shape_fit_[0]
         height = max(1, PREDICTION_BLOCK // n_train)
-        for start in range(0, max(encoded.shape[0], 1), height):
+        for start in range(0, encoded.shape[0], height):
             rows = encoded[start : start + height]
             gram = np.zeros((rows.shape[0], n_train))
             gram[:, self.support_] = self.kernel_(rows, self.support_vectors_)
@@ -313,9 +318,15 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return _plain(self.encoder_.transform(X))
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=1
-        )
+        try:
+            return validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=1
+            )
+        except ValueError as error:
+            raise DataError(
+                f"{error}\nThis machine reads 0 and 1 as they are; "
+                "encoder='auto' encodes any table."
+            ) from None
 
     def _encoded_domains(self, X: Any) -> dict[str, Any] | None:
         """Domains over the columns of the encoded table."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from formulakern.backends.base import Fill, FloatArray
-from formulakern.errors import MagnitudeError, ParameterError
+from formulakern.backends.tables import ROWS
+from formulakern.errors import FormulaSizeError, MagnitudeError, ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.base import MatrixKernel
 from formulakern.kernels.inspection import Inspection
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     import sympy
 
 __all__ = ["Kernel", "NormalizedKernel", "ProductKernel", "ScaledKernel", "SumKernel"]
+
+
+#: Values that the steps of a composed kernel pass over together: one megabyte.
+BAND = 1 << 17
 
 
 class Kernel(MatrixKernel):
@@ -40,7 +45,7 @@ class Kernel(MatrixKernel):
         return NormalizedKernel(self)
 
     def within_range(self, pair: TablePair) -> Kernel:  # noqa: ARG002
-        """A positive multiple of this kernel whose values on these tables fit into float64."""
+        """A kernel with the same cosines, whose values on these tables fit into float64."""
         return self
 
     def __add__(self, other: object) -> Kernel:
@@ -80,14 +85,22 @@ class SumKernel(Kernel):
         ) -> None:
             first(rows, columns, out, out_row, out_column)
             block = _block(rows, columns, out, out_row, out_column)
-            for other in others:
-                block += _filled(other, rows, columns)
+            with np.errstate(over="ignore"):
+                for other in others:
+                    block += _filled(other, rows, columns)
+            _check_finite(block)
 
-        return fill
+        return _banded(fill)
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:
+        """Yes, where all terms are."""
+        return all(term.exactly_symmetric(pair) for term in self.terms)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """The sum of the diagonals."""
-        return np.sum([term.diagonal_of(pair) for term in self.terms], axis=0)
+        with np.errstate(over="ignore"):
+            diagonal = np.sum([term.diagonal_of(pair) for term in self.terms], axis=0)
+        return _check_finite(np.asarray(diagonal))
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
         """The sum of the dimensions."""
@@ -141,14 +154,21 @@ class ProductKernel(Kernel):
                     block *= _filled(other, rows, columns)
             _check_finite(block)
 
-        return fill
+        return _banded(fill)
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:
+        """Yes, where all factors are."""
+        return all(factor.exactly_symmetric(pair) for factor in self.factors)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """The product of the diagonals."""
         with np.errstate(over="ignore"):
             diagonal = np.prod([factor.diagonal_of(pair) for factor in self.factors], axis=0)
-        _check_finite(diagonal)
-        return np.asarray(diagonal)
+        return _check_finite(np.asarray(diagonal))
+
+    def within_range(self, pair: TablePair) -> Kernel:  # noqa: ARG002
+        """The product of the cosines: normalised, it is the same."""
+        return ProductKernel(tuple(NormalizedKernel(factor) for factor in self.factors))
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
         """The product of the dimensions."""
@@ -203,11 +223,20 @@ class ScaledKernel(Kernel):
                 block *= self.weight
             _check_finite(block)
 
-        return fill
+        return _banded(fill)
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:
+        """That of the kernel inside."""
+        return self.kernel.exactly_symmetric(pair)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """The diagonal, weighted."""
-        return self.weight * self.kernel.diagonal_of(pair)
+        with np.errstate(over="ignore"):
+            return _check_finite(self.weight * self.kernel.diagonal_of(pair))
+
+    def within_range(self, pair: TablePair) -> Kernel:
+        """That of the kernel inside."""
+        return self.kernel.within_range(pair)
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
         """That of the kernel inside."""
@@ -258,13 +287,18 @@ class NormalizedKernel(Kernel):
         ) -> None:
             inner(rows, columns, out, out_row, out_column)
             block = _block(rows, columns, out, out_row, out_column)
-            block *= x[rows, None]
-            block *= z[None, columns]
+            # the smaller one last, on both sides of the diagonal: symmetric to the last bit
+            block *= np.maximum(x[rows, None], z[None, columns])
+            block *= np.minimum(x[rows, None], z[None, columns])
             if pair.symmetric:
                 same = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
                 block[same - rows.start, same - columns.start] = x[same] > 0
 
-        return fill
+        return _banded(fill)
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:
+        """That of the kernel inside."""
+        return self.kernel.within_range(pair).exactly_symmetric(pair)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """1 for every row with a true feature, 0 for the others."""
@@ -305,17 +339,32 @@ def _block(
     ]
 
 
+def _banded(fill: Fill) -> Fill:
+    """The same function, called on bands of rows that stay in the cache between its steps."""
+
+    def banded(
+        rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+    ) -> None:
+        height = max(ROWS, BAND // max(columns.stop - columns.start, 1) // ROWS * ROWS)
+        for start in range(rows.start, rows.stop, height):
+            band = slice(start, min(start + height, rows.stop))
+            fill(band, columns, out, out_row + start - rows.start, out_column)
+
+    return banded
+
+
 def _inverse_length(squares: FloatArray) -> FloatArray:
     length = np.sqrt(squares)
     return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
 
 
-def _check_finite(values: FloatArray) -> None:
+def _check_finite(values: FloatArray) -> FloatArray:
     if not np.isfinite(values).all():
         raise MagnitudeError(
-            "a product of kernel values is beyond 1.8e308, the end of float64. "
-            "Use scale='probability' in its factors, or normalise them first."
+            "a sum or product of kernel values is beyond 1.8e308, the end of float64. "
+            "Use scale='probability' in its parts, or normalise them first."
         )
+    return values
 
 
 def _filled(fill: Fill, rows: slice, columns: slice) -> FloatArray:
@@ -336,6 +385,8 @@ def _check_weight(weight: float) -> float:
 
 
 def _inspect_parts(kernel: Kernel, parts: tuple[Kernel, ...]) -> Inspection:
-    return Inspection.of_parts(
-        repr(kernel), kernel.polynomial(), [part.inspect() for part in parts]
-    )
+    try:
+        form: sympy.Expr | None = kernel.polynomial()
+    except FormulaSizeError:
+        form = None
+    return Inspection.of_parts(repr(kernel), form, [part.inspect() for part in parts])

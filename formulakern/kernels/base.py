@@ -19,7 +19,10 @@ from formulakern.kernels.inspection import Inspection
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["MatrixKernel"]
+__all__ = ["NARROW", "MatrixKernel"]
+
+#: Up to so many columns, counting twice is faster than copying what was counted once.
+NARROW = 768
 
 
 class MatrixKernel(ABC):
@@ -39,6 +42,11 @@ class MatrixKernel(ABC):
     @abstractmethod
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """K(x, x) for the rows of the table of a symmetric pair."""
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:  # noqa: ARG002
+        """Whether K(x, z) and K(z, x) are computed to the same last bit, so that either may be
+        written below the diagonal."""
+        return False
 
     @abstractmethod
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
@@ -101,7 +109,10 @@ class MatrixKernel(ABC):
             If the matrix does not fit into memory.
         """
         pair = TablePair(X, Z)
-        gram = assemble(pair.shape, pair.symmetric, self.prepare(pair), progress)
+        mirror = pair.symmetric and not (
+            pair.x.n_columns <= NARROW and self.exactly_symmetric(pair)
+        )
+        gram = assemble(pair.shape, mirror, self.prepare(pair), progress)
         if eval_gradient:
             return gram, np.empty((*gram.shape, 0))
         return gram
@@ -150,7 +161,7 @@ class MatrixKernel(ABC):
     # a second.
 
     @property
-    def __class__(self) -> type[Self]:  # type: ignore[override]
+    def __class__(self) -> type[Self]:
         _register(type(self))
         return type(self)
 

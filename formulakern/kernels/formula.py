@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
 from formulakern.backends.base import Fill, FloatArray, Scale, Task
 from formulakern.backends.emitter import emit_source
-from formulakern.backends.exact import exact_dtype, exact_values
+from formulakern.backends.exact import bound, exact_dtype, exact_values
 from formulakern.backends.selection import Choice, check_backend, choose
 from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
@@ -108,16 +108,19 @@ def kernel(
             f"a kernel is made of a str or a Formula; got {type(formula).__name__}. "
             "Write for example fk.kernel('a & ~b')."
         )
-    named = tuple(sorted((domains or {}).items(), key=lambda item: item[0]))
-    return FormulaKernel(parsed, variables, _Domains(named), scale, backend)
+    return FormulaKernel(parsed, variables, domains or {}, scale, backend)
 
 
 class _Domains(Mapping[str, Any]):
-    """The columns of each domain; compares by value, whatever the columns are written as."""
+    """The columns of each domain, copied, as plain Python values; compares by value."""
 
-    def __init__(self, items: tuple[tuple[str, Any], ...]) -> None:
-        self._items = dict(items)
-        self._text = repr(items)
+    def __init__(self, domains: object) -> None:
+        if not isinstance(domains, Mapping):
+            domains = _refuse_domains(domains)
+        if not all(isinstance(name, str) and name for name in domains):
+            _refuse_domains(domains)
+        self._items = {name: _plain(domains[name]) for name in sorted(domains)}
+        self._text = repr(self._items)
 
     def __getitem__(self, name: str) -> Any:
         return self._items[name]
@@ -153,11 +156,12 @@ class FormulaKernel(Kernel):
 
     formula: Formula
     variables: Reading = "bound"
-    domains: Mapping[str, Any] = _Domains(())
+    domains: Mapping[str, Any] = _Domains({})
     scale: Scale = "count"
     backend: str = "auto"
 
     def __post_init__(self) -> None:
+        self.__dict__["domains"] = _Domains(self.domains)
         check_reading(self.variables)
         check_backend(self.backend)
         if self.scale not in ("count", "probability"):
@@ -209,6 +213,10 @@ class FormulaKernel(Kernel):
         values = exact_values(task, counts, counts, counts, exact_dtype(task))
         return np.asarray(np.broadcast_to(values, ones.shape[1:])[row_class.ravel()])
 
+    def exactly_symmetric(self, pair: TablePair) -> bool:
+        """Yes, where every number on the way is an integer that float64 holds."""
+        return self.scale == "count" and bound(self.task(pair)) < 2**53
+
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
         """The number of substitutions, an exact integer.
 
@@ -226,8 +234,7 @@ class FormulaKernel(Kernel):
 
     def within_range(self, pair: TablePair) -> FormulaKernel:
         """This kernel, or at scale="probability" where its counts may pass float64."""
-        task = self.task(pair)
-        if self.scale == "probability" or dimension(task.program, task.tables.sizes) <= FLOAT64_MAX:
+        if self.scale == "probability" or bound(self.task(pair)) <= FLOAT64_MAX:
             return self
         return FormulaKernel(
             self.formula, self.variables, self.domains, "probability", self.backend
@@ -278,7 +285,7 @@ class FormulaKernel(Kernel):
         arguments = [repr(str(self.formula))]
         for name, default in (
             ("variables", "bound"),
-            ("domains", _Domains(())),
+            ("domains", _Domains({})),
             ("scale", "count"),
             ("backend", "auto"),
         ):
@@ -286,6 +293,23 @@ class FormulaKernel(Kernel):
             if value != default:
                 arguments.append(f"{name}={value!r}")
         return f"fk.kernel({', '.join(arguments)})"
+
+
+def _plain(columns: object) -> object:
+    """Columns of a domain as a value: lists for arrays and other collections, copied."""
+    if isinstance(columns, (str, int, slice, range)):
+        return columns
+    items = columns.tolist() if hasattr(columns, "tolist") else columns
+    if not isinstance(items, Iterable):
+        return items
+    return [item.item() if isinstance(item, np.generic) else item for item in items]
+
+
+def _refuse_domains(domains: object) -> NoReturn:
+    raise ParameterError(
+        f"domains is a mapping from names to columns; got {domains!r}. "
+        "Write for example domains={'symptom': ['fever', 'rash']}."
+    )
 
 
 def _restore(
@@ -296,7 +320,7 @@ def _restore(
 
 def _size(n: int | Mapping[str | None, int], domain: str | None) -> int:
     size = n[domain] if isinstance(n, Mapping) and domain in n else n
-    if isinstance(size, (Mapping, bool)) or int(size) != size or size < 0:
+    if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 0:
         raise ParameterError(
             f"the number of columns of {domain or 'all columns'!r} is an integer of at least 0, "
             f"or a mapping from domains to integers; got {n!r}."

@@ -101,8 +101,10 @@ class Inspection:
         return cls(repr(kernel), tuple(sections), latex)
 
     @classmethod
-    def of_parts(cls, title: str, form: sympy.Expr, parts: Sequence[Inspection]) -> Inspection:
-        """The stages of the kernels that a kernel is made of, one after the other."""
+    def of_parts(
+        cls, title: str, form: sympy.Expr | None, parts: Sequence[Inspection]
+    ) -> Inspection:
+        """The stages of the kernels that a kernel is made of; form=None: too long to write out."""
         import sympy
 
         sections: list[Section] = []
@@ -110,8 +112,11 @@ class Inspection:
             prefix = f"{number}. " if len(parts) > 1 else ""
             sections.append(Section(f"{prefix}part", part.title))
             sections += [Section(f"{prefix}{s.title}", s.text) for s in part.sections]
-        sections.append(Section("closed form of the whole", f"K(x, z) = {_clip(str(form))}"))
-        return cls(title, tuple(sections), f"K(x, z) = {sympy.latex(form)}")
+        closed, closed_latex = (
+            ("…", r"\ldots") if form is None else (_clip(str(form)), sympy.latex(form))
+        )
+        sections.append(Section("closed form of the whole", f"K(x, z) = {closed}"))
+        return cls(title, tuple(sections), f"K(x, z) = {closed_latex}")
 
     def __getitem__(self, title: str) -> str:
         """The text of one stage, by its title.
@@ -145,8 +150,9 @@ class Inspection:
             f"<pre style='margin:0'>{html.escape(section.text)}</pre></td></tr>"
             for section in self.sections
         )
+        latex = html.escape(self.latex)  # names of variables are in it
         return (
-            f"<p><code>{html.escape(self.title)}</code></p><p>$\\displaystyle {self.latex}$</p>"
+            f"<p><code>{html.escape(self.title)}</code></p><p>$\\displaystyle {latex}$</p>"
             f"<table>{rows}</table>"
         )
 

@@ -35,9 +35,10 @@ def upper_bound(
     Notes
     -----
     All arithmetic is on non-negative numbers and so monotone: the bound is the program itself,
-    evaluated at the largest possible counts.  Cost: one exact evaluation.
+    evaluated at the largest possible counts (a factor of 0 counted as 1, because the factors before
+    it may have been multiplied already).  Cost: one exact evaluation.
     """
-    values = _values(program, program.kernel_nodes, sizes, most_x, most_z)
+    values = _values(program, program.kernel_nodes, sizes, most_x, most_z, partial=True)
     return max(values.values())
 
 
@@ -47,7 +48,9 @@ def _values(
     sizes: Sequence[int],
     most_x: Sequence[int],
     most_z: Sequence[int],
+    partial: bool = False,
 ) -> dict[int, int]:
+    """The value of every node; with ``partial`` also bounds products of some of the factors."""
     values: dict[int, int] = {}
     for position in positions:
         node = program.nodes[position]
@@ -66,5 +69,6 @@ def _values(
         elif isinstance(node, Sum):
             values[position] = sum(values[i] for i in node.operands)
         else:
-            values[position] = prod(values[i] for i in node.operands)
+            factors = [values[i] for i in node.operands]
+            values[position] = prod(max(f, 1) for f in factors) if partial else prod(factors)
     return values

@@ -189,9 +189,10 @@ def sort_arguments(formula: Formula, trace: list[RewriteStep]) -> Formula:
 
 def _leaf_key(leaf: Formula) -> tuple[object, ...]:
     if isinstance(leaf, Constant):
-        return ("", "constant", str(leaf.value))
-    assert isinstance(leaf, Variable)
-    return ("", leaf.name, leaf.domain or "")
+        return ("", str(leaf.value))
+    if isinstance(leaf, Variable):
+        return ("", "", leaf.name, leaf.domain or "")
+    return ("", "", str(leaf), "")
 
 
 def _by_height(formula: Formula) -> list[list[Formula]]:

@@ -12,7 +12,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from formulakern.errors import FormulaError
-from formulakern.syntax.formula import Constant, Formula, Operation, Variable, evaluate, fold
+from formulakern.syntax.formula import (
+    FALSE,
+    TRUE,
+    Constant,
+    Formula,
+    Operation,
+    Variable,
+    evaluate,
+    fold,
+)
 from formulakern.syntax.parser import parse
 
 __all__ = ["ALL_READINGS", "FUNCTION_READINGS", "Rule"]
@@ -56,6 +65,8 @@ class Rule:
     left: Formula = field(init=False, repr=False)
     right: Formula = field(init=False, repr=False)
     sound_for: frozenset[str] = field(init=False, repr=False)
+    #: What happens to every link of a longer chain, or None where the rule is for two only.
+    link: Formula | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         left, _, right = self.text.partition("==>")
@@ -68,6 +79,7 @@ class Rule:
             )
         linear = _letters(self.left) == _letters(self.right) == Counter(set(_letters(self.left)))
         object.__setattr__(self, "sound_for", ALL_READINGS if linear else FUNCTION_READINGS)
+        object.__setattr__(self, "link", _link(self.left, self.right))
 
     def apply(self, formula: Formula) -> Formula | None:
         """The formula rewritten at its root, or None where the rule does not fit."""
@@ -77,13 +89,10 @@ class Rule:
         chain = letters.get("…")
         if chain is None:
             return _fill(self.right, letters)
-        pattern = self.right
-        if pattern.connective is None:
+        if self.link is None or self.right.connective is None:
             return None
-        template = pattern.arguments[0]
-        first = next(iter(_letters(template)))
-        links = [_fill(template, {first: link}) for link in chain.arguments]
-        return Operation(pattern.connective, links)
+        links = [_fill(self.link, {"p": link}) for link in chain.arguments]
+        return Operation(self.right.connective, links)
 
 
 def _letters(formula: Formula) -> Counter[str]:
@@ -108,6 +117,29 @@ def _equivalent(left: Formula, right: Formula) -> bool:
     return True
 
 
+def _link(left: Formula, right: Formula) -> Formula | None:
+    """T, for a rule g(p ∘ q) ==> T(p) • T(q) that holds for chains of any length, else None.
+
+    It does when T and g are the same function of one variable: T(p ∘ q) is then T(p) • T(q).
+    """
+    row = right.connective
+    if row is None or row.chain != "flat" or len(right.arguments) != 2:
+        return None
+    p, q = Variable("p"), Variable("q")
+    template = right.arguments[0]
+    inner = left
+    while inner.connective is not None and inner.connective.arity == 1:
+        inner = inner.arguments[0]
+    if inner.connective is None or inner.connective.chain != "flat" or inner.arguments != (p, q):
+        return None
+    if template.variables != (p,) or _fill(template, {"p": q}) != right.arguments[1]:
+        return None
+    outer: Formula = p
+    while left is not inner:
+        left, outer = left.arguments[0], ~outer
+    return template if _equivalent(outer, template) else None
+
+
 def _match(pattern: Formula, formula: Formula) -> dict[str, Formula] | None:
     """What the letters stand for, or None; the key "…" holds a whole chain of links."""
     if isinstance(pattern, Variable):
@@ -125,25 +157,35 @@ def _match(pattern: Formula, formula: Formula) -> dict[str, Formula] | None:
     letters: dict[str, Formula] = {}
     for part, argument in zip(wanted, given, strict=True):
         found = _match(part, argument)
-        if found is None:
+        if found is None or any(letters.get(name, value) != value for name, value in found.items()):
             return None
         letters |= found
     return letters
 
 
 def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[str, Formula] | None:
-    assert pattern.connective is not None
+    """The letter stands for the rest of the chain, its equal constants taken together.
+
+    One constant is what the pattern asks for; the others become one, or nothing where that is the
+    neutral element, so that a chain full of constants is copied once and not for each.
+    """
+    row = pattern.connective
+    assert row is not None
     letter, constant = pattern.arguments
     if isinstance(letter, Constant):
         letter, constant = constant, letter
-    arguments = formula.arguments
-    for position, argument in enumerate(arguments):
-        if argument == constant:
-            rest = arguments[:position] + arguments[position + 1 :]
-            whole = rest[0] if len(rest) == 1 else Operation(pattern.connective, rest)
-            assert isinstance(letter, Variable)
-            return {letter.name: whole}
-    return None
+    assert isinstance(letter, Variable)
+    assert isinstance(constant, Constant)
+    found = formula.arguments.count(constant)
+    if not found:
+        return None
+    rest = [argument for argument in formula.arguments if argument != constant]
+    if found > 1:
+        others = row(*[constant.value] * (found - 1))
+        neutral = all(row(others, bit) == bit for bit in (True, False))
+        if not (rest and neutral):
+            rest.append(TRUE if others else FALSE)
+    return {letter.name: rest[0] if len(rest) == 1 else Operation(row, rest)}
 
 
 def _fill(pattern: Formula, letters: dict[str, Formula]) -> Formula:

@@ -124,8 +124,9 @@ class Rule:
 
     def _joined(self, operator: str, other: object) -> Rule:
         if not isinstance(other, Rule):
-            return NotImplemented
-        return Rule(getattr(self.formula, operator)(other.formula))
+            return NotImplemented  # type: ignore[no-any-return]
+        formula: Formula = getattr(self.formula, operator)(other.formula)
+        return Rule(formula)
 
     def __str__(self) -> str:
         return str(self.formula)

@@ -3,7 +3,8 @@
 |Aut| is the product of orbit lengths along a chain of stabilisers: how many variables can the first
 one be moved to, then the second one with the first kept fixed, and so on.  Each question is
 answered by a backtracking search that compares model counts of cofactors first and whole diagrams
-last; exchanging two variables is tried before anything else, and settles most formulas.
+last; exchanging two variables is tried before anything else, and settles most formulas.  All of it
+is counted, and refused when it passes a stated size.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from formulakern.syntax.connectives import AND, OR
 
 __all__ = ["MAX_SEARCH_STEPS", "count_automorphisms"]
 
-#: The search for symmetries is refused when it passes this many candidate assignments.
-MAX_SEARCH_STEPS = 20_000
+#: The search for symmetries is refused when it passes this many comparisons of variables.
+MAX_SEARCH_STEPS = 10_000_000
 
 
 def count_automorphisms(diagrams: Diagrams, top: int, classes: Sequence[int]) -> int:
@@ -46,24 +47,22 @@ class _Symmetries:
         self.classes = classes
         self.n = len(classes)
         self.steps = 0
-        models = _ModelCounts(diagrams, self.n)
-        self.single = [models.fixing(top, {i: True}) for i in range(self.n)]
-        self.pairs = {
-            (i, j): (
-                models.fixing(top, {i: True, j: True}),
-                models.fixing(top, {i: True, j: False}),
-            )
-            for i in range(self.n)
-            for j in range(self.n)
-            if i != j
-        }
+        self.single = _models_with_each(diagrams, top, self.n)
+        self._pairs: dict[int, list[int]] = {}
         self.exchangeable = self._exchangeable()
 
     def order(self) -> int:
         order = 1
         for first in range(self.n):
             fixed = {i: i for i in range(first)}
-            order *= 1 + sum(self._can_move(fixed, first, to) for to in range(first + 1, self.n))
+            orbit = 1
+            movable: dict[int, bool] = {}  # by what the goal can be exchanged with: all or none
+            for to in range(first + 1, self.n):
+                kind = self.exchangeable[to]
+                if kind not in movable:
+                    movable[kind] = self._can_move(fixed, first, to)
+                orbit += movable[kind]
+            order *= orbit
         return order
 
     def _exchangeable(self) -> list[int]:
@@ -71,10 +70,25 @@ class _Symmetries:
         smallest = list(range(self.n))
         for j in range(self.n):
             for i in range(j):
-                if smallest[i] == i and self._compatible({}, i, j) and self._keeps({i: j, j: i}):
+                if smallest[i] == i and self._compatible({}, i, j) and self._swaps(i, j):
                     smallest[j] = i
                     break
         return smallest
+
+    def _swaps(self, i: int, j: int) -> bool:
+        """Whether the function stays the same when two variables are exchanged."""
+        d = self.diagrams
+        return d.restrict(self.top, {i: True, j: False}) == d.restrict(
+            self.top, {i: False, j: True}
+        )
+
+    def _both(self, i: int, j: int) -> int:
+        """Number of models in which two variables are true."""
+        i, j = min(i, j), max(i, j)
+        if i not in self._pairs:
+            cofactor = self.diagrams.restrict(self.top, {i: True})
+            self._pairs[i] = _models_with_each(self.diagrams, cofactor, self.n)
+        return self._pairs[i][j]
 
     def _can_move(self, fixed: dict[int, int], first: int, to: int) -> bool:
         if self.exchangeable[first] == self.exchangeable[to]:
@@ -100,12 +114,6 @@ class _Symmetries:
                 return False
             trail.pop(variables[depth], None)
             if choices[depth]:
-                self.steps += 1
-                if self.steps > MAX_SEARCH_STEPS:
-                    raise FormulaSizeError(
-                        "counting the symmetries of this formula passes "
-                        f"{MAX_SEARCH_STEPS:,} steps. Use fewer variables, or variables='bound'."
-                    )
                 trail[variables[depth]] = choices[depth].pop()
                 depth += 1
             else:
@@ -129,14 +137,18 @@ class _Symmetries:
         return found[::-1]
 
     def _compatible(self, trail: dict[int, int], variable: int, to: int) -> bool:
+        self.steps += 1 + len(trail)
+        if self.steps > MAX_SEARCH_STEPS:
+            raise FormulaSizeError(
+                f"counting the symmetries of this formula takes more than {MAX_SEARCH_STEPS:,} "
+                "comparisons. Use fewer variables, or variables='bound'."
+            )
         if self.classes[variable] != self.classes[to] or self.single[variable] != self.single[to]:
             return False
         if to in trail.values():
             return False
         return all(
-            self.pairs[variable, other] == self.pairs[to, image]
-            and self.pairs[other, variable] == self.pairs[image, to]
-            for other, image in trail.items()
+            self._both(variable, other) == self._both(to, image) for other, image in trail.items()
         )
 
     def _keeps(self, image: dict[int, int]) -> bool:
@@ -151,28 +163,35 @@ class _Symmetries:
         return renamed[self.top] == self.top
 
 
-class _ModelCounts:
-    """Numbers of satisfying assignments of the variables 0 … n−1, some of them fixed."""
+def _models_with_each(diagrams: Diagrams, top: int, n: int) -> list[int]:
+    """For each of the variables 0 … n−1 the number of models of ``top`` in which it is true.
 
-    def __init__(self, diagrams: Diagrams, n: int) -> None:
-        self.diagrams = diagrams
-        self.n = n
+    One pass down counts the ways to every node, one pass up the models below it; a variable that
+    is skipped on the way is true in half of the models that skip it.
+    """
+    d = diagrams
+    nodes = d.reachable(top)
+    d.spend(len(nodes) + 1)
 
-    def fixing(self, top: int, fixed: dict[int, bool]) -> int:
-        """Models of ``top`` with these values (the fixed variables are not counted)."""
-        d = self.diagrams
+    def level(node: int) -> int:
+        return min(d.level[node], n)
 
-        def free(begin: int, end: int) -> int:
-            return 1 << (end - begin - sum(begin <= v < end for v in fixed))
-
-        def level(node: int) -> int:
-            return min(d.level[node], self.n)
-
-        counts = {0: 0, 1: 1}
-        for node in reversed(d.reachable(top)):
-            here = d.level[node]
-            branches = [d.high[node], d.low[node]]
-            if here in fixed:
-                branches = [branches[0 if fixed[here] else 1]]
-            counts[node] = sum(counts[b] * free(here + 1, level(b)) for b in branches)
-        return counts[top] * free(0, level(top))
+    below = {0: 0, 1: 1}
+    for node in reversed(nodes):
+        below[node] = sum(
+            below[branch] << (level(branch) - level(node) - 1)
+            for branch in (d.high[node], d.low[node])
+        )
+    ways = dict.fromkeys(nodes, 0)
+    ways[top] = 1 << level(top)
+    models = below[top] << level(top)
+    through, true = [0] * n, [0] * n
+    for node in nodes:
+        for branch, holds in ((d.high[node], True), (d.low[node], False)):
+            paths = ways[node] << (level(branch) - level(node) - 1)
+            if branch > 1:
+                ways[branch] += paths
+            through[d.level[node]] += paths * below[branch]
+            if holds:
+                true[d.level[node]] += paths * below[branch]
+    return [true[i] + (models - through[i]) // 2 for i in range(n)]

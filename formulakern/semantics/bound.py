@@ -34,7 +34,7 @@ from formulakern.syntax.formula import Constant, Formula, Variable
 
 __all__ = ["MAX_PAIRS", "lower"]
 
-#: Counting on more pairs of diagram nodes than this is refused.
+#: Counting on more pairs of diagram nodes than this, in all, is refused.
 MAX_PAIRS = 400_000
 
 
@@ -85,6 +85,7 @@ class _Reader:
     def __init__(self, formula: Formula, domains: dict[str | None, int]) -> None:
         self.places = occurrences(formula)
         self.domains = domains
+        self.diagrams = Diagrams()  # one for all regions: its limits are limits of the formula
         self.steps: list[Step] = []
         self.step_of: dict[int, int] = {}  # module place → position of its step
 
@@ -129,17 +130,6 @@ class _Reader:
         return result
 
     def _inside(self, root: int) -> list[int]:
-        """Places of a region below ``root``, operands first, down to the modules."""
-        order: list[int] = []
-        pending = [root]
-        while pending:
-            place = pending.pop()
-            order.append(place)
-            if not self.places[place].module:
-                pending.extend(self.places[place].children)
-        return order[::-1]
-
-    def _inside(self, root: int) -> list[int]:
         """Places of a region from ``root`` down to the modules (left out), operands first."""
         order: list[int] = []
         pending = [root]
@@ -157,7 +147,7 @@ class _Reader:
 
     def _region(self, row: Connective, roots: list[int]) -> int:
         """A decision diagram for ``row`` over places that share variables."""
-        diagrams = Diagrams()
+        diagrams = self.diagrams
         atoms: list[int] = []  # steps, by level
         level_of: dict[Variable, int] = {}
         functions: dict[int, int] = {}
@@ -244,7 +234,8 @@ class _PairPlan:
             pair = pending.pop()
             if pair in self.terms or pair == (1, 1):
                 continue
-            if len(self.terms) >= MAX_PAIRS:
+            step.diagrams.pairs += 1
+            if step.diagrams.pairs > MAX_PAIRS:
                 raise FormulaSizeError(
                     f"counting this formula needs more than {MAX_PAIRS:,} pairs of diagram nodes. "
                     "Repeat fewer names, split the formula, or use variables='free'."
@@ -275,31 +266,41 @@ class _PairPlan:
     def reads(self) -> Iterator[tuple[int, str]]:
         """The counts of the atoms that occur in a term."""
         atoms = self.step.atoms
-        for level in self._skipped_at_root():
-            yield atoms[level], "**"
+        ranges = {self._skipped_at_root()}
         for terms in self.terms.values():
             for term in terms:
                 yield atoms[term.level], term.cell
-                for level in term.skipped:
-                    yield atoms[level], "**"
+                ranges.add(term.skipped)
+        longest: dict[int, int] = {}
+        for skipped in ranges:
+            longest[skipped.start] = max(longest.get(skipped.start, 0), skipped.stop)
+        seen = 0
+        for start in sorted(longest):
+            for level in range(max(start, seen), longest[start]):
+                yield atoms[level], "**"
+            seen = max(seen, longest[start])
 
     def emit(self, builder: Builder, values: dict[tuple[int, str], int]) -> int:
         """Emit g for every pair, deepest level first."""
         atoms = self.step.atoms
         g = {(1, 1): builder.constant(1)}
+        known: dict[int, list[int]] = {}  # by start: products of more and more totals from there
+
+        def totals(skipped: range) -> int:
+            products = known.setdefault(skipped.start, [builder.constant(1)])
+            while len(products) <= len(skipped):
+                total = values[atoms[skipped.start + len(products) - 1], "**"]
+                products.append(builder.product((products[-1], total)))
+            return products[len(skipped)]
+
         for pair in sorted(self.terms, key=self._level, reverse=True):
             g[pair] = builder.sum(
                 builder.product(
-                    (
-                        values[atoms[term.level], term.cell],
-                        g[term.pair],
-                        *(values[atoms[level], "**"] for level in term.skipped),
-                    )
+                    (values[atoms[term.level], term.cell], g[term.pair], totals(term.skipped))
                 )
                 for term in self.terms[pair]
             )
-        totals = (values[atoms[level], "**"] for level in self._skipped_at_root())
-        return builder.product((g[self.root], *totals))
+        return builder.product((g[self.root], totals(self._skipped_at_root())))
 
     def _skipped_at_root(self) -> range:
         return range(self._level(self.root))

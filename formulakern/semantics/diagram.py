@@ -7,7 +7,7 @@ its steps, so that a formula whose diagram explodes is refused in bounded time a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from formulakern.errors import FormulaSizeError
 from formulakern.syntax.connectives import XOR, Connective
@@ -32,6 +32,8 @@ class Diagrams:
         self._unique: dict[tuple[int, int, int], int] = {}
         self._memo: dict[tuple[str, int, int], int] = {}
         self._steps = 0
+        #: Pairs of nodes that were counted on, kept for whoever counts.
+        self.pairs = 0
 
     def node(self, level: int, high: int, low: int) -> int:
         """The function "if variable ``level`` then ``high`` else ``low``"."""
@@ -41,7 +43,7 @@ class Diagrams:
         found = self._unique.get(key)
         if found is None:
             if len(self.level) >= MAX_DIAGRAM_NODES:
-                self._refuse(f"more than {MAX_DIAGRAM_NODES:,} nodes")
+                self._refuse(f"has more than {MAX_DIAGRAM_NODES:,} nodes")
             found = self._unique[key] = len(self.level)
             self.level.append(level)
             self.high.append(high)
@@ -93,9 +95,7 @@ class Diagrams:
             if missing:
                 pending.extend(missing)
                 continue
-            self._steps += 1
-            if self._steps > MAX_DIAGRAM_STEPS:
-                self._refuse(f"more than {MAX_DIAGRAM_STEPS:,} steps to build")
+            self.spend(1)
             memo[key] = self.node(level, memo[branches[0]], memo[branches[1]])
             pending.pop()
         return memo[root]
@@ -130,8 +130,33 @@ class Diagrams:
             moved[node] = self.node(level, moved[self.high[node]], moved[self.low[node]])
         return moved[root]
 
+    def restrict(self, root: int, values: Mapping[int, bool]) -> int:
+        """The function with some variables set."""
+        nodes = self.reachable(root)
+        self.spend(len(nodes))
+        moved = {0: 0, 1: 1}
+        for node in reversed(nodes):
+            level = self.level[node]
+            high, low = moved[self.high[node]], moved[self.low[node]]
+            if level in values:
+                moved[node] = high if values[level] else low
+            else:
+                moved[node] = self.node(level, high, low)
+        return moved[root]
+
+    def spend(self, steps: int) -> None:
+        """Count work; refuse to go on where it passes ``MAX_DIAGRAM_STEPS`` in all.
+
+        Raises
+        ------
+        FormulaSizeError
+        """
+        self._steps += steps
+        if self._steps > MAX_DIAGRAM_STEPS:
+            self._refuse(f"needs more than {MAX_DIAGRAM_STEPS:,} steps")
+
     def _refuse(self, what: str) -> None:
         raise FormulaSizeError(
-            f"the decision diagram of this formula has {what}: counting with repeated names is "
+            f"the decision diagram of this formula {what}: counting with repeated names is "
             "hard in general. Repeat fewer names, split the formula, or use variables='free'."
         )

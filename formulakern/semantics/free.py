@@ -39,6 +39,7 @@ def lower(formula: Formula) -> Program:
             return [int(domains[node.domain] == g) for g in range(len(domains))]
         return [sum(part[g] for part in parts) for g in range(len(domains))]
 
+    degrees: list[int] = fold(formula, degree)
     builder = Builder(domains)
     output, dimension = emit(builder, steps, len(steps) - 1, ("11", "**"))
-    return builder.finish(output, dimension, fold(formula, degree))
+    return builder.finish(output, dimension, degrees)

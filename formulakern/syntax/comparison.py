@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+import numbers
+import sys
 from dataclasses import dataclass
-from typing import ClassVar
 
 from formulakern.errors import ParameterError
 from formulakern.syntax.formula import Formula, _set
@@ -27,6 +27,7 @@ RELATIONS: dict[str, tuple[str, str, str]] = {
     "is not missing": ("is not missing", "is not missing", r"\text{ is not missing}"),
 }
 ORDERS = frozenset({"<", "<=", ">", ">="})
+_LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class Comparison(Formula):
 
     __slots__ = ("column", "relation", "value")
 
-    connective: ClassVar[None] = None
-    arguments: ClassVar[tuple[Formula, ...]] = ()
+    connective: None = None
+    arguments: tuple[Formula, ...] = ()
     column: str
     relation: str
     value: Value | tuple[Value, ...] | None
@@ -152,12 +153,16 @@ def _checked(
 def _checked_value(value: Value) -> Value:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ParameterError(f"a comparison needs a finite number; got {value!r}.")
+    if isinstance(value, ColumnName):
         return value
-    if isinstance(value, (int, str, ColumnName)):
-        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, numbers.Real):  # NumPy's too, as the plain numbers that they are
+        number = int(value) if isinstance(value, numbers.Integral) else float(value)
+        if not -_LARGEST <= number <= _LARGEST:
+            shown = "a longer one" if isinstance(number, int) else repr(number)
+            raise ParameterError(f"a comparison needs a number below 1.8e308 in size; got {shown}.")
+        return number
     raise ParameterError(
         f"a comparison's value is a number, a str or a ColumnName; got {value!r} "
         f"({type(value).__name__})."

@@ -31,6 +31,9 @@ _ELSEWHERE = {
     "·": 'Write "&" for and.',
     "-": 'Write "~" for not, "->" for implies.',
     "−": 'Write "~" for not, "->" for implies.',
+    "‐": 'Write "->" for implies.',
+    "–": 'Write "->" for implies.',
+    "—": 'Write "->" for implies.',
     "\\": 'Write "&" for and, "|" for or.',
     "/": 'Write "|" for or.',
     "⊃": 'Write "->" for implies.',
@@ -102,18 +105,26 @@ def _classify(
             )
         )
     if last in _RELATIONS and not after_operand and language == "rule":
-        what = "ends" if not came else "has no value there"
         return (
-            f'the comparison after "{last}" {what}',
-            "Write a number, a word, a quoted value, or a column in backquotes.",
+            f'no value stands after "{last}"' if came else f'the text ends after "{last}"',
+            "The relations are =, !=, <, <=, >, >=, written without blanks inside."
+            if came and came[0] in "=<>!"
+            else "Write a number, a word, a quoted value, or a column in backquotes.",
             position,
         )
     if not came:
-        return _ended_early(text, before, last, after_operand, unclosed)
-    if came in _RELATIONS:
+        return _ended_early(text, before, last, after_operand, unclosed, language)
+    if came in _RELATIONS or (came == "!" and text.startswith("!=", position)):
         if language == "formula":
-            return f'"{came}" is not a connective', _COMPARISON_ADVICE, position
+            sign = "!=" if came == "!" else came
+            return f'"{sign}" is not a connective', _COMPARISON_ADVICE, position
         return _misplaced_relation(came, position)
+    if last == ":" and language == "formula":
+        return (
+            'the domain after ":" has no name',
+            "Write the name of a group of columns, as in a:symptom.",
+            position,
+        )
     if unclosed is not None and text[unclosed] == "{":
         return (
             "a set of values is not finished",
@@ -126,14 +137,8 @@ def _classify(
         return _misplaced_closing(last, after_operand, unclosed, position)
     if came == ":" and language == "formula":
         return (
-            'a ":" without a variable before it',
-            "A domain follows its variable, as in a:symptom.",
-            position,
-        )
-    if last == ":" and language == "formula":
-        return (
-            'the domain after ":" has no name',
-            "Write the name of a group of columns, as in a:symptom.",
+            'a ":" has no place here',
+            "A domain follows its variable, once, as in a:symptom.",
             position,
         )
     if came[0] in "{}" or came == ",":
@@ -145,6 +150,8 @@ def _classify(
     if came[0].isdigit() or (came[0] == "." and came[1:2].isdigit()):
         if after_operand:
             return _two_operands(position)
+        if last == "=>" and language == "rule":
+            return '"=>" means "implies"', 'For "at least" write ">=".', position
         return (
             f'"{_clip(came)}" is neither a name nor one of the constants 0 and 1',
             f"Names begin with a letter or underscore; put others in backquotes: `{_clip(came)}`."
@@ -153,6 +160,12 @@ def _classify(
             position,
         )
     if _looks_like_operand(came) or came == "(" or row is not None:
+        if after_operand and came.lower() == "is" and language == "rule":
+            return (
+                f'after "{came}" stands "missing" or "not missing"',
+                "Compare with a value by = or !=, as in cap = red.",
+                position,
+            )
         if after_operand and last.lower() == "in" and language == "rule":
             return (
                 f'a set of values is expected after "{last}"',
@@ -163,15 +176,27 @@ def _classify(
             return _two_operands(position)
         if unclosed is not None and last not in ("(", "") and came != "(":
             return "an operand is not expected here", "Check the signs before it.", position
+    if language == "rule" and after_operand and not text[position - 1].isspace():
+        return (
+            f'"{_clip(last)}" goes on with {_shown(came[0])}',
+            "Put values that are not plain words or numbers in quotes, columns in backquotes.",
+            position,
+        )
     for sign in (came[:2], came[0]):
         if sign in _ELSEWHERE:
-            return f'"{sign}" has no meaning here', _ELSEWHERE[sign], position
+            return f"{_shown(sign)} has no meaning here", _ELSEWHERE[sign], position
     return _unknown_character(came[0], position)
 
 
 def _ended_early(
-    text: str, before: str, last: str, after_operand: bool, unclosed: int | None
+    text: str, before: str, last: str, after_operand: bool, unclosed: int | None, language: str
 ) -> tuple[str, str, int]:
+    if language == "rule" and last.lower() == "in":
+        advice = "Write a set of values after it, as in cap in {red, blue}."
+        return f'the text ends after "{last}"', advice, len(before)
+    if language == "rule" and last == "," and unclosed is not None:
+        advice = 'Write another value, and close the set with "}".'
+        return 'the text ends after ","', advice, len(before)
     if not after_operand and last not in ("(", "{"):
         if last == ":":
             return 'the text ends after ":"', "Write the name of a domain after it.", len(before)
@@ -197,8 +222,8 @@ def _misplaced_connective(
         ]
         return (
             f"a chain with {' or '.join(level)} needs parentheses",
-            f"Tools disagree on what it means without; write (a {came} b) {came} c, "
-            f"or a {came} (b {came} c).",
+            "Tools disagree on what it means without; put what stands before "
+            f'"{came}", or what stands after it, in parentheses.',
             position,
         )
     if not last:
@@ -235,7 +260,7 @@ def _two_operands(position: int) -> tuple[str, str, int]:
 
 def _unknown_character(character: str, position: int) -> tuple[str, str, int]:
     name = unicodedata.name(character, "a control character")
-    shown = f'"{character}" ' if character.isprintable() else ""
+    shown = f"{_shown(character)} " if character.isprintable() else ""
     return (
         f"the character {shown}(U+{ord(character):04X}, {name}) has no meaning here",
         "Names hold letters, digits and underscores; put others in backquotes.",
@@ -282,6 +307,13 @@ def _ends_operand(before: str, last: str) -> bool:
 
 def _looks_like_operand(came: str) -> bool:
     return came[0].isalpha() or came[0] in "_`⊤⊥~!¬"
+
+
+def _shown(sign: str) -> str:
+    """A sign in quotes that are not the sign itself."""
+    if not sign.isprintable():
+        return f"U+{ord(sign[0]):04X}"
+    return f"'{sign}'" if sign == '"' else f'"{sign}"'
 
 
 def _clip(piece: str) -> str:

@@ -9,7 +9,7 @@ recurses: formulas may be as deep as memory allows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from formulakern.errors import FormulaError, FormulaTypeError, ParameterError
 from formulakern.syntax.connectives import (
@@ -196,8 +196,8 @@ class Variable(Formula):
 
     __slots__ = ("domain", "name")
 
-    connective: ClassVar[None] = None
-    arguments: ClassVar[tuple[Formula, ...]] = ()
+    connective: None = None
+    arguments: tuple[Formula, ...] = ()
     name: str
     domain: str | None
 
@@ -226,8 +226,8 @@ class Constant(Formula):
 
     __slots__ = ("value",)
 
-    connective: ClassVar[None] = None
-    arguments: ClassVar[tuple[Formula, ...]] = ()
+    connective: None = None
+    arguments: tuple[Formula, ...] = ()
     value: bool
 
     def __init__(self, value: bool) -> None:
@@ -401,7 +401,7 @@ def _infix(row: Connective, left: object, right: object) -> Formula:
         if isinstance(operand, bool):
             operand = TRUE if operand else FALSE
         if not isinstance(operand, Formula):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         operands.append(operand)
     return Operation(row, operands)
 

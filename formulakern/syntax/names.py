@@ -15,7 +15,7 @@ MARKS = (
     r"\u0966-\u0df3\u0e31-\u0e4e\u0eb1-\u0ece\u1dc0-\u1dff"
 )
 
-#: A bare name, as the terminal NAME of ``grammar/tokens.lark`` has it.
+#: A bare name, as the terminal NAME of ``grammar/names.lark`` has it.
 BARE = re.compile(rf"[^\W\d][\w{MARKS}]*\Z")
 
 #: Words with a meaning of their own, in lower case; a name that equals one needs backquotes.
@@ -23,6 +23,8 @@ RESERVED_WORDS = frozenset(
     {"true", "false"}
     | {spelling for row in CONNECTIVES for spelling in row.spellings if spelling.isalpha()}
 )
+#: The same, in any case as the grammar's ``/…/i`` understands case (``ſ`` counts as an s).
+_RESERVED = re.compile("|".join(sorted(RESERVED_WORDS)), re.IGNORECASE)
 
 
 def is_bare(name: str) -> bool:
@@ -31,7 +33,7 @@ def is_bare(name: str) -> bool:
     >>> is_bare("stalk_root"), is_bare("stalk root"), is_bare("AND"), is_bare("größe")
     (True, False, False, True)
     """
-    return BARE.match(name) is not None and name.lower() not in RESERVED_WORDS
+    return BARE.match(name) is not None and _RESERVED.fullmatch(name) is None
 
 
 def backquote(name: str) -> str:

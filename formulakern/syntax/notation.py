@@ -53,7 +53,7 @@ def latex_name(name: str) -> str:
     if name[0].isalpha() and name[1:].isascii() and name[1:].isdigit():
         return f"{name[0]}_{{{name[1:]}}}"
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    special |= {character: "\\" + character for character in "#$%&_{}"}
+    special |= {character: "\\" + character for character in "#$%&_{} "}
     escaped = "".join(special.get(character, character) for character in name)
     return rf"\mathrm{{{escaped}}}"
 

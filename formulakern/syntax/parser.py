@@ -105,7 +105,7 @@ def _read(text: str, language: str) -> Formula:
             f"{MAX_CHARACTERS:,}. Build it from parts with &, | and ~ instead."
         )
     try:
-        return _parser(language).parse(text)  # type: ignore[return-value]
+        formula: Formula = _parser(language).parse(text)
     except UnexpectedInput as error:
         raise explain(error, text, language) from None
     except _BadValue as error:
@@ -113,6 +113,7 @@ def _read(text: str, language: str) -> Formula:
         raise FormulaSyntaxError(
             error.problem, text, token.start_pos or 0, error.advice, len(token)
         ) from None
+    return formula
 
 
 @cache
@@ -141,7 +142,7 @@ class _Word(str):
     token: Token
 
 
-class _Builder(Transformer[Any, Formula]):
+class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
     """The actions of both grammars, named by the rules and aliases in them."""
 
     def start(self, children: list[Any]) -> Formula:

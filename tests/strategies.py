@@ -1,0 +1,160 @@
+"""Hypothesis strategies: names, formulas, rules, and tables of 0 and 1."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from formulakern.syntax.comparison import RELATIONS, ColumnName, Comparison
+from formulakern.syntax.connectives import CONNECTIVES
+from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
+
+#: Names that look like something else: Python, keywords, format strings, SymPy's own, text tricks.
+ODD_NAMES = (
+    *"SENIQO_",
+    "lambda",
+    "None",
+    "import os",
+    "__import__('os').system('true')",
+    "{0}",
+    "%s",
+    "{{}}",
+    "\\n",
+    "a\nb",
+    "\x00",
+    "\t",
+    "`",
+    "``",
+    "a`b",
+    "'",
+    '"',
+    "#",
+    "and",
+    "NOT",
+    "true",
+    "False",
+    "xnor",
+    "İff",
+    "ıff",
+    "falſe",
+    "android",
+    "notable",
+    "in",
+    "is",
+    "missing",
+    "1",
+    "0",
+    "0x",
+    "3.5",
+    "größe",
+    "日本",
+    "имя",
+    "हिन्दी",
+    "é",
+    "e\u0301",
+    "𝔸",
+    "\u202eevil",
+    "😀",
+    "a:b",
+    "->",
+    "(",
+    "\ud800",
+    "<script>alert(1)</script>",
+    "$x$",
+    "x12",
+    "x_1",
+)
+
+
+def names() -> st.SearchStrategy[str]:
+    """Any non-empty text; often one of the odd ones, often a short plain one."""
+    plain = st.text("abcxyz_09", min_size=1, max_size=3)
+    return st.sampled_from(ODD_NAMES) | plain | st.text(min_size=1, max_size=6)
+
+
+def combined(leaves: st.SearchStrategy[Formula], max_leaves: int) -> st.SearchStrategy[Formula]:
+    """Formulas over these leaves with every connective, chains of up to four links included."""
+
+    def extend(inner: st.SearchStrategy[Formula]) -> st.SearchStrategy[Formula]:
+        branches = []
+        for row in CONNECTIVES:
+            longest = 4 if row.chain == "flat" else row.arity
+            arguments = st.lists(inner, min_size=row.arity, max_size=longest)
+            branches.append(st.builds(Operation, st.just(row), arguments))
+        return st.one_of(branches)
+
+    return st.recursive(leaves, extend, max_leaves=max_leaves)
+
+
+def formulas(max_leaves: int = 12) -> st.SearchStrategy[Formula]:
+    """Template formulas with any names and domains: for reading and printing."""
+    leaves = st.one_of(
+        st.sampled_from("abc").map(Variable),
+        st.builds(Variable, names(), st.none() | names()),
+        st.sampled_from((TRUE, FALSE)),
+    )
+    return combined(leaves, max_leaves)
+
+
+def countable(
+    max_leaves: int = 5, domains: tuple[str | None, ...] = (None,), letters: str = "abcd"
+) -> st.SearchStrategy[Formula]:
+    """Formulas of few variables, often repeated, each with one of the domains: for counting."""
+    one = st.builds(
+        dict,
+        st.tuples(*[st.tuples(st.just(name), st.sampled_from(domains)) for name in letters]),
+    )
+    return one.flatmap(
+        lambda domain_of: combined(
+            st.one_of(
+                *[st.sampled_from(letters).map(lambda name: Variable(name, domain_of[name]))] * 4,
+                st.sampled_from((TRUE, FALSE)),
+            ),
+            max_leaves,
+        )
+    )
+
+
+def values() -> st.SearchStrategy[object]:
+    """What may stand on the right of ``=``."""
+    return st.one_of(
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        names(),
+        st.just(""),
+        names().map(ColumnName),
+    )
+
+
+def comparisons() -> st.SearchStrategy[Comparison]:
+    """Comparisons of every relation."""
+
+    def of(relation: str) -> st.SearchStrategy[Comparison]:
+        if relation.endswith("missing"):
+            value: st.SearchStrategy[object] = st.none()
+        elif relation.endswith("in"):
+            value = st.lists(values(), min_size=1, max_size=4).map(tuple)
+        elif relation in ("=", "!="):
+            value = values()
+        else:
+            value = values().filter(lambda v: not isinstance(v, str))
+        return st.builds(Comparison, names(), st.just(relation), value)
+
+    return st.sampled_from(sorted(RELATIONS)).flatmap(of)
+
+
+def rules(max_leaves: int = 8) -> st.SearchStrategy[Formula]:
+    """Concrete rules: comparisons, Boolean columns and constants."""
+    leaves = comparisons() | names().map(Variable) | st.sampled_from((TRUE, FALSE))
+    return combined(leaves, max_leaves)
+
+
+def tables(
+    rows: st.SearchStrategy[int] | int, columns: st.SearchStrategy[int] | int
+) -> st.SearchStrategy[np.ndarray]:
+    """0/1 tables, int64."""
+    sizes = [s if isinstance(s, st.SearchStrategy) else st.just(s) for s in (rows, columns)]
+    return st.tuples(*sizes).flatmap(
+        lambda shape: hnp.arrays(np.int64, shape, elements=st.integers(0, 1))
+    )

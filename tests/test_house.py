@@ -1,0 +1,175 @@
+"""The house: imports point one way, importing is light, public names are documented."""
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import formulakern
+
+PACKAGE = Path(formulakern.__file__).parent
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+#: Rooms that may import each other's modules downwards only; rooms of one storey not at all.
+STOREYS = (
+    ("errors", "grammar"),
+    ("syntax", "program", "encoding", "solvers"),
+    ("rewrite", "semantics", "backends", "mining"),
+    ("gram",),
+    ("kernels", "rules"),
+    ("estimators", "datasets"),
+    ("display", "cli"),
+)
+STOREY = {room: height for height, rooms in enumerate(STOREYS) for room in rooms}
+#: Storey-mates that one room may use: encoding reads rules' leaves, which syntax defines.
+NEIGHBOURS = {("encoding", "syntax"), ("cli", "display")}
+
+
+def room(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else None
+
+
+def imports(module: str, *, type_checking: bool) -> dict[str, int]:
+    """Modules of the package that a module imports, anywhere in it, with the line."""
+    found: dict[str, int] = {}
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            if type_checking:
+                for child in node.body:
+                    visit(child)
+            for child in node.orelse:
+                visit(child)
+            return
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                if name.name.split(".")[0] == "formulakern":
+                    found.setdefault(name.name, node.lineno)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}:{node.lineno}: write imports in full"
+            if (node.module or "").split(".")[0] == "formulakern":
+                for name in node.names:
+                    whole = f"{node.module}.{name.name}"
+                    found.setdefault(whole if whole in MODULES else node.module, node.lineno)
+        for child in ast.iter_child_nodes(node):
+            visit(child)
+
+    visit(ast.parse(MODULES[module].read_text(encoding="utf-8")))
+    return found
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if room(m) is not None])
+def test_imports_point_to_earlier_rooms(module):
+    here = room(module)
+    assert here in STOREY, f"{here} is not in the plan of the house"
+    for target, line in imports(module, type_checking=True).items():
+        there = room(target)
+        assert there is not None or here == "cli", f"{module}:{line} imports the package itself"
+        if there is not None and there != here and (here, there) not in NEIGHBOURS:
+            assert STOREY[there] < STOREY[here], f"{module}:{line} imports {target}"
+
+
+@pytest.mark.parametrize("type_checking", [False, True])
+def test_no_cycles(type_checking):
+    """Between modules; what is imported for type checking counts between rooms above."""
+    if type_checking:
+        graph: dict[str, set[str]] = {}
+        for module in MODULES:
+            if (here := room(module)) is not None:
+                targets = {room(t) for t in imports(module, type_checking=True)}
+                graph.setdefault(here, set()).update(t for t in targets if t and t != here)
+    else:
+        graph = {
+            module: set(imports(module, type_checking=False)) - {module}
+            for module in MODULES
+            if module != "formulakern"
+        }
+    done: set[str] = set()
+    trail: list[str] = []
+
+    def visit(node: str) -> None:
+        assert node not in trail, " → ".join([*trail[trail.index(node) :], node])
+        if node not in done:
+            trail.append(node)
+            for target in sorted(graph.get(node, ())):
+                visit(target)
+            done.add(trail.pop())
+
+    for node in graph:
+        visit(node)
+
+
+def test_no_module_is_too_long():
+    lengths = {m: len(path.read_text(encoding="utf-8").splitlines()) for m, path in MODULES.items()}
+    assert {m: n for m, n in lengths.items() if n > 500} == {}
+    assert sorted(n for n in lengths.values() if n > 450)[1:] == []  # formula.py, one idea
+    assert "formulakern.utils" not in MODULES
+
+
+HEAVY = {"numba", "llvmlite", "sympy", "sklearn", "scipy", "pandas", "polars", "lark", "rich"}
+
+
+def _loaded_after(code: str) -> set[str]:
+    program = f"import sys\n{code}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
+    )
+    return set(done.stdout.split())
+
+
+def test_importing_loads_nothing_heavy():
+    assert _loaded_after("import formulakern") & (HEAVY | {"numpy"}) == set()
+
+
+def test_using_loads_what_is_used():
+    code = """
+import formulakern as fk
+k = fk.kernel("a & ~b")
+k([[1, 0, 1], [0, 1, 1]])
+k.dimension(3), fk.rule("x = 3")({"x": [1, 3]})
+"""
+    loaded = _loaded_after(code)
+    assert loaded & {"sympy", "sklearn", "pandas", "polars", "rich"} == set()
+
+
+@pytest.mark.parametrize("name", formulakern.__all__)
+def test_public_names_resolve(name):
+    value = getattr(formulakern, name)
+    assert name in dir(formulakern)
+    if name != "__version__":
+        assert inspect.getdoc(value)
+
+
+def test_unknown_names_are_attribute_errors():
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = formulakern.nothing
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_public_objects_are_documented(module):
+    loaded = importlib.import_module(module)
+    assert inspect.getdoc(loaded)
+    if module != "formulakern" and MODULES[module].name != "__init__.py":
+        assert loaded.__all__ == sorted(loaded.__all__, key=_export_order), module
+    for name in getattr(loaded, "__all__", ()):
+        value = getattr(loaded, name)
+        if inspect.isclass(value) or inspect.isroutine(value):
+            assert inspect.getdoc(value), f"{module}.{name}"
+        if inspect.isclass(value) and value.__module__ == module:
+            for member, attribute in vars(value).items():
+                if not member.startswith("_") and inspect.isroutine(attribute):
+                    assert inspect.getdoc(getattr(value, member)), f"{module}.{name}.{member}"
+
+
+def _export_order(name: str) -> tuple[int, str]:
+    """The order that ruff keeps: CONSTANTS, Classes, functions."""
+    kind = 0 if name.isupper() else 1 if name[0].isupper() else 2
+    return kind, name
