@@ -342,9 +342,7 @@ def _block(
 def _banded(fill: Fill) -> Fill:
     """The same function, called on bands of rows that stay in the cache between its steps."""
 
-    def banded(
-        rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-    ) -> None:
+    def banded(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
         height = max(ROWS, BAND // max(columns.stop - columns.start, 1) // ROWS * ROWS)
         for start in range(rows.start, rows.stop, height):
             band = slice(start, min(start + height, rows.stop))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import sys
 from dataclasses import dataclass
+from typing import ClassVar
 
 from formulakern.errors import ParameterError
 from formulakern.syntax.formula import Formula, _set
@@ -68,6 +69,7 @@ class Comparison(Formula):
 
     __slots__ = ("column", "relation", "value")
 
+    spaced: ClassVar[bool] = True
     connective: None = None
     arguments: tuple[Formula, ...] = ()
     column: str

@@ -9,7 +9,7 @@ recurses: formulas may be as deep as memory allows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 from formulakern.errors import FormulaError, FormulaTypeError, ParameterError
 from formulakern.syntax.connectives import (
@@ -64,6 +64,8 @@ class Formula:
 
     __slots__ = ("_hash", "n_leaves")
 
+    #: Whether the text of a leaf has spaces of its own, so that "not" wants parentheses around it.
+    spaced: ClassVar[bool] = False
     #: The connective at the root, or None for a leaf.
     connective: Connective | None
     #: The operands of the connective; empty for a leaf.

@@ -2,7 +2,8 @@
 
 An operand gets parentheses when its connective binds no tighter than the one around it.  Arrows
 (``->`` and its relatives) keep theirs wherever they are operands, because Python's ``>>`` binds
-differently and a reader of both should never have to remember which rule is in force.
+differently and a reader of both should never have to remember which rule is in force; and so do
+comparisons under ``~``, which nobody should take for the negation of their left side.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def render(root: Any, notation: Notation) -> str:
         for position, argument in enumerate(item.arguments):
             if position:
                 parts.append(f" {sign} ")
-            if _needs_parentheses(argument.connective, row):
+            if _needs_parentheses(argument, row):
                 parts += [notation.opening, argument, notation.closing]
             else:
                 parts.append(argument)
@@ -97,7 +98,10 @@ def render(root: Any, notation: Notation) -> str:
     return "".join(pieces)
 
 
-def _needs_parentheses(inner: Connective | None, outer: Connective) -> bool:
-    if inner is None or inner.arity == 1:
+def _needs_parentheses(operand: Any, outer: Connective) -> bool:
+    inner: Connective | None = operand.connective
+    if inner is None:
+        return outer.arity == 1 and operand.spaced
+    if inner.arity == 1:
         return False
     return inner.precedence <= outer.precedence or inner.precedence == IMPLIES.precedence

@@ -88,7 +88,7 @@ def parse_rule(text: str) -> Formula:
     Examples
     --------
     >>> parse_rule("odor = foul & gill_size >= 3 & ~(cap in {red, blue})")
-    Formula('odor = foul & gill_size >= 3 & ~cap in {red, blue}')
+    Formula('odor = foul & gill_size >= 3 & ~(cap in {red, blue})')
     """
     return _read(text, "rule")
 
