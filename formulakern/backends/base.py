@@ -16,7 +16,7 @@ from formulakern.backends.tables import PairedTables
 from formulakern.program.magnitude import dimension
 from formulakern.program.node import Program
 
-__all__ = ["Backend", "Fill", "FloatArray", "Scale", "Support", "Task"]
+__all__ = ["Backend", "Fill", "FloatArray", "Scale", "Support", "Task", "block_at"]
 
 FloatArray = npt.NDArray[np.float64]
 Scale = Literal["count", "probability"]
@@ -32,6 +32,16 @@ class Fill(Protocol):
 
         ``columns.start`` is a multiple of 16; ``out`` is C-contiguous.
         """
+
+
+def block_at(
+    out: FloatArray, rows: slice, columns: slice, out_row: int, out_column: int
+) -> FloatArray:
+    """The part of ``out`` that a :class:`Fill` writes for these rows and columns."""
+    return out[
+        out_row : out_row + rows.stop - rows.start,
+        out_column : out_column + columns.stop - columns.start,
+    ]
 
 
 @dataclass(frozen=True)

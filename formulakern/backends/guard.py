@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from formulakern.backends.base import Fill, FloatArray, Task
+from formulakern.backends.base import Fill, FloatArray, Task, block_at
 from formulakern.backends.exact import bound, exact_values, too_large
 from formulakern.errors import MagnitudeError
 
@@ -34,10 +34,7 @@ def guarded(task: Task, fill: Fill) -> Fill:
     ) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
             fill(rows, columns, out, out_row, out_column)
-        block = out[
-            out_row : out_row + rows.stop - rows.start,
-            out_column : out_column + columns.stop - columns.start,
-        ]
+        block = block_at(out, rows, columns, out_row, out_column)
         doubtful = ~np.isfinite(block) | (block < smallest)
         if np.any(doubtful):
             block[doubtful] = _again(task, rows, columns, doubtful)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.backends.base import Fill, FloatArray, Support, Task
+from formulakern.backends.base import Fill, FloatArray, Support, Task, block_at
 from formulakern.backends.emitter import emit_source
 from formulakern.backends.guard import guarded
 from formulakern.backends.interpreter import run
@@ -82,9 +82,7 @@ class NumbaBackend:
                 out_column,
             )
             if factor != 1.0:
-                out[
-                    out_row : out_row + rows.stop - rows.start,
-                    out_column : out_column + columns.stop - columns.start,
-                ] *= factor
+                block = block_at(out, rows, columns, out_row, out_column)
+                block *= factor
 
         return guarded(task, fill)

@@ -7,13 +7,13 @@ normalisation divides by the lengths.  Sums and products flatten when they are b
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from formulakern.backends.base import Fill, FloatArray
+from formulakern.backends.base import Fill, FloatArray, block_at
 from formulakern.backends.tables import ROWS
 from formulakern.errors import FormulaSizeError, MagnitudeError, ParameterError
 from formulakern.gram.pair import TablePair
@@ -80,17 +80,13 @@ class SumKernel(Kernel):
         """Fill with the first term, add the others block by block."""
         first, *others = [term.prepare(pair) for term in self.terms]
 
-        def fill(
-            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-        ) -> None:
-            first(rows, columns, out, out_row, out_column)
-            block = _block(rows, columns, out, out_row, out_column)
+        def add(rows: slice, columns: slice, block: FloatArray) -> None:
             with np.errstate(over="ignore"):
                 for other in others:
                     block += _filled(other, rows, columns)
             _check_finite(block)
 
-        return _banded(fill)
+        return _then(first, add)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """Yes, where all terms are."""
@@ -144,17 +140,13 @@ class ProductKernel(Kernel):
         """Fill with the first factor, multiply by the others block by block."""
         first, *others = [factor.prepare(pair) for factor in self.factors]
 
-        def fill(
-            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-        ) -> None:
-            first(rows, columns, out, out_row, out_column)
-            block = _block(rows, columns, out, out_row, out_column)
+        def multiply(rows: slice, columns: slice, block: FloatArray) -> None:
             with np.errstate(over="ignore"):
                 for other in others:
                     block *= _filled(other, rows, columns)
             _check_finite(block)
 
-        return _banded(fill)
+        return _then(first, multiply)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """Yes, where all factors are."""
@@ -214,16 +206,12 @@ class ScaledKernel(Kernel):
         """Fill, then multiply block by block."""
         inner = self.kernel.prepare(pair)
 
-        def fill(
-            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-        ) -> None:
-            inner(rows, columns, out, out_row, out_column)
-            block = _block(rows, columns, out, out_row, out_column)
+        def weigh(rows: slice, columns: slice, block: FloatArray) -> None:  # noqa: ARG001
             with np.errstate(over="ignore"):
                 block *= self.weight
             _check_finite(block)
 
-        return _banded(fill)
+        return _then(inner, weigh)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """That of the kernel inside."""
@@ -282,11 +270,7 @@ class NormalizedKernel(Kernel):
         x = _inverse_length(kernel.diagonal_of(pair.rows_of_x()))
         z = x if pair.symmetric else _inverse_length(kernel.diagonal_of(pair.rows_of_z()))
 
-        def fill(
-            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-        ) -> None:
-            inner(rows, columns, out, out_row, out_column)
-            block = _block(rows, columns, out, out_row, out_column)
+        def divide(rows: slice, columns: slice, block: FloatArray) -> None:
             # the smaller one last, on both sides of the diagonal: symmetric to the last bit
             block *= np.maximum(x[rows, None], z[None, columns])
             block *= np.minimum(x[rows, None], z[None, columns])
@@ -294,7 +278,7 @@ class NormalizedKernel(Kernel):
                 same = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
                 block[same - rows.start, same - columns.start] = x[same] > 0
 
-        return _banded(fill)
+        return _then(inner, divide)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """That of the kernel inside."""
@@ -330,25 +314,18 @@ class NormalizedKernel(Kernel):
         return f"{inner if self.kernel.atomic else f'({inner})'}.normalized()"
 
 
-def _block(
-    rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-) -> FloatArray:
-    return out[
-        out_row : out_row + rows.stop - rows.start,
-        out_column : out_column + columns.stop - columns.start,
-    ]
+def _then(inner: Fill, change: Callable[[slice, slice, FloatArray], None]) -> Fill:
+    """Fill with ``inner``, then change what it wrote, in bands of rows that stay in the cache."""
 
-
-def _banded(fill: Fill) -> Fill:
-    """The same function, called on bands of rows that stay in the cache between its steps."""
-
-    def banded(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
+    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
         height = max(ROWS, BAND // max(columns.stop - columns.start, 1) // ROWS * ROWS)
         for start in range(rows.start, rows.stop, height):
             band = slice(start, min(start + height, rows.stop))
-            fill(band, columns, out, out_row + start - rows.start, out_column)
+            top = out_row + start - rows.start
+            inner(band, columns, out, top, out_column)
+            change(band, columns, block_at(out, band, columns, top, out_column))
 
-    return banded
+    return fill
 
 
 def _inverse_length(squares: FloatArray) -> FloatArray:

@@ -133,7 +133,9 @@ class MatrixKernel(ABC):
     # -- value semantics ----------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in self.__dict__:
+        fields = getattr(type(self), "__dataclass_fields__", {})
+        known = name in fields or hasattr(type(self), name)
+        if name in self.__dict__ or not known:
             raise AttributeError(f"a kernel is immutable: cannot set {name!r}")
         object.__setattr__(self, name, value)
 

@@ -78,8 +78,8 @@ def kernel(
     FormulaSyntaxError
         If the text is not a formula.
     FormulaSizeError
-        If counting it would need more than a stated amount of work (in the readings where names
-        matter this is #P-hard in general).
+        When it is first used, if counting it would need more than a stated amount of work (in the
+        readings where names matter this is #P-hard in general).
     ParameterError
         If a parameter has an unknown value.
 

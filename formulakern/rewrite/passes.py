@@ -12,8 +12,8 @@ from formulakern.syntax.formula import (
     Formula,
     Operation,
     Variable,
-    postorder,
 )
+from formulakern.syntax.traversal import postorder
 
 __all__ = ["RewriteStep", "bottom_up", "sort_arguments", "top_down"]
 

@@ -20,9 +20,9 @@ from formulakern.syntax.formula import (
     Operation,
     Variable,
     evaluate,
-    fold,
 )
 from formulakern.syntax.parser import parse
+from formulakern.syntax.traversal import fold
 
 __all__ = ["ALL_READINGS", "FUNCTION_READINGS", "Rule"]
 

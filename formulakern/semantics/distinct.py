@@ -16,7 +16,8 @@ from formulakern.semantics.automorphisms import count_automorphisms
 from formulakern.semantics.diagram import Diagrams
 from formulakern.semantics.domains import domain_positions, one_domain_each
 from formulakern.semantics.regions import MAX_LEAVES
-from formulakern.syntax.formula import Constant, Formula, Variable, fold
+from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.traversal import fold
 
 __all__ = ["MAX_STATES", "lower"]
 

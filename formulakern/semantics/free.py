@@ -10,7 +10,8 @@ from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.domains import domain_positions
 from formulakern.semantics.steps import Binary, ConstantStep, Leaf, Negation, Step, emit
-from formulakern.syntax.formula import Constant, Formula, Variable, fold, postorder
+from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.traversal import fold, postorder
 
 __all__ = ["lower"]
 

@@ -8,8 +8,8 @@ recurses: formulas may be as deep as memory allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar, NoReturn, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NoReturn
 
 from formulakern.errors import FormulaError, FormulaTypeError, ParameterError
 from formulakern.syntax.connectives import (
@@ -25,6 +25,7 @@ from formulakern.syntax.connectives import (
 )
 from formulakern.syntax.names import spell
 from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render
+from formulakern.syntax.traversal import fold, postorder
 
 __all__ = [
     "FALSE",
@@ -34,12 +35,8 @@ __all__ = [
     "Operation",
     "Variable",
     "evaluate",
-    "fold",
-    "postorder",
     "variables",
 ]
-
-T = TypeVar("T")
 
 
 def _set(node: Formula, **fields: object) -> None:
@@ -320,33 +317,6 @@ def variables(names: str) -> tuple[Variable, ...]:
         name, colon, domain = word.partition(":")
         found.append(Variable(name, domain if colon else None))
     return tuple(found)
-
-
-def postorder(root: Formula) -> list[Formula]:
-    """All different node objects, operands before what uses them, in order of appearance."""
-    seen: set[int] = set()
-    order: list[Formula] = []
-    stack: list[tuple[Formula, Iterator[Formula]]] = [(root, iter(root.arguments))]
-    seen.add(id(root))
-    while stack:
-        node, remaining = stack[-1]
-        for argument in remaining:
-            if id(argument) not in seen:
-                seen.add(id(argument))
-                stack.append((argument, iter(argument.arguments)))
-                break
-        else:
-            stack.pop()
-            order.append(node)
-    return order
-
-
-def fold(root: Formula, function: Callable[[Formula, list[T]], T]) -> T:
-    """Compute ``function(node, values of its arguments)`` bottom-up, once per node object."""
-    values: dict[int, T] = {}
-    for node in postorder(root):
-        values[id(node)] = function(node, [values[id(argument)] for argument in node.arguments])
-    return values[id(root)]
 
 
 def evaluate(root: Formula, value_of: Callable[[Formula], Any]) -> Any:

@@ -12,8 +12,9 @@ from formulakern.rewrite import catalogue
 from formulakern.rewrite.passes import RewriteStep
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import READINGS, lower
-from formulakern.syntax.formula import Formula, Operation, Variable, postorder
+from formulakern.syntax.formula import Formula, Operation, Variable
 from formulakern.syntax.parser import parse, parse_rule
+from formulakern.syntax.traversal import postorder
 
 RULES = [*catalogue.definitions(), *catalogue.de_morgan(), *catalogue.constants()]
 readings = st.sampled_from(sorted(READINGS))

@@ -7,9 +7,10 @@ from strategies import formulas, rules
 import formulakern as fk
 from formulakern.errors import FormulaSizeError, FormulaSyntaxError
 from formulakern.syntax.connectives import IMPLIES
-from formulakern.syntax.formula import Formula, Operation, Variable, fold
+from formulakern.syntax.formula import Formula, Operation, Variable
 from formulakern.syntax.notation import ASCII, Notation, latex_name, render
 from formulakern.syntax.parser import parse, parse_rule
+from formulakern.syntax.traversal import fold
 
 
 @given(formulas())
