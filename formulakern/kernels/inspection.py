@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,6 +24,8 @@ __all__ = ["Inspectable", "Inspection", "Section"]
 MAX_STEPS, MAX_TREE_LINES = 12, 40
 #: Formulas are shown up to this many characters.
 MAX_TEXT = 400
+#: Long equations are folded at this width.
+WIDTH = 84
 
 
 class Inspectable(Protocol):
@@ -88,7 +91,7 @@ class Inspection:
             form = kernel.polynomial()
             import sympy
 
-            closed, closed_latex = f"K(x, z) = {_clip(str(form))}", sympy.latex(form)
+            closed, closed_latex = _equation(form), sympy.latex(form)
         except FormulaSizeError as error:
             closed, closed_latex = str(error), r"\text{(too long)}"
         sections += [
@@ -227,6 +230,17 @@ def _backend(kernel: Inspectable) -> str:
     return (
         "chosen for each pair of tables: lookup tables where the counts take few values (one-hot "
         "data),\nthe interpreter where there is little to do, the compiled source above elsewhere"
+    )
+
+
+def _equation(form: sympy.Expr) -> str:
+    """The closed form, folded at spaces."""
+    return textwrap.fill(
+        f"K(x, z) = {_clip(str(form))}",
+        WIDTH,
+        subsequent_indent=" " * 10,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
