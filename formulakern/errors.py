@@ -10,7 +10,6 @@ __all__ = [
     "DataError",
     "FormulaError",
     "FormulaKernError",
-    "FormulaKernWarning",
     "FormulaSizeError",
     "FormulaSyntaxError",
     "FormulaTypeError",
@@ -105,7 +104,3 @@ class MagnitudeError(FormulaKernError, OverflowError):
 
 class MissingDependencyError(FormulaKernError, ImportError):
     """An optional library is needed and not installed; the message names the extra."""
-
-
-class FormulaKernWarning(UserWarning):
-    """Root of all warnings that formulakern gives."""

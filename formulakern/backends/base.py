@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -16,7 +16,7 @@ from formulakern.backends.tables import PairedTables
 from formulakern.program.magnitude import dimension
 from formulakern.program.node import Program
 
-__all__ = ["Backend", "Fill", "FloatArray", "Scale", "Support", "Task", "block_at"]
+__all__ = ["Backend", "Fill", "FloatArray", "Scale", "Support", "Task", "block_at", "looping"]
 
 FloatArray = npt.NDArray[np.float64]
 Scale = Literal["count", "probability"]
@@ -42,6 +42,16 @@ def block_at(
         out_row : out_row + rows.stop - rows.start,
         out_column : out_column + columns.stop - columns.start,
     ]
+
+
+def looping(loop: Callable[..., None], *arguments: Any) -> Fill:
+    """A :class:`Fill` that calls a compiled loop with these arguments and the block's bounds."""
+
+    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
+        bounds = (rows.start, rows.stop, columns.start, columns.stop)
+        loop(*arguments, *bounds, out, out_row, out_column)
+
+    return fill
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.base import Fill, FloatArray, Support, Task
+from formulakern.backends.base import Fill, FloatArray, Support, Task, looping
 from formulakern.backends.exact import exact_dtype, exact_values
 from formulakern.backends.frame import fill_loop
 from formulakern.backends.guard import guarded
@@ -94,27 +94,15 @@ class LookupBackend:
         layout = _layout(task.tables)
         table = np.array(_values(task, layout))
         tables = task.tables
-        loop = load(_SOURCE).fill
-
-        def fill(
-            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-        ) -> None:
-            loop(
-                tables.x_words,
-                tables.z_panels,
-                tables.spans,
-                layout.x_class,
-                layout.steps,
-                table,
-                rows.start,
-                rows.stop,
-                columns.start,
-                columns.stop,
-                out,
-                out_row,
-                out_column,
-            )
-
+        fill = looping(
+            load(_SOURCE).fill,
+            tables.x_words,
+            tables.z_panels,
+            tables.spans,
+            layout.x_class,
+            layout.steps,
+            table,
+        )
         return guarded(task, fill)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.backends.base import Fill, FloatArray, Support, Task, block_at
+from formulakern.backends.base import Fill, FloatArray, Support, Task, block_at, looping
 from formulakern.backends.emitter import emit_source
 from formulakern.backends.guard import guarded
 from formulakern.backends.interpreter import run
@@ -68,21 +68,15 @@ class NumbaBackend:
             np.array([*tables.sizes, *(weights or ())], dtype=np.float64),
         )
 
+        inner = looping(loop, *arguments)
+        if factor == 1.0:
+            return guarded(task, inner)
+
         def fill(
             rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
         ) -> None:
-            loop(
-                *arguments,
-                rows.start,
-                rows.stop,
-                columns.start,
-                columns.stop,
-                out,
-                out_row,
-                out_column,
-            )
-            if factor != 1.0:
-                block = block_at(out, rows, columns, out_row, out_column)
-                block *= factor
+            inner(rows, columns, out, out_row, out_column)
+            block = block_at(out, rows, columns, out_row, out_column)
+            block *= factor
 
         return guarded(task, fill)

@@ -16,7 +16,6 @@ from typing import Literal
 __all__ = [
     "AND",
     "CONNECTIVES",
-    "IFF",
     "IMPLIES",
     "NOT",
     "OR",
@@ -122,4 +121,3 @@ AND = connective("and")
 XOR = connective("xor")
 OR = connective("or")
 IMPLIES = connective("implies")
-IFF = connective("iff")
