@@ -1,8 +1,16 @@
-"""Settings of all tests: hypothesis without deadlines, because two cores are shared."""
+"""Settings of all tests: hypothesis without deadlines, because two cores are shared.
 
-from hypothesis import HealthCheck, settings
+``--hypothesis-profile=unshrunk`` reports the first failing example as it is, at once.
+"""
+
+from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
     "house", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.register_profile(
+    "unshrunk",
+    settings.get_profile("house"),
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 settings.load_profile("house")

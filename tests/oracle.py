@@ -9,6 +9,7 @@ import numpy as np
 
 from formulakern.backends.interpreter import run
 from formulakern.program.node import Program
+from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Constant, Formula, Variable, evaluate
 
 
@@ -37,6 +38,8 @@ def features(
 ) -> np.ndarray:
     """The vector of all Boolean features of one row, one per substitution."""
     columns = lambda variable: domains[variable.domain]  # noqa: E731
+    if any(isinstance(leaf, Choice) for leaf in formula.leaves):
+        return _with_choices(formula, x, reading, domains)
     if reading == "free":
         leaves = _leaves_in_text(formula)
         ranges = [columns(v) if isinstance(v, Variable) else [0] for v in leaves]
@@ -61,6 +64,42 @@ def features(
     return np.array(list(once.values()), dtype=object)
 
 
+def _with_choices(
+    formula: Formula,
+    x: np.ndarray,
+    reading: str,
+    domains: Mapping[str | None, Sequence[int]],
+) -> np.ndarray:
+    """Choices are atoms with a feature space of their own; other atoms are columns."""
+    if reading == "free":
+        atoms = _leaves_in_text(formula)
+        evaluated = lambda values: _value(formula, dict(enumerate(values)), [0])  # noqa: E731
+    else:
+        atoms = _support(formula)
+        evaluated = lambda values: _bound_value(formula, atoms, values)  # noqa: E731
+    spaces = []
+    for atom in atoms:
+        if isinstance(atom, Choice):
+            spaces.append(choice_features(atom, x, reading, domains))
+        elif isinstance(atom, Variable):
+            spaces.append([bool(x[column]) for column in domains[atom.domain]])
+        else:
+            spaces.append([False])
+    return np.array([evaluated(values) for values in itertools.product(*spaces)], dtype=object)
+
+
+def choice_features(
+    choice: Choice,
+    x: np.ndarray,
+    reading: str,
+    domains: Mapping[str | None, Sequence[int]],
+) -> list[bool]:
+    """Every choice of d different features of the space inside, and whether it holds."""
+    inner = [bool(value) for value in features(choice.formula, x, reading, domains)]
+    chosen = itertools.combinations(inner, choice.degree)
+    return [choice.least <= sum(values) <= choice.most for values in chosen]
+
+
 def _coincide(variables: Sequence[Variable], choice: Sequence[int]) -> bool:
     per_domain: dict[str | None, list[int]] = {}
     for variable, column in zip(variables, choice, strict=True):
@@ -74,8 +113,8 @@ def _bound_value(formula: Formula, variables: Sequence[Variable], values: Sequen
 
 
 def _support(formula: Formula) -> list[Variable]:
-    """Variables on which the function depends, by its truth table."""
-    names = list(formula.variables)
+    """Variables (and choices) on which the function depends, by its truth table."""
+    names = [leaf for leaf in formula.leaves if not isinstance(leaf, Constant)]
     depends = []
     for i, variable in enumerate(names):
         for values in itertools.product([False, True], repeat=len(names)):

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from formulakern.syntax.choice import KINDS, Choice
 from formulakern.syntax.comparison import RELATIONS, ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
@@ -113,6 +114,35 @@ def countable(
             ),
             max_leaves,
         )
+    )
+
+
+def choices(inner: st.SearchStrategy[Formula], max_degree: int = 3) -> st.SearchStrategy[Choice]:
+    """Choices of every kind from the feature spaces of these formulas."""
+
+    def of(parts: tuple[str, Formula, int, int]) -> Choice:
+        kind, formula, degree, count = parts
+        return Choice(kind, formula, degree, count if KINDS[kind] == 2 else None)
+
+    degrees = st.integers(1, max_degree).flatmap(
+        lambda degree: st.tuples(st.just(degree), st.integers(0, degree))
+    )
+    return st.tuples(st.sampled_from(sorted(KINDS)), inner, degrees).map(
+        lambda parts: of((parts[0], parts[1], *parts[2]))
+    )
+
+
+def choosing(max_leaves: int = 2) -> st.SearchStrategy[Formula]:
+    """Formulas in which variables stand beside choices, no name inside and outside of one."""
+    letters = ("ab", "cd", "ef")
+
+    def inside(names: str) -> st.SearchStrategy[Formula]:
+        return countable(max_leaves, letters=names)
+
+    one, two = choices(inside(letters[0])), choices(inside(letters[1]), max_degree=2)
+    leaf = st.sampled_from(letters[2]).map(Variable)
+    return st.tuples(one, two).flatmap(
+        lambda pair: combined(st.sampled_from((pair[0], pair[0], *pair)) | leaf, 3)
     )
 
 

@@ -79,14 +79,23 @@ class Task:
         rows, columns = self.tables.shape
         return rows * columns
 
+    @property
+    def weighted(self) -> bool:
+        """Whether counts are divided by the numbers of columns, so that nothing can overflow.
+
+        That needs a homogeneous program; a choice of features is none, and its probability is
+        computed from whole numbers.
+        """
+        return self.scale == "probability" and self.program.degrees is not None
+
     def weights(self) -> list[float] | None:
         """What every count is multiplied by, per domain (None: by nothing)."""
-        if self.scale == "count":
+        if not self.weighted:
             return None
         return [1.0 / max(size, 1) for size in self.tables.sizes]
 
     def factor(self) -> float:
-        """What the program's value on weighted counts is multiplied by.
+        """What the program's value, on weighted counts where they are, is multiplied by.
 
         0 or infinite where it is beyond float64: a finite multiple of the divisor is 0 then, and
         everything else becomes infinite or not a number, which the guard computes again.
@@ -94,22 +103,23 @@ class Task:
         if self.scale == "count":
             return float(Fraction(1, self.program.divisor))
         try:
-            return float(Fraction(self.weighted_away(), self._divided_by()))
+            return float(Fraction(self.weighted_away(), self.divided_by()))
         except OverflowError:
             return math.inf
 
     def weighted_away(self) -> int:
         """What the weights divide the program's value by, at scale="probability"."""
         sizes = self.tables.sizes
-        degrees = self.program.degrees
+        degrees = self.program.degrees or [0] * len(sizes)
         return prod(max(n, 1) ** d for n, d in zip(sizes, degrees, strict=True))
 
-    def _divided_by(self) -> int:
+    def divided_by(self) -> int:
+        """What the program's value is divided by, at scale="probability"."""
         return max(dimension(self.program, self.tables.sizes), 1) * self.program.divisor
 
     def rounded(self, values: npt.NDArray[Any]) -> FloatArray:
         """Exact values of the output, scaled and rounded once; infinite beyond float64."""
-        divide = self.program.divisor if self.scale == "count" else self._divided_by()
+        divide = self.program.divisor if self.scale == "count" else self.divided_by()
         if divide == 1 and values.dtype != object:
             return values.astype(np.float64)
         flat = [_quotient(int(value), divide) for value in values.ravel().tolist()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from formulakern.backends.frame import fill_loop
 from formulakern.program.magnitude import FLOAT64_MAX
-from formulakern.program.node import Constant, Count, Program, Sum
+from formulakern.program.node import Binomial, Constant, Count, Program, Quotient, Sum
 from formulakern.program.staging import Stage, Stages, stages
 
 __all__ = ["emit_pair", "emit_source"]
@@ -62,7 +62,9 @@ def emit_source(program: Program, scaled: bool) -> str:
     arguments += [f"early_z[{k}, column + j]" for k in range(len(stage.row_z))]
     hoisted = [f"p{g} = ones_x[{g}, row]" for g in domains]
     hoisted += [f"x{i} = early_x[{k}, row]" for k, i in enumerate(stage.row_x)]
+    chooses = any(isinstance(program.nodes[i], Binomial) for i in stage.pair)
     return _MODULE.format(
+        choose=_CHOOSE if chooses else "",
         pair=emit_pair(program, scaled),
         hoisted="\n    ".join(hoisted),
         arguments=(",\n" + " " * 12).join(arguments),
@@ -77,6 +79,17 @@ def emit_source(program: Program, scaled: bool) -> str:
     )
 
 
+_CHOOSE = """\
+@njit(nogil=True, forceinline=True)
+def choose(count, lower):
+    value = count  # a factor is 0 where count < lower; every partial product is an integer
+    for i in range(1, lower):
+        value = value * (count - i) / (i + 1.0)
+    return value
+
+
+"""
+
 _MODULE = '''\
 """Emitted by formulakern from a program of joint counts."""
 
@@ -86,7 +99,7 @@ from numba import njit
 from formulakern.backends.loops import ROWS, TILE, count_tile, vectorized
 
 
-@njit(nogil=True, forceinline=True)
+{choose}@njit(nogil=True, forceinline=True)
 {pair}
 
 @njit(nogil=True)
@@ -129,6 +142,16 @@ def _assignments(program: Program, stage: Stages, position: int, scaled: bool) -
             value = f"max({value} - {float(node.used)!r}, 0.0)"
         return [f"{target} = ({value}) * w{g}" if scaled else f"{target} = {value}"]
     assert not isinstance(node, Constant)
+    if isinstance(node, Quotient):  # an integer again, where float64 holds it
+        first = _name(stage, node.operands[0])
+        quotient = f"{first} / {float(node.divisor)!r}"
+        rounded = f"np.rint(r{position})"
+        return [
+            f"{target} = {quotient}",
+            f"{target} = {rounded} if r{position} < 2.0**50 else r{position}",
+        ]
+    if isinstance(node, Binomial):
+        return [f"{target} = choose({_name(stage, node.operands[0])}, {node.lower})"]
     sign = " + " if isinstance(node, Sum) else " * "
     operands = [_name(stage, operand) for operand in node.operands]
     lines = []

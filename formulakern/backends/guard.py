@@ -8,6 +8,8 @@ again in integers.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from formulakern.backends.base import Fill, FloatArray, Task, block_at
@@ -24,10 +26,17 @@ MAX_EXACT_WORK = 2_000_000_000
 
 def guarded(task: Task, fill: Fill) -> Fill:
     """The same function, its out-of-range entries replaced by exact ones."""
-    if (bound(task) if task.scale == "count" else task.weighted_away()) < SAFE:
-        return fill
-    # what was flushed to zero, or lost digits, before the factor came is below this after it
-    smallest = 0.0 if task.scale == "count" else max(task.factor(), 1.0) / SAFE
+    if task.weighted:
+        if task.weighted_away() < SAFE:
+            return fill
+        # what was flushed to zero, or lost digits, before the factor came is below this after it
+        smallest = max(task.factor(), 1.0) / SAFE
+    else:
+        whole = task.scale == "count"
+        divided_by = 1 if whole else task.divided_by()
+        if max(bound(task), divided_by) < SAFE:
+            return fill
+        smallest = 0.0 if divided_by < SAFE else math.inf  # beyond: all of it again, exactly
 
     def checked(
         rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.program.node import Constant, Count, Program, Sum
+from formulakern.program.magnitude import exact_choices
+from formulakern.program.node import Binomial, Constant, Count, Program, Quotient, Sum
 
 __all__ = ["run"]
 
@@ -60,9 +61,8 @@ def run(
     last_use = {position: position for position in order}
     for position in order:
         node = program.nodes[position]
-        if not isinstance(node, Count | Constant):
-            for operand in node.operands:
-                last_use[operand] = position
+        for operand in node.operands:
+            last_use[operand] = position
     for position in outputs:
         last_use[position] = len(program.nodes)
     dying: dict[int, list[int]] = {}
@@ -77,6 +77,10 @@ def run(
                 value = value * weights[node.domain]
         elif isinstance(node, Constant):
             value = np.array(node.value, dtype=dtype)
+        elif isinstance(node, Binomial):
+            value = _binomial(values[node.operands[0]], node.lower, dtype)
+        elif isinstance(node, Quotient):
+            value = _quotient(values[node.operands[0]], node.divisor, dtype)
         else:
             value = values[node.operands[0]]
             for operand in node.operands[1:]:
@@ -89,13 +93,34 @@ def run(
     return [np.asarray(values[position], dtype=dtype) for position in outputs]
 
 
+def _binomial(value: Array, lower: int, dtype: npt.DTypeLike) -> Array:
+    """C(value, lower): exact in integers, and in float64 as long as nothing passes 2⁵³."""
+    if np.dtype(dtype) == object:
+        exact = np.frompyfunc(lambda n: exact_choices(n, lower), 1, 1)
+        return np.asarray(exact(value), dtype=object)
+    result = value
+    for i in range(1, lower):  # 0 as soon as value < lower: one of the factors is
+        factor = value - i
+        result = result * factor
+        result = result / (i + 1) if np.dtype(dtype).kind == "f" else result // (i + 1)
+    return result
+
+
+def _quotient(value: Array, divisor: int, dtype: npt.DTypeLike) -> Array:
+    """The value divided; where it is an integer that float64 holds, that integer."""
+    if np.dtype(dtype).kind != "f":
+        return np.asarray(value // divisor)
+    exact = value / float(divisor)
+    return np.where(np.abs(exact) < 2.0**50, np.rint(exact), exact)
+
+
 def _order(program: Program, outputs: Sequence[int]) -> list[int]:
     if list(outputs) == [program.output]:
         return list(program.kernel_nodes)
     needed = set(outputs)
     for position in range(max(outputs, default=-1), -1, -1):
         node = program.nodes[position]
-        if position in needed and not isinstance(node, Count | Constant):
+        if position in needed:
             needed.update(node.operands)
     return sorted(needed)
 

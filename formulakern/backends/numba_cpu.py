@@ -37,10 +37,10 @@ class NumbaBackend:
         from formulakern.backends.cache import load  # numba loads when it is first needed
 
         program, tables = task.program, task.tables
-        scaled = task.scale == "probability"
-        loop = load(emit_source(program, scaled)).fill
+        loop = load(emit_source(program, task.weighted)).fill
         weights = task.weights()
-        factor = task.factor() if scaled else 1.0
+        # the emitted code divides by the divisor itself, unless the counts are weighted
+        factor = task.factor() if task.scale == "probability" else 1.0
         stage = stages(program)
 
         def early(positions: tuple[int, ...], counts: Any, n_rows: int) -> FloatArray:

@@ -6,7 +6,8 @@ import numpy as np
 
 from formulakern.datasets.dataset import Dataset
 from formulakern.encoding.table import Table
-from formulakern.errors import ParameterError
+from formulakern.errors import FormulaError, ParameterError
+from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Formula, evaluate
 from formulakern.syntax.parser import parse
 
@@ -45,6 +46,11 @@ def make_formula_classification(formula: str | Formula, n: int = 10) -> Dataset:
     (('a', 'b', 'x3'), (8, 3), [0, 0, 0, 0, 1, 1, 0, 0])
     """
     parsed = parse(formula) if isinstance(formula, str) else formula
+    if any(isinstance(leaf, Choice) for leaf in parsed.leaves):
+        raise FormulaError(
+            f"{str(parsed)!r} chooses different features, which is for kernels; rows are labelled "
+            "by a formula over named columns. Write it out with &, | and ~."
+        )
     names = [variable.name for variable in parsed.variables]
     if isinstance(n, bool) or n != int(n) or not max(len(names), 1) <= n <= MAX_COLUMNS:
         raise ParameterError(

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from formulakern.encoding.columns import Column, numbers_in, read_number
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError
+from formulakern.errors import DataError, FormulaError
+from formulakern.syntax.choice import Choice
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import Formula, Variable, evaluate
 
@@ -106,6 +107,11 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
     >>> evaluate_proposition(Comparison("size", "is missing"), table)
     array([False,  True, False])
     """
+    if isinstance(leaf, Choice):
+        raise FormulaError(
+            f"{str(leaf)!r} chooses different features, which is for kernels; a rule is about "
+            "named columns. Write the rule out with &, | and ~."
+        )
     if isinstance(leaf, Variable):
         return _boolean_column(leaf, table)
     if not isinstance(leaf, Comparison):

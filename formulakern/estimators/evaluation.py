@@ -26,6 +26,7 @@ from formulakern.estimators.transformers import PropositionEncoder
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import FormulaKernel
+from formulakern.syntax.choice import columns_read
 
 __all__ = [
     "BASELINES",
@@ -119,7 +120,9 @@ def compare_kernels(
     """
     check_folds(classes, n_folds, C)
     encoder = PropositionEncoder() if encoder is None else encoder
-    degree = max(1, sum(kernel.program.degrees))
+    program = kernel.program
+    degrees = program.degrees or (columns_read(kernel.formula),)  # none where features are chosen
+    degree = max(1, sum(degrees))
     cosine = kernel.normalized()
     grams: dict[str, Callable[[Any, Any], Matrix]] = {"formula": partial(_gram, cosine)}
     for baseline in baselines:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
@@ -17,7 +17,7 @@ from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.inspection import Inspection
-from formulakern.program.magnitude import FLOAT64_MAX, dimension
+from formulakern.program.magnitude import FLOAT64_MAX, choices, dimension
 from formulakern.program.node import Program
 from formulakern.rewrite.pipeline import Rewriting, rewrite
 from formulakern.semantics import check_reading, lower
@@ -187,14 +187,17 @@ class FormulaKernel(Kernel):
     @property
     def source(self) -> str:
         """The Python source that the numba backend compiles; no word of the formula is in it."""
-        return emit_source(self.program, scaled=self.scale == "probability")
+        weighted = self.scale == "probability" and self.program.degrees is not None
+        return emit_source(self.program, weighted)
 
     def task(self, pair: TablePair) -> Task:
         """The program, to be evaluated on two tables."""
         columns = tuple(pair.columns_of(name, self.domains) for name in self.program.domains)
         if self.variables == "distinct":
             self._check_disjoint(columns, pair.x.n_columns)
-        return Task(self.program, pair.tables(columns), self.scale)
+        tables = pair.tables(columns)
+        self._check_choices(tables.sizes)
+        return Task(self.program, tables, self.scale)
 
     def choose(self, pair: TablePair) -> Choice:
         """The backend for two tables, and why."""
@@ -230,7 +233,9 @@ class FormulaKernel(Kernel):
         >>> kernel("a & b & c", variables="distinct").dimension(10)
         120
         """
-        return dimension(self.program, [_size(n, name) for name in self.program.domains])
+        sizes = [_size(n, name) for name in self.program.domains]
+        self._check_choices(sizes)
+        return dimension(self.program, sizes)
 
     def within_range(self, pair: TablePair) -> FormulaKernel:
         """This kernel, or at scale="probability" where its counts may pass float64."""
@@ -261,6 +266,16 @@ class FormulaKernel(Kernel):
             Prints as text, shows as HTML in a notebook; its attributes are the stages.
         """
         return Inspection.of_formula(self)
+
+    def _check_choices(self, sizes: Sequence[int]) -> None:
+        """Refuse to choose more different features than there are."""
+        for total, degree in choices(self.program, sizes):
+            if degree > total:
+                raise ParameterError(
+                    f"{str(self.formula)!r} chooses {degree:,} different features where "
+                    f"{max(sizes):,} columns give only {total:,}. Use a smaller degree, or more "
+                    "columns."
+                )
 
     def _check_disjoint(self, columns: tuple[tuple[int, ...] | None, ...], n: int) -> None:
         seen: set[int] = set()

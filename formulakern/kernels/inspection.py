@@ -12,6 +12,7 @@ from formulakern.errors import FormulaSizeError
 from formulakern.program.listing import listing
 from formulakern.program.node import Program
 from formulakern.rewrite.pipeline import Rewriting
+from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.notation import UNICODE
 
@@ -169,15 +170,18 @@ def tree(formula: Formula) -> str:
     pending: list[tuple[Formula, str, str]] = [(formula, "", "")]
     while pending and len(lines) <= MAX_TREE_LINES:
         node, first, rest = pending.pop()
-        if node.connective is None:
+        below = node.inside or node.arguments
+        if isinstance(node, Choice):
+            lines.append(f"{first}{_choice(node)}")
+        elif node.connective is None:
             kind = "constant" if isinstance(node, Constant) else "variable"
             lines.append(f"{first}{node.leaf_text(UNICODE)}  ({kind})")
-            continue
-        row = node.connective
-        lines.append(f"{first}{row.unicode}  {row.name}, truth table {row.truth}")
+        else:
+            row = node.connective
+            lines.append(f"{first}{row.unicode}  {row.name}, truth table {row.truth}")
         branches = []
-        for position, argument in enumerate(node.arguments):
-            last = position == len(node.arguments) - 1
+        for position, argument in enumerate(below):
+            last = position == len(below) - 1
             branches.append(
                 (argument, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
             )
@@ -185,6 +189,17 @@ def tree(formula: Formula) -> str:
     if len(lines) > MAX_TREE_LINES:
         lines[MAX_TREE_LINES:] = [f"… ({formula.n_leaves:,} leaves in all)"]
     return "\n".join(lines)
+
+
+def _choice(choice: Choice) -> str:
+    """The head of a choice, in words."""
+    how_many = {
+        "all": "all",
+        "any": "at least one",
+        "atleast": f"at least {choice.least:,}",
+        "exactly": f"exactly {choice.least:,}",
+    }[choice.kind]
+    return f"{choice.kind}  {how_many} of {choice.degree:,} different features"
 
 
 def _rewrites(kernel: Inspectable) -> str:
@@ -214,7 +229,11 @@ _READINGS = {
 def _meaning(kernel: Inspectable) -> str:
     lines = [f"variables={kernel.variables!r}: {_READINGS[kernel.variables]}"]
     program = kernel.program
-    if any(isinstance(leaf, Variable) for leaf in kernel.formula.leaves):
+    if program.degrees is None:
+        lines.append(
+            "a choice takes different features of the formula inside; names inside are its own"
+        )
+    elif any(isinstance(leaf, Variable) for leaf in kernel.formula.leaves):
         for name, degree in zip(program.domains, program.degrees, strict=True):
             where = f"domain {name!r}" if name else "all columns"
             what = "variable ranges" if degree == 1 else "variables range"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy
 
 from formulakern.errors import FormulaSizeError
-from formulakern.program.node import Constant, Count, Program, Sum
+from formulakern.program.node import Binomial, Constant, Count, Program, Quotient, Sum
 
 __all__ = ["MAX_OPERATIONS", "closed_form", "on_diagonal", "symbols"]
 
@@ -61,6 +61,10 @@ def _value(program: Program, output: int) -> sympy.Expr:
             value = _count(node.cell, program.domains[node.domain]) - node.used
         elif isinstance(node, Constant):
             value = sympy.Integer(node.value)
+        elif isinstance(node, Binomial):
+            value = sympy.binomial(values[node.operands[0]], node.lower)
+        elif isinstance(node, Quotient):
+            value = values[node.operands[0]] / node.divisor
         else:
             operands = [values[i] for i in node.operands]
             value = sympy.Add(*operands) if isinstance(node, Sum) else sympy.Mul(*operands)

@@ -9,10 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from math import prod
+from dataclasses import replace
+from math import comb, prod
 
 from formulakern.errors import FormulaSizeError
-from formulakern.program.node import Constant, Count, Node, Product, Program, Sum
+from formulakern.program.node import (
+    Binomial,
+    Constant,
+    Count,
+    Node,
+    Product,
+    Program,
+    Quotient,
+    Sum,
+    with_operands,
+)
 
 __all__ = ["MAX_NODES", "Builder"]
 
@@ -33,6 +44,7 @@ class Builder:
         self.domains = tuple(domains)
         self.nodes: list[Node] = []
         self._position: dict[Node, int] = {}
+        self._choices: dict[tuple[int, int], None] = {}
 
     def count(self, domain: int, cell: str, used: int = 0) -> int:
         """Position of ``max(count − used, 0)``."""
@@ -77,21 +89,50 @@ class Builder:
             terms.append(self.constant(total))
         return terms[0] if len(terms) == 1 else self._add(Sum(tuple(sorted(terms))))
 
+    def binomial(self, operand: int, lower: int) -> int:
+        """Position of C(node, lower)."""
+        node = self.nodes[operand]
+        if lower == 0:
+            return self.constant(1)
+        if isinstance(node, Constant):
+            return self.constant(comb(node.value, lower))
+        return operand if lower == 1 else self._add(Binomial((operand,), lower))
+
+    def quotient(self, operand: int, divisor: int) -> int:
+        """Position of a node divided by an integer that divides it."""
+        node = self.nodes[operand]
+        if isinstance(node, Constant):
+            return self.constant(node.value // divisor)
+        return operand if divisor == 1 else self._add(Quotient((operand,), divisor))
+
+    def choose(self, total: int, degree: int) -> None:
+        """Note that ``degree`` of the node's value are chosen, so that it must be as large."""
+        self._choices.setdefault((total, degree))
+
     def finish(
-        self, output: int, dimension: int, degrees: Iterable[int], divisor: int = 1
+        self, output: int, dimension: int, degrees: Iterable[int] | None, divisor: int = 1
     ) -> Program:
-        """The program with these outputs; nodes that neither needs are dropped."""
-        whole = Program(tuple(self.nodes), output, dimension, self.domains, tuple(degrees), divisor)
-        kept = sorted({*whole.kernel_nodes, *whole.dimension_nodes})
+        """The program with these outputs; nodes that neither needs are dropped.
+
+        Where features were chosen there are no degrees.
+        """
+        whole = Program(
+            tuple(self.nodes),
+            output,
+            dimension,
+            self.domains,
+            None if degrees is None or self._choices else tuple(degrees),
+            divisor,
+            tuple(self._choices),
+        )
+        kept = sorted({*whole.kernel_nodes, *whole.dimension_nodes, *whole.choice_nodes})
         moved = {old: new for new, old in enumerate(kept)}
-        nodes: list[Node] = []
-        for old in kept:
-            node = self.nodes[old]
-            if isinstance(node, Sum | Product):
-                node = type(node)(tuple(moved[operand] for operand in node.operands))
-            nodes.append(node)
-        return Program(
-            tuple(nodes), moved[output], moved[dimension], self.domains, whole.degrees, divisor
+        return replace(
+            whole,
+            nodes=tuple(with_operands(self.nodes[old], moved) for old in kept),
+            output=moved[output],
+            dimension=moved[dimension],
+            choices=tuple((moved[total], degree) for total, degree in self._choices),
         )
 
     def _add(self, node: Node) -> int:

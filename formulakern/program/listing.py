@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from formulakern.program.node import Constant, Count, Node, Program, Sum
+from formulakern.program.node import Binomial, Constant, Count, Node, Program, Quotient, Sum
 from formulakern.program.staging import Stage, stages
 
 __all__ = ["listing"]
@@ -72,6 +72,10 @@ def _line(program: Program, node: Node) -> tuple[str, str]:
         return name, f"({text})" if text != "s" else "(s, true in both)"
     if isinstance(node, Constant):
         return str(node.value), ""
+    if isinstance(node, Binomial):
+        return f"C(r{node.operands[0]}, {node.lower})", f"(choices of {node.lower:,})"
+    if isinstance(node, Quotient):
+        return f"r{node.operands[0]} / {node.divisor}", "(symmetries)"
     sign = " + " if isinstance(node, Sum) else " * "
     shown = [f"r{operand}" for operand in node.operands]
     if len(shown) > 12:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import comb, prod
 
-from formulakern.program.node import Constant, Count, Program, Sum
+from formulakern.errors import MagnitudeError
+from formulakern.program.node import Binomial, Constant, Count, Program, Quotient, Sum
 
-__all__ = ["FLOAT64_MAX", "dimension", "upper_bound"]
+__all__ = ["FLOAT64_MAX", "choices", "dimension", "exact_choices", "upper_bound"]
+
+#: Exact integers of more bits than this are not computed.
+MAX_BITS = 4_000_000
 
 #: The largest finite float64, as an integer.
 FLOAT64_MAX = (2**53 - 1) * 2 ** (1023 - 52)
@@ -17,6 +21,29 @@ def dimension(program: Program, sizes: Sequence[int]) -> int:
     """The dimension N of the feature space for domains of these sizes, an exact integer."""
     values = _values(program, program.dimension_nodes, sizes, sizes, sizes)
     return values[program.dimension] // program.divisor
+
+
+def choices(program: Program, sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """For every choice of features, how many there are to choose from, and how many are chosen."""
+    values = _values(program, program.choice_nodes, sizes, sizes, sizes)
+    return [(values[position], degree) for position, degree in program.choices]
+
+
+def exact_choices(n: int, lower: int) -> int:
+    """C(n, lower), an exact integer.
+
+    Raises
+    ------
+    MagnitudeError
+        If it would have more than ``MAX_BITS`` bits.
+    """
+    smaller = min(lower, n - lower)
+    if smaller > 0 and smaller * (n.bit_length() - smaller.bit_length() + 1) > MAX_BITS:
+        raise MagnitudeError(
+            f"the number of choices of {lower:,} out of a number of {n.bit_length():,} bits is too "
+            "large to be computed. Choose fewer features, or nest fewer choices."
+        )
+    return comb(n, lower)
 
 
 def upper_bound(
@@ -68,6 +95,15 @@ def _values(
             values[position] = node.value
         elif isinstance(node, Sum):
             values[position] = sum(values[i] for i in node.operands)
+        elif isinstance(node, Quotient):
+            values[position] = -(-values[node.operands[0]] // node.divisor)
+        elif isinstance(node, Binomial):
+            n = values[node.operands[0]]
+            if partial:  # the largest on the way, before its last division
+                lower = min(node.lower, n // 2)
+                values[position] = max(lower, 1) * exact_choices(n, lower)
+            else:
+                values[position] = exact_choices(n, node.lower)
         else:
             factors = [values[i] for i in node.operands]
             values[position] = prod(max(f, 1) for f in factors) if partial else prod(factors)

@@ -1,4 +1,4 @@
-"""Programs: sums and products of joint counts, a small graph with every number computed once.
+"""Programs: arithmetic on joint counts, a small graph with every number computed once.
 
 The joint counts of one domain (a group of columns) for a pair of rows x, z are written by the
 truth values that they count, in the order of the house: ``11`` true in both, ``10`` only in x,
@@ -8,11 +8,23 @@ x, ``**`` the number of columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
-__all__ = ["CELLS", "Constant", "Count", "Node", "Product", "Program", "Sum"]
+__all__ = [
+    "CELLS",
+    "Binomial",
+    "Constant",
+    "Count",
+    "Node",
+    "Product",
+    "Program",
+    "Quotient",
+    "Sum",
+    "with_operands",
+]
 
 Cell = Literal["11", "10", "01", "00", "1*", "0*", "*1", "*0", "**"]
 
@@ -24,6 +36,7 @@ CELLS: tuple[Cell, ...] = ("11", "10", "01", "00", "1*", "0*", "*1", "*0", "**")
 class Count:
     """``max(count − used, 0)``: columns of a domain in a cell that are not used up yet."""
 
+    operands: ClassVar[tuple[int, ...]] = ()
     domain: int
     cell: str
     used: int = 0
@@ -33,6 +46,7 @@ class Count:
 class Constant:
     """A non-negative integer."""
 
+    operands: ClassVar[tuple[int, ...]] = ()
     value: int
 
 
@@ -50,7 +64,31 @@ class Product:
     operands: tuple[int, ...]
 
 
-Node = Count | Constant | Sum | Product
+@dataclass(frozen=True)
+class Binomial:
+    """C(operand, lower): the number of choices of ``lower`` different things."""
+
+    operands: tuple[int]
+    lower: int
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """An earlier node divided by an integer that divides it."""
+
+    operands: tuple[int]
+    divisor: int
+
+
+Node = Count | Constant | Sum | Product | Binomial | Quotient
+
+
+def with_operands(node: Node, moved: Mapping[int, int]) -> Node:
+    """The node with its operands renamed."""
+    if not node.operands:
+        return node
+    operands: Any = tuple(moved[operand] for operand in node.operands)
+    return replace(node, operands=operands)
 
 
 @dataclass(frozen=True)
@@ -68,18 +106,23 @@ class Program:
         it depends on the numbers of columns alone.
     domains : tuple of str or None
         Names of the groups of columns; None is "all columns".
-    degrees : tuple of int
-        For each domain the number of its counts in every product: the kernel is homogeneous.
+    degrees : tuple of int or None
+        For each domain the number of its counts in every product, where the kernel is homogeneous;
+        None where it is not (choices of features).
     divisor : int
         Number of symmetries counted (1 unless the reading is ``distinct``); divides exactly.
+    choices : tuple of (int, int)
+        Choices of features: the position of the number of features to choose from, and how many
+        are chosen.
     """
 
     nodes: tuple[Node, ...]
     output: int
     dimension: int
     domains: tuple[str | None, ...]
-    degrees: tuple[int, ...]
+    degrees: tuple[int, ...] | None
     divisor: int = 1
+    choices: tuple[tuple[int, int], ...] = ()
 
     @cached_property
     def kernel_nodes(self) -> tuple[int, ...]:
@@ -92,19 +135,24 @@ class Program:
         return _needed(self.nodes, self.dimension)
 
     @cached_property
+    def choice_nodes(self) -> tuple[int, ...]:
+        """Positions of the nodes that the numbers of features to choose from need, in order."""
+        return _needed(self.nodes, *(position for position, _ in self.choices))
+
+    @cached_property
     def depth(self) -> int:
         """Largest number of roundings on a path from a count to the kernel value."""
         depth = [0] * len(self.nodes)
         for position, node in enumerate(self.nodes):
-            if isinstance(node, Sum | Product):
-                depth[position] = len(node.operands) - 1 + max(depth[i] for i in node.operands)
+            if node.operands:
+                steps = 3 * node.lower if isinstance(node, Binomial) else len(node.operands)
+                depth[position] = steps + max(depth[i] for i in node.operands)
         return depth[self.output]
 
 
-def _needed(nodes: tuple[Node, ...], output: int) -> tuple[int, ...]:
-    needed = {output}
-    for position in range(output, -1, -1):
-        node = nodes[position]
-        if position in needed and isinstance(node, Sum | Product):
-            needed.update(node.operands)
+def _needed(nodes: tuple[Node, ...], *outputs: int) -> tuple[int, ...]:
+    needed = set(outputs)
+    for position in range(max(outputs, default=-1), -1, -1):
+        if position in needed:
+            needed.update(nodes[position].operands)
     return tuple(sorted(needed))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from formulakern.program.node import Count, Product, Program, Sum
+from formulakern.program.node import Count, Program
 
 __all__ = ["Stage", "Stages", "stages"]
 
@@ -52,7 +52,7 @@ def stages(program: Program) -> Stages:
     for node in program.nodes:
         if isinstance(node, Count):
             stage = _CELL_STAGE.get(node.cell, Stage.PAIR)
-        elif isinstance(node, Sum | Product):
+        elif node.operands:
             bits = 0
             for operand in node.operands:
                 bits |= of[operand]
@@ -66,8 +66,7 @@ def stages(program: Program) -> Stages:
         node = program.nodes[position]
         if of[position] == Stage.PAIR:
             pair.append(position)
-            if isinstance(node, Sum | Product):
-                read.update(node.operands)
+            read.update(node.operands)
     early = {
         stage: tuple(sorted(i for i in read if of[i] == stage))
         for stage in (Stage.TABLE, Stage.ROW_X, Stage.ROW_Z)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from formulakern.rewrite import catalogue
 from formulakern.rewrite.passes import RewriteStep, bottom_up, sort_arguments, top_down
 from formulakern.rewrite.rule import Rule
-from formulakern.syntax.formula import Formula
+from formulakern.syntax.choice import Choice
+from formulakern.syntax.formula import Formula, Operation
+from formulakern.syntax.traversal import fold
 
 __all__ = ["PassResult", "Rewriting", "rewrite"]
 
@@ -83,5 +85,31 @@ def rewrite(formula: Formula, variables: str = "bound") -> Rewriting:
         sound = [rule for rule in rules() if variables in rule.sound_for]
         current = record(name, steps, walk(current, sound, steps))
     steps = []
-    record("canonical order", steps, sort_arguments(current, steps))
+    current = record("canonical order", steps, sort_arguments(current, steps))
+    steps = []
+    record("inside the choices", steps, _inside_choices(current, variables, steps))
     return Rewriting(formula, tuple(passes))
+
+
+def _inside_choices(formula: Formula, variables: str, steps: list[RewriteStep]) -> Formula:
+    """Rewrite the formulas that choices hold, at most MAX_NESTING deep.
+
+    Equal choices stay equal. Different ones must stay different: where names matter they have none
+    in common, so only what loses all of its names is left as it is.
+    """
+    became: dict[Formula, Formula] = {}
+    for leaf in formula.leaves:
+        if isinstance(leaf, Choice):
+            inner = rewrite(leaf.formula, variables)
+            if inner.passes and inner.formula.variables:
+                became[leaf] = leaf.over(inner.formula)
+                steps.extend(step for result in inner.passes for step in result.steps)
+    if not became:
+        return formula
+
+    def build(node: Formula, parts: list[Formula]) -> Formula:
+        if node.connective is None:
+            return became.get(node, node)
+        return Operation(node.connective, parts)
+
+    return fold(formula, build)

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from formulakern.errors import FormulaSizeError
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
+from formulakern.semantics.choices import own_names
 from formulakern.semantics.diagram import Diagrams
 from formulakern.semantics.domains import domain_positions, one_domain_each
-from formulakern.semantics.regions import Occurrence, groups, occurrences
+from formulakern.semantics.regions import ATOMS, Occurrence, groups, occurrences
 from formulakern.semantics.steps import (
     Binary,
+    ChoiceStep,
     ConstantStep,
     Leaf,
     Negation,
@@ -29,6 +31,7 @@ from formulakern.semantics.steps import (
     fuse,
     negate,
 )
+from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import Connective
 from formulakern.syntax.formula import Constant, Formula, Variable
 
@@ -52,9 +55,11 @@ def lower(formula: Formula) -> Program:
     -----
     Linear where names do not repeat; polynomial in the size of the diagrams elsewhere.
     """
+    own_names(formula)
     one_domain_each(formula)
     domains = domain_positions(formula)
-    steps, root = _Reader(formula, domains).read()
+    steps: list[Step] = []
+    root = _Reader(formula, domains, steps).read()
     builder = Builder(domains)
     output, dimension = emit(builder, steps, root, ("11", "**"))
     return builder.finish(output, dimension, _degrees(steps, root, len(domains)))
@@ -76,24 +81,27 @@ def _degrees(steps: Sequence[Step], root: int, n_domains: int) -> list[int]:
             needed.update((step.left, step.right))
         elif isinstance(step, DiagramStep):
             needed.update(step.atoms)
+        elif isinstance(step, ChoiceStep):
+            needed.add(step.argument)
     return degrees
 
 
 class _Reader:
     """Turns the places of a formula into steps, modules first."""
 
-    def __init__(self, formula: Formula, domains: dict[str | None, int]) -> None:
+    def __init__(self, formula: Formula, domains: dict[str | None, int], steps: list[Step]) -> None:
         self.places = occurrences(formula)
         self.domains = domains
         self.diagrams = Diagrams()  # one for all regions: its limits are limits of the formula
-        self.steps: list[Step] = []
+        self.steps = steps
         self.step_of: dict[int, int] = {}  # module place → position of its step
 
-    def read(self) -> tuple[list[Step], int]:
+    def read(self) -> int:
+        """Append the steps; returns the position of the whole formula."""
         for position, place in enumerate(self.places):
             if place.module:
                 self.step_of[position] = self._module(place)
-        return self.steps, self.step_of[len(self.places) - 1]
+        return self.step_of[len(self.places) - 1]
 
     def _append(self, step: Step) -> int:
         self.steps.append(step)
@@ -112,14 +120,16 @@ class _Reader:
             return self._region(row, list(place.children))
         parts = [self.step_of[child] for child in place.children if self.places[child].module]
         tangled = [child for child in place.children if not self.places[child].module]
-        variables = [self._open_variables(child) for child in tangled]
-        for group in groups(variables):
+        for group in groups([self._open_atoms(child) for child in tangled]):
             parts.append(self._region(row, [tangled[i] for i in group]))
         return self._chain(row, parts)
 
     def _leaf(self, leaf: Formula) -> int:
         if isinstance(leaf, Constant):
             return self._append(ConstantStep(leaf.value))
+        if isinstance(leaf, Choice):
+            inside = _Reader(leaf.formula, self.domains, self.steps)  # at most MAX_NESTING deep
+            return self._append(ChoiceStep(leaf, inside.read()))
         assert isinstance(leaf, Variable)
         return self._append(Leaf(self.domains[leaf.domain]))
 
@@ -140,16 +150,16 @@ class _Reader:
                 pending.extend(self.places[position].children)
         return order[::-1]
 
-    def _open_variables(self, root: int) -> set[Variable]:
-        """The variables of a region that also occur outside of the subformula at ``root``."""
+    def _open_atoms(self, root: int) -> set[Formula]:
+        """The atoms of a region that also occur outside of the subformula at ``root``."""
         formulas = (self.places[position].formula for position in self._inside(root))
-        return {formula for formula in formulas if isinstance(formula, Variable)}
+        return {formula for formula in formulas if isinstance(formula, ATOMS)}
 
     def _region(self, row: Connective, roots: list[int]) -> int:
         """A decision diagram for ``row`` over places that share variables."""
         diagrams = self.diagrams
         atoms: list[int] = []  # steps, by level
-        level_of: dict[Variable, int] = {}
+        level_of: dict[Formula, int] = {}
         functions: dict[int, int] = {}
 
         def atom(step: int) -> int:
@@ -162,7 +172,6 @@ class _Reader:
         def function(place: Occurrence) -> int:
             inner = place.connective
             if inner is None:
-                assert isinstance(place.formula, Variable)
                 if place.formula not in level_of:
                     level_of[place.formula] = len(atoms)
                     atoms.append(self._leaf(place.formula))

@@ -7,16 +7,19 @@ columns already used up in its cell; divided at the end by the number of symmetr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from formulakern.errors import FormulaSizeError
+from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.automorphisms import count_automorphisms
+from formulakern.semantics.choices import ChoicePlan, own_names
 from formulakern.semantics.diagram import Diagrams
 from formulakern.semantics.domains import domain_positions, one_domain_each
 from formulakern.semantics.regions import MAX_LEAVES
-from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.choice import Choice
+from formulakern.syntax.formula import Constant, Formula, Variable, evaluate
 from formulakern.syntax.traversal import fold
 
 __all__ = ["MAX_STATES", "lower"]
@@ -61,22 +64,74 @@ def lower(formula: Formula) -> Program:
     The number of states grows with the third power of the number of variables in the worst case,
     times the pairs of diagram nodes.
     """
+    own_names(formula)
     one_domain_each(formula)
     domains = domain_positions(formula)
+    if any(isinstance(leaf, Choice) for leaf in formula.leaves):
+        builder = Builder(domains)
+        counts = _choice_counts(builder, formula, domains, ("11", "**"))
+        return builder.finish(counts["11"], counts["**"], None)
+    builder = Builder(domains)
+    counting, top, degrees, symmetries = _space(formula, domains, builder)
+    return builder.finish(counting.emit(top, top), counting.emit(1, 1), degrees, symmetries)
+
+
+def _choice_counts(
+    builder: Builder, formula: Formula, domains: dict[str | None, int], cells: Iterable[str]
+) -> dict[str, int]:
+    """The wanted cells of a choice, alone or negated; at most MAX_NESTING deep.
+
+    Raises
+    ------
+    FormulaError
+        If anything stands beside the choice: the columns that a choice uses up are not single
+        columns, so "different from them" has no meaning.
+    """
+    atoms = [leaf for leaf in formula.leaves if not isinstance(leaf, Constant)]
+    choice = atoms[0]
+    if len(atoms) > 1 or not isinstance(choice, Choice):
+        raise FormulaError(
+            f"in the reading 'distinct' a choice stands alone or negated; {str(formula)!r} has "
+            "something beside it. Use variables='bound', or multiply two kernels: k1 * k2."
+        )
+    atom: Formula = choice
+    when_true, when_false = (evaluate(formula, {atom: value}.get) for value in (True, False))
+    if when_true == when_false:
+        value = builder.constant(1), builder.constant(0)
+        return {c: value[any(bit == "01"[not when_true] for bit in c)] for c in cells}
+    swap = {"1": "0", "0": "1", "*": "*"} if when_false else {"1": "1", "0": "0", "*": "*"}
+    plans = {cell: ChoicePlan(choice, swap[cell[0]] + swap[cell[1]]) for cell in cells}
+    needed = dict.fromkeys(cell for plan in plans.values() for cell in plan.reads())
+    counts = _counts(builder, choice.formula, domains, needed)
+    return {cell: plan.emit(builder, counts) for cell, plan in plans.items()}
+
+
+def _counts(
+    builder: Builder, formula: Formula, domains: dict[str | None, int], cells: Iterable[str]
+) -> dict[str, int]:
+    """The wanted cells of the feature space of a formula, each feature counted once."""
+    if any(isinstance(leaf, Choice) for leaf in formula.leaves):
+        return _choice_counts(builder, formula, domains, cells)
+    counting, top, _, symmetries = _space(formula, domains, builder)
+    side = {"1": top, "0": counting.diagrams.negation(top), "*": 1}
+    return {
+        cell: builder.quotient(counting.emit(side[cell[0]], side[cell[1]]), symmetries)
+        for cell in cells
+    }
+
+
+def _space(
+    formula: Formula, domains: dict[str | None, int], builder: Builder
+) -> tuple[_Counting, int, list[int], int]:
+    """The counting of a formula without choices: also its degrees and number of symmetries."""
     diagrams, top, names = _diagram(formula)
     support = diagrams.support(top)
     new_level = {old: new for new, old in enumerate(support)}
     top = diagrams.relevel(top, new_level.__getitem__)
     domain_of = [domains[names[old].domain] for old in support]
     degrees = [domain_of.count(g) for g in range(len(domains))]
-    builder = Builder(domains)
     counting = _Counting(diagrams, domain_of, degrees, builder)
-    return builder.finish(
-        counting.emit(top, top),
-        counting.emit(1, 1),
-        degrees,
-        count_automorphisms(diagrams, top, domain_of),
-    )
+    return counting, top, degrees, count_automorphisms(diagrams, top, domain_of)
 
 
 def _diagram(formula: Formula) -> tuple[Diagrams, int, list[Variable]]:

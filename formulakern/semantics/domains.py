@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from formulakern.errors import FormulaError
+from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Constant, Formula, Variable
 
 __all__ = ["domain_positions", "one_domain_each"]
@@ -22,6 +23,9 @@ def domain_positions(formula: Formula) -> dict[str | None, int]:
     for leaf in formula.leaves:
         if isinstance(leaf, Variable):
             found.setdefault(leaf.domain, len(found))
+        elif isinstance(leaf, Choice):
+            for variable in leaf.variables:
+                found.setdefault(variable.domain, len(found))
         elif not isinstance(leaf, Constant):
             raise FormulaError(
                 f"the leaf {str(leaf)!r} is a comparison; a kernel's formula is a template over "

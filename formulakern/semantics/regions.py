@@ -10,13 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formulakern.errors import FormulaSizeError
+from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import Connective
 from formulakern.syntax.formula import Formula, Variable
 
-__all__ = ["MAX_LEAVES", "Occurrence", "groups", "occurrences"]
+__all__ = ["ATOMS", "MAX_LEAVES", "Occurrence", "groups", "occurrences"]
 
 #: A formula with more leaves is refused by the readings in which names matter.
 MAX_LEAVES = 300_000
+#: Leaves that mean the same wherever they are equal.
+ATOMS = (Variable, Choice)
 
 
 @dataclass
@@ -52,10 +55,10 @@ def occurrences(formula: Formula) -> list[Occurrence]:
             "where equal names mean one variable. Use variables='free', or a smaller formula."
         )
     places, leaves = _unfold(formula)
-    first: dict[Variable, int] = {}
-    last: dict[Variable, int] = {}
+    first: dict[Formula, int] = {}
+    last: dict[Formula, int] = {}
     for index, leaf in enumerate(leaves):
-        if isinstance(leaf, Variable):
+        if isinstance(leaf, ATOMS):
             first.setdefault(leaf, index)
             last[leaf] = index
     bounds: list[tuple[int, int, int, int]] = []  # leaves covered, and leaves that must be
@@ -68,7 +71,7 @@ def occurrences(formula: Formula) -> list[Occurrence]:
             high = max(entry[3] for entry in inside)
         else:
             begin = end = low = high = next_leaf
-            if isinstance(place.formula, Variable):
+            if isinstance(place.formula, ATOMS):
                 low, high = first[place.formula], last[place.formula]
             next_leaf += 1
         bounds.append((begin, end, low, high))
@@ -95,7 +98,7 @@ def _unfold(formula: Formula) -> tuple[list[Occurrence], list[Formula]]:
     return places, leaves
 
 
-def groups(sets: Sequence[set[Variable]]) -> list[list[int]]:
+def groups(sets: Sequence[set[Formula]]) -> list[list[int]]:
     """Positions of the sets, grouped so that sets with a common element are together."""
     parent = list(range(len(sets)))
 
@@ -105,7 +108,7 @@ def groups(sets: Sequence[set[Variable]]) -> list[list[int]]:
             position = parent[position]
         return position
 
-    owner: dict[Variable, int] = {}
+    owner: dict[Formula, int] = {}
     for position, elements in enumerate(sets):
         for element in elements:
             parent[find(position)] = find(owner.setdefault(element, position))

@@ -13,9 +13,22 @@ from functools import cache
 from typing import Protocol
 
 from formulakern.program.builder import Builder
+from formulakern.semantics.choices import ChoicePlan
+from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import Connective
 
-__all__ = ["Binary", "ConstantStep", "Leaf", "Negation", "Plan", "Planned", "Step", "emit", "fuse"]
+__all__ = [
+    "Binary",
+    "ChoiceStep",
+    "ConstantStep",
+    "Leaf",
+    "Negation",
+    "Plan",
+    "Planned",
+    "Step",
+    "emit",
+    "fuse",
+]
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,7 @@ class Binary:
 
 
 class Plan(Protocol):
-    """The counting of one cell of a diagram: what it reads, and how to emit it."""
+    """The counting of one cell of a step: what it reads, and how to emit it."""
 
     def reads(self) -> Iterator[tuple[int, str]]:
         """The (step, cell) pairs that the counting reads."""
@@ -59,10 +72,37 @@ class Plan(Protocol):
 
 
 class Planned(Protocol):
-    """A step that counts its cells by plans (a decision diagram over earlier steps)."""
+    """A step that counts its cells by plans."""
 
     def plan(self, cell: str) -> Plan:
         """The plan for one cell."""
+
+
+@dataclass(frozen=True)
+class ChoiceStep:
+    """d different features of an earlier step's feature space."""
+
+    choice: Choice
+    argument: int
+
+    def plan(self, cell: str) -> Plan:
+        """The sums of products of binomials of :mod:`formulakern.semantics.choices`."""
+        return _ArgumentPlan(ChoicePlan(self.choice, cell), self.argument)
+
+
+@dataclass(frozen=True)
+class _ArgumentPlan:
+    """The plan of a choice, its cells read from a step."""
+
+    plan: ChoicePlan
+    argument: int
+
+    def reads(self) -> Iterator[tuple[int, str]]:
+        for cell in self.plan.reads():
+            yield self.argument, cell
+
+    def emit(self, builder: Builder, values: dict[tuple[int, str], int]) -> int:
+        return self.plan.emit(builder, {cell: values[step, cell] for step, cell in self.reads()})
 
 
 Step = Leaf | ConstantStep | Negation | Binary | Planned

@@ -104,6 +104,10 @@ def _classify(
                 position,
             )
         )
+    if language == "formula":
+        choice = _unfinished_choice(text, position, before, came)
+        if choice is not None:
+            return choice
     if last in _RELATIONS and not after_operand and language == "rule":
         return (
             f'no value stands after "{last}"' if came else f'the text ends after "{last}"',
@@ -186,6 +190,32 @@ def _classify(
         if sign in _ELSEWHERE:
             return f"{_shown(sign)} has no meaning here", _ELSEWHERE[sign], position
     return _unknown_character(came[0], position)
+
+
+_CHOICE_WORD = re.compile(r"\b(all|any|atleast|exactly)\s*\Z", re.IGNORECASE)
+_CHOICE_HEAD = re.compile(r"\b(all|any|atleast|exactly)\s*\[[^\[\]()]*\]\Z", re.IGNORECASE)
+
+
+def _unfinished_choice(
+    text: str, position: int, before: str, came: str
+) -> tuple[str, str, int] | None:
+    """A choice such as ``all[2](x)`` that lacks its closing bracket or its formula."""
+    tail = before[-200:]
+    head = _CHOICE_HEAD.search(tail)
+    if head and came != "(":
+        return (
+            f'no formula in parentheses follows "{_clip(head.group())}"',
+            "Write the formula to choose from in parentheses, as in all[2](x).",
+            position if came else len(before),
+        )
+    word = _CHOICE_WORD.search(tail)
+    if word and text.startswith("[", position):
+        return (
+            f'the brackets after "{word.group(1)}" do not end',
+            "Write the degrees in brackets, then the formula, as in all[2](x) or atleast[2,3](x).",
+            position,
+        )
+    return None
 
 
 def _ended_early(

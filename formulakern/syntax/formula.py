@@ -1,7 +1,8 @@
 """Formulas: immutable trees of variables, constants and connectives, compared by value.
 
-``Variable``, ``Constant`` and ``Operation`` are the only shapes (comparisons over named columns
-are one more kind of leaf, see :mod:`formulakern.syntax.comparison`).  Chains of an associative
+``Variable``, ``Constant`` and ``Operation`` are the basic shapes; comparisons over named columns
+(:mod:`formulakern.syntax.comparison`) and choices of features (:mod:`formulakern.syntax.choice`)
+are two more kinds of leaf.  Chains of an associative
 connective are one operation with many arguments, so ``(a & b) & c == a & (b & c)``.  Nothing here
 recurses: formulas may be as deep as memory allows.
 """
@@ -161,11 +162,22 @@ class Formula:
     @property
     def variables(self) -> tuple[Variable, ...]:
         """The different variables, in the order in which they first appear in the text."""
-        return tuple(leaf for leaf in self.leaves if isinstance(leaf, Variable))
+        found: dict[Variable, None] = {}
+        for leaf in self.leaves:
+            if isinstance(leaf, Variable):
+                found.setdefault(leaf)
+            for formula in leaf.inside:
+                found.update(dict.fromkeys(formula.variables))
+        return tuple(found)
+
+    @property
+    def inside(self) -> tuple[Formula, ...]:
+        """Formulas that a leaf holds, with names of their own; a choice has one."""
+        return ()
 
     @property
     def leaves(self) -> tuple[Formula, ...]:
-        """The different leaves (variables, comparisons, constants) in order of appearance."""
+        """The different leaves (variables, constants, comparisons, choices) in order."""
         found: dict[Formula, None] = {}
         for node in postorder(self):
             if node.connective is None:

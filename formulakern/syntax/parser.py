@@ -10,6 +10,7 @@ from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedInput
 
 from formulakern.errors import FormulaSizeError, FormulaSyntaxError, FormulaTypeError
+from formulakern.syntax.choice import Choice, degrees_problem
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Value
 from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.diagnostics import explain
@@ -169,6 +170,16 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
     def variable(self, names: list[str]) -> Formula:
         return Variable(*names)
 
+    def choice(self, children: list[Any]) -> Formula:
+        token, formula = children
+        kind, _, brackets = token[:-1].partition("[")
+        kind = kind.strip().lower()
+        degrees = tuple(_degree(text) for text in brackets.split(","))
+        problem = degrees_problem(kind, degrees)
+        if problem:
+            raise _BadValue(token, *problem)
+        return Choice(kind, formula, degrees[-1], *degrees[:-1])  # type: ignore[arg-type]
+
     def boolean(self, names: list[str]) -> Formula:
         return Variable(names[0])
 
@@ -218,6 +229,13 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
 
 
 _BY_TERMINAL = {row.name.upper(): row for row in CONNECTIVES}
+
+
+def _degree(text: str) -> int | str:
+    """A whole number, or the text that is none."""
+    word = text.strip()
+    digits = word.removeprefix("-")
+    return int(word) if digits.isdecimal() and len(digits) <= MAX_DIGITS else word[:20]
 
 
 def _plain(value: Value) -> Value:

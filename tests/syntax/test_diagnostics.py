@@ -182,6 +182,24 @@ FORMULAS = {
     "(a -> b -> ) c": ('"->" right before ")"', 11, "Write an operand between them."),
 }
 
+CHOICES = {
+    "all[0](x)": ("the degree d is an integer from 1 to 10,000; got 0", 0, "Write for example"),
+    "all[-1](x)": ("the degree d is an integer from 1 to 10,000; got -1", 0, "Write"),
+    "any[2.5](x)": ("a degree is an integer; got '2.5'", 0, "Write for example any[2](x)."),
+    "any[d](x)": ("a degree is an integer; got 'd'", 0, "Write for example any[2](x)."),
+    "any[](x)": ("a degree is an integer; got ''", 0, "Write for example any[2](x)."),
+    "all[2,3](x)": ("all takes one degree, d; got 2", 0, "Write for example all[2](x)."),
+    "atleast[2](x)": ("atleast takes two degrees, k and d; got 1", 0, "Write for example"),
+    "a & atleast[3,2](x)": ("k is an integer from 0 to d = 2; got 3", 4, "Of d chosen features"),
+    "exactly[1,99999](x)": ("the degree d is an integer from 1 to 10,000; got 99999", 0, "Write"),
+    "all[2] x": ('no formula in parentheses follows "all[2]"', 7, "Write the formula to choose"),
+    "all[2]": ('no formula in parentheses follows "all[2]"', 6, "Write the formula to choose"),
+    "all[2] & y": ('no formula in parentheses follows "all[2]"', 7, "Write the formula to choose"),
+    "all[2(x)": ('the brackets after "all" do not end', 3, "Write the degrees in brackets"),
+    "all[2]()": ("nothing stands between the parentheses", 7, "Write a formula inside."),
+    "all[2](x": ('"(" is never closed', 6, 'Add the missing ")".'),
+}
+
 RULES = {
     "": ("the rule is empty", 0, 'Write for example "odor = foul & gill_size'),
     "x = ": ('the text ends after "="', 4, "Write a number, a word, a quoted value, or"),
@@ -365,6 +383,11 @@ RULES = {
 @pytest.mark.parametrize("text", FORMULAS, ids=repr)
 def test_formulas(text):
     _check(parse, text, *FORMULAS[text])
+
+
+@pytest.mark.parametrize("text", CHOICES, ids=repr)
+def test_choices(text):
+    _check(parse, text, *CHOICES[text])
 
 
 @pytest.mark.parametrize("text", RULES, ids=repr)

@@ -11,6 +11,7 @@ from strategies import ODD_NAMES, names
 import formulakern as fk
 from formulakern.errors import FormulaKernError, FormulaSizeError, FormulaTypeError
 from formulakern.syntax import names as spelling
+from formulakern.syntax.choice import Choice
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.formula import FALSE, TRUE, Operation, Variable
@@ -70,6 +71,9 @@ def test_false(word):
 
 
 PARSED = {
+    "all[2](a)": Choice("all", A, 2),
+    "~ANY [ 3 ](all[2](a & b)) | all": ~Choice("any", Choice("all", A & B, 2), 3) | Variable("all"),
+    "atleast[1,2](a) & exactly[0, 2](b)": Choice("atleast", A, 2, 1) & Choice("exactly", B, 2, 0),
     "a & ~b | c": (A & ~B) | C,
     "a | b ^ c & d": A | (B ^ (C & D)),
     "a ^ b | c": (A ^ B) | C,

@@ -1,0 +1,139 @@
+"""Choices of d different features: their joint counts from those of the feature space.
+
+Let F11, F10, F01, F00 be the numbers of features that are true in both rows, in x alone, in z
+alone, in neither.  A choice of d features takes i, j, l, m of these, so that i + j of them are
+true in x and i + l in z; there are C(F11, i)·C(F10, j)·C(F01, l)·C(F00, m) such choices.  Wherever
+one row's number is free the inner sums fold, by Vandermonde's identity, into a binomial of a
+marginal.  Every term is non-negative: nothing cancels (THEORY §5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from formulakern.errors import FormulaError, FormulaSizeError
+from formulakern.program.builder import Builder
+from formulakern.syntax.choice import Choice
+from formulakern.syntax.formula import Formula, Variable
+
+__all__ = ["MAX_TERMS", "ChoicePlan", "own_names"]
+
+#: A choice that needs more terms than this for one count is refused.
+MAX_TERMS = 20_000
+
+#: A product of binomials: (cells of the feature space, summed; how many features of them).
+_Term = tuple[tuple[tuple[str, ...], int], ...]
+
+
+@dataclass(frozen=True)
+class ChoicePlan:
+    """The counting of one cell of a choice from the cells of the feature space.
+
+    Parameters
+    ----------
+    choice : Choice
+    cell : str
+        One of the nine cells.
+    """
+
+    choice: Choice
+    cell: str
+
+    def reads(self) -> Iterator[str]:
+        """The cells of the feature space that are needed."""
+        seen = {"**": None}  # the check of the degree reads it
+        for term in self._terms():
+            for cells, _ in term:
+                seen.update(dict.fromkeys(cells))
+        yield from seen
+
+    def emit(self, builder: Builder, counts: Mapping[str, int]) -> int:
+        """Emit the arithmetic; ``counts`` holds the position of every cell that is read."""
+        builder.choose(counts["**"], self.choice.degree)
+        return builder.sum(
+            builder.product(
+                builder.binomial(builder.sum(counts[cell] for cell in cells), lower)
+                for cells, lower in term
+            )
+            for term in self._terms()
+        )
+
+    def _terms(self) -> list[_Term]:
+        x, z = self._wanted(self.cell[0]), self._wanted(self.cell[1])
+        d = self.choice.degree
+        if self.cell[0] == "*" or self.cell[1] == "*":
+            free = "*1" if self.cell[0] == "*" else "1*"
+            return _one_row(z if self.cell[0] == "*" else x, free, d)
+        terms: list[_Term] = []
+        for i in range(d + 1):
+            rest = d - i
+            in_x, in_z = (wanted[i:] for wanted in (x, z))
+            both = ((("11",), i),)
+            if all(in_x) and all(in_z):
+                terms.append((*both, (("10", "0*"), rest)))
+            elif all(in_x):
+                terms += [(*both, (("01",), k), (("*0",), rest - k)) for k in _true(in_z)]
+            elif all(in_z):
+                terms += [(*both, (("10",), k), (("0*",), rest - k)) for k in _true(in_x)]
+            else:
+                terms += [
+                    (*both, (("10",), j), (("01",), k), (("00",), rest - j - k))
+                    for j in _true(in_x)
+                    for k in _true(in_z)
+                    if j + k <= rest
+                ]
+            if len(terms) > MAX_TERMS:
+                raise FormulaSizeError(
+                    f"counting {self.choice.kind!r} with degree {d:,} needs more than "
+                    f"{MAX_TERMS:,} terms. Choose fewer features; all[d] has no such limit."
+                )
+        return terms
+
+    def _wanted(self, bit: str) -> list[bool]:
+        """For 0 … d chosen features true in a row, whether the choice's value is as wanted."""
+        least, most = self.choice.least, self.choice.most
+        holds = [least <= count <= most for count in range(self.choice.degree + 1)]
+        return [bit == "*" or value == (bit == "1") for value in holds]
+
+
+def _true(wanted: list[bool]) -> list[int]:
+    return [count for count, value in enumerate(wanted) if value]
+
+
+def _one_row(wanted: list[bool], true: str, degree: int) -> list[_Term]:
+    """Terms that read one row alone: of the features true in it t are chosen, d − t others."""
+    false = true.replace("1", "0")
+    if all(wanted):
+        return [((("**",), degree),)]
+    return [(((true,), count), ((false,), degree - count)) for count in _true(wanted)]
+
+
+def own_names(formula: Formula) -> None:
+    """Refuse a variable's name that stands inside a choice and also outside of it.
+
+    Equal choices may share names: where equal names mean the same variable, they are the same
+    choice.
+
+    Raises
+    ------
+    FormulaError
+    """
+    owner: dict[str, Formula | None] = {}
+    pending: list[tuple[Formula, Choice | None]] = [(formula, None)]
+    seen: set[Choice] = set()
+    while pending:
+        part, inside = pending.pop()
+        for leaf in part.leaves:
+            if isinstance(leaf, Variable):
+                other = owner.setdefault(leaf.name, inside)
+                if other is not inside and other != inside:
+                    shown = other if inside is None else inside
+                    raise FormulaError(
+                        f"the name {leaf.name!r} stands inside {str(shown)!r} and outside of it; a "
+                        "choice's names are its own, as behind a quantifier. "
+                        "Rename one of them, or use variables='free'."
+                    )
+            elif isinstance(leaf, Choice) and leaf not in seen:
+                seen.add(leaf)
+                pending.append((leaf.formula, leaf))
