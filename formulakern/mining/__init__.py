@@ -1,0 +1,1 @@
+"""Weighted mining: the conjunctions and template instances of largest weighted sum, exactly."""

@@ -1,0 +1,391 @@
+"""Templates ready for a search: choices written out as copies, and a program over bit words.
+
+A template's variables become *slots*, each to be filled by one proposition.  Where the template
+holds a choice of d features of F, there are d copies of F, each with slots of its own; copies are
+interchangeable, so they are kept in lexicographic order, strictly, because the features differ.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.errors import FormulaError, FormulaSizeError
+from formulakern.syntax.choice import Choice
+from formulakern.syntax.connectives import AND, OR, Connective
+from formulakern.syntax.formula import (
+    FALSE,
+    TRUE,
+    Constant,
+    Formula,
+    Operation,
+    Variable,
+    evaluate,
+)
+from formulakern.syntax.traversal import fold, postorder
+
+__all__ = [
+    "MAX_SLOTS",
+    "BitProgram",
+    "Expansion",
+    "Order",
+    "Slot",
+    "bit_program",
+    "expand",
+    "substitute",
+]
+
+#: Templates with more slots than this are refused; truth tables have 2 to this power rows.
+MAX_SLOTS = 20
+#: Symmetries of a formula are looked for among all permutations of at most so many variables.
+MAX_PERMUTED = 6
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place for one proposition: a variable of the template, in one copy of each choice.
+
+    Parameters
+    ----------
+    variable : Variable
+    copy : tuple of int
+        Which copy, for every choice around the variable, outermost first.
+    """
+
+    variable: Variable
+    copy: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """The positions in slots ``left`` come before those in ``right``, lexicographically."""
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    strict: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """A template without choices.
+
+    Parameters
+    ----------
+    formula : Formula
+        Over the variables ``leaves``, one for each slot.
+    leaves : tuple of Variable
+    slots : tuple of Slot
+        In the order in which a search fills them.
+    apart : tuple of tuple of int
+        Groups of slots that hold different propositions.
+    orders : tuple of Order
+        What leaves out instances that are the same feature as another one, and sets of features
+        that are not different.
+    empty : bool
+        There is no instance: a choice of two or more from a space of one feature.
+    """
+
+    formula: Formula
+    leaves: tuple[Variable, ...]
+    slots: tuple[Slot, ...]
+    apart: tuple[tuple[int, ...], ...]
+    orders: tuple[Order, ...]
+    empty: bool
+
+
+@dataclass(frozen=True, eq=False)
+class BitProgram:
+    """AND and XOR of signed registers, for three-valued evaluation word by word.
+
+    A reference 2·r + s is register r, negated if s = 1.  Registers 0 … S − 1 are the slots,
+    register S is true, register S + 1 + i is the result of step i.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (n, 3), int64
+        0 for AND or 1 for XOR, and two references.
+    output : int
+        The reference of the whole formula.
+    n_slots : int
+    """
+
+    steps: NDArray[np.int64]
+    output: int
+    n_slots: int
+
+    @property
+    def n_registers(self) -> int:
+        """S + 1 + n."""
+        return self.n_slots + 1 + len(self.steps)
+
+
+def expand(
+    formula: Formula, distinct: bool, kind_of: Callable[[Variable], Hashable] = lambda _: None
+) -> Expansion:
+    """Write the choices of a template out, and find what is symmetric about it.
+
+    Parameters
+    ----------
+    formula : Formula
+        Variables, constants, connectives and choices.
+    distinct : bool
+        Different variables of one formula hold different propositions.
+    kind_of : callable
+        Equal for variables that range over the same propositions; only these are exchanged.
+
+    Raises
+    ------
+    FormulaError
+        If a leaf is a comparison, or ``distinct`` and something stands beside a choice.
+    FormulaSizeError
+        If there are more than ``MAX_SLOTS`` slots.
+
+    Examples
+    --------
+    >>> from formulakern.syntax.parser import parse
+    >>> expand(parse("all[2](a & ~b)"), True).formula
+    Formula('s0 & ~s1 & s2 & ~s3')
+    """
+    writer = _Writer(distinct, kind_of)
+    written, _ = writer.instance(formula, (), inside=False)
+    return Expansion(
+        formula=written,
+        leaves=tuple(writer.leaves),
+        slots=tuple(writer.slots),
+        apart=tuple(writer.apart),
+        orders=tuple(writer.orders),
+        empty=writer.empty,
+    )
+
+
+class _Writer:
+    def __init__(self, distinct: bool, kind_of: Callable[[Variable], Hashable]) -> None:
+        self.distinct = distinct
+        self.kind_of = kind_of
+        self.slots: list[Slot] = []
+        self.leaves: list[Variable] = []
+        self.apart: list[tuple[int, ...]] = []
+        self.orders: list[Order] = []
+        self.empty = False
+
+    def instance(
+        self, formula: Formula, copy: tuple[int, ...], inside: bool
+    ) -> tuple[Formula, tuple[int, ...]]:
+        """One feature of the space of a formula, and its slots (as deep as choices nest)."""
+        atoms = _atoms(formula)
+        table = _truth_table(formula, atoms)
+        needed = [i for i in range(len(atoms)) if _depends(table, i)]
+        if self.distinct and len(needed) > 1 and any(isinstance(a, Choice) for a in atoms):
+            raise FormulaError(
+                f"with distinct=True a choice stands alone or negated; {str(formula)!r} has "
+                "something beside it. Use distinct=False."
+            )
+        first = len(self.slots)
+        written: dict[Formula, Formula] = dict.fromkeys(atoms, FALSE)
+        slot_of: dict[int, int] = {}
+        for i in needed:
+            atom = atoms[i]
+            if isinstance(atom, Choice):
+                written[atom] = self._choice(atom, copy)
+            elif isinstance(atom, Variable):
+                slot_of[i] = len(self.slots)
+                written[atom] = self._slot(atom, copy)
+        if self.distinct and len(slot_of) > 1:
+            self.apart.append(tuple(slot_of.values()))
+        if self.distinct or not inside:  # in a choice, features that name the same set differ
+            for i, j in _exchanges(table, list(slot_of), [self.kind_of_atom(a) for a in atoms]):
+                self.orders.append(Order((slot_of[i],), (slot_of[j],), self.distinct))
+        return substitute(formula, written), tuple(range(first, len(self.slots)))
+
+    def kind_of_atom(self, atom: Formula) -> Hashable:
+        """What an atom ranges over; only variables are ever exchanged."""
+        return (atom.domain, self.kind_of(atom)) if isinstance(atom, Variable) else None
+
+    def _slot(self, variable: Variable, copy: tuple[int, ...]) -> Variable:
+        if len(self.slots) == MAX_SLOTS:
+            raise FormulaSizeError(
+                f"the template has more than {MAX_SLOTS} variables, copies in choices included. "
+                "Use a smaller one, or conjunctions: mine_conjunctions."
+            )
+        self.leaves.append(Variable(f"s{len(self.slots)}"))
+        self.slots.append(Slot(variable, copy))
+        return self.leaves[-1]
+
+    def _choice(self, choice: Choice, copy: tuple[int, ...]) -> Formula:
+        copies: list[Formula] = []
+        before: tuple[int, ...] = ()
+        for number in range(choice.degree):
+            written, slots = self.instance(choice.formula, (*copy, number), inside=True)
+            if number and not slots:
+                self.empty = True
+                return FALSE
+            if number:
+                self.orders.append(Order(before, slots, strict=True))
+            copies.append(written)
+            before = slots
+        return _between(copies, choice.least, choice.most)
+
+
+def bit_program(formula: Formula, leaves: Sequence[Variable]) -> BitProgram:
+    """Compile a formula without choices to AND and XOR of signed registers.
+
+    Parameters
+    ----------
+    formula : Formula
+    leaves : sequence of Variable
+        One for each slot.
+
+    Examples
+    --------
+    >>> from formulakern.syntax.formula import variables
+    >>> a, b = variables("a b")
+    >>> program = bit_program(~(a >> b), (a, b))
+    >>> program.steps.tolist(), program.output
+    ([[0, 0, 3]], 6)
+    """
+    slot_of = {leaf: slot for slot, leaf in enumerate(leaves)}
+    first = len(leaves) + 1
+    steps: dict[tuple[int, int, int], int] = {}
+
+    def emit(row: Connective, left: int, right: int) -> int:
+        """One connective, read from its truth table (cells 11, 10, 01, 00)."""
+        cells = [cell for cell, bit in enumerate(row.truth) if bit == "1"]
+        if len(cells) == 2:
+            step = (1, left, right)
+            negated = row.truth == "1001"
+            if row.truth not in ("0110", "1001"):
+                return {"1100": left, "0011": left ^ 1, "1010": right, "0101": right ^ 1}[row.truth]
+        else:
+            negated = len(cells) == 3
+            cell = row.truth.index("0" if negated else "1")
+            step = (0, left ^ (cell >> 1), right ^ (cell & 1))
+        register = steps.setdefault(step, first + len(steps))
+        return 2 * register + negated
+
+    def reference(node: Formula, values: list[int]) -> int:
+        if isinstance(node, Constant):
+            return 2 * len(leaves) + (not node.value)
+        if isinstance(node, Variable):
+            return 2 * slot_of[node]
+        row = node.connective
+        assert row is not None
+        if row.arity == 1:
+            return values[0] ^ 1
+        result = values[0]
+        for value in values[1:]:
+            result = emit(row, result, value)
+        return result
+
+    output = fold(formula, reference)
+    table = np.array(list(steps), dtype=np.int64).reshape(len(steps), 3)
+    return BitProgram(table, output, len(leaves))
+
+
+def _between(parts: Sequence[Formula], least: int, most: int) -> Formula:
+    """True where at least ``least`` and at most ``most`` of the parts are true."""
+    n = len(parts)
+    if (least, most) == (n, n):
+        return Operation(AND, parts) if n > 1 else parts[0]
+    if (least, most) == (1, n):
+        return Operation(OR, parts)
+    # counts[t]: at least t of the parts so far, built up part by part
+    counts: list[Formula] = [TRUE, *[FALSE] * (n + 1)]
+    for seen, part in enumerate(parts, start=1):
+        for t in range(seen, 0, -1):
+            counts[t] = _either(counts[t], _together(counts[t - 1], part))
+    return _together(counts[least], TRUE if most >= n else ~counts[most + 1])
+
+
+def _together(left: Formula, right: Formula) -> Formula:
+    if left == FALSE or right == FALSE:
+        return FALSE
+    return right if left == TRUE else left if right == TRUE else left & right
+
+
+def _either(left: Formula, right: Formula) -> Formula:
+    return right if left == FALSE else left if right == FALSE else left | right
+
+
+def _atoms(formula: Formula) -> list[Formula]:
+    """The variables and choices of a formula, those nearest the root first: they decide most."""
+    depth = {id(formula): 0}
+    for node in reversed(postorder(formula)):
+        for argument in node.arguments:
+            below = depth[id(node)] + 1
+            depth[id(argument)] = min(depth.get(id(argument), below), below)
+    shallowest: dict[Formula, int] = {}
+    for node in postorder(formula):
+        if isinstance(node, Constant) or node.connective is not None:
+            continue
+        if not isinstance(node, (Variable, Choice)):
+            raise FormulaError(
+                f"{str(node)!r} is a comparison of one column; a template is made of variables, "
+                "which propositions are substituted for. Write for example 'a & ~b'."
+            )
+        shallowest[node] = min(shallowest.get(node, depth[id(node)]), depth[id(node)])
+    if len(shallowest) > MAX_SLOTS:
+        raise FormulaSizeError(
+            f"the template has {len(shallowest)} variables; at most {MAX_SLOTS} are searched."
+        )
+    return sorted(shallowest, key=shallowest.__getitem__)
+
+
+def _truth_table(formula: Formula, atoms: Sequence[Formula]) -> NDArray[np.bool_]:
+    """One axis of length 2 for each atom, false first."""
+    n = len(atoms)
+    axis = {
+        atom: np.array([False, True]).reshape([2 if i == j else 1 for j in range(n)])
+        for i, atom in enumerate(atoms)
+    }
+    table: NDArray[np.bool_] = np.broadcast_to(evaluate(formula, axis.__getitem__), (2,) * n)
+    return table
+
+
+def _depends(table: NDArray[np.bool_], axis: int) -> bool:
+    return not np.array_equal(table.take(0, axis), table.take(1, axis))
+
+
+def _exchanges(
+    table: NDArray[np.bool_], axes: Sequence[int], kinds: Sequence[Hashable]
+) -> list[tuple[int, int]]:
+    """Pairs (i, j): of all instances that a symmetry exchanges, one has i before j for all pairs.
+
+    Along a chain of stabilisers: j is where i can be moved by a permutation that keeps the table,
+    and keeps the axes before i in place.  With all permutations at hand this leaves exactly one
+    instance of each where propositions differ (J.-F. Puget, *Breaking symmetries in all different
+    problems*, IJCAI 2005); for many variables only exchanges of two are used.
+    """
+    n = table.ndim
+
+    def keeps(image: dict[int, int]) -> bool:
+        if any(kinds[i] != kinds[j] for i, j in image.items()):
+            return False
+        return np.array_equal(table, table.transpose([image.get(i, i) for i in range(n)]))
+
+    if len(axes) <= MAX_PERMUTED:
+        every = (dict(zip(axes, to, strict=True)) for to in itertools.permutations(axes))
+    else:
+        every = ({i: j, j: i} for i, j in itertools.combinations(axes, 2))
+    group = [image for image in every if keeps(image)]
+    pairs: list[tuple[int, int]] = []
+    for place, i in enumerate(axes):
+        still = axes[:place]
+        moves = {g.get(i, i) for g in group if all(g.get(h, h) == h for h in still)}
+        pairs += [(i, j) for j in axes if j in moves and j != i]
+    return pairs
+
+
+def substitute(formula: Formula, leaf: Mapping[Any, Formula]) -> Formula:
+    """The formula with leaves replaced; leaves that are not named stay."""
+
+    def step(node: Formula, values: list[Formula]) -> Formula:
+        if node.connective is None:
+            return leaf.get(node, node)
+        return Operation(node.connective, values)
+
+    return fold(formula, step)

@@ -1,0 +1,197 @@
+"""What is maximised: weights on a common grid, and scores that are sums over covered examples.
+
+A search compares millions of sums.  Floating point sums depend on the order of addition, and then
+a bound could fall below what it bounds.  So the weights are first rounded to whole multiples of a
+unit, 2⁻⁵⁰ of their total or finer, and all sums of them are exact in float64.  How far that can
+move a score is computed (``Objective.rounding``); it is 0 for weights such as ±1, 0.25 or integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.errors import DataError, ParameterError
+
+__all__ = ["DIRECTIONS", "OBJECTIVES", "Objective", "read_objective", "read_weights"]
+
+OBJECTIVES = ("absolute", "spread")
+DIRECTIONS = ("both", "positive", "negative")
+#: Totals are at most 2 to this power, counted in units.
+TOTAL_BITS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """The score of a set of examples, and the weights on a grid that searches add up.
+
+    With S_k the sum of weights of column k over the set, the score is max_k |S_k| ("absolute",
+    "both"), max_k S_k ("positive"), max_k −S_k ("negative"), or max_k S_k − min_k S_k ("spread").
+    The last is the first over all differences of two columns, which is how it is searched, and
+    bounded more sharply than by bounds on S_k.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (m, K), float64
+        As given.
+    columns : ndarray of shape (K', m), float64
+        Whole numbers of units: the K columns, or the K(K − 1)/2 differences.
+    kind : {"absolute", "spread"}
+    upwards, downwards : bool
+        Whether large S_k score, and whether small ones do.
+    exponent : int
+        The unit is 2 to this power.
+    rounding : float
+        No score differs by more than this from that of the rounded weights.
+    """
+
+    weights: NDArray[np.float64]
+    columns: NDArray[np.float64]
+    kind: str
+    upwards: bool
+    downwards: bool
+    exponent: int
+    rounding: float
+
+    def in_units(self, value: float) -> float:
+        """A score in units (infinite where that is out of range)."""
+        try:
+            return math.ldexp(value, -self.exponent)
+        except OverflowError:
+            return math.copysign(math.inf, value)
+
+    def from_units(self, value: float) -> float:
+        """A score from units."""
+        return math.ldexp(value, self.exponent)
+
+    def sums(self, covered: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """S_k over the examples of a set, from the weights as given; shape (K,)."""
+        total: NDArray[np.float64] = np.ascontiguousarray(self.weights[covered].T).sum(axis=1)
+        return total
+
+    def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores of sets with these sums, (r, K) → (r,)."""
+        if self.kind == "spread":
+            spread: NDArray[np.float64] = sums.max(axis=1) - sums.min(axis=1)
+            return spread
+        high, low = sums.max(axis=1), (-sums).max(axis=1)
+        if self.upwards and self.downwards:
+            return np.asarray(np.maximum(high, low))
+        return np.asarray(high if self.upwards else low)
+
+
+def read_weights(weights: object, n_examples: int) -> NDArray[np.float64]:
+    """Weights as a matrix of one column per vector.
+
+    Parameters
+    ----------
+    weights : array-like of shape (m,) or (m, K)
+    n_examples : int
+        m.
+
+    Returns
+    -------
+    ndarray of shape (m, K), float64
+
+    Raises
+    ------
+    DataError
+        If the shape does not fit, a weight is no finite number, or their sum overflows.
+    """
+    try:
+        read: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"weights are real numbers, one per example; {error}.") from None
+    given = read.shape
+    if read.ndim == 1:
+        read = read[:, None]
+    if read.ndim != 2 or len(read) != n_examples or read.shape[1] == 0:
+        raise DataError(
+            f"weights of shape {given} for {n_examples} examples; expected "
+            f"({n_examples},) or ({n_examples}, K). Give one weight, or one row, per example."
+        )
+    if not np.isfinite(read).all():
+        row, column = np.argwhere(~np.isfinite(read))[0].tolist()
+        raise DataError(
+            f"the weight of example {row} (column {column}) is {read[row, column]}; weights are "
+            "finite numbers. Leave such examples out or give them the weight 0."
+        )
+    with np.errstate(over="ignore"):
+        if not math.isfinite(2.0 * float(np.abs(read).sum(axis=0).max(initial=0.0))):
+            raise DataError(
+                "the sum of the weights passes the range of float64. Divide them by a constant."
+            )
+    return read
+
+
+def read_objective(
+    weights: object, n_examples: int, objective: str = "absolute", direction: str = "both"
+) -> Objective:
+    """Check weights and options, and put the weights on a grid.
+
+    Parameters
+    ----------
+    weights : array-like of shape (m,) or (m, K)
+    n_examples : int
+        m.
+    objective : {"absolute", "spread"}
+    direction : {"both", "positive", "negative"}
+        For the absolute objective only.
+
+    Raises
+    ------
+    DataError
+        As :func:`read_weights`.
+    ParameterError
+        If an option is unknown, or they do not go together.
+
+    Examples
+    --------
+    >>> read_objective([1, -2, 0.5], 3).rounding
+    0.0
+    >>> read_objective([1, 2, 0.1], 3).rounding < 1e-12
+    True
+    """
+    _check_choice("objective", objective, OBJECTIVES)
+    _check_choice("direction", direction, DIRECTIONS)
+    read = read_weights(weights, n_examples)
+    if objective == "spread":
+        if read.shape[1] < 2:
+            raise ParameterError(
+                "the spread is the difference of two sums; weights of one column have none. "
+                "Give weights of shape (m, K) with K >= 2, or objective='absolute'."
+            )
+        if direction != "both":
+            raise ParameterError(
+                f"direction={direction!r} is for objective='absolute'; a spread has no sign."
+            )
+    largest = float(np.abs(read).sum(axis=0).max())
+    exponent = math.frexp(largest)[1] - TOTAL_BITS if largest else 0
+    units = np.rint(np.ldexp(read, -exponent))
+    columns = units.T
+    moved = np.abs(read - np.ldexp(units, exponent)).sum(axis=0)  # differences of neighbours: exact
+    rounding = float(moved.max())
+    if objective == "spread":
+        k, other = np.triu_indices(read.shape[1], 1)
+        columns = columns[k] - columns[other]
+        rounding = float((moved[k] + moved[other]).max())
+    return Objective(
+        weights=read,
+        columns=np.ascontiguousarray(columns),
+        kind=objective,
+        upwards=direction != "negative",
+        downwards=direction != "positive",
+        exponent=exponent,
+        # the second part is for pairwise summation, when scores are computed from the weights
+        rounding=rounding * (1 + 1e-9) + (128 * 2.0**-52 * largest if rounding else 0.0),
+    )
+
+
+def _check_choice(name: str, value: Any, accepted: Sequence[str]) -> None:
+    if value not in accepted:
+        raise ParameterError(f"{name}={value!r}; expected one of {', '.join(map(repr, accepted))}.")

@@ -1,0 +1,214 @@
+"""Compiled: sums of weights over the bits of many propositions, and a heap of results.
+
+All sums are over weights that are whole numbers of a common unit (see :mod:`.objective`), so they
+are exact in float64 in any order; the loops are free to add in vectors.  The searches that call
+these functions hold them compiled in; numba does not see when this file alone changes, so whoever
+edits it removes ``__pycache__``.
+"""
+
+# ruff: noqa: ARG001
+
+# mypy: disallow-untyped-decorators=False
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+__all__ = ["column_sums", "divided", "offer"]
+
+#: Propositions whose sums are taken together.
+TOGETHER = 4
+#: 64-bit numbers in a vector.
+LANES = 8
+
+_WORD, _REAL, _BYTE = ir.IntType(64), ir.DoubleType(), ir.IntType(8)
+
+
+@intrinsic
+def _sums_of_four(
+    typing_context: Any,
+    words: Any,
+    j0: Any,
+    j1: Any,
+    j2: Any,
+    j3: Any,
+    index: Any,
+    n_index: Any,
+    first: Any,
+    second: Any,
+    out: Any,
+) -> Any:
+    """Sums of two weights over the examples on which each of four propositions is true.
+
+    ``out[2 c] = Σ first[64 i + t]`` and ``out[2 c + 1] = Σ second[64 i + t]`` over all i < n_index
+    and all t with bit t set in ``words[j_c, index[i]]``.  ``n_index >= 1`` is required.
+    """
+    n = types.intp
+    signature = types.void(words, n, n, n, n, index, n, first, second, out)
+
+    def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        from numba.np.arrayobj import make_array  # the compiler's own module, loaded with it
+
+        # llvmlite writes out any name, but its method add() knows only those without a value
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+
+        def array(position: int) -> Any:
+            return make_array(sig.args[position])(context, builder, arguments[position])
+
+        def constant(value: int) -> Any:
+            return ir.Constant(_WORD, value)
+
+        words, index, first, second, out = (array(i) for i in (0, 5, 7, 8, 9))
+        stop = arguments[6]
+        width = builder.extract_value(words.shape, 1)
+        rows = [builder.gep(words.data, [builder.mul(arguments[1 + c], width)]) for c in range(4)]
+        vector = ir.VectorType(_REAL, LANES)
+        mask_type = ir.VectorType(ir.IntType(1), LANES)
+        zero = ir.Constant(vector, [ir.Constant(_REAL, 0.0)] * LANES)
+
+        before = builder.block
+        loop = builder.append_basic_block("sums.loop")
+        done = builder.append_basic_block("sums.done")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        i = builder.phi(_WORD)
+        i.add_incoming(constant(0), before)
+        totals = []
+        for _ in range(2 * TOGETHER):
+            total = builder.phi(vector)
+            total.add_incoming(zero, before)
+            totals.append(total)
+        place = builder.load(builder.gep(index.data, [i]))
+        bits = [builder.load(builder.gep(row, [place])) for row in rows]
+        start = builder.mul(i, constant(64))
+        sums = list(totals)
+        for group in range(64 // LANES):
+            offset = builder.add(start, constant(group * LANES))
+            weights = [
+                builder.load(
+                    builder.bitcast(builder.gep(a.data, [offset]), vector.as_pointer()),
+                    align=8,
+                    typ=vector,
+                )
+                for a in (first, second)
+            ]
+            for c in range(TOGETHER):
+                byte = builder.trunc(builder.lshr(bits[c], constant(group * LANES)), _BYTE)
+                mask = builder.bitcast(byte, mask_type)
+                for which in range(2):
+                    chosen = builder.select(mask, weights[which], zero)
+                    sums[2 * c + which] = builder.fadd(sums[2 * c + which], chosen)
+        following = builder.add(i, constant(1))
+        i.add_incoming(following, loop)
+        for total, new in zip(totals, sums, strict=True):
+            total.add_incoming(new, loop)
+        builder.cbranch(builder.icmp_signed("<", following, stop), loop, done)
+
+        builder.position_at_end(done)
+        for c, total in enumerate(sums):
+            lanes = [
+                builder.extract_element(total, ir.Constant(ir.IntType(32), lane))
+                for lane in range(LANES)
+            ]
+            while len(lanes) > 1:
+                lanes = [builder.fadd(lanes[t], lanes[t + 1]) for t in range(0, len(lanes), 2)]
+            builder.store(lanes[0], builder.gep(out.data, [constant(c)]))
+        return context.get_dummy_value()
+
+    return signature, code
+
+
+@njit(
+    "void(uint64[:, ::1], int64[::1], int64, int64[::1], int64, float64[::1], float64[::1],"
+    " float64[::1], float64[:, ::1])",
+    nogil=True,
+    cache=True,
+)
+def column_sums(
+    words: Any,
+    items: Any,
+    n_items: Any,
+    index: Any,
+    n_index: Any,
+    first: Any,
+    second: Any,
+    eight: Any,
+    out: Any,
+) -> None:
+    """Sums of two weights over the examples on which each proposition of a list is true.
+
+    Parameters
+    ----------
+    words : uint64 (p, words)
+    items : int64, the propositions; the first ``n_items`` of them
+    index : int64, the words of examples that are looked at; the first ``n_index`` of them
+    first, second : float64, 64 weights for each of these words
+    eight : float64 (8,), working memory
+    out : float64 (at least n_items, 2), receives the sums
+    """
+    if n_index == 0:
+        out[:n_items] = 0.0
+        return
+    for start in range(0, n_items, 4):
+        last = n_items - 1
+        _sums_of_four(
+            words,
+            items[start],
+            items[min(start + 1, last)],
+            items[min(start + 2, last)],
+            items[min(start + 3, last)],
+            index,
+            n_index,
+            first,
+            second,
+            eight,
+        )
+        for c in range(min(4, n_items - start)):
+            out[start + c, 0] = eight[2 * c]
+            out[start + c, 1] = eight[2 * c + 1]
+
+
+@njit(nogil=True)
+def offer(scores: Any, heap: Any, n_found: Any, limit: Any, score: Any) -> Any:
+    """The row where a result with this score goes, or −1; ``heap`` keeps the lowest score first.
+
+    Below ``limit`` results a new row is taken; then the result with the lowest score is replaced.
+    The caller raises its count of results when the row is new.
+    """
+    if n_found < limit:
+        row = n_found
+        scores[row] = score
+        heap[row] = row
+        place = row
+        while place > 0:
+            above = (place - 1) // 2
+            if scores[heap[above]] <= scores[heap[place]]:
+                break
+            heap[above], heap[place] = heap[place], heap[above]
+            place = above
+        return row
+    row = heap[0]
+    if score <= scores[row]:
+        return -1
+    scores[row] = score
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= n_found:
+            break
+        if below + 1 < n_found and scores[heap[below + 1]] < scores[heap[below]]:
+            below += 1
+        if scores[heap[place]] <= scores[heap[below]]:
+            break
+        heap[below], heap[place] = heap[place], heap[below]
+        place = below
+    return row
+
+
+@njit(nogil=True)
+def divided(value: Any, smallest: Any, largest: Any) -> Any:
+    """The largest quotient of a value by a factor between two positive numbers."""
+    return value / smallest if value >= 0.0 else value / largest

@@ -1,0 +1,1 @@
+"""Optimisation, arrays in and arrays out, with a certificate for every answer."""

@@ -1,0 +1,81 @@
+"""How fast radius and margin are, as ratios measured in one run: ``pytest tests/benchmarks -s``.
+
+What is compared runs in turns, and medians are divided.  ``goal`` is the most a ratio should be on
+an otherwise idle machine with two cores; the tests fail only far beyond it.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.svm import SVC
+
+import formulakern as fk
+from formulakern.kernels import measures
+
+ROWS = 3_000
+REPETITIONS = 5
+
+
+def problem() -> tuple[np.ndarray, np.ndarray]:
+    """Rows of 40 random bits, a rule of three literals, and the kernel of another rule."""
+    X = np.random.default_rng(0).integers(0, 2, (ROWS, 40), dtype=np.uint8)
+    y = (X[:, 0] & X[:, 1]) | (1 - X[:, 2])
+    return fk.kernel("(a & ~b) | c").normalized()(X), y
+
+
+def medians(**functions: Callable[[], Any]) -> dict[str, float]:
+    """Median seconds of each, run in turns after one run that does not count."""
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for repetition in range(REPETITIONS + 1):
+        for name, function in functions.items():
+            begin = time.perf_counter()
+            function()
+            if repetition:
+                times[name].append(time.perf_counter() - begin)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def report(what: str, ratio: float, goal: float) -> None:
+    print(f"\n    {what:<70} {ratio:7.2f} x   goal {goal:g}", end="")
+
+
+def test_against_a_pass_over_the_matrix_and_one_svm():
+    K, y = problem()
+    vector = np.ones(ROWS)
+    trusted = {"check": False}
+    time_of = medians(
+        matrix_pass=lambda: K @ vector,
+        svc=lambda: SVC(kernel="precomputed", C=1).fit(K, y),
+        ball=lambda: measures.enclosing_ball(K, **trusted),
+        hard=lambda: measures.margin(K, y, **trusted),
+        hinge=lambda: measures.margin(K, y, 1.0, **trusted),
+        ratio=lambda: measures.radius_margin_ratio(K, y, **trusted),
+        checked=lambda: measures.radius_margin_ratio(K, y),
+    )
+    name = f"{ROWS:,} rows: "
+    for what, unit, goal in (
+        ("ball", "matrix_pass", 15),
+        ("ratio", "matrix_pass", 60),
+        ("ball", "svc", 0.5),
+        ("hard", "svc", 2.5),
+        ("hinge", "svc", 2.5),
+        ("ratio", "svc", 3),
+        ("checked", "svc", 5),
+    ):
+        ratio = time_of[what] / time_of[unit]
+        report(f"{name}{what} / {unit}", ratio, goal)
+        assert ratio < 4 * goal
+
+
+def test_the_checks_cost_less_than_what_they_guard():
+    K, y = problem()
+    time_of = medians(
+        checked=lambda: measures.radius_margin_ratio(K, y, C=1.0),
+        trusted=lambda: measures.radius_margin_ratio(K, y, C=1.0, check=False),
+    )
+    ratio = time_of["checked"] / time_of["trusted"]
+    report(f"{ROWS:,} rows: soft ratio, checked / trusted", ratio, 3)
+    assert ratio < 9

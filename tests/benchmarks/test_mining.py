@@ -1,0 +1,159 @@
+"""How fast mining is, as ratios measured in one run: ``pytest tests/benchmarks/test_mining.py -s``.
+
+What is compared runs in turns and medians are divided, as in test_gram.py.
+"""
+
+import csv
+import itertools
+import os
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formulakern.encoding.bits import n_words
+from formulakern.mining.conjunctions import mine_conjunctions
+from formulakern.mining.covers import PackedPropositions
+from formulakern.mining.sums import column_sums
+from formulakern.mining.templates import mine_templates
+from formulakern.syntax.parser import parse
+
+DATA = Path(os.environ.get("FORMULAKERN_DATA", "/work/shared/data"))
+REPETITIONS = 5
+
+
+def medians(**functions: Callable[[], Any]) -> dict[str, float]:
+    """Median seconds of each, run in turns after one run that does not count."""
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for repetition in range(REPETITIONS + 1):
+        for name, function in functions.items():
+            begin = time.perf_counter()
+            function()
+            if repetition:
+                times[name].append(time.perf_counter() - begin)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def report(what: str, value: float, goal: float, unit: str = "x") -> None:
+    print(f"\n    {what:<70} {value:9.4f} {unit:<3} goal {goal:g}", end="")
+
+
+def one_hot(rows: int, columns: int, values: int, seed: int = 0) -> np.ndarray:
+    """Random nominal columns, one proposition for each value."""
+    drawn = np.random.default_rng(seed).integers(0, values, (rows, columns))
+    return (drawn[:, :, None] == np.arange(values)).reshape(rows, -1)
+
+
+def breadth_first(X: np.ndarray, weights: np.ndarray, length: int) -> np.ndarray:
+    """The scores of all conjunctions up to a length, length by length, in vectorised NumPy."""
+    signed = X.astype(np.float64)
+    masks = [((j,), X[:, j]) for j in range(X.shape[1])]
+    scores = [np.abs(weights @ signed)]
+    for _ in range(length - 1):
+        following = []
+        for w, cover in masks:
+            sums = (weights * cover) @ signed[:, w[-1] + 1 :]
+            scores.append(np.abs(sums))
+            following += [((*w, j), cover & X[:, j]) for j in range(w[-1] + 1, X.shape[1])]
+        masks = following
+    return np.concatenate(scores)
+
+
+@pytest.mark.parametrize("prune", [True, False], ids=["top 10", "all, nothing pruned"])
+def test_against_breadth_first(prune):
+    X = one_hot(1_000, 12, 5)
+    weights = np.random.default_rng(1).normal(size=len(X))
+    packed = PackedPropositions.of(X)
+    options: dict[str, Any] = {"top": 10} if prune else {"top": None, "threshold": -1.0}
+    time_of = medians(
+        ours=lambda: mine_conjunctions(packed, weights, max_length=2, **options),
+        numpy=lambda: breadth_first(X, weights, 2),
+    )
+    every = np.sort(breadth_first(X, weights, 2))[::-1]
+    result = mine_conjunctions(packed, weights, max_length=2, **options)
+    assert np.allclose(result.scores, every[: len(result.scores)])
+    ratio = time_of["ours"] / time_of["numpy"]
+    what = "top 10" if prune else "all, as a sorted list"
+    report(f"60 propositions, pairs, {what} / NumPy's scores alone", ratio, 0.2 if prune else 4)
+    assert ratio < (1 if prune else 10)
+
+
+def test_triples_against_breadth_first():
+    X = one_hot(1_000, 8, 4)
+    weights = np.random.default_rng(1).normal(size=len(X))
+    packed = PackedPropositions.of(X)
+    time_of = medians(
+        ours=lambda: mine_conjunctions(packed, weights),
+        numpy=lambda: breadth_first(X, weights, 3),
+    )
+    every = np.sort(breadth_first(X, weights, 3))[::-1]
+    assert np.allclose(mine_conjunctions(packed, weights).scores, every[:10])
+    ratio = time_of["ours"] / time_of["numpy"]
+    report("32 propositions, triples, top 10 / NumPy", ratio, 0.15)
+    assert ratio < 0.3
+
+
+def test_the_inner_loop():
+    """Sums of two weights over 64 examples of one proposition."""
+    packed = PackedPropositions.of(one_hot(8_124, 22, 5))
+    width = n_words(packed.n_examples)
+    index, items = np.arange(width), np.arange(packed.n_propositions)
+    first = np.random.default_rng(0).normal(size=64 * width)
+    second, eight, out = np.abs(first), np.zeros(8), np.zeros((len(items), 2))
+
+    def ours() -> None:
+        for _ in range(50):
+            column_sums(packed.words, items, len(items), index, width, first, second, eight, out)
+
+    seconds = medians(ours=ours)["ours"] / (50 * len(items) * width)
+    report("two sums over 64 examples", 1e9 * seconds, 10, "ns")
+    assert seconds < 60e-9
+
+
+def mushroom() -> np.ndarray:
+    path = DATA / "mushroom.csv"
+    if not path.exists():
+        pytest.skip(f"needs {path}; set FORMULAKERN_DATA")
+    with open(path, encoding="utf-8", newline="") as file:
+        head, *rows = list(csv.reader(file))
+    columns = [c for c, name in enumerate(head) if name != "class"]
+    table = np.array(rows)[:, columns]
+    return np.hstack([table[:, [c]] == np.unique(table[:, c]) for c in range(table.shape[1])])
+
+
+@pytest.mark.parametrize("n", [500, 8_124])
+@pytest.mark.parametrize("kind", ["sign", "normal"])
+def test_mushroom(n, kind):
+    X = mushroom()
+    rng = np.random.default_rng(n)
+    weights = np.zeros(len(X))
+    drawn = rng.choice([-1.0, 1.0], n) if kind == "sign" else rng.normal(size=n)
+    weights[rng.choice(len(X), n, replace=False)] = drawn
+    packed = PackedPropositions.of(X)
+    result = mine_conjunctions(packed, weights, max_length=3)
+    report(
+        f"mushroom, {n} rows with {kind} weights: top 10 of degree <= 3", result.seconds, 10, "s"
+    )
+    pairs = [
+        abs(weights[X[:, list(w)].all(axis=1)].sum())
+        for w in itertools.combinations(range(X.shape[1]), 2)
+    ]
+    assert result.proven
+    assert result.seconds < 10
+    assert max(pairs) <= result.scores[0] + 1e-9
+
+
+def test_mushroom_templates():
+    X = mushroom()
+    rng = np.random.default_rng(0)
+    weights = np.zeros(len(X))
+    weights[rng.choice(len(X), 500, replace=False)] = rng.normal(size=500)
+    packed = PackedPropositions.of(X)
+    for text in ("a & ~b", "(a & ~b) | c"):
+        result = mine_templates(parse(text), packed, weights, distinct=True, time_limit=60)
+        report(f"mushroom, 500 rows: top 10 of {text}", result.seconds, 10, "s")
+        assert result.proven
