@@ -45,13 +45,24 @@ if TYPE_CHECKING:
     from formulakern.errors import (
         ParameterError as ParameterError,
     )
+    from formulakern.estimators.extraction import RuleExtraction as RuleExtraction
+    from formulakern.estimators.extraction import extract_rules as extract_rules
+    from formulakern.estimators.search import FormulaSearch as FormulaSearch
+    from formulakern.estimators.simplification import Simplification as Simplification
+    from formulakern.estimators.simplification import simplify_svm as simplify_svm
     from formulakern.estimators.svm import FormulaSVC as FormulaSVC
     from formulakern.estimators.transformers import PropositionEncoder as PropositionEncoder
+    from formulakern.kernels import boolean as boolean
+    from formulakern.kernels import measures as measures
     from formulakern.kernels.algebra import Kernel as Kernel
+    from formulakern.kernels.candidates import CandidateGrams as CandidateGrams
     from formulakern.kernels.formula import FormulaKernel as FormulaKernel
     from formulakern.kernels.formula import kernel as kernel
+    from formulakern.rules.ensemble import RuleEnsemble as RuleEnsemble
+    from formulakern.rules.ensemble import WeightedRule as WeightedRule
     from formulakern.rules.rule import Rule as Rule
     from formulakern.rules.rule import rule as rule
+    from formulakern.syntax.choice import Choice as Choice
     from formulakern.syntax.formula import (
         Formula as Formula,
     )
@@ -68,12 +79,15 @@ __version__ = "0.1.0"
 
 #: public name → the module that defines it
 _HOME = {
+    "CandidateGrams": "kernels.candidates",
+    "Choice": "syntax.choice",
     "DataError": "errors",
     "Formula": "syntax.formula",
     "FormulaError": "errors",
     "FormulaKernError": "errors",
     "FormulaKernel": "kernels.formula",
     "FormulaSVC": "estimators.svm",
+    "FormulaSearch": "estimators.search",
     "FormulaSizeError": "errors",
     "FormulaSyntaxError": "errors",
     "GramSizeError": "errors",
@@ -82,6 +96,12 @@ _HOME = {
     "ParameterError": "errors",
     "PropositionEncoder": "estimators.transformers",
     "Rule": "rules.rule",
+    "RuleEnsemble": "rules.ensemble",
+    "RuleExtraction": "estimators.extraction",
+    "Simplification": "estimators.simplification",
+    "WeightedRule": "rules.ensemble",
+    "extract_rules": "estimators.extraction",
+    "simplify_svm": "estimators.simplification",
     "Table": "encoding.table",
     "Variable": "syntax.formula",
     "kernel": "kernels.formula",
@@ -91,12 +111,17 @@ _HOME = {
     "variables": "syntax.formula",
 }
 
-__all__ = ["__version__", "datasets", *sorted(_HOME)]  # noqa: PLE0604
+#: public name → the module that it is
+_MODULES = {"boolean": "kernels.boolean", "datasets": "datasets", "measures": "kernels.measures"}
+
+__all__ = ["__version__", *sorted(_HOME | _MODULES)]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return importlib.import_module("formulakern.datasets")
+    if name in _MODULES:
+        module = importlib.import_module(f"formulakern.{_MODULES[name]}")
+        globals()[name] = module
+        return module
     if name not in _HOME:
         raise AttributeError(f"module 'formulakern' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"formulakern.{_HOME[name]}"), name)

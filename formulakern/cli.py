@@ -24,6 +24,8 @@ __all__ = ["main"]
 
 #: ``fit`` cross-validates on a sample of at most this many rows unless told otherwise.
 MAX_ROWS = 10_000
+#: The search for the rules of a machine stops after so many seconds, and says how far it came.
+RULES_SECONDS = 60.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,6 +102,13 @@ def _parser() -> argparse.ArgumentParser:
         default=MAX_ROWS,
         metavar="N",
         help=f"larger tables are sampled, class by class (default: {MAX_ROWS:,})",
+    )
+    fit.add_argument(
+        "--rules",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also train on all rows and show the N heaviest rules of the machine",
     )
     fit.add_argument("--inspect", action="store_true", help="show every stage first")
     fit.set_defaults(run=_fit)
@@ -209,6 +218,8 @@ def _fit(options: argparse.Namespace) -> None:
     kernel = _kernel(options)
     _check_domains(kernel)
     dataset = _dataset(options)
+    if options.rules < 0:
+        raise ParameterError(f"--rules is at least 0; got {options.rules}.")
     if options.max_rows < 2:
         raise ParameterError(f"--max-rows is at least 2; got {options.max_rows}.")
     table, classes = dataset.data, dataset.target
@@ -238,6 +249,12 @@ def _fit(options: argparse.Namespace) -> None:
             step=progress.advance,
         )
     print(fit_report(kernel, comparison, perf_counter() - begin))
+    if options.rules:
+        from formulakern.estimators.svm import FormulaSVC
+
+        machine = FormulaSVC(kernel, C=options.C, encoder=encoder).fit(table, classes)
+        print(f"\nthe heaviest rules of the machine, trained on {len(table):,} rows\n")
+        print(machine.rules(options.rules, time_limit=RULES_SECONDS))
 
 
 def _gram(options: argparse.Namespace) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py") if path.name != "data.py")
+#: what scripts share
+SHARED = ("data.py", "radius_margin_report.py")
+SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py") if path.name not in SHARED)
 #: what a script is called with, and a text that its output has
 QUICK = {
     "01_first_kernel.py": ([], "K(dog, bat) = 4, counted one pair of columns at a time: 4"),
@@ -18,9 +20,20 @@ QUICK = {
     "04_scikit_learn.py": ([], "GaussianProcessRegressor"),
     "05_results_table.py": (["--quick"], "| **soybean** | accuracy |"),
     "06_large_formulas.py": ([], "both scales give the same cosines: True"),
+    "07_target_formula.py": (["--quick"], "published: target about 1"),
+    "08_radius_margin.py": (
+        ["--quick", "--sets", "promoters"],
+        "a smaller ratio goes with a larger AUC",
+    ),
+    "09_rules_of_a_machine.py": (["--quick"], "Three x in a row: 8 rules, the heaviest 8."),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
-EXTRAS = {"05_results_table.py": "This example reads", "picture.py": "matplotlib is not installed"}
+EXTRAS = {
+    "05_results_table.py": "This example reads",
+    "08_radius_margin.py": "This example reads",
+    "09_rules_of_a_machine.py": "This example reads",
+    "picture.py": "matplotlib is not installed",
+}
 
 
 def run(script: str, arguments: list[str], folder: Path, **environment: str) -> str:
@@ -61,7 +74,7 @@ def test_missing_matplotlib_is_said_in_a_sentence(tmp_path):
     assert "No picture: matplotlib is not installed" in output
 
 
-@pytest.mark.parametrize("script", [*SCRIPTS, "data.py"])
+@pytest.mark.parametrize("script", [*SCRIPTS, *SHARED])
 def test_example_says_what_it_shows(script):
     source = (EXAMPLES / script).read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(source))

@@ -20,7 +20,16 @@ from formulakern.backends.guard import guarded
 from formulakern.backends.interpreter import run
 from formulakern.backends.tables import PairedTables
 
-__all__ = ["MAX_ENTRIES", "LookupBackend"]
+__all__ = [
+    "COUNT_AND_LOOK_UP",
+    "MAX_ENTRIES",
+    "MAX_EXACT_OPERATIONS",
+    "LookupBackend",
+    "count_entries",
+    "fill_by_count",
+    "lay_out",
+    "row_classes",
+]
 
 #: Tables with more entries in all are not built.
 MAX_ENTRIES = 1 << 22
@@ -29,7 +38,8 @@ MAX_EXACT_OPERATIONS = 4_000_000
 #: More operations than this in all are refused.
 MAX_OPERATIONS = 200_000_000_000
 
-_SOURCE = '''\
+#: The loop that counts and looks up, as text (see :mod:`formulakern.backends.cache`).
+COUNT_AND_LOOK_UP = '''\
 """Emitted by formulakern: joint counts looked up in tables."""
 
 import numpy as np
@@ -54,6 +64,24 @@ def finish(values, tile, r, row, column, x_class, steps, table):
 
 ''' + fill_loop(x_class="int64[::1]", steps="int32[:, :, ::1]", table="float64[::1]")
 
+_COUNTED = '''\
+"""Emitted by formulakern: one table, looked up at an integer that is linear in the joint count."""
+
+import numpy as np
+from numba import njit
+
+from formulakern.backends.loops import ROWS, TILE, count_tile, vectorized
+
+
+@njit(nogil=True)
+def finish(values, tile, r, row, column, x_start, z_start, stride, table):
+    vectorized()
+    start = x_start[row]
+    for j in range(np.uint64(len(values))):
+        values[j] = table[start + z_start[column + j] + stride * tile[0, r, j]]
+
+''' + fill_loop(x_start="uint64[::1]", z_start="uint64[::1]", stride="uint64", table="float64[::1]")
+
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
@@ -74,7 +102,7 @@ class LookupBackend:
     def supports(self, task: Task) -> Support:
         """Yes, if the tables have at most ``MAX_ENTRIES`` entries."""
         tables = task.tables
-        x, z = _classes(tables.x_counts)[0], _classes(tables.z_counts)[0]
+        x, z = row_classes(tables.x_counts)[0], row_classes(tables.z_counts)[0]
         entries = count_entries(tables)
         index = x.shape[1] * tables.shape[1] * (1 + len(tables.sizes))
         if entries > MAX_ENTRIES or index > MAX_ENTRIES * 8:
@@ -91,11 +119,11 @@ class LookupBackend:
         """Build the tables; no code is compiled for the formula."""
         from formulakern.backends.cache import load  # numba loads when it is first needed
 
-        layout = _layout(task.tables)
+        layout = lay_out(task.tables)
         table = np.array(_values(task, layout))
         tables = task.tables
         fill = looping(
-            load(_SOURCE).fill,
+            load(COUNT_AND_LOOK_UP).fill,
             tables.x_words,
             tables.z_panels,
             tables.spans,
@@ -106,13 +134,63 @@ class LookupBackend:
         return guarded(task, fill)
 
 
+def fill_by_count(
+    tables: PairedTables,
+    table: FloatArray,
+    x_start: npt.NDArray[np.int64] | None = None,
+    z_start: npt.NDArray[np.int64] | None = None,
+    stride: int = 1,
+) -> Fill:
+    """K(x, z) = table[x_start + z_start + stride·⟨x,z⟩], for kernels of one integer.
+
+    Parameters
+    ----------
+    tables : PairedTables
+        Of a single domain.
+    table : float64 (entries,)
+        Every index that occurs must lie inside; it is not checked here.
+    x_start : int64 (rows of x,), optional
+    z_start : int64 (rows of z,), optional
+        Zeros by default; a term may be negative where the sum is not.
+    stride : int
+
+    Returns
+    -------
+    Fill
+
+    Examples
+    --------
+    >>> from formulakern.gram.dense import assemble
+    >>> from formulakern.gram.pair import TablePair
+    >>> tables = TablePair([[1, 1, 0], [0, 1, 1]]).tables((None,))
+    >>> assemble((2, 2), False, fill_by_count(tables, np.array([1.0, 2.0, 4.0])))
+    array([[4., 2.],
+           [2., 4.]])
+    """
+    from formulakern.backends.cache import load  # numba loads when it is first needed
+
+    starts = [
+        np.zeros(rows, dtype=np.uint64) if start is None else start.astype(np.uint64)
+        for rows, start in zip(tables.shape, (x_start, z_start), strict=True)
+    ]  # the sum of wrapped numbers is right where the sum is not negative
+    return looping(
+        load(_COUNTED).fill,
+        tables.x_words,
+        tables.z_panels,
+        tables.spans,
+        *starts,
+        np.uint64(stride),
+        np.array(table),  # a copy that may be written to, as the compiled loop's signature says
+    )
+
+
 def count_entries(tables: PairedTables) -> int:
     """Number of (s, p, q) triples that the tables of two tables would hold.
 
     Where there are more pairs of row classes than ``MAX_ENTRIES``, the number of these pairs, so
     that nothing large is built; numbers beyond 10¹⁸ are 10¹⁸.
     """
-    x, z = _classes(tables.x_counts)[0], _classes(tables.z_counts)[0]
+    x, z = row_classes(tables.x_counts)[0], row_classes(tables.z_counts)[0]
     pairs: int = x.shape[1] * z.shape[1]
     if pairs > MAX_ENTRIES:
         return pairs
@@ -122,7 +200,7 @@ def count_entries(tables: PairedTables) -> int:
     return int(min(total.sum(), 1e18))
 
 
-def _classes(
+def row_classes(
     counts: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The different columns of counts (one per class of rows), and the class of every row."""
@@ -135,9 +213,10 @@ def _classes(
     return counts[:, first], row_class
 
 
-def _layout(tables: PairedTables) -> _Layout:
-    x, x_class = _classes(tables.x_counts)
-    z, z_class = _classes(tables.z_counts)
+def lay_out(tables: PairedTables) -> _Layout:
+    """Where the values for every pair of classes of rows stand in one long table."""
+    x, x_class = row_classes(tables.x_counts)
+    z, z_class = row_classes(tables.z_counts)
     domains, n_x = x.shape
     n_z = z.shape[1]
     lengths = np.minimum(x[:, :, None], z[:, None, :]) + 1  # (domains, x classes, z classes)

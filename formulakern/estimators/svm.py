@@ -22,6 +22,7 @@ from formulakern.backends.base import Scale
 from formulakern.encoding.binary import column_positions, read_binary
 from formulakern.encoding.sources import is_sparse
 from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.extraction import RuleExtraction, propositions_of, rules_of_machine
 from formulakern.estimators.transformers import PropositionEncoder
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
@@ -198,7 +199,62 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = self.svc_.classes_
         self.support_ = self.svc_.support_
         self.support_vectors_ = encoded[self.support_]
+        self._training_rows = read_binary(encoded)
+        self._training_classes = classes
         return self
+
+    def rules(
+        self,
+        top: int = 10,
+        *,
+        time_limit: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> RuleExtraction:
+        """The heaviest features of the hypothesis, as rules in the table's own words.
+
+        The machine is a weighted vote of all features of its kernel; these are the ones with the
+        largest absolute weights Σ_i α_i y_i φ(x_i), found by branch and bound and proven to be so.
+
+        Parameters
+        ----------
+        top : int, default=10
+            How many rules, per pair of classes.
+        time_limit : float, optional
+            Seconds; the best rules found so far come with a proven bound on all others.
+        progress : callable, optional
+            Called with the share that is done.
+
+        Returns
+        -------
+        RuleExtraction
+            Prints as a table with weight, classes, coverage and precision on the training rows.
+
+        Raises
+        ------
+        ParameterError
+            If the kernel's features cannot be listed (see :func:`formulakern.extract_rules`).
+
+        Examples
+        --------
+        >>> from formulakern import datasets
+        >>> X, y = datasets.tic_tac_toe()
+        >>> model = FormulaSVC("all[3](x)", variables="distinct", C=100).fit(X, y)
+        >>> result = model.rules(top=8)  # three in a row
+        >>> result.proven, {(item.winner, item.precision) for item in result}
+        (True, {('positive', 1.0)})
+        """
+        check_is_fitted(self, "svc_")
+        leaves = propositions_of(self.propositions_)
+        return rules_of_machine(
+            self.svc_,
+            self.kernel_,
+            self._training_rows,
+            self._training_classes,
+            leaves,
+            top,
+            time_limit,
+            progress,
+        )
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Signed distances from the separating surfaces, in units of the margin.

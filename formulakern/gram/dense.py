@@ -14,9 +14,16 @@ import numpy as np
 
 from formulakern.backends.base import Fill, FloatArray
 from formulakern.backends.tables import ROWS
-from formulakern.errors import GramSizeError
+from formulakern.errors import GramSizeError, ParameterError
 
-__all__ = ["assemble", "available_memory", "n_threads"]
+__all__ = [
+    "assemble",
+    "available_memory",
+    "n_threads",
+    "output",
+    "row_blocks",
+    "share_blocks",
+]
 
 #: Rows and columns of the blocks of a symmetric matrix: one is mirrored while the cache holds it,
 #: and the rows of its mirror image are long enough (a kilobyte) for memory.
@@ -61,6 +68,7 @@ def assemble(
     symmetric: bool,
     fill: Fill,
     progress: Callable[[float], None] | None = None,
+    out: FloatArray | None = None,
 ) -> FloatArray:
     """The matrix whose blocks ``fill`` writes.
 
@@ -73,6 +81,8 @@ def assemble(
         See :class:`formulakern.backends.base.Fill`.
     progress : callable, optional
         Called with the share of the blocks that are done, from the calling thread.
+    out : float64 of shape ``shape``, C-contiguous, optional
+        Receives the matrix.
 
     Returns
     -------
@@ -82,11 +92,13 @@ def assemble(
     ------
     GramSizeError
         If the matrix is larger than the memory that is left.
+    ParameterError
+        If ``out`` is not what can be written to.
     """
-    out = _allocate(shape)
+    out = output(shape, out)
     if not out.size:
         return out
-    blocks = list(_symmetric_blocks(shape[0]) if symmetric else _row_blocks(shape))
+    blocks = list(_symmetric_blocks(shape[0]) if symmetric else row_blocks(shape))
     threads = min(n_threads(), len(blocks)) if out.size >= FEW_PAIRS else 1
 
     def one(block: tuple[slice, slice]) -> None:
@@ -95,7 +107,32 @@ def assemble(
         if symmetric and columns.stop > rows.stop:
             _mirror(out, rows, slice(max(columns.start, rows.stop), columns.stop))
 
-    _share(blocks, one, threads, progress)
+    share_blocks(blocks, one, threads, progress)
+    return out
+
+
+def output(shape: tuple[int, int], out: FloatArray | None) -> FloatArray:
+    """The matrix to write to: ``out``, checked, or a new one.
+
+    Raises
+    ------
+    GramSizeError
+        If a new one does not fit into memory.
+    ParameterError
+        If ``out`` is not what is written to.
+    """
+    if out is None:
+        return _allocate(shape)
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != np.float64:
+        given = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise ParameterError(
+            f"out is {given}; expected a float64 array of shape {shape}, or None for a new one."
+        )
+    if not (out.flags.c_contiguous and out.flags.writeable):
+        raise ParameterError(
+            "out is not a writeable C-contiguous array. Pass np.empty(shape), or None for a new "
+            "one."
+        )
     return out
 
 
@@ -111,7 +148,7 @@ def _allocate(shape: tuple[int, int]) -> FloatArray:
     return np.empty(shape, dtype=np.float64)
 
 
-def _row_blocks(shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
+def row_blocks(shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
     """Bands of rows: rows are written from left to right, as memory lies."""
     height = min(MAX_HEIGHT, MAX_PAIRS // shape[1], shape[0] // (16 * n_threads()))
     height = max(ROWS, height // ROWS * ROWS)
@@ -134,7 +171,7 @@ def _mirror(out: FloatArray, rows: slice, columns: slice) -> None:
     mirror(out, rows.start, rows.stop, columns.start, columns.stop)
 
 
-def _share(
+def share_blocks(
     blocks: list[tuple[slice, slice]],
     one: Callable[[tuple[slice, slice]], None],
     threads: int,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from formulakern.backends.tables import PairedTables, pair_tables
 from formulakern.encoding.binary import (
     BinaryTable,
@@ -12,6 +15,7 @@ from formulakern.encoding.binary import (
     column_positions,
     read_binary,
 )
+from formulakern.encoding.real import RealTable, read_real
 from formulakern.errors import DataError
 
 __all__ = ["TablePair"]
@@ -20,25 +24,35 @@ Columns = tuple[int, ...] | None
 
 
 class TablePair:
-    """0/1 tables X and Z, read and checked; Z may be X.
+    """Tables X and Z, read and checked; Z may be X.
 
     Parameters
     ----------
-    X, Z : array-like, sparse or frame of 0 and 1, shapes (rows, n) and (other rows, n)
-        ``Z=None``, or the same object as X, makes the Gram matrix symmetric.
+    X, Z : array-like, sparse or frame, shapes (rows, n) and (other rows, n)
+        Of 0 and 1.  ``Z=None``, or the same object as X, makes the Gram matrix symmetric.
+    real : bool
+        Whether other finite numbers are read too, for kernels that are defined on real vectors.
+        Where one of the two tables holds any, both are real tables: see ``is_real``.
 
     Raises
     ------
     DataError
-        If an entry is not 0 or 1, or the columns of X and Z differ.
+        If an entry is not 0 or 1 (or not finite), or the columns of X and Z differ.
     """
 
-    def __init__(self, X: Any, Z: Any = None) -> None:
-        self.x = read_binary(X, role="X")
-        self.z: BinaryTable | None = None
-        if Z is not None and Z is not X:
-            self.z = read_binary(Z, role="Z")
-            check_same_columns(self.x, self.z)
+    def __init__(self, X: Any, Z: Any = None, *, real: bool = False) -> None:
+        alone = Z is None or Z is X
+        self.z: BinaryTable | RealTable | None = None
+        try:
+            self.x: BinaryTable | RealTable = read_binary(X, role="X")
+            self.z = None if alone else read_binary(Z, role="Z")
+        except DataError:
+            if not real:
+                raise
+            self.x = read_real(X, role="X")
+            self.z = None if alone else read_real(Z, role="Z")
+        if self.z is not None:
+            _check_same_columns(self.x, self.z)
         self._selected: dict[tuple[int, Columns], BinaryTable] = {}
         self._paired: dict[tuple[Columns, ...], PairedTables] = {}
 
@@ -52,6 +66,19 @@ class TablePair:
         """Whether Z is X."""
         return self.z is None
 
+    @property
+    def is_real(self) -> bool:
+        """Whether the tables are real ones: they have values, and no counts."""
+        return isinstance(self.x, RealTable)
+
+    @property
+    def values(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """The entries of X and of Z, both float64 (rows, n); of real tables."""
+        x, z = self.x, self.x if self.z is None else self.z
+        if not (isinstance(x, RealTable) and isinstance(z, RealTable)):
+            raise DataError("tables of 0 and 1 are packed: read their counts by tables().")
+        return x.values, z.values
+
     def rows_of_x(self) -> TablePair:
         """X with itself."""
         return self if self.z is None else self._alone(self.x)
@@ -60,7 +87,7 @@ class TablePair:
         """Z with itself."""
         return self if self.z is None else self._alone(self.z)
 
-    def _alone(self, table: BinaryTable) -> TablePair:
+    def _alone(self, table: BinaryTable | RealTable) -> TablePair:
         pair = TablePair.__new__(TablePair)
         pair.x, pair.z = table, None
         pair._selected, pair._paired = {}, {}
@@ -94,8 +121,15 @@ class TablePair:
             self._paired[columns] = pair_tables(x, z)
         return self._paired[columns]
 
-    def _select(self, which: int, table: BinaryTable, columns: Columns) -> BinaryTable:
+    def _select(self, which: int, table: BinaryTable | RealTable, columns: Columns) -> BinaryTable:
+        if isinstance(table, RealTable):
+            raise DataError("a table of real numbers has no counts: read its values.")
         key = (which, columns)
         if key not in self._selected:
             self._selected[key] = table if columns is None else table.select(columns)
         return self._selected[key]
+
+
+def _check_same_columns(x: Any, z: Any) -> None:
+    """The check of 0/1 tables, which reads nothing but names and widths."""
+    check_same_columns(x, z)

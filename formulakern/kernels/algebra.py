@@ -23,7 +23,15 @@ from formulakern.kernels.inspection import Inspection
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Kernel", "NormalizedKernel", "ProductKernel", "ScaledKernel", "SumKernel"]
+__all__ = [
+    "Kernel",
+    "NormalizedKernel",
+    "ProductKernel",
+    "ScaledKernel",
+    "SumKernel",
+    "inverse_length",
+    "then",
+]
 
 
 #: Values that the steps of a composed kernel pass over together: one megabyte.
@@ -86,7 +94,12 @@ class SumKernel(Kernel):
                     block += _filled(other, rows, columns)
             _check_finite(block)
 
-        return _then(first, add)
+        return then(first, add)
+
+    @property
+    def accepts_real(self) -> bool:
+        """Where all terms do."""
+        return all(term.accepts_real for term in self.terms)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """Yes, where all terms are."""
@@ -146,7 +159,12 @@ class ProductKernel(Kernel):
                     block *= _filled(other, rows, columns)
             _check_finite(block)
 
-        return _then(first, multiply)
+        return then(first, multiply)
+
+    @property
+    def accepts_real(self) -> bool:
+        """Where all factors do."""
+        return all(factor.accepts_real for factor in self.factors)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """Yes, where all factors are."""
@@ -211,7 +229,12 @@ class ScaledKernel(Kernel):
                 block *= self.weight
             _check_finite(block)
 
-        return _then(inner, weigh)
+        return then(inner, weigh)
+
+    @property
+    def accepts_real(self) -> bool:
+        """Where the kernel inside does."""
+        return self.kernel.accepts_real
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """That of the kernel inside."""
@@ -267,8 +290,8 @@ class NormalizedKernel(Kernel):
         """Fill, then divide block by block."""
         kernel = self.kernel.within_range(pair)
         inner = kernel.prepare(pair)
-        x = _inverse_length(kernel.diagonal_of(pair.rows_of_x()))
-        z = x if pair.symmetric else _inverse_length(kernel.diagonal_of(pair.rows_of_z()))
+        x = inverse_length(kernel.diagonal_of(pair.rows_of_x()))
+        z = x if pair.symmetric else inverse_length(kernel.diagonal_of(pair.rows_of_z()))
 
         def divide(rows: slice, columns: slice, block: FloatArray) -> None:
             # the smaller one last, on both sides of the diagonal: symmetric to the last bit
@@ -278,7 +301,12 @@ class NormalizedKernel(Kernel):
                 same = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
                 block[same - rows.start, same - columns.start] = x[same] > 0
 
-        return _then(inner, divide)
+        return then(inner, divide)
+
+    @property
+    def accepts_real(self) -> bool:
+        """Where the kernel inside does."""
+        return self.kernel.accepts_real
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """That of the kernel inside."""
@@ -314,7 +342,7 @@ class NormalizedKernel(Kernel):
         return f"{inner if self.kernel.atomic else f'({inner})'}.normalized()"
 
 
-def _then(inner: Fill, change: Callable[[slice, slice, FloatArray], None]) -> Fill:
+def then(inner: Fill, change: Callable[[slice, slice, FloatArray], None]) -> Fill:
     """Fill with ``inner``, then change what it wrote, in bands of rows that stay in the cache."""
 
     def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
@@ -328,7 +356,8 @@ def _then(inner: Fill, change: Callable[[slice, slice, FloatArray], None]) -> Fi
     return fill
 
 
-def _inverse_length(squares: FloatArray) -> FloatArray:
+def inverse_length(squares: FloatArray) -> FloatArray:
+    """1/√ of squared lengths; 0 for rows without any true feature."""
     length = np.sqrt(squares)
     return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
 

@@ -26,7 +26,7 @@ NARROW = 768
 
 
 class MatrixKernel(ABC):
-    """A positive semidefinite function of two rows of a 0/1 table; an immutable value.
+    """A positive semidefinite function of two rows of a table, mostly 0/1; an immutable value.
 
     Scikit-learn takes a kernel object wherever it takes a kernel, and always at matrix level:
     ``SVC(kernel=k)``, ``KernelRidge``, ``KernelPCA``, ``Nystroem``, ``SpectralClustering``,
@@ -46,6 +46,11 @@ class MatrixKernel(ABC):
     def exactly_symmetric(self, pair: TablePair) -> bool:  # noqa: ARG002
         """Whether K(x, z) and K(z, x) are computed to the same last bit, so that either may be
         written below the diagonal."""
+        return False
+
+    @property
+    def accepts_real(self) -> bool:
+        """Whether tables of any finite numbers are read, not only of 0 and 1."""
         return False
 
     @abstractmethod
@@ -80,13 +85,13 @@ class MatrixKernel(ABC):
         *,
         progress: Callable[[float], None] | None = None,
     ) -> Any:
-        """The Gram matrix between the rows of two 0/1 tables.
+        """The Gram matrix between the rows of two 0/1 tables, or real ones where ``accepts_real``.
 
         Parameters
         ----------
         X : array-like of shape (rows, n)
             NumPy array of any numeric or bool dtype, SciPy sparse, pandas or polars frame, or
-            :class:`formulakern.Table`; every entry 0 or 1.
+            :class:`formulakern.Table`; every entry 0 or 1, or finite where ``accepts_real``.
         Z : array-like of shape (other rows, n), optional
             X itself by default, at half the work.
         eval_gradient : bool
@@ -102,13 +107,14 @@ class MatrixKernel(ABC):
         Raises
         ------
         DataError
-            If a table holds anything but 0 and 1; the message names the column and the row.
+            If a table holds anything but 0 and 1 (but finite numbers where ``accepts_real``); the
+            message names the column and the row.
         MagnitudeError
             If a value is beyond float64; the message names the way out.
         GramSizeError
             If the matrix does not fit into memory.
         """
-        pair = TablePair(X, Z)
+        pair = TablePair(X, Z, real=self.accepts_real)
         mirror = pair.symmetric and not (
             pair.x.n_columns <= NARROW and self.exactly_symmetric(pair)
         )
@@ -118,7 +124,7 @@ class MatrixKernel(ABC):
         return gram
 
     def diagonal(self, X: Any) -> FloatArray:
-        """K(x, x) for every row of a 0/1 table, without the matrix.
+        """K(x, x) for every row of a table, without the matrix.
 
         Parameters
         ----------
@@ -128,7 +134,7 @@ class MatrixKernel(ABC):
         -------
         ndarray of shape (rows,), float64
         """
-        return self.diagonal_of(TablePair(X))
+        return self.diagonal_of(TablePair(X, real=self.accepts_real))
 
     # -- value semantics ----------------------------------------------------------------------
 

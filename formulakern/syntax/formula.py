@@ -172,7 +172,7 @@ class Formula:
 
     @property
     def inside(self) -> tuple[Formula, ...]:
-        """Formulas that a leaf holds, with names of their own; a choice has one."""
+        """Formulas that a leaf holds, with names of their own."""
         return ()
 
     @property
@@ -324,11 +324,8 @@ def variables(names: str) -> tuple[Variable, ...]:
     """
     if not isinstance(names, str):
         raise ParameterError(f"variables takes one str such as 'a b c'; got {names!r}.")
-    found = []
-    for word in names.replace(",", " ").split():
-        name, colon, domain = word.partition(":")
-        found.append(Variable(name, domain if colon else None))
-    return tuple(found)
+    parts = [word.partition(":") for word in names.replace(",", " ").split()]
+    return tuple(Variable(name, domain if colon else None) for name, colon, domain in parts)
 
 
 def evaluate(root: Formula, value_of: Callable[[Formula], Any]) -> Any:

@@ -9,7 +9,7 @@ import formulakern as fk
 from formulakern.backends import guard
 from formulakern.backends.base import Task
 from formulakern.backends.exact import exact_dtype, exact_values
-from formulakern.backends.lookup import MAX_ENTRIES, _layout, count_entries
+from formulakern.backends.lookup import MAX_ENTRIES, count_entries, lay_out
 from formulakern.backends.selection import BACKENDS
 from formulakern.backends.tables import pair_tables
 from formulakern.encoding.binary import read_binary
@@ -42,7 +42,7 @@ def test_joint_counts_of_any_block(splits):
 def test_lookup_layout_finds_every_triple(splits):
     X, Z = (rng.random((9, 8)) < 0.5).astype(int), (rng.random((6, 8)) < 0.3).astype(int)
     tables = paired(X, Z, splits)
-    layout = _layout(tables)
+    layout = lay_out(tables)
     assert len(layout.s[0]) == count_entries(tables)
     s = tables.joint_counts(slice(0, 9), slice(0, 6))
     for i in range(9):

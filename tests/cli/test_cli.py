@@ -152,6 +152,18 @@ def test_fit_inspects_first(capsys):
     assert "data │ monks-1: 432 rows" in out
 
 
+def test_fit_shows_the_heaviest_rules(capsys):
+    options = ("--variables", "distinct", "--cv", "2", "--rules", "8")
+    status, out, err = run(capsys, "fit", "tic-tac-toe", "--formula", "all[3](x)", *options)
+    assert (status, err) == (0, "")
+    rules = out.partition("the heaviest rules of the machine, trained on 958 rows")[2]
+    assert rules.count("positive  negative") == 8
+    assert "Proven: no other feature weighs more" in rules
+    assert max(map(len, rules.splitlines())) <= 100
+    status, _, err = run(capsys, "fit", "tic-tac-toe", "--formula", "a", "--rules", "-1")
+    assert (status, err.count("--rules is at least 0")) == (1, 1)
+
+
 def test_fit_says_that_it_samples(capsys):
     status, out, _ = run(
         capsys, "fit", "tic-tac-toe", "--formula", "a", "--cv", "2", "--max-rows", "100"

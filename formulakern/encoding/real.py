@@ -1,0 +1,134 @@
+"""The reader for kernels that are defined on real vectors too: tables of finite numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.bits import row_blocks
+from formulakern.encoding.sources import (
+    frame_library,
+    is_sparse,
+    spread_out,
+    wrong_dimensions,
+)
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError
+
+__all__ = ["RealTable", "read_real"]
+
+
+@dataclass(frozen=True, eq=False)
+class RealTable:
+    """A table of finite numbers.
+
+    Parameters
+    ----------
+    names : tuple of str or None
+        The columns' names where the table has them (frames, mappings and Tables).
+    values : ndarray of shape (n_rows, n_columns), float64
+    """
+
+    names: tuple[str, ...] | None
+    values: NDArray[np.float64]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return int(self.values.shape[1])
+
+
+def read_real(X: object, role: str = "X") -> RealTable:
+    """Read a table of finite numbers.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, DataFrame, Table, mapping or list of shape (n_rows, n_columns)
+        A sparse matrix is spread out.
+    role : str
+        What the table is called in messages.
+
+    Returns
+    -------
+    RealTable
+
+    Raises
+    ------
+    DataError
+        If an entry is missing, infinite or no real number (the message names its column and row),
+        or X has not two dimensions or no columns.
+
+    Examples
+    --------
+    >>> read_real([[0.5, 1], [0, -2]]).values
+    array([[ 0.5,  1. ],
+           [ 0. , -2. ]])
+    >>> read_real([[0.5, 1], [0, None]])
+    Traceback (most recent call last):
+        ...
+    formulakern.errors.DataError: column 1 holds nan (row 1); this kernel reads finite numbers.
+    Fill or leave out such entries, and encode text as numbers, first.
+    """
+    source: Any = X
+    names: tuple[str, ...] | None = None
+    if is_sparse(X):
+        array = spread_out(source)
+    elif isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
+        array = X
+    else:
+        table = X if isinstance(X, Table) else Table.of(X)
+        if isinstance(X, (Table, Mapping)) or frame_library(X) is not None:
+            names = table.names
+        array = _columns_together(table, names, role)
+    if array.ndim != 2:
+        raise DataError(wrong_dimensions(array.shape, role))
+    if array.dtype.kind not in "biuf":
+        array = _columns_together(Table.of(array), None, role)
+    if array.shape[1] == 0:
+        raise DataError(
+            f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required: "
+            f"{role} has no columns to compare."
+        )
+    values = np.ascontiguousarray(array, dtype=np.float64)
+    for block in row_blocks(0, len(values), values.shape[1] * 8):
+        finite = np.isfinite(values[block])
+        if not finite.all():
+            row, column = divmod(int(np.argmin(finite)), values.shape[1])
+            found = str(values[block][row, column])
+            raise DataError(_refusal(column, block.start + row, found, names, role))
+    return RealTable(names, values)
+
+
+def _columns_together(
+    table: Table, names: tuple[str, ...] | None, role: str
+) -> NDArray[np.float64]:
+    values = np.empty(table.shape, dtype=np.float64)
+    for position, name in enumerate(table.names):
+        column = table[name]
+        if column.dtype == object:
+            row = next((i for i, entry in enumerate(column) if entry is not None), None)
+            if row is not None:
+                raise DataError(_refusal(position, row, repr(column[row]), names, role))
+            values[:, position] = np.nan
+        else:
+            values[:, position] = column
+    return values
+
+
+def _refusal(column: int, row: int, found: str, names: tuple[str, ...] | None, role: str) -> str:
+    label = f"column {column}" if names is None else f'column "{names[column]}"'
+    of_role = "" if role == "X" else f" of {role}"
+    found = found if len(found) <= 40 else found[:39] + "…"
+    return (
+        f"{label}{of_role} holds {found} (row {row}); this kernel reads finite numbers.\n"
+        "Fill or leave out such entries, and encode text as numbers, first."
+    )

@@ -1,0 +1,283 @@
+"""Many kernels on one pair of tables: which joint counts each pair of rows has, found once.
+
+A formula's kernel is a function of (s, p, q), and the pairs of rows of two tables share few
+different triples of counts.  So number the triples that occur, keep for every pair of rows the
+number of its triple, and the Gram matrix of any kernel is its values on the triples, looked up
+pair by pair: nothing is counted again, and nothing is compiled for a kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.backends.base import FloatArray
+from formulakern.backends.lookup import (
+    COUNT_AND_LOOK_UP,
+    count_entries,
+    lay_out,
+    row_classes,
+)
+from formulakern.backends.tables import PairedTables
+from formulakern.errors import ParameterError
+from formulakern.gram.dense import FEW_PAIRS, n_threads, output, row_blocks, share_blocks
+
+__all__ = ["Counts", "TripleIndex"]
+
+#: Tables with more triples than this are not numbered.
+MAX_TRIPLES = 1 << 22
+#: Nor those with more possible triples for each pair of rows.
+TRIPLES_PER_PAIR = 4
+#: So many triples are numbered even where there are fewer pairs of rows.
+FEW_TRIPLES = 1 << 12
+#: Pairs that a thread looks up at a time: 1.3 milliseconds, for which starting a thread pays.
+LOOKED_UP_TOGETHER = 1 << 22
+
+Integers = npt.NDArray[np.int64]
+
+_SOURCE = '''\
+"""Emitted by formulakern: one number per pair of rows, looked up in a table."""
+
+from numba import njit
+
+from formulakern.backends.loops import vectorized
+
+
+@njit(nogil=True)
+def row(values, numbers, table):
+    vectorized()
+    for j in range(len(values)):
+        values[j] = table[numbers[j]]
+
+
+@njit("void({dtype}[:, ::1], float64[::1], int64, int64, float64[:, ::1])", nogil=True, cache=True)
+def look_up(index, table, start, stop, out):
+    for i in range(start, stop):
+        row(out[i], index[i], table)
+'''
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Triples (s, p, q) of counts, per domain.
+
+    Parameters
+    ----------
+    s, p, q : int64 (domains, triples)
+        ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩.
+    same : bool (triples,)
+        Whether x and z are one row, not only equal ones.
+    """
+
+    s: Integers
+    p: Integers
+    q: Integers
+    same: npt.NDArray[np.bool_]
+
+    def of_x(self) -> tuple[Counts, Integers]:
+        """The different rows x with themselves, and for every triple which of them is its x."""
+        return _with_themselves(self.p)
+
+    def of_z(self) -> tuple[Counts, Integers]:
+        """The different rows z with themselves, and for every triple which of them is its z."""
+        return _with_themselves(self.q)
+
+
+class TripleIndex:
+    """The triples of counts that occur between two tables, and which of them every pair has.
+
+    Parameters
+    ----------
+    tables : PairedTables
+
+    Attributes
+    ----------
+    counts : Counts
+        The triples that occur.  Where z is x, a row with itself is a triple of its own.
+    index : uint8, uint16 or uint32 (rows of x, rows of z)
+        Which triple; symmetric where z is x, so that every matrix looked up is symmetric to the
+        last bit: (s, p, q) stands for (s, q, p) too.
+
+    Raises
+    ------
+    ParameterError
+        If there are too many triples (see :meth:`serves`).
+
+    Notes
+    -----
+    One pass over the pairs of rows, one or two bytes for each in most cases.
+
+    Examples
+    --------
+    >>> from formulakern.gram.pair import TablePair
+    >>> index = TripleIndex(TablePair([[1, 1, 0], [0, 1, 1], [1, 1, 0]]).tables((None,)))
+    >>> index.counts.s[0], index.counts.same
+    (array([1, 2, 2]), array([False, False,  True]))
+    >>> index.look_up(np.array([1.0, 2.0, 20.0]))
+    array([[20.,  1.,  2.],
+           [ 1., 20.,  1.],
+           [ 2.,  1., 20.]])
+    """
+
+    def __init__(self, tables: PairedTables) -> None:
+        if not self.serves(tables):
+            raise ParameterError(
+                f"these tables have {count_entries(tables):,} possible triples of counts, too many "
+                f"to number for {tables.shape[0]:,} x {tables.shape[1]:,} pairs of rows. Compute "
+                "each Gram matrix by kernel(X, Z)."
+            )
+        layout = lay_out(tables)
+        n_layout = len(layout.s[0])
+        n_all = n_layout + (int(layout.x_class.max(initial=-1)) + 1) * tables.symmetric
+        index = _places(tables, layout.x_class, layout.steps, n_layout, _smallest(n_all))
+        if tables.symmetric:
+            _mirror(index)
+            np.fill_diagonal(index, n_layout + layout.x_class)
+        used = _used(index, n_all)
+        occurring = np.flatnonzero(used)
+        _renumber(index, np.cumsum(used) - 1)
+        self.index = index.astype(_smallest(len(occurring)), copy=False)
+        self.counts = _counts(tables, occurring, layout.s, layout.p, layout.q)
+        self._source = _SOURCE.format(dtype=self.index.dtype.name)
+
+    @staticmethod
+    def serves(tables: PairedTables) -> bool:
+        """Whether the possible triples are few: at most 4 per pair of rows, and 4 million.
+
+        Those that occur, on which kernels are computed, are fewer by far.
+        """
+        rows, columns = tables.shape
+        most = min(MAX_TRIPLES, max(TRIPLES_PER_PAIR * rows * columns, FEW_TRIPLES))
+        return bool(rows and columns) and count_entries(tables) <= most
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows of x, rows of z."""
+        return self.index.shape[0], self.index.shape[1]
+
+    def look_up(self, values: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """The matrix of ``values[index]``.
+
+        Parameters
+        ----------
+        values : float64 (triples,)
+            One for each column of ``counts``.
+        out : float64 of shape ``shape``, C-contiguous, optional
+            Receives the matrix.
+
+        Returns
+        -------
+        ndarray of shape ``shape``, float64
+            ``out``, where it is given.
+
+        Raises
+        ------
+        GramSizeError
+            If the matrix does not fit into memory.
+        ParameterError
+            If an array has the wrong shape or type.
+
+        Notes
+        -----
+        One read of a small number and one write per pair, by all processors.
+        """
+        from formulakern.backends.cache import load  # numba loads when it is first needed
+
+        n_triples = self.counts.same.size
+        if values.shape != (n_triples,):
+            raise ParameterError(
+                f"values has shape {values.shape}; expected one for each of {n_triples:,} triples."
+            )
+        matrix = output(self.shape, out)
+        table = np.array(values, dtype=np.float64)  # contiguous, and writeable for the loop's type
+        loop = load(self._source).look_up
+        height = max(1, LOOKED_UP_TOGETHER // max(1, matrix.shape[1]))
+        blocks = [
+            (slice(start, min(start + height, matrix.shape[0])), slice(0, matrix.shape[1]))
+            for start in range(0, matrix.shape[0], height)
+        ]
+        threads = min(n_threads(), len(blocks))
+
+        def one(block: tuple[slice, slice]) -> None:
+            loop(self.index, table, block[0].start, block[0].stop, matrix)
+
+        share_blocks(blocks, one, threads, None)
+        return matrix
+
+
+def _with_themselves(ones: Integers) -> tuple[Counts, Integers]:
+    rows, which = row_classes(ones)
+    return Counts(rows, rows, rows, np.ones(rows.shape[1], dtype=np.bool_)), which
+
+
+def _smallest(n: int) -> npt.DTypeLike:
+    """The smallest unsigned integers that number n things."""
+    return np.uint8 if n <= 1 << 8 else np.uint16 if n <= 1 << 16 else np.uint32
+
+
+def _places(
+    tables: PairedTables,
+    x_class: Integers,
+    steps: npt.NDArray[np.int32],
+    n_places: int,
+    dtype: npt.DTypeLike,
+) -> npt.NDArray[np.unsignedinteger]:
+    """For every pair of rows where a tabulated kernel would look its value up."""
+    from formulakern.backends.cache import load  # numba loads when it is first needed
+
+    fill = load(COUNT_AND_LOOK_UP).fill
+    itself = np.arange(n_places, dtype=np.float64)  # looked up, each place gives its number
+    index = np.empty(tables.shape, dtype=dtype)
+    blocks = list(row_blocks(tables.shape))
+    threads = min(n_threads(), len(blocks)) if index.size >= FEW_PAIRS else 1
+
+    def one(block: tuple[slice, slice]) -> None:
+        rows, columns = block
+        places = np.empty((rows.stop - rows.start, columns.stop))
+        bounds = (rows.start, rows.stop, 0, columns.stop)
+        read = (tables.x_words, tables.z_panels, tables.spans)
+        fill(*read, x_class, steps, itself, *bounds, places, 0, 0)
+        index[rows] = places
+
+    share_blocks(blocks, one, threads, None)
+    return index
+
+
+def _mirror(index: npt.NDArray[np.unsignedinteger], step: int = 512) -> None:
+    """Copy what is above the diagonal below it, in blocks."""
+    n = len(index)
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        index[stop:, start:stop] = index[start:stop, stop:].T
+        square = index[start:stop, start:stop]
+        upper = np.triu(square, 1)
+        square[...] = upper + upper.T  # the diagonal is set by the caller
+
+
+def _used(index: npt.NDArray[np.unsignedinteger], n: int) -> npt.NDArray[np.bool_]:
+    used = np.zeros(n, dtype=np.bool_)
+    for row in index:
+        used[row] = True
+    return used
+
+
+def _renumber(index: npt.NDArray[np.unsignedinteger], number: Integers) -> None:
+    for row in index:
+        row[...] = number[row]
+
+
+def _counts(
+    tables: PairedTables,
+    occurring: npt.NDArray[np.intp],
+    *layout: list[Integers],
+) -> Counts:
+    """The counts of the places that occur; behind those of the layout, of rows with themselves."""
+    n_layout = len(layout[0][0])
+    own = row_classes(tables.x_counts)[0] if tables.symmetric else tables.x_counts[:, :0]
+    s, p, q = (
+        np.concatenate([np.asarray(counts).reshape(len(own), n_layout), own], axis=1)[:, occurring]
+        for counts in layout
+    )
+    return Counts(s, p, q, occurring >= n_layout)
