@@ -154,6 +154,17 @@ def verdict(areas, sizes):
     )
 
 
+def by_variables(results, areas, sizes):
+    """Where the target's kernel needs more examples: its AUC at 100 by its number of variables."""
+    counts = np.array([len(fk.parse(result["target"]).variables) for result in results])
+    at_100 = 100 * areas[:, 0, sizes.index(100)]
+    rows = [
+        [str(count), str((counts == count).sum()), f"{at_100[counts == count].mean():.2f}"]
+        for count in np.unique(counts)
+    ]
+    return table(["variables of the target", "targets", "target's AUC at 100"], rows)
+
+
 def draw(areas, sizes, title, path):
     """Mean curves; the bands hold the middle half of the repetitions."""
     plt = plotting()
@@ -217,6 +228,7 @@ def main():
     print(f"{title}. AUC in percent, mean ± standard deviation.\n")
     print(summary(areas, sizes), "\n")
     print(verdict(areas, sizes), "\n")
+    print(by_variables(results, areas, sizes), "\n")
     print(
         f"Targets drawn again because nearly constant or too wide: "
         f"{sum(result['in_vain'] for result in results)}.\nMachines that separate their training "

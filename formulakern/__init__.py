@@ -6,6 +6,7 @@ The folders are the pipeline::
     semantics   Formula → Program           program    arithmetic on joint counts
     backends    Program → compiled code     encoding   data → packed 0/1 columns
     gram        blocks → Gram matrix        kernels    what users hold
+    mining      the heaviest conjunctions   solvers    margins, balls, games
     rules       what is learned             estimators scikit-learn faces
     datasets    generators, a CSV reader    display    how things look
 
