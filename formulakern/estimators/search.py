@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from formulakern.errors import DataError, MissingDependencyError, ParameterError
+from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.evaluation import check_folds
 from formulakern.estimators.search_candidates import draw_candidates, read_candidates
 from formulakern.estimators.search_results import CandidateScore, SearchResults
@@ -25,6 +25,7 @@ from formulakern.estimators.svm import FormulaSVC
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.candidates import CandidateGrams
 from formulakern.kernels.formula import Reading
+from formulakern.rules.extras import new_axes
 from formulakern.syntax.formula import Formula
 
 __all__ = ["FormulaSearch"]
@@ -280,14 +281,7 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "best_estimator_")
         if ax is None:
-            try:
-                from matplotlib import pyplot
-            except ImportError:
-                raise MissingDependencyError(
-                    "plot() needs matplotlib, which is not installed. "
-                    "Install it by: pip install 'formulakern[plot]'"
-                ) from None
-            ax = pyplot.figure(layout="constrained").subplots()
+            ax = new_axes()
         self.results_.scatter(ax, self._score_name)
         return ax
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.errors import MissingDependencyError, ParameterError
+from formulakern.errors import ParameterError
 from formulakern.kernels.algebra import Kernel
+from formulakern.rules.extras import data_frame
 from formulakern.syntax.formula import Formula
 
 if TYPE_CHECKING:
@@ -118,18 +119,11 @@ class SearchResults(Mapping[str, Any]):
         MissingDependencyError
             If pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingDependencyError(
-                "to_frame() needs pandas, which is not installed. "
-                "Install it by: pip install 'formulakern[tables]'"
-            ) from None
         columns = {
             name: list(map(str, column)) if name == "formula" else column
             for name, column in self._columns.items()
         }
-        return pandas.DataFrame(columns).iloc[self._order]
+        return data_frame(columns).iloc[self._order]
 
     def scatter(self, ax: Any, score_name: str) -> None:
         """Draw the score against the ratio, one point a candidate, the best one marked.

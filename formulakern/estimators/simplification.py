@@ -12,10 +12,11 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError, MissingDependencyError, ParameterError
+from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.extraction import RuleExtraction
 from formulakern.estimators.svm import FormulaSVC
 from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.rules.extras import data_frame, new_axes
 
 if TYPE_CHECKING:
     import pandas
@@ -59,19 +60,13 @@ class Simplification:
         MissingDependencyError
             If pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingDependencyError(
-                "a data frame needs pandas, which is not installed. Install it, or print this."
-            ) from None
         columns: dict[str, Any] = {
             "rules": [*range(1, len(self.ensembles) + 1)],
             "train accuracy": self.train_accuracy,
         }
         if len(self.test_accuracy):
             columns["test accuracy"] = self.test_accuracy
-        return pandas.DataFrame(columns)
+        return data_frame(columns)
 
     def __str__(self) -> str:
         tested = len(self.test_accuracy) > 0
@@ -99,15 +94,7 @@ class Simplification:
         MissingDependencyError
             If matplotlib is not installed.
         """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise MissingDependencyError(
-                "a plot needs matplotlib, which is not installed. "
-                "Install it (pip install 'formulakern[plot]'), or print the object."
-            ) from None
-        if ax is None:
-            ax = plt.subplots(figsize=(6, 3.6), layout="constrained")[1]
+        ax = new_axes() if ax is None else ax
         k = np.arange(1, len(self.ensembles) + 1)
         curves = [("training rows", self.train_accuracy, self.machine_train_accuracy)]
         if len(self.test_accuracy):

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError, MissingDependencyError, ParameterError
+from formulakern.errors import DataError, ParameterError
+from formulakern.rules.extras import data_frame
 from formulakern.rules.rule import Rule, rule
 
 if TYPE_CHECKING:
@@ -190,14 +191,7 @@ class RuleEnsemble:
         MissingDependencyError
             If pandas is not installed.
         """
-        try:
-            import pandas
-        except ImportError:
-            raise MissingDependencyError(
-                "a data frame of rules needs pandas, which is not installed. "
-                "Install it, or loop over the rules."
-            ) from None
-        return pandas.DataFrame(
+        return data_frame(
             {
                 "weight": [item.weight for item in self.rules],
                 "class": [item.winner for item in self.rules],
