@@ -1,6 +1,6 @@
 """Figure 6 and Table 5 of the Propositional Kernels paper: choosing a formula without validation.
 
-    python examples/08_radius_margin.py            # eleven data sets, about an hour on two cores
+    python examples/08_radius_margin.py            # eleven data sets, 15 to 20 minutes on two cores
     python examples/08_radius_margin.py --quick    # four small ones, 300 rows, 8 formulas: seconds
 
 For 30 random formulas per data set: does a small ratio of radius and margin, squared, on the

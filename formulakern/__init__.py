@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from formulakern.rules.ensemble import WeightedRule as WeightedRule
     from formulakern.rules.rule import Rule as Rule
     from formulakern.rules.rule import rule as rule
+    from formulakern.solvers.matrix_game import GameSolution as GameSolution
+    from formulakern.solvers.matrix_game import solve_game as solve_game
     from formulakern.syntax.choice import Choice as Choice
     from formulakern.syntax.formula import (
         Formula as Formula,
@@ -101,6 +103,7 @@ _HOME = {
     "RuleExtraction": "estimators.extraction",
     "Simplification": "estimators.simplification",
     "WeightedRule": "rules.ensemble",
+    "GameSolution": "solvers.matrix_game",
     "extract_rules": "estimators.extraction",
     "simplify_svm": "estimators.simplification",
     "Table": "encoding.table",
@@ -109,6 +112,7 @@ _HOME = {
     "parse": "syntax.parser",
     "random_formula": "syntax.random",
     "rule": "rules.rule",
+    "solve_game": "solvers.matrix_game",
     "variables": "syntax.formula",
 }
 

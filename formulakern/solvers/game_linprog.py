@@ -1,0 +1,142 @@
+"""A matrix game as a linear program, solved by HiGHS through SciPy."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["linprog_strategies"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Seconds between two looks at the solver, which runs in a thread of its own.
+LOOK_SECONDS = 0.05
+#: Violations of constraints that the solver may leave, of payoffs between −1 and 1.
+FEASIBILITY = 1e-9
+#: SciPy's status for a limit of steps or seconds.
+LIMIT_REACHED = 1
+
+
+def linprog_strategies(
+    M: FloatArray,
+    *,
+    max_iter: int | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[FloatArray, FloatArray, int] | None:
+    """min v over p ≥ 0, Σ p_i = 1 subject to M'p ≤ v, and its dual, the column player's strategy.
+
+    Parameters
+    ----------
+    M : float64 (m, n)
+        Finite.
+    max_iter : int, optional
+        At most so many steps of the interior point method.
+    time_limit : float, optional
+        Seconds.
+    progress : callable, optional
+        Called with 0 while the solver runs, which does not say how far it is, and at last with 1.
+
+    Returns
+    -------
+    (p, q, iterations) or None
+        None if a limit ended the solver before it had a solution.
+
+    Notes
+    -----
+    The interior point method with crossover to a vertex: on dense games of 1,000 × 1,000 random
+    payoffs it took 3 to 5 seconds, the simplex method 16 to 60.  Where it fails, the simplex
+    method is asked.  The payoffs are first moved and scaled to lie between −1 and 1, so that the
+    solver's absolute tolerances mean the same for every game.  HiGHS cannot be interrupted: an
+    exception in the waiting thread, such as Ctrl-C, comes through at once and leaves it to finish
+    in the background, and a program that ends then waits for it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p, q, _ = linprog_strategies(np.array([[3.0, 0.0], [1.0, 2.0]]))
+    >>> p, q
+    (array([0.25, 0.75]), array([0.5, 0.5]))
+    """
+    from scipy.optimize import linprog
+
+    m, n = M.shape
+    low, high = float(M.min()), float(M.max())
+    half = (high - low) / 2 or 1.0
+    constraints = np.empty((n, m + 1))
+    constraints[:, :m] = M.T
+    constraints[:, :m] -= (low + high) / 2
+    constraints[:, :m] /= half
+    constraints[:, m] = -1.0
+    sums_to_one = np.ones((1, m + 1))
+    sums_to_one[0, m] = 0.0
+    value_alone = np.zeros(m + 1)
+    value_alone[m] = 1.0
+    options: dict[str, Any] = {
+        # it gains nothing on a dense matrix, and one that outlasts the time limit hides it from
+        # the interior point method
+        "presolve": False,
+        "primal_feasibility_tolerance": FEASIBILITY,
+        "dual_feasibility_tolerance": FEASIBILITY,
+    }
+    if max_iter is not None:
+        options["maxiter"] = max_iter
+    if time_limit is not None:
+        options["time_limit"] = time_limit
+
+    free = np.zeros((m + 1, 2))
+    free[:, 1] = np.inf
+    free[m, 0] = -np.inf
+    solve: Any = linprog  # its type says less than what it takes
+
+    def run(method: str) -> Any:
+        return solve(
+            value_alone,
+            A_ub=constraints,
+            b_ub=np.zeros(n),
+            A_eq=sums_to_one,
+            b_eq=np.ones(1),
+            bounds=free,
+            method=method,
+            options=options,
+        )
+
+    result = _watched(lambda: run("highs-ipm"), progress)
+    if result.status not in (0, LIMIT_REACHED):  # numerical trouble, by SciPy's numbering
+        result = _watched(lambda: run("highs-ds"), progress)
+    if progress is not None:
+        progress(1.0)
+    if result.status != 0:
+        return None
+    p = np.maximum(result.x[:m], 0.0)
+    q = np.maximum(-result.ineqlin.marginals, 0.0)
+    return p / p.sum(), q / q.sum(), int(result.nit)
+
+
+def _watched(solve: Callable[[], Any], progress: Callable[[float], None] | None) -> Any:
+    """What ``solve`` returns or raises, run in a thread while this one stays responsive."""
+    outcome: list[Any] = []
+    failure: list[BaseException] = []
+    ended = threading.Event()
+
+    def work() -> None:
+        try:
+            outcome.append(solve())
+        except BaseException as error:  # raised again in the thread that waits
+            failure.append(error)
+        finally:
+            ended.set()
+
+    # No daemon: HiGHS aborts the whole process if Python shuts down under it.  And an event: a
+    # join() that is interrupted takes the thread for ended, and then nothing waits for it at exit.
+    threading.Thread(target=work, daemon=False).start()
+    while not ended.wait(LOOK_SECONDS):
+        if progress is not None:
+            progress(0.0)
+    if failure:
+        raise failure[0]
+    return outcome[0]
