@@ -25,8 +25,10 @@ from formulakern.errors import DataError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.feature_search import parts_of
 from formulakern.kernels.algebra import Kernel
 from formulakern.mining.covers import PackedPropositions
+from formulakern.mining.options import check_time_limit
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.rule import Rule
+from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import Constant, Formula, Operation, Variable, evaluate
 from formulakern.syntax.parser import parse_rule
 from formulakern.syntax.traversal import fold
@@ -130,6 +132,8 @@ def extract_rules(
     -------
     RuleExtraction
         A feature that several substitutions give is listed once, with the weight of one of them.
+        The terms of a sum of kernels have features of their own: a rule that two of them share is
+        listed for each.
         Features that tie with the last one may be left out.
 
     Raises
@@ -192,13 +196,20 @@ def extract_rules(
 
 
 def propositions_of(names: Sequence[str]) -> list[Formula]:
-    """What the columns of an encoded table say: the rules that their names are, or the names."""
+    """What the columns of an encoded table say: the rules that their names are, or the names.
+
+    A column that is called ``0`` or ``true`` is a column, not a constant.
+
+    >>> propositions_of(["odor = foul", "0"])
+    [Formula('odor = foul'), Formula('`0`')]
+    """
     leaves: list[Formula] = []
     for name in map(str, names):
         try:
-            leaves.append(parse_rule(name))
+            said = parse_rule(name)
         except FormulaSyntaxError:
-            leaves.append(Variable(name))
+            said = Variable(name)
+        leaves.append(Variable(name) if isinstance(said, Constant) else said)
     return leaves
 
 
@@ -228,6 +239,7 @@ def rules_of_machine(
     """
     if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
         raise ParameterError(f"top is an integer, at least 1; got {top!r}.")
+    check_time_limit(time_limit)
     started = time.perf_counter()
     packed = PackedPropositions.of(table)
     vectors = _rows(table, svc.support_)
@@ -249,7 +261,7 @@ def rules_of_machine(
             outcome = part.search.run(
                 columns, weights * part.factor, proposition.__getitem__, int(top), left, step
             )
-            found += [(weight, formula) for formula, weight in outcome.features]
+            found += [(weight, _without_repeats(formula)) for formula, weight in outcome.features]
             bound = max(bound, outcome.bound)
             proven &= outcome.proven
             n_evaluated += outcome.n_evaluated
@@ -264,6 +276,30 @@ def rules_of_machine(
         progress(1.0)
     ensemble = RuleEnsemble(tuple(listed), tuple(svc.classes_.tolist()))
     return RuleExtraction(ensemble, proven, bounds, n_evaluated, time.perf_counter() - started)
+
+
+def _without_repeats(formula: Formula) -> Formula:
+    """The same Boolean function: ``a & a`` as ``a``, ``(a & b) & a`` as ``a & b``, the same for or.
+
+    An instance of a template repeats a column wherever two variables stand for one.
+    """
+
+    def build(node: Formula, parts: list[Formula]) -> Formula:
+        connective = node.connective
+        if connective is None:
+            return node
+        if connective in (AND, OR):
+            flat = [
+                argument
+                for part in parts
+                for argument in (part.arguments if part.connective is connective else (part,))
+            ]
+            parts = list(dict.fromkeys(flat))
+            if len(parts) == 1:
+                return parts[0]
+        return Operation(connective, parts)
+
+    return fold(formula, build)
 
 
 def _covered(formula: Formula, packed: PackedPropositions) -> npt.NDArray[np.bool_]:
@@ -392,5 +428,5 @@ def _check_same_machine(
                 f"margin of {values[row]:.4g} where the machine says "
                 f"{'at least' if outside[row] else 'at most'} 1. "
                 "Pass the kernel, the rows and the classes that it was trained with (and let it "
-                "converge)."
+                "converge; rows of sample weight 0 are rows that it was not trained with)."
             )

@@ -318,6 +318,13 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"margin_C={self.margin_C!r}; expected a positive finite number, or None for the "
                 "hard margin."
             )
+        if self.n_jobs is not None and (not _is_integer(self.n_jobs) or self.n_jobs == 0):
+            raise ParameterError(
+                f"n_jobs={self.n_jobs!r}; expected a number of threads, -1 for one per core, "
+                "or None for one."
+            )
+        if not isinstance(self.verbose, (int, np.integer)):
+            raise ParameterError(f"verbose={self.verbose!r}; expected 0, 1 or 2.")
         return scorer_of("roc_auc" if self._by_ratio else self.criterion)
 
     def _candidates(self, generator: np.random.Generator) -> list[Formula | Kernel]:
@@ -388,3 +395,7 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _is_positive(value: object) -> bool:
     return isinstance(value, (int, float, np.number)) and 0 < float(value) < np.inf
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

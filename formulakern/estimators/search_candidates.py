@@ -19,6 +19,8 @@ __all__ = ["draw_candidates", "read_candidates"]
 
 #: So many draws in a row without a new kernel end the drawing.
 PATIENCE = 500
+#: So many formulas in a row that are too large end it with an error.
+OVERSIZED = 20
 #: Counts (s, p, q) of rows of N columns, at which two polynomials that differ hardly ever agree.
 N = 1_000_003
 TRIPLES = np.array([(101, 5_003, 70_001), (31_013, 40_009, 50_021), (17, 900_007, 6_007)])
@@ -49,7 +51,7 @@ def draw_candidates(
     Raises
     ------
     ParameterError
-        If p or eta is out of range.
+        If p or eta is out of range, or their formulas are too large, one after the other.
 
     Examples
     --------
@@ -58,14 +60,21 @@ def draw_candidates(
     3
     """
     drawn: dict[tuple[int, ...], Formula] = {}
-    in_vain = 0
+    in_vain = oversized = 0
     while len(drawn) < n and in_vain < PATIENCE:
         in_vain += 1
         try:
             formula = random_formula(p, eta, generator)
             values = _values(formula, variables)
         except FormulaSizeError:
+            oversized += 1
+            if oversized == OVERSIZED:
+                raise ParameterError(
+                    f"{OVERSIZED} formulas drawn in a row are too large, with p={p} and eta={eta}. "
+                    "Use a smaller p or a larger eta."
+                ) from None
             continue
+        oversized = 0
         if values not in drawn:
             drawn[values] = formula
             in_vain = 0

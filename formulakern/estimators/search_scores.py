@@ -49,13 +49,26 @@ def scorer_of(criterion: str | Scorer) -> Scorer:
     if criterion == "roc_auc":
         return _area
     try:
+        if not isinstance(criterion, str):
+            raise TypeError
         scorer: Scorer = get_scorer(criterion)
     except (ValueError, TypeError):
         raise ParameterError(
             f"criterion={criterion!r} is unknown; expected 'radius-margin', or the name of a score "
             "for classes such as 'roc_auc', 'accuracy' or 'balanced_accuracy', or a scorer."
         ) from None
-    return scorer
+
+    def score(machine: Any, gram: FloatArray, y: npt.NDArray[Any]) -> float:
+        try:
+            return scorer(machine, gram, y)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ParameterError(
+                f"criterion={criterion!r} cannot score the classes that a support vector machine "
+                f"predicts ({str(error).splitlines()[0].rstrip('.')}). Use a score such as "
+                "'roc_auc', 'accuracy' or 'balanced_accuracy'."
+            ) from error
+
+    return score
 
 
 def ratio_of(gram: FloatArray, y: npt.NDArray[Any], C: float | None) -> tuple[float, float, float]:

@@ -11,12 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.encoding.table import Table
+from formulakern.encoding.binary import BinaryTable, read_binary
+from formulakern.encoding.bits import unpack_rows
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.extraction import RuleExtraction
+from formulakern.estimators.extraction import RuleExtraction, propositions_of
 from formulakern.estimators.svm import FormulaSVC
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.extras import data_frame, new_axes
+from formulakern.rules.rule import Rule
+from formulakern.syntax.formula import Formula, evaluate
 
 if TYPE_CHECKING:
     import pandas
@@ -199,18 +202,34 @@ class _Rows:
     """Rows with their classes as positions, and what covers them."""
 
     def __init__(self, model: FormulaSVC, rules: RuleEnsemble, X: Any, y: Any) -> None:
-        table = X if model.encoder_ is None else Table.of(X)
+        table = read_binary(model._encode(X))
         classes = np.asarray(y)
-        n_rows = len(table) if model.encoder_ is not None else table.shape[0]
-        if classes.shape != (n_rows,):
-            raise DataError(f"{classes.shape} classes for {n_rows:,} rows; pass one class per row.")
+        if classes.shape != (table.n_rows,):
+            raise DataError(
+                f"{classes.shape} classes for {table.n_rows:,} rows; pass one class per row."
+            )
         position = {name: i for i, name in enumerate(rules.classes)}
         self.codes = np.array([position.get(name, -1) for name in classes.tolist()])
-        named = table
-        if model.encoder_ is None:
-            named = dict(zip(model.propositions_, np.asarray(table).T, strict=True))
-        self.covers = rules.covers(named)
+        self.covers = _covers(model, rules, table, X)
         self.machine = float(np.mean(model.predict(X) == classes))
+
+
+def _covers(
+    model: FormulaSVC, rules: RuleEnsemble, table: BinaryTable, X: Any
+) -> npt.NDArray[np.bool_]:
+    """Which rows satisfy which rule, read off the encoded table, whatever encoded it."""
+    columns = unpack_rows(table.words, table.n_columns).astype(np.bool_)
+    said = {leaf: j for j, leaf in enumerate(propositions_of(model.propositions_))}
+
+    def value(leaf: Formula) -> npt.NDArray[np.bool_]:
+        # a leaf that no column says is part of a name such as "a & b"
+        return columns[:, said[leaf]] if leaf in said else Rule(leaf)(X)
+
+    covers = np.empty((table.n_rows, len(rules)), dtype=np.bool_)
+    for place, item in enumerate(rules):
+        assert isinstance(item.rule, Rule)  # as all rules of a machine are
+        covers[:, place] = evaluate(item.rule.formula, value)
+    return covers
 
 
 def _accuracy(scores: Floats, codes: npt.NDArray[np.int64]) -> float:

@@ -183,6 +183,10 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(encoded, classes)
         assert_all_finite(classes, input_name="y")
         check_classification_targets(classes)
+        if len(np.unique(classes)) < 2:
+            raise DataError(
+                f"all rows are of one class, {classes[0]}; a classifier needs at least two classes."
+            )
         self.kernel_ = self._make_kernel(X)
         self.svc_ = SVC(
             kernel="precomputed",

@@ -70,6 +70,8 @@ def monotone_disjunctive(d: int, *, scale: Scale = "count") -> FormulaKernel:
     ------
     ParameterError
         If d is no integer of at least 1.
+    FormulaSizeError
+        At use, if d is above 199: without subtractions, terms grow with d².
 
     References
     ----------
@@ -109,6 +111,8 @@ def monotone_dnf(d: int, c: int, *, scale: Scale = "count") -> FormulaKernel:
     ------
     ParameterError
         If d or c is no integer of at least 1.
+    FormulaSizeError
+        At use, if d is above 199: without subtractions, terms grow with d².
 
     References
     ----------
@@ -153,6 +157,8 @@ def monotone_cnf(d: int, c: int, *, scale: Scale = "count") -> FormulaKernel:
     ------
     ParameterError
         If d or c is no integer of at least 1.
+    FormulaSizeError
+        At use, if c is above 199: without subtractions, terms grow with c².
 
     References
     ----------

@@ -15,7 +15,10 @@ import numpy.typing as npt
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.extras import data_frame
+from formulakern.rules.monomial import Monomial
 from formulakern.rules.rule import Rule, rule
+from formulakern.rules.sql import score_query, sql_of
+from formulakern.syntax.notation import latex_name
 
 if TYPE_CHECKING:
     import pandas
@@ -32,7 +35,8 @@ class WeightedRule:
 
     Parameters
     ----------
-    rule : Rule
+    rule : Rule or Monomial
+        A monomial is satisfied to the degree that its value is, and at all where it is not 0.
     weight : float
         Positive: how much a row that satisfies the rule gains for ``winner``.
     winner : object
@@ -48,7 +52,7 @@ class WeightedRule:
         ``winner``; nan where there are none.
     """
 
-    rule: Rule
+    rule: Rule | Monomial
     weight: float
     winner: Any
     loser: Any
@@ -65,7 +69,8 @@ class RuleEnsemble:
 
         intercept_c + Σ_r w_r · [x satisfies rule r] · ([c = winner_r] − [c = loser_r]),
 
-    and the class with the largest score is predicted; ties go to the class that stands first.
+    (with the value of a monomial in place of the first bracket) and the class with the largest
+    score is predicted; ties go to the class that stands first.
 
     Parameters
     ----------
@@ -140,9 +145,22 @@ class RuleEnsemble:
         -------
         ndarray of shape (n, number of rules), bool
         """
+        return np.asarray(self.values(table) != 0)
+
+    def values(self, table: Any) -> npt.NDArray[np.float64]:
+        """1 where a row satisfies a rule, else 0; of monomials their values.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+
+        Returns
+        -------
+        ndarray of shape (n, number of rules), float64
+        """
         rows = Table.of(table)
         columns = [item.rule(rows) for item in self.rules]
-        return np.array(columns, dtype=np.bool_).reshape(len(columns), len(rows)).T
+        return np.array(columns, dtype=np.float64).reshape(len(columns), len(rows)).T
 
     def scores(self, table: Any) -> npt.NDArray[np.float64]:
         """The score of every class.
@@ -155,7 +173,7 @@ class RuleEnsemble:
         -------
         ndarray of shape (n, number of classes), float64
         """
-        return np.asarray(self.covers(table) @ self.votes() + np.array(self.intercept))
+        return np.asarray(self.values(table) @ self.votes() + np.array(self.intercept))
 
     def votes(self) -> npt.NDArray[np.float64]:
         """What each rule adds to the score of each class, shape (rules, classes)."""
@@ -230,6 +248,76 @@ class RuleEnsemble:
 
     # -- as text that can be kept -------------------------------------------------------------
 
+    def to_sql(self, table: str = "data") -> str:
+        """A query that gives every row of a database table its predicted class.
+
+        Parameters
+        ----------
+        table : str
+            Name of the table, with a column for each that the rules read.
+
+        Returns
+        -------
+        str
+            ``SELECT``: all columns, one score per class, and ``predicted_class``.  Standard SQL;
+            a comparison with NULL counts as false, as it does here.  Ties go to the class that
+            stands first, as in :meth:`predict`, up to the rounding of the database.
+
+        Raises
+        ------
+        DataError
+            If a rule compares a column in a way that SQL does not share.
+
+        Examples
+        --------
+        >>> item = WeightedRule(rule("size >= 3"), 0.5, "large", "small", 7, 0.25, 6 / 7)
+        >>> print(RuleEnsemble((item,), ("large", "small")).to_sql("shirts"))
+        SELECT scored.*,
+          CASE
+            WHEN "score large" >= "score small" THEN 'large'
+            ELSE 'small'
+          END AS predicted_class
+        FROM (
+          SELECT "shirts".*,
+            0.0
+              + 0.5 * CASE WHEN "size" >= 3 THEN 1 ELSE 0 END
+              AS "score large",
+            0.0
+              - 0.5 * CASE WHEN "size" >= 3 THEN 1 ELSE 0 END
+              AS "score small"
+          FROM "shirts"
+        ) AS scored
+        """
+        terms = [sql_of(item.rule) for item in self.rules]
+        return score_query(table, self.classes, self.intercept, self.votes().tolist(), terms)
+
+    def to_latex(self, top: int | None = None) -> str:
+        """A LaTeX ``tabular`` with one line per rule: weight, class, against, rule.
+
+        Parameters
+        ----------
+        top : int, optional
+            Only the rules of largest weight.
+
+        Examples
+        --------
+        >>> item = WeightedRule(rule("size >= 3"), 0.5, "large", "small", 7, 0.25, 6 / 7)
+        >>> print(RuleEnsemble((item,), ("large", "small")).to_latex())
+        \\begin{tabular}{rlll}
+        weight & class & against & rule \\\\
+        \\hline
+        0.5 & $\\mathrm{large}$ & $\\mathrm{small}$ & $\\mathrm{size} \\geq 3$ \\\\
+        \\end{tabular}
+        """
+        shown = self.rules[:top]
+        lines = [r"\begin{tabular}{rlll}", r"weight & class & against & rule \\", r"\hline"]
+        for weight, item in zip(_significant([i.weight for i in shown]), shown, strict=True):
+            winner = f"${latex_name(str(item.winner) or ' ')}$"
+            loser = f"${latex_name(str(item.loser) or ' ')}$"
+            loser = "the rest" if item.loser == item.winner else loser
+            lines.append(rf"{weight} & {winner} & {loser} & ${item.rule.latex()}$ \\")
+        return "\n".join([*lines, r"\end{tabular}"])
+
     def to_json(self) -> str:
         """The ensemble as JSON; :meth:`from_json` reads it back.
 
@@ -240,7 +328,7 @@ class RuleEnsemble:
         """
         items = [
             {
-                "rule": str(item.rule),
+                **_named(item.rule),
                 "weight": item.weight,
                 "class": _plain(item.winner),
                 "against": _plain(item.loser),
@@ -274,7 +362,7 @@ class RuleEnsemble:
             whole = json.loads(text)
             rules = tuple(
                 WeightedRule(
-                    rule(item["rule"]),
+                    _read_rule(item),
                     float(item["weight"]),
                     item["class"],
                     item["against"],
@@ -290,6 +378,17 @@ class RuleEnsemble:
                 f"this text is not an ensemble of rules ({type(error).__name__}: {error}). "
                 "Expected what RuleEnsemble.to_json() writes."
             ) from None
+
+
+def _named(item: Rule | Monomial) -> dict[str, Any]:
+    """A rule as JSON holds it."""
+    return {"product": item.names} if isinstance(item, Monomial) else {"rule": str(item)}
+
+
+def _read_rule(item: dict[str, Any]) -> Rule | Monomial:
+    if "product" in item:
+        return Monomial(tuple(map(str, item["product"])))
+    return rule(item["rule"])
 
 
 def _plain(name: Any) -> Any:

@@ -9,8 +9,10 @@ marginal.  Every term is non-negative: nothing cancels (THEORY §5).
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.program.builder import Builder
@@ -66,22 +68,25 @@ class ChoicePlan:
             free = "*1" if self.cell[0] == "*" else "1*"
             return _one_row(z if self.cell[0] == "*" else x, free, d)
         terms: list[_Term] = []
+        true_x, true_z = _true(x), _true(z)
+        free_x, free_z = _free_from(x), _free_from(z)
         for i in range(d + 1):
             rest = d - i
-            in_x, in_z = (wanted[i:] for wanted in (x, z))
             both = ((("11",), i),)
-            if all(in_x) and all(in_z):
+            if i >= free_x and i >= free_z:
                 terms.append((*both, (("10", "0*"), rest)))
-            elif all(in_x):
-                terms += [(*both, (("01",), k), (("*0",), rest - k)) for k in _true(in_z)]
-            elif all(in_z):
-                terms += [(*both, (("10",), k), (("0*",), rest - k)) for k in _true(in_x)]
+            elif i >= free_x:
+                terms += [(*both, (("01",), k), (("*0",), rest - k)) for k in _beyond(true_z, i)]
+            elif i >= free_z:
+                terms += [(*both, (("10",), j), (("0*",), rest - j)) for j in _beyond(true_x, i)]
             else:
+                in_z = _beyond(true_z, i)
+                pairs = (
+                    (j, k) for j in _beyond(true_x, i) for k in in_z[: bisect_right(in_z, rest - j)]
+                )
                 terms += [
                     (*both, (("10",), j), (("01",), k), (("00",), rest - j - k))
-                    for j in _true(in_x)
-                    for k in _true(in_z)
-                    if j + k <= rest
+                    for j, k in islice(pairs, MAX_TERMS + 1)
                 ]
             if len(terms) > MAX_TERMS:
                 raise FormulaSizeError(
@@ -99,6 +104,16 @@ class ChoicePlan:
 
 def _true(wanted: list[bool]) -> list[int]:
     return [count for count, value in enumerate(wanted) if value]
+
+
+def _free_from(wanted: list[bool]) -> int:
+    """From how many on every number is wanted."""
+    return max((count + 1 for count, value in enumerate(wanted) if not value), default=0)
+
+
+def _beyond(counts: list[int], start: int) -> list[int]:
+    """How far the counts from ``start`` on are beyond it; counts ascend."""
+    return [count - start for count in counts[bisect_left(counts, start) :]]
 
 
 def _one_row(wanted: list[bool], true: str, degree: int) -> list[_Term]:

@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
 import formulakern as fk
@@ -318,3 +320,61 @@ def test_simplification_refuses_what_does_not_fit():
         fk.simplify_svm(SVC(), X, y)
     with pytest.raises(fk.DataError, match="one class per row"):
         fk.simplify_svm(model, X, np.asarray(y)[:5])
+
+
+def test_columns_that_are_called_like_constants_are_columns():
+    pd = pytest.importorskip("pandas")
+    X = np.random.default_rng(3).integers(0, 2, (40, 4))
+    y = X[:, 0] & X[:, 2]
+    for names in (["0", "1", "true", "false"], range(4)):
+        kernel = fk.kernel("all[2](x)")
+        (rule,) = fk.extract_rules(SVC(kernel=kernel).fit(X, y), kernel, X, y, names=names, top=1)
+        table = dict(zip(map(str, names), X.astype(bool).T, strict=True))
+        np.testing.assert_array_equal(rule.rule(table), y == 1)
+        frame = fk.FormulaSVC(kernel, encoder=None).fit(
+            pd.DataFrame(X, columns=[*map(str, names)]), y
+        )
+        assert frame.rules(1)[0].rule == rule.rule
+
+
+def test_a_column_is_not_repeated_in_a_rule():
+    X = np.random.default_rng(8).integers(0, 2, (60, 3))
+    y = X[:, 0]
+    for text in ("~a & ~b & ~c", "(a | b) & c", "(a & ~b) | c"):
+        for item in fk.FormulaSVC(text, encoder=None).fit(X, y).rules(50):
+            for part in (item.rule.formula, *item.rule.formula.arguments):
+                if str(part.connective and part.connective.name) in ("and", "or"):
+                    assert len(set(part.arguments)) == len(part.arguments)
+
+
+@pytest.mark.parametrize("limit", ["soon", -1, float("nan")])
+def test_a_bad_time_limit_is_told(limit):
+    X, y = fk.datasets.tic_tac_toe()
+    model = fk.FormulaSVC("all[2](x)").fit(X[::9], y[::9])
+    with pytest.raises(fk.ParameterError, match="time_limit"):
+        model.rules(time_limit=limit)
+
+
+@pytest.mark.parametrize("encoder", ["encoded before", "one-hot"])
+def test_simplification_whatever_encoded_the_table(encoder):
+    """Names of encoded columns are rules about a table that is not there, or plain names."""
+    pd = pytest.importorskip("pandas")
+    random = np.random.default_rng(2)
+    frame = pd.DataFrame({"c": random.choice(list("abc"), 80), "d": random.choice(list("xy"), 80)})
+    y = ((frame.c == "a") & (frame.d == "x")).astype(int)
+    if encoder == "one-hot":
+        X, model = frame, fk.FormulaSVC("all[2](x)", encoder=OneHotEncoder())
+    else:
+        X = fk.PropositionEncoder().set_output(transform="pandas").fit_transform(frame)
+        model = fk.FormulaSVC("all[2](x)", encoder=None)
+    curve = fk.simplify_svm(model.fit(X, y), X, y, X[:20], y[:20], top=2)
+    assert curve.train_accuracy[0] == curve.test_accuracy[0] == 1.0
+
+
+@pytest.mark.parametrize("encoder", ["auto", None])
+def test_simplification_of_sparse_tables_and_lists(encoder):
+    X = np.random.default_rng(1).integers(0, 2, (60, 5))
+    y = X[:, 0] & X[:, 1]
+    for table in (csr_matrix(X), X.tolist()):
+        model = fk.FormulaSVC("all[2](x)", encoder=encoder).fit(table, y)
+        assert fk.simplify_svm(model, table, y, top=1).train_accuracy == [1.0]

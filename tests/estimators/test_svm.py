@@ -326,7 +326,7 @@ def test_refusals(boards, binary):
         model.predict(later.to_pandas().rename(columns={"top-left-square": "corner"}))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         FormulaSVC().fit(X, y[:-1])
-    with pytest.raises(ValueError, match="greater than one"):
+    with pytest.raises(ValueError, match="all rows are of one class"):
         FormulaSVC().fit(X, np.ones(len(y)))
     with pytest.raises(fk.DataError, match="Pass the class of every row"):
         FormulaSVC().fit(X, None)
@@ -426,3 +426,9 @@ def test_verbose_says_how_far_it_is(boards, capsys):
     assert said.count("\n") == 1
     FormulaSVC("a & b").fit(X, y)
     assert capsys.readouterr().out == ""
+
+
+def test_one_class_is_refused_in_our_words():
+    X, _ = fk.datasets.tic_tac_toe()
+    with pytest.raises(fk.DataError, match="all rows are of one class, won"):
+        fk.FormulaSVC().fit(X[:5], ["won"] * 5)

@@ -1,12 +1,14 @@
 """Weighted rules: votes, tables, JSON."""
 
 import math
+import sqlite3
 
 import numpy as np
 import pytest
 
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
+from formulakern.rules.monomial import Monomial
 
 
 def weighted(text, weight, winner, loser, precision=1.0):
@@ -94,3 +96,71 @@ def test_frame(ensemble):
     frame = ensemble.to_frame()
     assert frame.shape == (3, 7)
     assert frame["rule"][0] == "color = red"
+
+
+# -- SQL, LaTeX, products ----------------------------------------------------------------------
+
+
+def classes_by_sql(ensemble, table):
+    """What a database answers to the query of an ensemble."""
+    base = sqlite3.connect(":memory:")
+    names = list(table)
+    quoted = ", ".join('"' + name + '"' for name in names)
+    base.execute(f"CREATE TABLE data ({quoted})")
+    rows = list(zip(*table.values(), strict=True))
+    base.executemany(f"INSERT INTO data VALUES ({', '.join('?' * len(names))})", rows)
+    return [row[-1] for row in base.execute(ensemble.to_sql())]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "size >= 3", "size < 3 & color = red", "color != red", "~(color = red)",
+        "~(color = red & size > 1)", "color = red | size = 1", "color = red ^ size = 1",
+        "color = red -> size = 1", "color in {red, blue}", "color not in {red}",
+        "color is missing", "size is not missing & ~flag", "size = `weight`", "true", "false",
+        "flag <-> size > 2", "(color = red) ~| (size > 2)",
+        "`odd name` = \"it's\"",
+    ],
+)  # fmt: skip
+def test_sql_agrees_with_predict(text):
+    table = {
+        "color": ["red", "red", "blue", None, "red", "green"],
+        "size": [1, 5, 1, None, None, 3],
+        "weight": [1, 4, None, 2, 3, 3],
+        "flag": [1, 0, 1, 0, None, 1],
+        "odd name": ["it's", "x", "it's", None, "y", "z"],
+    }
+    ensemble = RuleEnsemble((weighted(text, 1.0, "b", "a"),), ("a", "b"), (0.5, 0.0))
+    assert classes_by_sql(ensemble, table) == ensemble.predict(table).tolist()
+
+
+def test_sql_of_several_rules(ensemble):
+    assert classes_by_sql(ensemble, TABLE) == ensemble.predict(TABLE).tolist()
+    none = RuleEnsemble((), (1, 2), (0.0, 1.0))
+    assert classes_by_sql(none, TABLE) == [2] * 4
+    product = WeightedRule(Monomial(("size", "size")), 0.5, 1, 2, 3, 0.7, 1.0)
+    numeric = RuleEnsemble((product,), (1, 2), (0.0, 4.5))
+    columns = {"size": [1.0, 2.0, 3.0, 4.0]}
+    assert classes_by_sql(numeric, columns) == numeric.predict(columns).tolist() == [2, 2, 1, 1]
+
+
+def test_latex(ensemble):
+    text = ensemble.to_latex(2)
+    assert text.count(r"\\") == 3
+    assert r"\mathrm{color}" in text
+    assert "the rest" in ensemble.to_latex()
+
+
+def test_products_count_with_their_values():
+    items = (WeightedRule(Monomial(("u", "v")), 2.0, "a", "b", 3, 0.75, 1.0),)
+    ensemble = RuleEnsemble(items, ("a", "b"))
+    table = {"u": [1.0, -2.0, 0.0], "v": [3.0, 1.0, 7.0]}
+    np.testing.assert_allclose(ensemble.scores(table), [[6, -6], [-4, 4], [0, 0]])
+    np.testing.assert_array_equal(ensemble.covers(table), [[True], [True], [False]])
+    again = RuleEnsemble.from_json(ensemble.to_json())
+    assert again.rules == ensemble.rules
+    assert "u * v" in str(again)
+    assert Monomial(("u", "v")).columns == ("u", "v")
+    with pytest.raises(fk.DataError, match="holds text"):
+        Monomial(("name",))({"name": ["x"]})

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -283,3 +284,23 @@ def test_all_of_many_equals_products():
             left = fk.kernel(f"atleast[{k},{d}](x)")(X)
             right = sum(fk.kernel(f"exactly[{j},{d}](x)")(X) for j in range(k, d + 1))
             assert (left >= right).all()  # exactly j in both, for some j, implies at least k
+
+
+@pytest.mark.parametrize("text", ["any[10000](x & y)", "~exactly[5000,10000](x)"])
+def test_too_many_terms_are_refused_before_they_are_made(text):
+    tracemalloc.start()
+    try:
+        with pytest.raises(fk.FormulaSizeError, match="more than 20,000 terms"):
+            fk.kernel(text)(np.eye(3, dtype=int))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100e6  # 5,000 million terms are gigabytes
+
+
+@pytest.mark.parametrize("reading", ["bound", "free", "distinct"])
+def test_exactly_many_is_counted_with_few_terms(reading):
+    X = np.array([[1] * 700 + [0] * 300, [1] * 500 + [0] * 500])
+    K = fk.kernel("exactly[200,400](x)", variables=reading, scale="probability")(X)
+    exact = math.comb(500, 200) * math.comb(500, 200) / math.comb(1000, 400)
+    assert K[1, 1] == pytest.approx(exact, rel=1e-12)
