@@ -1,0 +1,73 @@
+"""Compiled sums over 0/1 columns, and over the pairs (subset, set) of the lattice."""
+
+# mypy: disallow-untyped-decorators=False
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit, types
+
+__all__ = ["over_ancestors", "over_descendants", "sum_columns", "sums_in_columns"]
+
+_REALS = types.float64[::1]
+_PLACES = types.int64[::1]
+_COLUMNS = types.uint8[:, ::1]
+
+
+def _compiled(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compile for one signature, kept on disk where some directory can be written."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        compiled: Callable[..., Any]
+        try:
+            compiled = njit(signature, nogil=True, cache=True, **options)(function)
+        except RuntimeError:  # numba found no place for its cache
+            compiled = njit(signature, nogil=True, **options)(function)
+        return compiled
+
+    return decorate
+
+
+@_compiled(types.void(_COLUMNS, _REALS, _REALS))
+def sum_columns(columns: Any, weights: Any, out: Any) -> None:
+    """``out[i] = Σ_k weights[k] · columns[k, i]``."""
+    out[:] = 0.0
+    for k in range(columns.shape[0]):
+        weight = weights[k]
+        if weight != 0.0:
+            for i in range(columns.shape[1]):
+                out[i] += weight * columns[k, i]
+
+
+# adding in any order lets the sum be taken in vectors
+@_compiled(types.void(_COLUMNS, _REALS, _REALS), fastmath={"reassoc", "contract"})
+def sums_in_columns(columns: Any, values: Any, out: Any) -> None:
+    """``out[k] = Σ_i columns[k, i] · values[i]``."""
+    for k in range(columns.shape[0]):
+        total = 0.0
+        for i in range(columns.shape[1]):
+            total += columns[k, i] * values[i]
+        out[k] = total
+
+
+@_compiled(types.void(_PLACES, _PLACES, _REALS, _REALS))
+def over_ancestors(starts: Any, ancestors: Any, values: Any, out: Any) -> None:
+    """``out[w] = Σ of values[v] over the subsets v of w``."""
+    for w in range(out.size):
+        total = 0.0
+        for place in range(starts[w], starts[w + 1]):
+            total += values[ancestors[place]]
+        out[w] = total
+
+
+@_compiled(types.void(_PLACES, _PLACES, _REALS, _REALS))
+def over_descendants(starts: Any, ancestors: Any, values: Any, out: Any) -> None:
+    """``out[v] = Σ of values[w] over the sets w that contain v``."""
+    out[:] = 0.0
+    for w in range(values.size):
+        value = values[w]
+        if value != 0.0:
+            for place in range(starts[w], starts[w + 1]):
+                out[ancestors[place]] += value
