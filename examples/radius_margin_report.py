@@ -50,7 +50,7 @@ def which(results):
         [
             found["name"],
             best_of(found, False)["kernel"],
-            clip(best_of(found, True)["kernel"], 34),
+            clip(best_of(found, True)["kernel"], 30),
             f"{100 * found['chosen_softly']:.2f}",
             "-" if pair is None else f"{pair[0]:+.2f} ({pair[1]:.0e})",
         ]
