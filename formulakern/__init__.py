@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     )
     from formulakern.estimators.extraction import RuleExtraction as RuleExtraction
     from formulakern.estimators.extraction import extract_rules as extract_rules
+    from formulakern.estimators.prl import PRLClassifier as PRLClassifier
     from formulakern.estimators.search import FormulaSearch as FormulaSearch
     from formulakern.estimators.simplification import Simplification as Simplification
     from formulakern.estimators.simplification import simplify_svm as simplify_svm
@@ -96,6 +97,7 @@ _HOME = {
     "GramSizeError": "errors",
     "Kernel": "kernels.algebra",
     "MagnitudeError": "errors",
+    "PRLClassifier": "estimators.prl",
     "ParameterError": "errors",
     "PropositionEncoder": "estimators.transformers",
     "Rule": "rules.rule",

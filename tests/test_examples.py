@@ -26,12 +26,16 @@ QUICK = {
         "a smaller ratio goes with a larger AUC",
     ),
     "09_rules_of_a_machine.py": (["--quick"], "Three x in a row: 8 rules, the heaviest 8."),
+    "10_prl_paper.py": (["--quick"], "level 3: 100.00 / 100.00 / 100.00"),
+    "10_prl_large.py": (["--quick"], "| mushroom | 500 | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 EXTRAS = {
     "05_results_table.py": "This example reads",
     "08_radius_margin.py": "This example reads",
     "09_rules_of_a_machine.py": "This example reads",
+    "10_prl_paper.py": "This example reads",
+    "10_prl_large.py": "This example reads",
     "picture.py": "matplotlib is not installed",
 }
 

@@ -1,0 +1,226 @@
+"""From the table of a preference learner to what its features are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import validate_data
+
+from formulakern.encoding.binary import read_binary
+from formulakern.encoding.sources import is_sparse
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.extraction import propositions_of
+from formulakern.estimators.transformers import PropositionEncoder
+from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.formula import Formula
+
+__all__ = ["RELATIONS", "Encoding", "check_relations"]
+
+RELATIONS = ("=", "!=", "<=", ">=")
+
+
+@dataclass(eq=False)
+class Encoding:
+    """Reads tables as a learner was fitted to read them.
+
+    Parameters
+    ----------
+    encoder : transformer or None
+        None: tables are 0/1, or real for ``real``.
+    kept : ndarray of shape (p,), intp
+        Which of the encoder's columns are used.
+    leaves : tuple of Formula
+        What each of these says; for ``real`` empty.
+    groups : ndarray of shape (p,), int64
+        Propositions of one group exclude each other; −1 for none.
+    names : tuple of str
+        The columns of the table itself, for ``real``.
+    """
+
+    encoder: Any
+    kept: NDArray[np.intp]
+    leaves: tuple[Formula, ...]
+    groups: NDArray[np.int64]
+    names: tuple[str, ...]
+    real: bool
+
+    def read(self, estimator: BaseEstimator, X: Any) -> Any:
+        """A later table."""
+        if self.real:
+            return _numbers(estimator, X, reset=False)
+        if self.encoder is None:
+            encoded = _zero_one(estimator, X, reset=False)
+        else:
+            encoded = self.encoder.transform(X)
+        _refuse_empty(encoded)
+        return _select(encoded, self.kept)
+
+    @classmethod
+    def fit_real(cls, estimator: BaseEstimator, X: Any) -> tuple[Encoding, NDArray[np.float64]]:
+        """For polynomial features: the numbers as they are."""
+        numbers = _numbers(estimator, X, reset=True)
+        n = numbers.shape[1]
+        named = getattr(estimator, "feature_names_in_", None)
+        names = tuple(f"x{j}" for j in range(n)) if named is None else tuple(map(str, named))
+        return cls(None, np.arange(n), (), np.full(n, -1), names, True), numbers
+
+    @classmethod
+    def fit(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        encoder: Any,
+        relations: Sequence[str],
+        cut_points: int,
+    ) -> tuple[Encoding, Any]:
+        """Fit the encoder that was asked for, and encode the training table.
+
+        Raises
+        ------
+        DataError
+            If the table cannot be read or no proposition of these relations is left.
+        ParameterError
+            If the encoder is none.
+        """
+        made = _encoder(encoder, X, relations, cut_points)
+        if made is None:
+            encoded = _zero_one(estimator, X, reset=True)
+            named = getattr(estimator, "feature_names_in_", None)
+            if named is None:
+                named = [f"x{j}" for j in range(encoded.shape[1])]
+            leaves = propositions_of(named)
+        else:
+            made.fit(X, y)
+            encoded = made.transform(X)
+            estimator.__dict__.pop("feature_names_in_", None)
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(made, name):
+                    setattr(estimator, name, getattr(made, name))
+            if isinstance(made, PropositionEncoder):
+                leaves = list(made.propositions_)
+            else:
+                leaves = propositions_of(made.get_feature_names_out())
+        kept = np.arange(len(leaves))
+        if isinstance(encoder, str):
+            kept = np.array([j for j in kept.tolist() if _asked(leaves[j], relations)], np.intp)
+            if not len(kept):
+                raise DataError(
+                    f"no proposition with {', '.join(relations)} in this table. Add relations: "
+                    "'=' for columns of text, '<=' and '>=' for numbers."
+                )
+        groups = _groups(made, len(leaves))
+        chosen = tuple(leaves[j] for j in kept.tolist())
+        return cls(made, kept, chosen, groups[kept], (), False), _select(encoded, kept)
+
+
+def check_relations(relations: Any) -> tuple[str, ...]:
+    """The relations as a tuple.
+
+    Raises
+    ------
+    ParameterError
+        If one is unknown, or there is none.
+    """
+    given = (relations,) if isinstance(relations, str) else tuple(relations)
+    if not given or any(relation not in RELATIONS for relation in given):
+        raise ParameterError(
+            f"relations={relations!r}; expected some of {', '.join(map(repr, RELATIONS))}."
+        )
+    return given
+
+
+def _encoder(encoder: Any, X: Any, relations: Sequence[str], cut_points: int) -> Any:
+    if encoder is None:
+        return None
+    if not isinstance(encoder, str):
+        return clone(encoder)
+    if encoder != "auto":
+        raise ParameterError(
+            f"encoder={encoder!r} is unknown; expected 'auto', None or a transformer."
+        )
+    if is_sparse(X) and _is_zero_one(X):
+        return None
+    orders = [relation for relation in ("<=", ">=") if relation in relations]
+    equal = "=" in relations or "!=" in relations
+    nominal: Any = "auto" if equal else []
+    return PropositionEncoder(
+        negations="!=" in relations,
+        numeric="both" if len(orders) != 1 else orders[0],  # type: ignore[arg-type]
+        cut_points=cut_points,
+        nominal="all" if not orders else nominal,
+    )
+
+
+def _asked(leaf: Formula, relations: Sequence[str]) -> bool:
+    if isinstance(leaf, Comparison) and leaf.relation in RELATIONS:
+        return leaf.relation in relations or (leaf.relation == "=" and leaf.value == 0)
+    return True  # Boolean columns, and those that ask for missing values
+
+
+def _groups(encoder: Any, p: int) -> NDArray[np.int64]:
+    """The values of a nominal column exclude each other."""
+    groups = np.full(p, -1, dtype=np.int64)
+    if isinstance(encoder, PropositionEncoder):
+        first = 0
+        for number, plan in enumerate(encoder.plans_):
+            for place, leaf in enumerate(plan.propositions):
+                if isinstance(leaf, Comparison) and leaf.relation == "=" and plan.values:
+                    groups[first + place] = number
+            first += len(plan.propositions)
+    return groups
+
+
+def _select(encoded: Any, kept: NDArray[np.intp]) -> Any:
+    if not is_sparse(encoded):
+        encoded = np.asarray(encoded)
+    if len(kept) == encoded.shape[1]:
+        return encoded
+    return encoded[:, kept]
+
+
+def _refuse_empty(encoded: Any) -> None:
+    if not encoded.shape[0]:
+        raise DataError(
+            f"Found array with 0 sample(s) (shape={encoded.shape}) while a minimum of 1 is "
+            "required. Pass at least one row."
+        )
+
+
+def _is_zero_one(X: Any) -> bool:
+    try:
+        read_binary(X)
+    except DataError:
+        return False
+    return True
+
+
+def _zero_one(estimator: Any, X: Any, *, reset: bool) -> Any:
+    try:
+        encoded = validate_data(
+            estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=1
+        )
+    except ValueError as error:
+        raise DataError(f"{error}\nencoder='auto' encodes any table.") from None
+    read_binary(encoded)
+    return encoded
+
+
+def _numbers(estimator: Any, X: Any, *, reset: bool) -> NDArray[np.float64]:
+    if isinstance(X, Table):
+        X = np.asarray(X) if X.shape[1] else np.empty(X.shape)
+    try:
+        numbers: NDArray[np.float64] = validate_data(
+            estimator, X, reset=reset, dtype=np.float64, ensure_min_samples=1
+        )
+    except ValueError as error:
+        raise DataError(
+            f"{error}\nfeatures='polynomial' multiplies numbers: encode or impute them first."
+        ) from None
+    return numbers

@@ -1,0 +1,406 @@
+"""Families of features for a preference learner: priced exactly, drawn at random, read as rules.
+
+For weights p of the preferences let v_c(φ) = Σ_i p_i φ(x_i)(δ(y⁺ᵢ=c) − δ(y⁻ᵢ=c)).  The column
+(φ, a, b) pays v_a(φ) − v_b(φ) against p, so the best response is the feature whose v has the
+largest spread, found by branch and bound (:mod:`formulakern.mining`).  Columns are all features
+with all pairs of classes.  Among those with the largest spread, in classification, v_a > 0, since
+Σ_c v_c = 0; then a row of class a is covered and its preference over b makes the column: the value
+is that of the game in which preferences make the columns.
+
+The feature that is always true (the bias) is called ``()`` in every family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.bits import unpack_rows
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.prl_game import Column
+from formulakern.estimators.prl_preferences import Preferences
+from formulakern.mining.conjunctions import mine_conjunctions
+from formulakern.mining.covers import PackedPropositions
+from formulakern.mining.expansion import expand, substitute
+from formulakern.mining.templates import mine_templates
+from formulakern.syntax.formula import TRUE, Formula, Operation, Variable, evaluate
+from formulakern.syntax.traversal import fold
+
+__all__ = [
+    "BIAS",
+    "ConjunctionFeatures",
+    "FeatureFamily",
+    "Priced",
+    "TemplateFeatures",
+    "draw_columns",
+    "evaluate_rules",
+    "named_formula",
+]
+
+#: Features that were drawn: the one of each draw, and their values on one row each.
+Drawn = tuple[Callable[[int], Any], Callable[[NDArray[Any]], NDArray[Any]]]
+
+#: The feature that is true on every row.
+BIAS: Hashable = ()
+#: Mined results per column that is asked for: many have equal covers.
+SPARE = 3
+#: Random pairs of preference and feature that are tried at once, and how often.
+DRAWS, ATTEMPTS = 4096, 64
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """Columns that answer a strategy of the row player best.
+
+    Parameters
+    ----------
+    columns : list of Column
+        Best first, with different values on the rows.
+    payoffs : list of float
+    best : float
+        No column of the family pays more (up to rounding, which is added).
+    proven : bool
+        False where a time limit ended the search; ``best`` is a bound then too.
+    """
+
+    columns: list[Column]
+    payoffs: list[float]
+    best: float
+    proven: bool
+
+
+class FeatureFamily(Protocol):
+    """What a preference learner asks of its features."""
+
+    @property
+    def binary(self) -> bool:
+        """Whether features are 0 or 1."""
+
+    @property
+    def unit(self) -> float:
+        """The largest payoff that there can be; what is very much smaller counts as 0."""
+
+    def price(
+        self,
+        pull: NDArray[np.float64],
+        threshold: float,
+        top: int,
+        time_limit: float | None,
+        progress: Callable[[float], None] | None,
+    ) -> Priced:
+        """The columns that pay most, and more than the threshold.
+
+        Parameters
+        ----------
+        pull : ndarray of shape (m, K)
+            Σ p_i (e_{y⁺} − e_{y⁻}) of every row.
+        """
+
+    def values(self, feature: Hashable) -> NDArray[Any]:
+        """The feature on the training rows, shape (m,)."""
+
+    def draw(
+        self, preferences: Preferences, count: int, generator: np.random.Generator
+    ) -> list[Column]:
+        """Columns of random preferences and features, those that are 0 on their row left out."""
+
+
+@dataclass(eq=False)
+class _Rules:
+    """What families of 0/1 features over packed propositions share."""
+
+    packed: PackedPropositions
+    bias: bool
+
+    binary = True
+    unit = 2.0
+
+    def values(self, feature: Hashable) -> NDArray[Any]:
+        """The feature on the training rows."""
+        return _cover(feature, self.packed)
+
+    def _columns(
+        self,
+        found: Sequence[tuple[Hashable, NDArray[np.float64]]],
+        pull: NDArray[np.float64],
+        threshold: float,
+        top: int,
+    ) -> tuple[list[Column], list[float]]:
+        """The best columns of features with these sums, one for each set of covered rows."""
+        listed = list(found)
+        if self.bias:
+            listed.append((BIAS, pull.sum(axis=0)))
+        listed.sort(key=lambda item: -float(item[1].max() - item[1].min()))
+        columns: list[Column] = []
+        payoffs: list[float] = []
+        seen: set[bytes] = set()
+        for feature, sums in listed:
+            payoff = float(sums.max() - sums.min())
+            if payoff <= threshold or len(columns) == top:
+                break
+            cover = np.packbits(self.values(feature)).tobytes()
+            if cover not in seen:
+                seen.add(cover)
+                columns.append(Column(feature, int(sums.argmax()), int(sums.argmin())))
+                payoffs.append(payoff)
+        return columns, payoffs
+
+
+@dataclass(eq=False)
+class ConjunctionFeatures(_Rules):
+    """Conjunctions of so many propositions.
+
+    Parameters
+    ----------
+    packed : PackedPropositions
+        On the training rows.
+    bias : bool
+        Whether the feature that is always true belongs to the family.
+    groups : ndarray of shape (p,), int64
+        Propositions of one group exclude each other; −1 for none.
+    least, greatest : int
+        Numbers of propositions in a conjunction.
+    """
+
+    groups: NDArray[np.int64]
+    least: int
+    greatest: int
+    _usable: NDArray[np.intp] = field(init=False)
+
+    def __post_init__(self) -> None:
+        p = self.packed.n_propositions
+        self._usable = np.arange(p)
+        if self.least <= 1:  # a longer conjunction with an equal cover is no other column
+            varied = [0 < n < self.packed.n_examples for n in _counts(self.packed)]
+            first = self.packed.first_equal == np.arange(p)
+            self._usable = np.flatnonzero(first & np.array(varied, dtype=np.bool_))
+            if not len(self._usable):
+                self._usable = np.arange(1)
+        elif self.least > p:
+            raise ParameterError(
+                f"degree={self.least} and the table has {p} propositions; a conjunction needs as "
+                "many. Lower the degree, or use features='rules'."
+            )
+
+    def price(
+        self,
+        pull: NDArray[np.float64],
+        threshold: float,
+        top: int,
+        time_limit: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Priced:
+        """By branch and bound over conjunctions; see :class:`FeatureFamily`."""
+        usable = self._usable
+        mined = mine_conjunctions(
+            PackedPropositions(self.packed.words[usable], self.packed.n_examples),
+            pull,
+            top=SPARE * top,
+            min_length=self.least,
+            max_length=self.greatest,
+            objective="spread",
+            exclusive=self.groups[usable],
+            threshold=threshold,
+            time_limit=time_limit,
+            progress=progress,
+        )
+        features = [tuple(usable[list(w)].tolist()) for w in mined.conjunctions]
+        found = list(zip(features, mined.sums, strict=True))
+        columns, payoffs = self._columns(found, pull, threshold, top)
+        best = max([threshold, *payoffs[:1]] + [mined.bound] * (not mined.proven))
+        return Priced(columns, payoffs, best + _rounding(pull), mined.proven)
+
+    def draw(
+        self, preferences: Preferences, count: int, generator: np.random.Generator
+    ) -> list[Column]:
+        """Random propositions, different ones and none that exclude each other."""
+        p = self.packed.n_propositions
+        bits = unpack_rows(self.packed.words, self.packed.n_examples)
+
+        greatest = min(self.greatest, p)
+
+        def features(size: int) -> Drawn:
+            lengths = generator.integers(self.least, greatest + 1, size)
+            if self.bias:
+                lengths[generator.random(size) < 1 / (p + 1)] = 0
+            drawn = generator.integers(0, p, (size, greatest))
+            beyond = np.arange(greatest) >= lengths[:, None]
+            ordered = np.sort(np.where(beyond, p, drawn), axis=1)
+            repeated = (np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] < p)
+            right = ~repeated.any(axis=1)  # propositions of a conjunction are different ones
+
+            def values(rows: NDArray[Any]) -> NDArray[Any]:
+                true = ((bits[drawn, rows[:, None]] != 0) | beyond).all(axis=1)
+                return np.asarray(right & true)
+
+            return (lambda i: tuple(ordered[i, : lengths[i]].tolist())), values
+
+        return draw_columns(preferences, count, generator, features)
+
+
+@dataclass(eq=False)
+class TemplateFeatures(_Rules):
+    """The instances of formula templates; different variables are different propositions.
+
+    Parameters
+    ----------
+    packed : PackedPropositions
+        On the training rows.
+    bias : bool
+        Whether the feature that is always true belongs to the family.
+    templates : tuple of Formula
+    """
+
+    templates: tuple[Formula, ...]
+
+    def price(
+        self,
+        pull: NDArray[np.float64],
+        threshold: float,
+        top: int,
+        time_limit: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> Priced:
+        """By branch and bound over the instances of each template."""
+        found: list[tuple[Hashable, NDArray[np.float64]]] = []
+        bound, proven = threshold, True
+        for template in self.templates:
+            mined = mine_templates(
+                template,
+                self.packed,
+                pull,
+                distinct=True,
+                top=SPARE * top,
+                objective="spread",
+                threshold=threshold,
+                time_limit=time_limit,
+                progress=progress,
+            )
+            for rank, sums in enumerate(mined.sums):
+                found.append((mined.formula(rank, lambda j: Variable(str(j))), sums))
+            if not mined.proven:
+                bound, proven = max(bound, mined.bound), False
+        columns, payoffs = self._columns(found, pull, threshold, top)
+        return Priced(columns, payoffs, max([bound, *payoffs[:1]]) + _rounding(pull), proven)
+
+    def draw(
+        self, preferences: Preferences, count: int, generator: np.random.Generator
+    ) -> list[Column]:
+        """Random propositions for the variables of a random template."""
+        p = self.packed.n_propositions
+        expansions = [expand(template, True) for template in self.templates]
+
+        def features(size: int) -> Drawn:
+            items: list[Hashable] = []
+            for _ in range(size):
+                expansion = expansions[int(generator.integers(len(expansions)))]
+                n = len(expansion.leaves)
+                chosen = generator.choice(p, n, replace=n > p)
+                apart = all(
+                    len({int(chosen[i]) for i in group}) == len(group) for group in expansion.apart
+                )
+                filled = zip(expansion.leaves, chosen.tolist(), strict=True)
+                leaf_of = {leaf: Variable(str(j)) for leaf, j in filled}
+                items.append(substitute(expansion.formula, leaf_of) if apart else None)
+
+            def values(rows: NDArray[Any]) -> NDArray[Any]:
+                return np.array(
+                    [
+                        item is not None and bool(self.values(item)[r])
+                        for item, r in zip(items, rows.tolist(), strict=True)
+                    ]
+                )
+
+            return items.__getitem__, values
+
+        return draw_columns(preferences, count, generator, features, at_once=4 * count)
+
+
+def draw_columns(
+    preferences: Preferences,
+    count: int,
+    generator: np.random.Generator,
+    features: Callable[[int], Drawn],
+    at_once: int = DRAWS,
+) -> list[Column]:
+    """Pairs (preference j, feature φ) with φ(x_j) ≠ 0, each equally likely: drawn and rejected.
+
+    Parameters
+    ----------
+    preferences : Preferences
+    count : int
+        How many; fewer come back where few draws succeed.
+    generator : numpy.random.Generator
+    features : callable
+        Of a number of draws: what gives the feature of each, and what gives the values of all of
+        them on as many rows.
+    at_once : int
+        Draws per attempt.
+    """
+    columns: dict[Column, None] = {}
+    for _ in range(ATTEMPTS):
+        before = len(columns)
+        feature_of, values_on = features(at_once)
+        chosen = generator.integers(len(preferences), size=at_once)
+        values = values_on(preferences.rows[chosen])
+        for place in np.flatnonzero(values).tolist():
+            j = int(chosen[place])
+            winner, loser = int(preferences.winners[j]), int(preferences.losers[j])
+            columns.setdefault(Column(feature_of(place), winner, loser, float(values[place])))
+            if len(columns) == count:
+                return list(columns)
+        if before and len(columns) == before:
+            break  # there are hardly more
+    return list(columns)
+
+
+def evaluate_rules(features: Sequence[Hashable], encoded: Any) -> NDArray[np.bool_]:
+    """0/1 features on the rows of an encoded table, shape (rows, features)."""
+    packed = PackedPropositions.of(encoded)
+    covers = [_cover(feature, packed) for feature in features]
+    return np.array(covers, dtype=np.bool_).reshape(len(covers), packed.n_examples).T
+
+
+def named_formula(feature: Hashable, leaves: Sequence[Formula]) -> Formula:
+    """A 0/1 feature in the words of the propositions."""
+    if isinstance(feature, tuple):
+        formula = TRUE
+        for place, j in enumerate(feature):
+            formula = leaves[j] if place == 0 else formula & leaves[j]
+        return formula
+    if not isinstance(feature, Formula):
+        raise DataError(f"{feature!r} is no feature over propositions.")
+
+    def build(node: Formula, parts: list[Formula]) -> Formula:
+        if isinstance(node, Variable):
+            return leaves[int(node.name)]
+        return Operation(node.connective, parts) if node.connective is not None else node
+
+    return fold(feature, build)
+
+
+def _cover(feature: Any, packed: PackedPropositions) -> NDArray[np.bool_]:
+    if isinstance(feature, tuple):
+        return packed.cover(feature)
+    known: dict[Formula, NDArray[np.bool_]] = {}
+
+    def value(leaf: Formula) -> NDArray[np.bool_]:
+        if leaf not in known:
+            known[leaf] = packed.cover((int(leaf.name),))  # type: ignore[attr-defined]
+        return known[leaf]
+
+    return np.array(np.broadcast_to(evaluate(feature, value), packed.n_examples), dtype=np.bool_)
+
+
+def _counts(packed: PackedPropositions) -> list[int]:
+    counts: list[int] = np.bitwise_count(packed.words).sum(axis=1, dtype=np.int64).tolist()
+    return counts
+
+
+def _rounding(pull: NDArray[np.float64]) -> float:
+    """How far sums of these weights may be off, generously."""
+    return 1e-12 * float(np.abs(pull).sum())

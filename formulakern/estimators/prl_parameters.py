@@ -1,0 +1,124 @@
+"""The parameters of a preference learner: checked before work begins, and turned into features."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight
+
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.prl_encoding import Encoding, check_relations
+from formulakern.estimators.prl_features import (
+    ConjunctionFeatures,
+    FeatureFamily,
+    TemplateFeatures,
+)
+from formulakern.estimators.prl_monomials import MonomialFeatures
+from formulakern.estimators.prl_preferences import Preferences
+from formulakern.mining.covers import PackedPropositions
+from formulakern.mining.options import is_integer
+from formulakern.syntax.formula import Formula
+from formulakern.syntax.parser import parse
+
+__all__ = ["FAMILIES", "check_parameters", "feature_family", "row_weights"]
+
+FAMILIES = ("rules", "conjunctions", "polynomial")
+CHOICES = {
+    "margin": ("soft", "hard"),
+    "column_selection": ("exact", "random"),
+    "solver": ("linprog", "fictitious-play", "multiplicative-weights"),
+}
+
+
+def check_parameters(estimator: Any) -> tuple[Formula, ...]:
+    """Refuse what is out of range; the templates, if the features are such.
+
+    Raises
+    ------
+    ParameterError
+    FormulaSyntaxError
+        If a template cannot be read.
+    """
+    for name, accepted in CHOICES.items():
+        value = getattr(estimator, name)
+        if value not in accepted:
+            raise ParameterError(
+                f"{name}={value!r}; expected one of {', '.join(map(repr, accepted))}."
+            )
+    for name in ("degree", "epochs", "solver_iterations", "budget", "cut_points"):
+        value = getattr(estimator, name)
+        if value is None and name == "budget":
+            continue
+        if not is_integer(value) or value < 1:
+            raise ParameterError(f"{name}={value!r}; expected an integer, at least 1.")
+    for name in ("C", "tol", "time_limit"):
+        value = getattr(estimator, name)
+        if (name, value) in (("time_limit", None), ("C", "auto")):
+            continue
+        right = isinstance(value, Real) and not isinstance(value, bool)
+        if not right or not (0 < value < np.inf or (name != "C" and value == 0)):
+            least = "positive" if name == "C" else "not negative"
+            raise ParameterError(f"{name}={value!r}; expected a finite number, {least}.")
+    check_relations(estimator.relations)
+    return _templates(estimator.features)
+
+
+def feature_family(
+    estimator: Any,
+    encoding: Encoding,
+    encoded: Any,
+    preferences: Preferences,
+    templates: tuple[Formula, ...],
+) -> FeatureFamily:
+    """The features that an estimator's parameters ask for, on its encoded training rows."""
+    bias, degree = bool(estimator.bias_rule), int(estimator.degree)
+    if encoding.real:
+        return MonomialFeatures(encoded, degree, bias, preferences)
+    packed = PackedPropositions.of(encoded)
+    if templates:
+        return TemplateFeatures(packed, bias, templates)
+    least = degree if estimator.features == "conjunctions" else 1
+    return ConjunctionFeatures(packed, bias, encoding.groups, least, degree)
+
+
+def row_weights(
+    labels: npt.NDArray[Any], class_weight: Any, sample_weight: Any
+) -> npt.NDArray[np.float64]:
+    """The weight of every row: its own times that of its class.
+
+    Raises
+    ------
+    DataError
+        If one is negative or not finite, or the length differs.
+    """
+    weights = np.ones(len(labels))
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), copy=True)
+        if (weights < 0).any():
+            raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
+    classes, codes = np.unique(labels, return_inverse=True)
+    factors = compute_class_weight(class_weight, classes=classes, y=labels)
+    found: npt.NDArray[np.float64] = weights * factors[codes]
+    if (found < 0).any():
+        raise DataError("class_weight holds negative numbers; give 0 to leave a class out.")
+    return found
+
+
+def _templates(given: Any) -> tuple[Formula, ...]:
+    if isinstance(given, str) and given in FAMILIES:
+        return ()
+    listed = [given] if isinstance(given, (str, Formula)) else given
+    if (
+        not isinstance(listed, (list, tuple))
+        or not listed
+        or not all(isinstance(item, (str, Formula)) for item in listed)
+    ):
+        raise ParameterError(
+            f"features={given!r}; expected one of {', '.join(map(repr, FAMILIES))}, a formula "
+            "such as 'a & ~b', or a list of formulas."
+        )
+    return tuple(parse(item) if isinstance(item, str) else item for item in listed)

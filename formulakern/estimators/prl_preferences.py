@@ -1,0 +1,169 @@
+"""Preferences between classes: what a preference learner is trained on.
+
+A preference (y⁺ ≻_x y⁻) says that class y⁺ suits the row x better than class y⁻.  A table with one
+class y per row says so of y and each other class; label ranking gives preferences themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.bits import pack_rows, unpack_rows
+from formulakern.errors import DataError
+from formulakern.mining.covers import PackedPropositions
+
+__all__ = ["Preferences", "read_preferences"]
+
+
+@dataclass(frozen=True, eq=False)
+class Preferences:
+    """n preferences between K classes on m rows.
+
+    Parameters
+    ----------
+    rows, winners, losers : ndarray of shape (n,), intp
+        Preference i: on row ``rows[i]``, class ``winners[i]`` is better than ``losers[i]``.
+    weights : ndarray of shape (n,), float64
+        What a violation costs, relative to the others; positive.
+    n_rows, n_classes : int
+        m and K.
+
+    Examples
+    --------
+    >>> preferences = Preferences.of_classes(np.array([0, 2]), 3, np.ones(2))
+    >>> preferences.winners, preferences.losers
+    (array([0, 0, 2, 2]), array([1, 2, 0, 1]))
+    >>> preferences.pull(np.array([0.5, 0.25, 0.25, 0.0]))
+    array([[ 0.75, -0.5 , -0.25],
+           [-0.25,  0.  ,  0.25]])
+    """
+
+    rows: NDArray[np.intp]
+    winners: NDArray[np.intp]
+    losers: NDArray[np.intp]
+    weights: NDArray[np.float64]
+    n_rows: int
+    n_classes: int
+
+    @classmethod
+    def of_classes(
+        cls, codes: NDArray[np.intp], n_classes: int, weights: NDArray[np.float64]
+    ) -> Preferences:
+        """For every row of positive weight: its class before each other class.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (m,), intp
+            The class of each row, 0 to K − 1.
+        n_classes : int
+        weights : ndarray of shape (m,), float64
+            Of the rows; each preference has that of its row.
+        """
+        kept = np.flatnonzero(weights > 0)
+        others = np.array([[b for b in range(n_classes) if b != a] for a in range(n_classes)])
+        n_others = n_classes - 1
+        return cls(
+            np.repeat(kept, n_others),
+            np.repeat(codes[kept], n_others).astype(np.intp),
+            others[codes[kept]].ravel().astype(np.intp),
+            np.repeat(weights[kept].astype(np.float64), n_others),
+            len(codes),
+            n_classes,
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def signs(self, winner: int, loser: int) -> NDArray[np.int8]:
+        """⟨e_{y⁺} − e_{y⁻}, e_winner − e_loser⟩ of every preference: −2 to 2, shape (n,)."""
+        signs = (self.winners == winner).astype(np.int8) - (self.losers == winner)
+        signs -= (self.winners == loser).astype(np.int8) - (self.losers == loser)
+        return np.asarray(signs, dtype=np.int8)
+
+    def pull(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Σ of p_i·(e_{y⁺ᵢ} − e_{y⁻ᵢ}) over the preferences of each row; shape (m, K)."""
+        size = self.n_rows * self.n_classes
+        up = np.bincount(self.rows * self.n_classes + self.winners, p, size)
+        down = np.bincount(self.rows * self.n_classes + self.losers, p, size)
+        return np.asarray((up - down).reshape(self.n_rows, self.n_classes), dtype=np.float64)
+
+    def counts(self, winner: int, loser: int, covered: NDArray[np.bool_]) -> tuple[int, int]:
+        """On covered rows: preferences for winner over loser, and for loser over winner."""
+        on = covered[self.rows]
+        right = on & (self.winners == winner) & (self.losers == loser)
+        wrong = on & (self.winners == loser) & (self.losers == winner)
+        return int(right.sum()), int(wrong.sum())
+
+    def contradictions(self, packed: PackedPropositions) -> int:
+        """How many preferences are opposite to one on a row with the same propositions."""
+        bits = unpack_rows(packed.words, packed.n_examples).T
+        _, found = np.unique(pack_rows(np.ascontiguousarray(bits)), axis=0, return_inverse=True)
+        kind = found.reshape(-1)[self.rows].astype(np.int64)
+        k = self.n_classes
+        own = (kind * k + self.winners) * k + self.losers
+        opposite = (kind * k + self.losers) * k + self.winners
+        return int(np.isin(own, opposite).sum())
+
+
+def read_preferences(
+    preferences: Sequence[Any] | NDArray[Any],
+    n_rows: int,
+    weights: NDArray[np.float64] | None = None,
+) -> tuple[Preferences, NDArray[Any]]:
+    """Explicit preferences, and the labels that they are about.
+
+    Parameters
+    ----------
+    preferences : sequence of (row, preferred label, other label)
+    n_rows : int
+        Rows are numbered from 0 to ``n_rows - 1``.
+    weights : ndarray of shape (n,), optional
+        What each preference weighs; those of weight 0 are left out.
+
+    Returns
+    -------
+    Preferences
+    ndarray of shape (K,)
+        The labels, sorted; preferences hold positions in it.
+
+    Raises
+    ------
+    DataError
+        If there is none, one is no triple, prefers a label to itself, or names no row of the table.
+
+    Examples
+    --------
+    >>> read, labels = read_preferences([(0, "tea", "milk"), (1, "milk", "tea")], 2)
+    >>> labels, read.winners
+    (array(['milk', 'tea'], dtype='<U4'), array([1, 0]))
+    """
+    triples = [tuple(item) for item in preferences]
+    if not triples:
+        raise DataError("no preferences; give (row, preferred label, other label) triples.")
+    for number, triple in enumerate(triples):
+        if len(triple) != 3:
+            raise DataError(
+                f"preference {number} is {triple!r}; expected (row, preferred label, other label)."
+            )
+        row = triple[0]
+        if isinstance(row, bool) or not isinstance(row, (int, np.integer)) or not 0 <= row < n_rows:
+            raise DataError(
+                f"preference {number} is about row {row!r}; rows are numbered 0 to {n_rows - 1}."
+            )
+        if triple[1] == triple[2]:
+            raise DataError(f"preference {number} prefers {triple[1]!r} to itself.")
+    named = np.array([[triple[1], triple[2]] for triple in triples])
+    labels, codes = np.unique(named, return_inverse=True)
+    codes = codes.reshape(named.shape).astype(np.intp)
+    weight = np.ones(len(triples)) if weights is None else weights
+    kept = weight > 0
+    rows = np.array([triple[0] for triple in triples], dtype=np.intp)
+    read = Preferences(
+        rows[kept], codes[kept, 0], codes[kept, 1], weight[kept], n_rows, len(labels)
+    )
+    return read, labels

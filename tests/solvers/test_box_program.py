@@ -1,0 +1,77 @@
+"""The capped linear program against HiGHS, and what column generation needs of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from formulakern.solvers import box_program
+from formulakern.solvers.box_program import solve_box_program
+
+
+def optimum(A, u):
+    found = linprog(
+        -np.ones(len(A)),
+        A_ub=A.T,
+        b_ub=np.ones(A.shape[1]),
+        bounds=[(0, None if np.isinf(cap) else cap) for cap in u],
+    )
+    assert found.status == 0
+    return -found.fun
+
+
+def check(A, u, solution, shift=0.0, tol=1e-6):
+    """A certificate, not a number: both sides are feasible and their objectives meet."""
+    alpha, multipliers = solution.alpha, solution.multipliers
+    whole = A + shift
+    assert (alpha >= 0).all()
+    assert (multipliers >= 0).all()
+    assert (alpha <= u * (1 + tol)).all()
+    assert (alpha @ whole <= 1 + tol).all()
+    slack = np.maximum(0.0, 1.0 - whole @ multipliers)
+    paid = slack[slack > tol] @ np.where(np.isinf(u), 0.0, u)[slack > tol]
+    if np.isinf(u).any():
+        assert (slack <= tol).all()
+    assert multipliers.sum() + paid == pytest.approx(alpha.sum(), rel=1e-4)
+
+
+seeds = st.integers(0, 10_000).map(np.random.default_rng)
+
+
+@settings(deadline=None, max_examples=60)
+@given(seeds, st.integers(1, 25), st.integers(1, 8), st.floats(0.01, 10.0))
+def test_capped(generator, n, k, cap):
+    A = generator.integers(-2, 3, (n, k)).astype(np.int8)
+    u = cap * generator.uniform(0.2, 2.0, n)
+    solution = solve_box_program(A, u)
+    assert solution.alpha.sum() == pytest.approx(optimum(A.astype(float), u), rel=1e-6)
+    check(A, u, solution)
+
+
+@settings(deadline=None, max_examples=60)
+@given(seeds, st.integers(1, 25), st.integers(1, 8))
+def test_games(generator, n, k):
+    A = generator.normal(size=(n, k))
+    shift = 1.0 + np.abs(A).max()
+    solution = solve_box_program(A, np.full(n, np.inf), shift)
+    assert solution.alpha.sum() == pytest.approx(optimum(A + shift, np.full(n, np.inf)), rel=1e-6)
+    check(A, np.full(n, np.inf), solution, shift)
+
+
+def test_blocks_are_the_whole(monkeypatch):
+    generator = np.random.default_rng(0)
+    A = generator.integers(-2, 3, (100, 6)).astype(np.int8)
+    u = np.ones(100)
+    expected = solve_box_program(A, u)
+    monkeypatch.setattr(box_program, "KEPT_ENTRIES", 0)
+    monkeypatch.setattr(box_program, "BLOCK", 7)
+    found = solve_box_program(A, u)
+    np.testing.assert_allclose(found.alpha, expected.alpha, atol=1e-7)
+
+
+def test_in_the_middle_of_the_optimal_strategies():
+    """Equal rows get equal shares, where a corner would choose one of them."""
+    A = np.ones((4, 1))
+    solution = solve_box_program(A, np.full(4, np.inf))
+    np.testing.assert_allclose(solution.alpha, 0.25, rtol=1e-6)
