@@ -257,7 +257,7 @@ class Player:
         """How exactly a restricted game is worth solving, while the gap is what it is."""
         played = self.played
         gap = 1.0 if played.solution is None else 1.0 - max(played.value, 0.0) / played.bound
-        return min(max(0.03 * gap, 0.03 * self.tol, 1e-9), 1e-2)
+        return min(max(0.1 * gap, 0.03 * self.tol, 1e-9), 5e-2)
 
     def _closed(self) -> bool:
         played = self.played

@@ -12,23 +12,23 @@ needs of it: where optimal α are not unique it finds one in the middle of them,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.solvers.box_matrix import Matrix, matrix_of
+
 __all__ = ["BoxSolution", "solve_box_program"]
 
-#: Up to so many entries of A are turned to float64 once; else so many rows whenever needed.
-KEPT_ENTRIES = 1 << 24
-BLOCK = 16_384
 MAX_STEPS = 100
 #: Share of the way to the boundary that a step takes.
 SHORT = 0.995
-#: Steps shorter than this lead nowhere.
+#: Steps shorter than this lead nowhere,
 STUCK = 1e-10
+#: and neither do so many in a row that leave more than this share of the error.
+PATIENCE, CLEARLY = 10, 0.99
 
 Vector = NDArray[np.float64]
 
@@ -76,7 +76,8 @@ def solve_box_program(
 
     Notes
     -----
-    O(n·k²) per iteration, mostly 10 to 30 of them.
+    O(n·k²) per iteration, mostly 10 to 30 of them; where few entries of A are not zero, the sum
+    of the squares of their numbers per row.
 
     Examples
     --------
@@ -86,78 +87,45 @@ def solve_box_program(
     """
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    gap, steps = np.inf, 0
+    best, steps = (np.inf, np.inf), 0
     with threadpool_limits(1, "blas"):  # threads that wait for each other cost more than they do
-        state = _State(A, u, shift)
-        while steps < MAX_STEPS:
+        state = _State(matrix_of(A, shift, tol), u)
+        alpha, multipliers, since = state.alpha, state.lam, 0
+        while True:
             gap = state.gap()
-            if max(gap, state.infeasibility()) <= tol or state.step() < STUCK:
+            error = max(gap, state.infeasibility())
+            if error < best[0]:
+                since = 0 if error < CLEARLY * best[0] else since + 1
+                best, alpha, multipliers = (error, gap), state.alpha, state.lam
+            else:
+                since += 1
+            ended = error <= tol or since == PATIENCE or steps == MAX_STEPS
+            if ended or not np.isfinite(error) or state.step() < STUCK:
                 break
             steps += 1
-    return BoxSolution(state.alpha, state.lam, gap, steps)
+    return BoxSolution(alpha, multipliers, best[1], steps)
 
 
 class _State:
     """α, λ and their companions: z for α ≥ 0, (β, ξ) for α ≤ u, s for Aᵀα ≤ 1."""
 
-    def __init__(self, A: NDArray[Any], u: Vector, shift: float) -> None:
-        self.A, self.shift = A, shift
-        n, k = A.shape
-        if A.size <= KEPT_ENTRIES:
-            self.A, self.shift = A.astype(np.float64) + shift, 0.0
+    def __init__(self, matrix: Matrix, u: Vector) -> None:
+        self.matrix = matrix
+        n, k = matrix.shape
         self.capped = bool(np.isfinite(u).all())
         self.u = u if self.capped else np.zeros(n)
-        largest = max(float(self._rows_sum().max(initial=0.0)), 1e-12)
+        largest = max(float(self.matrix.sizes().max(initial=0.0)), 1e-12)
         start = np.full(n, 0.5 / largest)
         self.alpha = np.minimum(start, 0.5 * u) if self.capped else start
         self.beta = self.u - self.alpha if self.capped else np.ones(n)
-        self.s = np.maximum(1.0 - self.transposed(self.alpha), 0.1)
+        self.s = np.maximum(1.0 - self.matrix.transposed(self.alpha), 0.1)
         self.lam = np.full(k, 1.0 / k)
-        margins = self.product(self.lam)
+        margins = self.matrix.product(self.lam)
         scale = max(float(np.abs(margins).mean()), 1e-3)
         self.lam /= scale
         residual = 1.0 - margins / scale
         self.xi = np.maximum(residual, 0.0) + 0.5 if self.capped else np.zeros(n)
         self.z = np.maximum(-residual, 0.0) + 0.5
-
-    # -- A as it is stored --------------------------------------------------------------------
-
-    def _blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-        for first in range(0, len(self.A), BLOCK):
-            rows = slice(first, first + BLOCK)
-            block = self.A[rows].astype(np.float64, copy=False)
-            yield rows, block + self.shift if self.shift else block
-
-    def _rows_sum(self) -> Vector:
-        """Σ_i |A_ik|, shape (k,)."""
-        total = np.zeros(self.A.shape[1])
-        for _, block in self._blocks():
-            total += np.abs(block).sum(axis=0)
-        return total
-
-    def product(self, x: Vector) -> Vector:
-        """A x."""
-        result = np.empty(len(self.A))
-        for rows, block in self._blocks():
-            result[rows] = block @ x
-        return result
-
-    def transposed(self, y: Vector) -> Vector:
-        """Aᵀ y."""
-        result = np.zeros(self.A.shape[1])
-        for rows, block in self._blocks():
-            result += y[rows] @ block
-        return result
-
-    def normal(self, d: Vector) -> NDArray[np.float64]:
-        """Aᵀ diag(d) A."""
-        k = self.A.shape[1]
-        result = np.zeros((k, k))
-        root = np.sqrt(d)
-        for rows, block in self._blocks():
-            block = block * root[rows, None]
-            result += block.T @ block
-        return result
 
     # -- where it is --------------------------------------------------------------------------
 
@@ -174,32 +142,31 @@ class _State:
         return max(largest, float(np.abs(r_cap).max()) / max(float(self.u.max()), 1.0))
 
     def _residuals(self) -> tuple[Vector, Vector, Vector]:
-        r_dual = 1.0 - self.product(self.lam) - self.xi + self.z
-        r_primal = 1.0 - self.transposed(self.alpha) - self.s
+        r_dual = 1.0 - self.matrix.product(self.lam) - self.xi + self.z
+        r_primal = 1.0 - self.matrix.transposed(self.alpha) - self.s
         r_cap = self.u - self.alpha - self.beta if self.capped else np.zeros(len(self.u))
         return r_dual, r_primal, r_cap
 
     def step(self) -> float:
         """A predictor and a corrector; the length of the step."""
-        from scipy.linalg import cho_factor, cho_solve
+        from scipy.linalg import cho_solve
 
         residuals = self._residuals()
         D = self.z / self.alpha + self.xi / self.beta
-        matrix = self.normal(1.0 / D)
+        matrix = self.matrix.normal(1.0 / D)
         diagonal = self.s / self.lam
         matrix.flat[:: len(matrix) + 1] += diagonal
         unit = 1.0 / np.sqrt(matrix.diagonal())  # with 1 in the diagonal it is better conditioned
         matrix *= unit * unit[:, None]
-        matrix.flat[:: len(matrix) + 1] += 1e-14
-        factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
+        factor = _factor(matrix, self.matrix.rounding)
 
         def direction(az: Vector, bx: Vector, sl: Vector) -> tuple[Vector, ...]:
             """The Newton step towards complementarity products az, bx, sl more than now."""
             r_dual, r_primal, r_cap = residuals
             h = r_dual - (bx - self.xi * r_cap) / self.beta + az / self.alpha
-            right = self.transposed(h / D) + sl / self.lam - r_primal
+            right = self.matrix.transposed(h / D) + sl / self.lam - r_primal
             d_lam = unit * cho_solve(factor, unit * right, check_finite=False)
-            d_alpha = (h - self.product(d_lam)) / D
+            d_alpha = (h - self.matrix.product(d_lam)) / D
             d_s = (sl - self.s * d_lam) / self.lam
             d_z = (az - self.z * d_alpha) / self.alpha
             d_beta = r_cap - d_alpha if self.capped else np.zeros_like(d_alpha)
@@ -238,6 +205,18 @@ class _State:
         primal = [(self.alpha, d[0]), (self.s, d[2])] + [(self.beta, d[1])] * self.capped
         dual = [(self.lam, d[3]), (self.z, d[4])] + [(self.xi, d[5])] * self.capped
         return _longest(primal), _longest(dual)
+
+
+def _factor(matrix: NDArray[np.float64], rounding: float) -> Any:
+    """Cholesky's factor of a matrix with 1 in the diagonal, whose entries are so much off."""
+    from scipy.linalg import LinAlgError, cho_factor
+
+    while True:
+        matrix.flat[:: len(matrix) + 1] += rounding
+        try:
+            return cho_factor(matrix, check_finite=False)
+        except LinAlgError:  # more columns than one entry's error allows for
+            rounding *= 10
 
 
 def _longest(pairs: list[tuple[Vector, Vector]]) -> float:
