@@ -50,6 +50,8 @@ Solver = Literal["linprog", "fictitious-play", "multiplicative-weights"]
 MAX_ENTRIES = 1 << 28
 #: Values above this share of the largest payoff are surely positive.
 POSITIVE = 1e-6
+#: A cap of the linear program that only values that count as 0 would reach.
+FREE = 1e9
 #: Strategies below this share of the largest weight are the linear program's tolerance.
 NEGLIGIBLE = 1e-8
 
@@ -199,7 +201,8 @@ class RestrictedGame:
                 shift = 0.0 if secured > POSITIVE * unit * largest else 1.0 + largest
                 found = solve_box_program(A, caps, shift, tol)
             else:
-                found = solve_box_program(A, self.C * unit * weights, 0.0, tol)
+                caps = np.minimum(self.C * unit * weights, FREE)
+                found = solve_box_program(A, caps, 0.0, tol)
             played, q = found.alpha, found.multipliers / found.alpha.sum()
         else:
             played, q = self._iterated(rows, weights)
@@ -225,7 +228,8 @@ class RestrictedGame:
         if self.C is None:
             found = _hard_program(program / unit, time_limit)
         else:
-            found = _soft_program(program / unit, self.C * unit * weights, time_limit)
+            caps = np.minimum(self.C * unit * weights, FREE)
+            found = _soft_program(program / unit, caps, time_limit)
         if found is None:
             return None
         played, chosen = found

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.errors import ParameterError
+from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.prl_features import BIAS, Drawn, Priced, draw_columns
 from formulakern.estimators.prl_game import Column
 from formulakern.estimators.prl_preferences import Preferences
@@ -23,6 +23,8 @@ __all__ = ["MonomialFeatures", "evaluate_monomials"]
 
 #: More monomials than this are not priced.
 MAX_MONOMIALS = 20_000_000
+#: Payoffs are squares of monomials, and sums of many of them must not overflow.
+LARGEST = 1e100
 
 
 class MonomialFeatures:
@@ -44,6 +46,8 @@ class MonomialFeatures:
     ------
     ParameterError
         If there are more than ``MAX_MONOMIALS`` monomials.
+    DataError
+        If one is larger than ``LARGEST``.
     """
 
     binary = False
@@ -59,8 +63,14 @@ class MonomialFeatures:
                 f"{MAX_MONOMIALS:,} are priced. Lower the degree or select columns."
             )
         self.X, self.degree, self.bias = X, degree, bias
-        self.pairs, self.high, self.low = self._extremes(preferences)
-        largest = max(1.0 * bias, float(self.high.max()), -float(self.low.min()))
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.pairs, self.high, self.low = self._extremes(preferences)
+        largest = max(1.0 * bias, float(np.abs(self.high).max()), float(np.abs(self.low).max()))
+        if not largest < LARGEST:
+            raise DataError(
+                f"products of {degree} numbers as large as {float(np.abs(X).max()):.3g} exceed "
+                f"{LARGEST:g}. Scale the columns first, for example with StandardScaler."
+            )
         self.unit = 2.0 * largest**2
 
     def values(self, feature: Hashable) -> NDArray[Any]:

@@ -66,19 +66,22 @@ def advice_on(
     estimator: Any, played: Played, preferences: Preferences, family: FeatureFamily
 ) -> tuple[str, type[Warning]] | None:
     """What a user would otherwise find out late, as a warning; None where all is well."""
-    if estimator.margin == "hard" and estimator.value_ <= ZERO * family.unit:
-        clash = 0
-        if isinstance(family, (ConjunctionFeatures, TemplateFeatures)):
-            clash = preferences.contradictions(family.packed)
-        why = f": {clash:,} preferences are opposite on rows that no rule tells apart" * bool(clash)
+    lost = estimator.margin == "hard" and estimator.value_ <= ZERO * family.unit
+    clash = 0
+    if isinstance(family, (ConjunctionFeatures, TemplateFeatures)) and (
+        lost or not len(estimator.rules_)
+    ):
+        clash = preferences.contradictions(family.packed)
+    why = f": {clash:,} preferences are opposite on rows that no rule tells apart" * bool(clash)
+    if lost:
         return (
             f"the hard margin's value is {max(estimator.value_, 0.0):.3g}: no vote of these rules "
             f"separates the classes{why}. Use margin='soft', or a larger degree."
         ), UserWarning
     if not len(estimator.rules_):
         return (
-            f"no rule is worth its weight at C={estimator.C_:g}: everything is margin error. "
-            "Use a larger C."
+            f"no rule is worth its weight at C={estimator.C_:g}, everything is margin error{why}. "
+            f"Use a larger C{', or more columns' * bool(clash)}."
         ), UserWarning
     if estimator.column_selection == "exact" and played.reason in ("epochs", "columns"):
         return (

@@ -27,8 +27,9 @@ MAX_STEPS = 100
 SHORT = 0.995
 #: Steps shorter than this lead nowhere,
 STUCK = 1e-10
-#: and neither do so many in a row that leave more than this share of the error.
-PATIENCE, CLEARLY = 10, 0.99
+#: and neither do so many in a row that leave more than this share of the error, once the gap or
+#: all of it is below this (before, it may stay where it is for long).
+PATIENCE, CLEARLY, LATE = 10, 0.99, 1e-3
 
 Vector = NDArray[np.float64]
 
@@ -95,10 +96,11 @@ def solve_box_program(
             gap = state.gap()
             error = max(gap, state.infeasibility())
             if error < best[0]:
-                since = 0 if error < CLEARLY * best[0] else since + 1
+                late = min(error, gap) < LATE and error > CLEARLY * best[0]
+                since = since + 1 if late else 0
                 best, alpha, multipliers = (error, gap), state.alpha, state.lam
             else:
-                since += 1
+                since += min(error, gap) < LATE
             ended = error <= tol or since == PATIENCE or steps == MAX_STEPS
             if ended or not np.isfinite(error) or state.step() < STUCK:
                 break

@@ -459,6 +459,37 @@ def test_polynomial_rules_are_products():
         PRLClassifier("polynomial").fit([[1.0, np.nan], [0.0, 1.0]], [0, 1])
 
 
+@pytest.mark.parametrize("C", [1e5, 1e12, 1e300])
+def test_a_price_that_is_nearly_infinite(C):
+    """Separable rows have the hard margin's value; contradictory ones next to none."""
+    X, y = [["x"], ["y"], ["x"], ["z"]], ["p", "q", "p", "q"]
+    hard = PRLClassifier(margin="hard").fit(X, y)
+    soft = PRLClassifier(C=C).fit(X, y)
+    assert soft.value_ == pytest.approx(hard.value_, rel=1e-2)
+    with pytest.warns(UserWarning, match="2 preferences are opposite"):
+        clash = PRLClassifier(C=C, bias_rule=False).fit([["x"], ["x"]], ["p", "q"])
+    assert 0 <= clash.value_ <= 1 / C
+    assert clash.bound_ <= 1 / C + 1e-6
+
+
+def test_numbers_whose_products_overflow():
+    X = np.random.default_rng(0).random((10, 3))
+    with pytest.raises(fk.DataError, match="Scale the columns"):
+        PRLClassifier("polynomial").fit(X * 1e60, [0, 1] * 5)
+    with pytest.raises(fk.DataError, match="Scale the columns"):
+        PRLClassifier("polynomial").fit(X * 1e200, [0, 1] * 5)
+
+
+def test_prices_at_which_little_is_error():
+    """The linear program takes many steps before its gap begins to close."""
+    generator = np.random.default_rng(2)
+    X = generator.integers(0, 3, (400, 6)).astype(str)
+    y = (X[:, 0] == X[:, 1]).astype(int) + (X[:, 2] == "0")
+    model = PRLClassifier(degree=3, C=1.0, tol=0.05).fit(X, y)
+    assert model.stopped_ == "optimal"
+    assert model.score(X, y) == 1.0
+
+
 def test_sparse_tables_and_pickles():
     generator = np.random.default_rng(1)
     X = (generator.random((80, 12)) < 0.3).astype(float)
