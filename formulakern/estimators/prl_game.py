@@ -131,6 +131,7 @@ class RestrictedGame:
         self.max_iter = max_iter
         self.columns: list[Column] = []
         self._known: set[Column] = set()
+        self._last: tuple[NDArray[np.float64], dict[Column, float]] | None = None
         self._matrix: NDArray[Any] = np.zeros(
             (len(preferences), 16), dtype=np.int8 if binary else np.float64, order="F"
         )
@@ -196,17 +197,33 @@ class RestrictedGame:
             unit = float(np.abs(rows).max(initial=0)) or 1.0
             A = rows if unit == 1.0 or rows.dtype == np.int8 else rows / unit
             unit = 1.0 if A is rows else unit
+            start = self._start(inverse, len(rows), unit)
             if self.C is None:  # a constant is added, so that the value is positive
                 caps, largest = np.full(len(rows), np.inf), float(np.abs(A).max(initial=0))
                 shift = 0.0 if secured > POSITIVE * unit * largest else 1.0 + largest
-                found = solve_box_program(A, caps, shift, tol)
+                found = solve_box_program(A, caps, shift, tol, None if shift else start)
             else:
                 caps = np.minimum(self.C * unit * weights, FREE)
-                found = solve_box_program(A, caps, 0.0, tol)
+                found = solve_box_program(A, caps, 0.0, tol, start)
             played, q = found.alpha, found.multipliers / found.alpha.sum()
         else:
             played, q = self._iterated(rows, weights)
-        return self._split(played, q, weights, inverse)
+        solution = self._split(played, q, weights, inverse)
+        if self.solver == "linprog":
+            total = float(played.sum()) / unit
+            weight = dict(zip(self.columns, (q * total).tolist(), strict=True))
+            self._last = solution.p * total, weight
+        return solution
+
+    def _start(
+        self, inverse: NDArray[np.intp], n: int, unit: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """α and λ of the last linear program, for this one's rows and columns."""
+        if self._last is None:
+            return None
+        alpha, weight = self._last
+        lam = np.array([weight.get(column, 0.0) for column in self.columns])
+        return np.bincount(inverse, alpha * unit, n).astype(np.float64), lam * unit
 
     def vertex(self, columns: NDArray[np.intp], time_limit: float | None = None) -> Solution | None:
         """Optimal strategies over some of the columns, as few of them as a vertex has (HiGHS).

@@ -21,6 +21,8 @@ BLOCK = 16_384
 SPARSE = 0.2
 #: From this tolerance on, single precision does.
 ROUGH = 1e-4
+#: What is above this, squared and summed up, would overflow in single precision.
+HUGE = 1e15
 #: Smaller matrices stay dense: there is nothing to be gained.
 SMALL = 1 << 16
 
@@ -119,7 +121,7 @@ class Dense:
         """(A + shift)ᵀ diag(d) (A + shift)."""
         k = self.A.shape[1]
         result = np.zeros((k, k))
-        root = np.sqrt(d).astype(self.dtype)
+        root = np.minimum(np.sqrt(d), HUGE).astype(self.dtype)
         for rows, block in self._blocks():
             block = block * root[rows, None]
             result += block.T @ block

@@ -25,6 +25,8 @@ __all__ = ["BoxSolution", "solve_box_program"]
 MAX_STEPS = 100
 #: Share of the way to the boundary that a step takes.
 SHORT = 0.995
+#: How far inside its bounds a start lies.
+ASIDE, SHRUNK, TINY = 0.05, 1.1, 0.1
 #: Steps shorter than this lead nowhere,
 STUCK = 1e-10
 #: and neither do so many in a row that leave more than this share of the error, once the gap or
@@ -55,7 +57,11 @@ class BoxSolution:
 
 
 def solve_box_program(
-    A: NDArray[Any], u: Vector, shift: float = 0.0, tol: float = 1e-8
+    A: NDArray[Any],
+    u: Vector,
+    shift: float = 0.0,
+    tol: float = 1e-8,
+    start: tuple[Vector, Vector] | None = None,
 ) -> BoxSolution:
     """max Σα with (A + shift)ᵀα ≤ 1, 0 ≤ α ≤ u.
 
@@ -70,6 +76,8 @@ def solve_box_program(
         large enough shift makes sure of.
     tol : float
         Relative gap, and relative infeasibility, to stop at.
+    start : tuple of ndarray of shape (n,) and (k,), optional
+        α and λ of a similar program; not negative.
 
     Returns
     -------
@@ -90,7 +98,7 @@ def solve_box_program(
 
     best, steps = (np.inf, np.inf), 0
     with threadpool_limits(1, "blas"):  # threads that wait for each other cost more than they do
-        state = _State(matrix_of(A, shift, tol), u)
+        state = _State(matrix_of(A, shift, tol), u, start)
         alpha, multipliers, since = state.alpha, state.lam, 0
         while True:
             gap = state.gap()
@@ -111,23 +119,30 @@ def solve_box_program(
 class _State:
     """α, λ and their companions: z for α ≥ 0, (β, ξ) for α ≤ u, s for Aᵀα ≤ 1."""
 
-    def __init__(self, matrix: Matrix, u: Vector) -> None:
+    def __init__(
+        self, matrix: Matrix, u: Vector, start: tuple[Vector, Vector] | None = None
+    ) -> None:
         self.matrix = matrix
         n, k = matrix.shape
         self.capped = bool(np.isfinite(u).all())
         self.u = u if self.capped else np.zeros(n)
         largest = max(float(self.matrix.sizes().max(initial=0.0)), 1e-12)
-        start = np.full(n, 0.5 / largest)
-        self.alpha = np.minimum(start, 0.5 * u) if self.capped else start
+        alpha, lam = np.full(n, 0.5 / largest), np.full(k, 1.0 / k)
+        if start is not None and start[1].sum() > 0 and start[0].sum() > 0:
+            paid = float(self.matrix.transposed(start[0]).max())
+            alpha = start[0] / (SHRUNK * max(paid, 1.0)) + TINY * start[0].mean()
+            lam = start[1] + TINY * start[1].mean()
+        self.alpha = np.clip(alpha, 0.0, 0.98 * u) if self.capped else alpha
         self.beta = self.u - self.alpha if self.capped else np.ones(n)
         self.s = np.maximum(1.0 - self.matrix.transposed(self.alpha), 0.1)
-        self.lam = np.full(k, 1.0 / k)
+        self.lam = lam
         margins = self.matrix.product(self.lam)
-        scale = max(float(np.abs(margins).mean()), 1e-3)
-        self.lam /= scale
-        residual = 1.0 - margins / scale
-        self.xi = np.maximum(residual, 0.0) + 0.5 if self.capped else np.zeros(n)
-        self.z = np.maximum(-residual, 0.0) + 0.5
+        if start is None:
+            scale = max(float(np.abs(margins).mean()), 1e-3)
+            self.lam, margins = self.lam / scale, margins / scale
+        residual = 1.0 - margins
+        self.xi = np.maximum(residual, 0.0) + ASIDE if self.capped else np.zeros(n)
+        self.z = np.maximum(-residual, 0.0) + ASIDE
 
     # -- where it is --------------------------------------------------------------------------
 
