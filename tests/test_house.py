@@ -19,7 +19,7 @@ MODULES = {
 
 #: Rooms that may import each other's modules downwards only; rooms of one storey not at all.
 STOREYS = (
-    ("errors", "grammar"),
+    ("errors", "compilation", "grammar"),
     ("syntax", "program", "encoding", "solvers"),
     ("rewrite", "semantics", "backends", "mining"),
     ("gram",),

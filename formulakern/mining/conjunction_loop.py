@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from formulakern.compilation import compiled
 from formulakern.mining.slices import DONE, FULL, SLICE
 from formulakern.mining.sums import column_sums, divided, offer
 
@@ -34,12 +35,10 @@ def _bound(
     return above if upwards else -below
 
 
-@njit(
+@compiled(
     "int64(uint64[:, ::1], int64[::1], float64[:, ::1], float64[::1], boolean[::1], int64[::1],"
     " float64[:, ::1], int64[::1], int64[:, ::1], int64[::1], float64[::1], uint64[:, ::1],"
     " float64[::1], int64[::1], int32[:, ::1], int64[::1], float64, int64)",
-    nogil=True,
-    cache=True,
 )
 def search_conjunctions(
     words: Any,

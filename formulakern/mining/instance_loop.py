@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from formulakern.compilation import compiled
 from formulakern.mining.slices import DONE, FULL, SLICE
 from formulakern.mining.sums import column_sums, offer
 
@@ -55,13 +56,11 @@ def _ordered(assigned: Any, slot: Any, orders: Any, strict: Any) -> Any:
     return True
 
 
-@njit(
+@compiled(
     "int64(uint64[:, ::1], float64[:, ::1], boolean[::1], int64[:, ::1], int64, uint64[:, ::1],"
     " uint64[:, ::1], boolean[:, ::1], boolean[:, ::1], int64[:, :, ::1], boolean[::1],"
     " int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], float64[:, ::1], float64[::1],"
     " int64[::1], int32[:, ::1], int64, float64, int64)",
-    nogil=True,
-    cache=True,
 )
 def search_instances(
     words: Any,

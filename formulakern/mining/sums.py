@@ -17,6 +17,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from formulakern.compilation import compiled
+
 __all__ = ["column_sums", "divided", "offer"]
 
 #: Propositions whose sums are taken together.
@@ -121,11 +123,9 @@ def _sums_of_four(
     return signature, code
 
 
-@njit(
+@compiled(
     "void(uint64[:, ::1], int64[::1], int64, int64[::1], int64, float64[::1], float64[::1],"
     " float64[::1], float64[:, ::1])",
-    nogil=True,
-    cache=True,
 )
 def column_sums(
     words: Any,

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba import types
 
-from formulakern.solvers.hierarchical_loops import _compiled
+from formulakern.compilation import compiled
 
 __all__ = ["rows_normal", "rows_product", "rows_transposed"]
 
@@ -17,7 +17,7 @@ _STARTS = types.int64[::1]
 _PLACES = types.int32[::1]
 
 
-@_compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, _REALS), fastmath={"reassoc", "contract"})
+@compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, _REALS), fastmath={"reassoc", "contract"})
 def rows_product(starts: Any, places: Any, entries: Any, x: Any, out: Any) -> None:
     """``out = A x``."""
     for i in range(len(out)):
@@ -27,7 +27,7 @@ def rows_product(starts: Any, places: Any, entries: Any, x: Any, out: Any) -> No
         out[i] = total
 
 
-@_compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, _REALS))
+@compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, _REALS))
 def rows_transposed(starts: Any, places: Any, entries: Any, y: Any, out: Any) -> None:
     """``out += Aᵀ y``."""
     for i in range(len(y)):
@@ -35,7 +35,7 @@ def rows_transposed(starts: Any, places: Any, entries: Any, y: Any, out: Any) ->
             out[places[e]] += entries[e] * y[i]
 
 
-@_compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, types.float64[:, ::1]))
+@compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, types.float64[:, ::1]))
 def rows_normal(starts: Any, places: Any, entries: Any, d: Any, out: Any) -> None:
     """The upper triangle of ``out += Aᵀ diag(d) A``; places of a row must increase."""
     for i in range(len(d)):

@@ -11,12 +11,13 @@ of all stands reads one block.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
+
+from formulakern.compilation import compiled
 
 __all__ = ["BLOCK", "play_rounds"]
 
@@ -123,20 +124,6 @@ def _first(totals: Any, tops: Any, best: Any) -> Any:
     return BLOCK * b + at
 
 
-def _compiled(signatures: list[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile for these signatures, kept on disk where some directory can be written."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        compiled: Callable[..., Any]
-        try:
-            compiled = njit(signatures, nogil=True, cache=True)(function)
-        except RuntimeError:  # numba found no place for its cache
-            compiled = njit(signatures, nogil=True)(function)
-        return compiled
-
-    return decorate
-
-
 def _signature(stored: Any, element: Any) -> Any:
     matrix = types.Array(stored, 2, "C", readonly=True)
     totals, counts = element[::1], types.float64[::1]
@@ -146,7 +133,7 @@ def _signature(stored: Any, element: Any) -> Any:
     )
 
 
-@_compiled([_signature(types.float64, types.float64), _signature(types.int8, types.int32)])
+@compiled([_signature(types.float64, types.float64), _signature(types.int8, types.int32)])
 def play_rounds(
     payoffs: Any,
     losses: Any,

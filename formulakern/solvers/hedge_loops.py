@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit, types
+
+from formulakern.compilation import compiled
 
 __all__ = ["hedge_rounds"]
 
@@ -63,25 +64,11 @@ def _use_row(row: Any, weight: Any, weights: Any, sums: Any) -> Any:
     return product
 
 
-def _compiled(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile for one signature, kept on disk where some directory can be written."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        compiled: Callable[..., Any]
-        try:
-            compiled = njit(signature, nogil=True, cache=True)(function)
-        except RuntimeError:  # numba found no place for its cache
-            compiled = njit(signature, nogil=True)(function)
-        return compiled
-
-    return decorate
-
-
 _REALS = types.float64[::1]
 _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 
 
-@_compiled(
+@compiled(
     types.int64(
         *(_MATRIX, types.float64),
         *(_REALS, _REALS, _REALS, _REALS, _REALS, _REALS, _REALS, _REALS),

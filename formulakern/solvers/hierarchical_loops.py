@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from numba import njit, types
+from numba import types
+
+from formulakern.compilation import compiled
 
 __all__ = ["over_ancestors", "over_descendants", "sum_columns", "sums_in_columns"]
 
@@ -16,21 +17,7 @@ _PLACES = types.int64[::1]
 _COLUMNS = types.uint8[:, ::1]
 
 
-def _compiled(signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile for one signature, kept on disk where some directory can be written."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        compiled: Callable[..., Any]
-        try:
-            compiled = njit(signature, nogil=True, cache=True, **options)(function)
-        except RuntimeError:  # numba found no place for its cache
-            compiled = njit(signature, nogil=True, **options)(function)
-        return compiled
-
-    return decorate
-
-
-@_compiled(types.void(_COLUMNS, _REALS, _REALS))
+@compiled(types.void(_COLUMNS, _REALS, _REALS))
 def sum_columns(columns: Any, weights: Any, out: Any) -> None:
     """``out[i] = Σ_k weights[k] · columns[k, i]``."""
     out[:] = 0.0
@@ -42,7 +29,7 @@ def sum_columns(columns: Any, weights: Any, out: Any) -> None:
 
 
 # adding in any order lets the sum be taken in vectors
-@_compiled(types.void(_COLUMNS, _REALS, _REALS), fastmath={"reassoc", "contract"})
+@compiled(types.void(_COLUMNS, _REALS, _REALS), fastmath={"reassoc", "contract"})
 def sums_in_columns(columns: Any, values: Any, out: Any) -> None:
     """``out[k] = Σ_i columns[k, i] · values[i]``."""
     for k in range(columns.shape[0]):
@@ -52,7 +39,7 @@ def sums_in_columns(columns: Any, values: Any, out: Any) -> None:
         out[k] = total
 
 
-@_compiled(types.void(_PLACES, _PLACES, _REALS, _REALS))
+@compiled(types.void(_PLACES, _PLACES, _REALS, _REALS))
 def over_ancestors(starts: Any, ancestors: Any, values: Any, out: Any) -> None:
     """``out[w] = Σ of values[v] over the subsets v of w``."""
     for w in range(out.size):
@@ -62,7 +49,7 @@ def over_ancestors(starts: Any, ancestors: Any, values: Any, out: Any) -> None:
         out[w] = total
 
 
-@_compiled(types.void(_PLACES, _PLACES, _REALS, _REALS))
+@compiled(types.void(_PLACES, _PLACES, _REALS, _REALS))
 def over_descendants(starts: Any, ancestors: Any, values: Any, out: Any) -> None:
     """``out[v] = Σ of values[w] over the sets w that contain v``."""
     out[:] = 0.0

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
+
+from formulakern.compilation import compiled
 
 __all__ = ["pairwise_steps"]
 
@@ -18,26 +19,12 @@ FLAT = 1e-12
 TINY = 1e-300
 
 
-def _compiled(signature: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compile for one signature, kept on disk where some directory can be written."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        compiled: Callable[..., Any]
-        try:
-            compiled = njit(signature, nogil=True, cache=True)(function)
-        except RuntimeError:  # numba found no place for its cache
-            compiled = njit(signature, nogil=True)(function)
-        return compiled
-
-    return decorate
-
-
 _REALS = types.float64[::1]
 #: Read-only, so that matrices which several processes share can be passed; others can be as well.
 _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 
 
-@_compiled(
+@compiled(
     types.int64(
         _MATRIX,
         types.float64,
