@@ -57,6 +57,14 @@ class RuleExtraction:
     n_evaluated : int
         Features, and partial features, whose weights or bounds were computed.
     seconds : float
+
+    Examples
+    --------
+    >>> from formulakern import FormulaSVC, datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> found = FormulaSVC("a & b & c", "distinct").fit(X, y).rules(top=8)
+    >>> found.proven, {item.winner for item in found}
+    (True, {'positive'})
     """
 
     ensemble: RuleEnsemble

@@ -46,6 +46,15 @@ class Simplification:
         ``test_accuracy`` is empty where no test rows were given.
     machine_train_accuracy, machine_test_accuracy : float
         Those of the whole machine; nan where no test rows were given.
+
+    Examples
+    --------
+    >>> from formulakern import FormulaSVC, datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> model = FormulaSVC("a & b & c", "distinct").fit(X, y)
+    >>> found = simplify_svm(model, X, y, top=8)
+    >>> found.train_accuracy[-1], len(found.ensembles)
+    (np.float64(1.0), 8)
     """
 
     extraction: RuleExtraction

@@ -43,6 +43,15 @@ class Kernel(MatrixKernel):
 
     ``k1 + k2`` puts feature spaces side by side, ``k1 * k2`` pairs their features by "and",
     ``c * k`` with c > 0 weights them, ``k.normalized()`` is the cosine of the angle.
+
+    Examples
+    --------
+    >>> from formulakern import kernel
+    >>> both = kernel("a") + 2 * kernel("a & b", "distinct")
+    >>> both([[1, 1, 1]])
+    array([[9.]])
+    >>> both.normalized()([[1, 1, 1]])
+    array([[1.]])
     """
 
     #: Whether the repr of the kernel binds tighter than any operator.

@@ -150,6 +150,11 @@ class FormulaKernel(Kernel):
     formula : Formula
     variables, scale, backend : str
     domains : mapping
+
+    Examples
+    --------
+    >>> kernel("a & ~b", "distinct")([[1, 0, 1]], [[1, 0, 0], [1, 0, 1]])
+    array([[1., 2.]])
     """
 
     atomic: ClassVar[bool] = True

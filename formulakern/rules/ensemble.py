@@ -50,6 +50,11 @@ class WeightedRule:
     precision : float
         Share of the supporting rows (of the two classes, where it is about two) that are of class
         ``winner``; nan where there are none.
+
+    Examples
+    --------
+    >>> WeightedRule(rule("odor = foul"), 2.0, "p", "e", 2160, 0.27, 1.0).support
+    2160
     """
 
     rule: Rule | Monomial

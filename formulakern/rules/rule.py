@@ -68,6 +68,14 @@ class Rule:
     ----------
     formula : Formula
         Its leaves are comparisons, Boolean columns and constants.
+
+    Examples
+    --------
+    >>> foul = rule("odor = foul") & ~rule("size >= 3")
+    >>> foul({"odor": ["foul", "foul", "none"], "size": [2, 5, 1]})
+    array([ True, False, False])
+    >>> print(foul)
+    odor = foul & ~(size >= 3)
     """
 
     formula: Formula

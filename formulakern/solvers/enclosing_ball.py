@@ -32,6 +32,12 @@ class EnclosingBall:
     iterations : int
     converged : bool
         Whether the gap is at most the tolerance that was asked for.
+
+    Examples
+    --------
+    >>> ball = enclosing_ball(np.eye(2))
+    >>> round(ball.squared_radius, 6), ball.coefficients
+    (0.5, array([0.5, 0.5]))
     """
 
     squared_radius: float

@@ -43,6 +43,12 @@ class Margin:
     iterations : int
     converged : bool
         Whether the gap is at most the tolerance that was asked for.
+
+    Examples
+    --------
+    >>> found = hull_margin(np.eye(2), np.array([1, -1], dtype=np.int8))
+    >>> round(found.distance, 6), round(found.margin, 6)
+    (1.414214, 0.707107)
     """
 
     distance: float

@@ -60,6 +60,12 @@ class GameSolution:
         What the strategies are proportional to.  After fictitious play: in how many rounds each row
         and column was played, the start included, so that ``start=(row_counts, column_counts)``
         goes on where this ended.  After another method: the strategies.
+
+    Examples
+    --------
+    >>> game = solve_game([[1, -1], [-1, 1]])
+    >>> game.value, game.row_strategy
+    (0.0, array([0.5, 0.5]))
     """
 
     row_strategy: FloatArray
