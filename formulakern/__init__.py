@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     )
     from formulakern.estimators.extraction import RuleExtraction as RuleExtraction
     from formulakern.estimators.extraction import extract_rules as extract_rules
+    from formulakern.estimators.hkl import HKLClassifier as HKLClassifier
+    from formulakern.estimators.hkl_cv import HKLClassifierCV as HKLClassifierCV
+    from formulakern.estimators.hkl_regressor import HKLRegressor as HKLRegressor
     from formulakern.estimators.prl import PRLClassifier as PRLClassifier
     from formulakern.estimators.search import FormulaSearch as FormulaSearch
     from formulakern.estimators.simplification import Simplification as Simplification
@@ -95,6 +98,9 @@ _HOME = {
     "FormulaSizeError": "errors",
     "FormulaSyntaxError": "errors",
     "GramSizeError": "errors",
+    "HKLClassifier": "estimators.hkl",
+    "HKLClassifierCV": "estimators.hkl_cv",
+    "HKLRegressor": "estimators.hkl_regressor",
     "Kernel": "kernels.algebra",
     "MagnitudeError": "errors",
     "PRLClassifier": "estimators.prl",

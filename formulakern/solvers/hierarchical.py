@@ -271,7 +271,9 @@ class _Search:
     def gap(self) -> float:
         if not math.isfinite(self.objective):
             return 1.0
-        return max(0.0, (self.objective - self.lower) / self.objective)
+        if self.objective <= self.lower:  # both can be zero
+            return 0.0
+        return (self.objective - self.lower) / self.objective
 
     def share(self) -> float:
         """How much of the way from the first gap to the tolerance is done, in powers of ten."""

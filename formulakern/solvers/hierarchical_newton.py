@@ -179,6 +179,18 @@ def _solve(
     sides: FloatArray,
 ) -> FloatArray:
     """(diag(1/h) + AA')⁻¹ sides, A = Φ'√κ on the rows, by the smaller of two Cholesky factors."""
+    # OpenBLAS's threads can take 50 times as long where other work shares the cores
+    with _threads().limit(limits=1, user_api="blas"):
+        return _solve_in_one_thread(bits, root, rows, h, sides)
+
+
+def _solve_in_one_thread(
+    bits: npt.NDArray[np.uint8],
+    root: FloatArray,
+    rows: IntArray,
+    h: FloatArray,
+    sides: FloatArray,
+) -> FloatArray:
     k, n = len(root), len(rows)
     if k == 0:
         return h[:, None] * sides
@@ -215,9 +227,7 @@ def _solve_definite(matrix: FloatArray, sides: FloatArray) -> FloatArray:
     """By Cholesky's factorisation; the matrix is overwritten."""
     from scipy.linalg import cho_factor, cho_solve
 
-    # OpenBLAS's threaded factorisation can take 50 times as long where other work shares the cores
-    with _threads().limit(limits=1, user_api="blas"):
-        return np.asarray(cho_solve(cho_factor(matrix, overwrite_a=True), sides))
+    return np.asarray(cho_solve(cho_factor(matrix, overwrite_a=True), sides))
 
 
 def _slices(length: int, other: int) -> list[slice]:
