@@ -13,13 +13,21 @@ def fenced(tag: str) -> list[str]:
     return re.findall(rf"^```{tag}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
 
 
-def test_first_kernel_runs(capsys):
-    (code,) = fenced("python")
-    assert len([line for line in code.splitlines() if line.strip()]) <= 7  # six and the import
-    exec(compile(code, "README.md", "exec"), {})
+def test_the_code_runs(capsys):
+    """Block after block in one session; what is printed is what the text beside it says."""
+    first, *others = fenced("python")
+    assert len([line for line in first.splitlines() if line.strip()]) <= 7  # six and the import
+    session = {}
+    exec(compile(first, "README.md", "exec"), session)
     polynomial, score = capsys.readouterr().out.splitlines()
     assert "s" in polynomial
     assert float(score) > 0.98
+    for code in others:
+        exec(compile(code, "README.md", "exec"), session)
+    printed = capsys.readouterr().out
+    said = re.search(r"print\(model.value_, model.bound_\)  # ([\d.]+) and ([\d.]+)", README)
+    value, bound = re.search(r"^(0\.\d+) (0\.\d+)$", printed, flags=re.MULTILINE).groups()
+    assert (f"{float(value):.4f}", f"{float(bound):.4f}") == said.groups()
 
 
 @pytest.mark.parametrize("job", ["main", "test"])

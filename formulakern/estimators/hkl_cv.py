@@ -21,9 +21,9 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.explanation import Explanation
 from formulakern.estimators.hkl import HKLClassifier
 from formulakern.estimators.hkl_learner import check_length
-from formulakern.estimators.prl_report import Explanation
 from formulakern.rules.ensemble import RuleEnsemble
 
 __all__ = ["HKLClassifierCV"]

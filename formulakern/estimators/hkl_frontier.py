@@ -17,6 +17,15 @@ over the listed ones plus θ^(ρ' − 2) times what these leave of
 
 s_ij the number of propositions that are true in both i and j.  This sum is first taken over all w,
 one number for all sources; the sum of a source itself is computed where that is too coarse.
+
+*How subsets inside help.*  Subsets v ∈ W may carry a share of g_w too: split over all v ⊆ w in
+proportion to d_v, each carries d_v·q_w.  If the solution on W has ‖u^v‖_ρ' ≤ d_v·κ, such a share
+of all w ∈ A raises κ^ρ' to at most κ^ρ' + Σ_{w ∈ A} q_w^ρ', and ρ' is large where ρ is near 1: 11
+for ρ = 1.1.  So A may hold everything below the threshold, and as many of the listed w as κ leaves
+room for.  The others are split over their subsets outside W, as above, each carrying d_v·r(w) with
+r(w) = |g_w| / Σ {d_v : v ⊆ w, v ∉ W}.  So W holds little more than what gets weight.  What is not
+listed and of length l has q_w ≤ max(Σ β⁺, Σ β⁻) / (1 + a)^l besides, and Σ q_w² over these, too, is
+a sum over pairs of examples.
 """
 
 from __future__ import annotations
@@ -28,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.bits import pack_rows
-from formulakern.estimators.hkl_loops import subset_forms
+from formulakern.estimators.hkl_loops import overlap_sums, subset_forms
 from formulakern.mining.conjunctions import mine_conjunctions
 from formulakern.mining.covers import PackedPropositions
 
@@ -43,6 +52,15 @@ FIRST, GROWTH, LISTED = 1000, 4, 20_000
 HALVINGS = 6
 #: After so many searches one known violator is enough.
 SEARCHES = 2
+#: Shares: the first threshold is half of what is allowed, then each is this part of the last, down
+#: to the least; what is not listed may take this part of the room.
+STEP, LEAST, TAIL = 0.7, 1e-3, 0.3
+#: What is allowed beside a loose solution, in κ².
+AHEAD = 1.02
+#: Lengths up to this one are bounded each by itself.
+LONG = 7
+#: Times that sources which carry too much may give some of it away.
+ROUNDS = 3
 #: Sources whose sums are computed in one compiled call, between which Ctrl-C is felt.
 BATCH = 256
 
@@ -82,11 +100,14 @@ class Frontier:
         self.sources = sources_of(nodes, bits.shape[1])
         self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
         self.place = {t: k for k, t in enumerate(self.sources)}
+        self.inside = set(nodes)
         base = 1 + (1 + self.a) ** -2
         most = int(bits.sum(axis=1).max(initial=0))
         self.powers = base ** np.arange(most + 1.0)
         self.whole = self._forms([np.arange(len(beta))])[0]
         self.masses = np.full(len(self.sources), np.inf)
+        self._by_length: tuple[FloatArray, FloatArray] | None = None
+        self.reached = True  # false once :meth:`share` has failed
 
     def _left(self) -> float | None:
         """Seconds until the deadline."""
@@ -107,6 +128,32 @@ class Frontier:
         forms += 1e-13 * sizes**2 * self.powers[-1]
         return np.asarray(np.maximum(forms, 0.0))
 
+    def by_length(self) -> tuple[FloatArray, FloatArray]:
+        """For each length up to LONG, and all above it: a bound on q_w, and one on Σ q_w²."""
+        if self._by_length is None:
+            sums = np.zeros(len(self.powers))
+            packed = np.ascontiguousarray(self.words.T)
+            common = np.empty(len(self.beta), dtype=np.uint64)
+            for start in range(0, len(self.beta), BATCH):
+                stop = min(start + BATCH, len(self.beta))
+                overlap_sums(packed, self.beta, start, stop, common, sums)
+            share, s = (1 + self.a) ** -2.0, np.arange(len(sums), dtype=np.float64)
+            terms, table = np.ones(len(sums)), []  # C(s, l) of the sets of l propositions
+            for length in range(LONG + 1):
+                table.append(terms)
+                terms = terms * np.maximum(s - length, 0.0) / (length + 1) * share
+            above = np.zeros(len(sums))
+            for length in range(LONG + 1, len(sums)):
+                above += terms
+                terms = terms * np.maximum(s - length, 0.0) / (length + 1) * share
+            forms = np.array([*table, above])
+            rounding = 1e-13 * float(np.abs(self.beta).sum()) ** 2 * forms.max(axis=1)
+            masses = np.maximum(forms @ sums + rounding, 0.0)
+            most = 0.5 * (float(np.abs(self.beta).sum()) + abs(float(self.beta.sum())))
+            caps = most * (1 + self.a) ** -np.arange(LONG + 2.0)
+            self._by_length = caps, np.asarray(masses)
+        return self._by_length
+
     def refine(self, which: NDArray[np.intp]) -> None:
         """Compute Σ q_w² over w ⊇ t for these sources."""
         divisor = (1 + self.a) ** 2 * (1 + (1 + self.a) ** -2)
@@ -117,7 +164,9 @@ class Frontier:
             covers = [np.flatnonzero(self.bits[:, list(self.sources[k])].all(axis=1)) for k in some]
             self.masses[some] = self._forms(covers) / divisor ** self.lengths[some]
 
-    def examine(self, allowed: float, enough: int) -> tuple[float, list[Node]]:
+    def examine(
+        self, allowed: float, enough: int, inside: float | None = None, loose: bool = False
+    ) -> tuple[float, list[Node]]:
         """Whether ‖r_t‖_ρ'² ≤ ``allowed`` for all sources t.
 
         Parameters
@@ -125,6 +174,11 @@ class Frontier:
         allowed : float
         enough : int
             The search may end once so many sources are known to pass it.
+        inside : float, optional
+            κ², the square of the dual norm over W; with it subsets inside W may carry shares.
+        loose : bool
+            Whether the solution on W is not exact, so that κ² may leave no room: then a little is
+            allowed for.
 
         Returns
         -------
@@ -135,6 +189,11 @@ class Frontier:
         """
         if not self.sources or not len(self.beta):
             return 0.0, []
+        if inside is not None and self.dual > 2:
+            shared = self.share(max(allowed, AHEAD * inside) if loose else allowed, inside)
+            if shared is not None:
+                return shared
+            self.reached = False
         unit = float(np.sqrt(allowed))  # in this unit r_t may reach 1
         growth = (1 + self.a) / self.a
         scale: FloatArray = np.asarray(growth**self.lengths / unit, dtype=np.float64)
@@ -166,6 +225,41 @@ class Frontier:
             violators = np.flatnonzero(upper > 1)
         order = violators[np.lexsort((-upper[violators], -heavy.powers[violators]))]
         square = allowed * float(upper.max()) ** (2 / self.dual)
+        return square, [self.sources[k] for k in order.tolist()]
+
+    def share(self, allowed: float, inside: float) -> tuple[float, list[Node]] | None:
+        """What :meth:`examine` answers, where subsets inside W carry shares.
+
+        None where the search for what is heavy outside W does not reach far enough.
+        """
+        given = (inside / allowed) ** (self.dual / 2)
+        room = 1.0 - given
+        if room <= 0:
+            return None
+        unit = float(np.sqrt(allowed))
+        caps, masses = self.by_length()
+        most = min(FIRST * len(self.inside), 8 * FIRST)  # while W is small a coarse answer does
+        threshold = 0.5 * unit
+        while True:
+            listed, q, reached, complete = self.list_heavy(threshold, most)
+            x = q / unit
+            found = np.bincount([min(len(w), LONG + 1) for w in listed], x**2, LONG + 2)
+            rest = np.maximum(masses * (1 + 1e-12) / allowed - found, 0.0)
+            tail = float((np.minimum(caps, reached) / unit) ** (self.dual - 2) @ rest)
+            if tail <= TAIL * room:
+                break
+            if not complete or threshold < LEAST * unit:
+                return None
+            threshold *= STEP
+        split = Split(self, listed, x)
+        loads, carried = split.over_sources(room - tail)
+        carried += tail
+        worst = max(given, float(loads.max())) + carried
+        square = allowed * worst ** (2 / self.dual)
+        violators = np.flatnonzero(loads + carried > 1)
+        order = violators[np.argsort(-loads[violators], kind="stable")]
+        if worst > 1 and not len(order):
+            return None
         return square, [self.sources[k] for k in order.tolist()]
 
     def list_heavy(self, threshold: float, most: int) -> tuple[list[Node], FloatArray, float, bool]:
@@ -215,6 +309,80 @@ class Frontier:
         if heavy.count == 0:  # nothing was listed: the threshold says nothing
             return np.asarray(alone)
         return np.asarray(np.minimum(alone, np.where(np.isnan(sharper), np.inf, sharper)))
+
+
+class Split:
+    """How listed conjunctions outside W are split over their subsets.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    listed : list of tuple of int
+    x : float64 (listed,)
+        q_w, in the unit in which 1 is allowed.
+    """
+
+    def __init__(self, frontier: Frontier, listed: list[Node], x: FloatArray) -> None:
+        a, longest = frontier.a, int(frontier.lengths.max())
+        below: list[int] = []
+        above: list[int] = []
+        alone: list[float] = []
+        shared: list[float] = []
+        for w, size in zip(listed, x.tolist(), strict=True):
+            if w in frontier.inside:
+                continue
+            held = 1.0  # of the empty set
+            for length in range(1, min(longest, len(w)) + 1):
+                for subset in combinations(w, length):
+                    if subset in frontier.inside:
+                        held += a**length
+                    elif (k := frontier.place.get(subset)) is not None:
+                        below.append(k)
+                        above.append(len(alone))
+            every = (1 + a) ** len(w)
+            alone.append(size * every / (every - held))
+            shared.append(size)
+        with np.errstate(over="ignore"):
+            self.alone: FloatArray = np.array(alone, dtype=np.float64) ** frontier.dual
+            self.shared: FloatArray = np.array(shared, dtype=np.float64) ** frontier.dual
+        self.below, self.above = np.array(below, dtype=np.intp), np.array(above, dtype=np.intp)
+        self.n_sources = len(frontier.sources)
+
+    def over_sources(self, room: float) -> tuple[FloatArray, float]:
+        """Split over subsets outside W, but for those that are best shared with subsets inside.
+
+        Parameters
+        ----------
+        room : float
+            For Σ q_w^ρ' of those that are shared.
+
+        Returns
+        -------
+        loads : float64 (sources,)
+            Σ r(w)^ρ' over w ⊇ t of those that are not.
+        carried : float
+            Σ q_w^ρ' of the others, at most ``room``.
+        """
+        loads = np.bincount(self.below, self.alone[self.above], self.n_sources)
+        moved = np.zeros(len(self.shared), dtype=np.bool_)
+        carried = 0.0
+        for _ in range(ROUNDS):
+            over = loads + carried > 1
+            touching = np.zeros(len(self.shared), dtype=np.bool_)
+            touching[self.above[over[self.below]]] = True
+            some = np.flatnonzero(touching & ~moved)
+            if not len(some):
+                break
+            cheap = some[np.argsort(self.shared[some] / self.alone[some], kind="stable")]
+            cost = np.cumsum(self.shared[cheap])
+            cheap = cheap[: int(np.searchsorted(cost, room - carried, side="right"))]
+            if not len(cheap):
+                break
+            moved[cheap] = True
+            carried = float(self.shared[moved].sum())
+            loads = np.bincount(self.below, np.where(moved, 0.0, self.alone)[self.above],
+                                self.n_sources)  # fmt: skip
+        return np.asarray(loads, dtype=np.float64), carried
 
 
 class Heavy:

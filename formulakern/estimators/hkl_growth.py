@@ -162,6 +162,7 @@ def grow_hierarchical(
     weights: dict[Node, float] = {(): 0.0}
     intercept, gap, best, room = 0.0, 1.0, 0.0, LEAST
     violators: list[Node] = []
+    pause, waiting = 0, 0
     if start is not None:
         weights, intercept = _carrying(start), start.solution.intercept
         nodes = sorted(weights, key=lambda v: (len(v), v))
@@ -193,7 +194,14 @@ def grow_hierarchical(
             deadline = None if time_limit is None else started + time_limit
             frontier = Frontier(different[used], net[used], nodes, rho, depth_penalty, deadline)
             room = max(LEAST, int(SHARE * len(nodes)))
-            bound, violators = _examine(frontier, solution, y, options, tol, room)
+            tight, waiting = inner == tol / 2, waiting - 1
+            sharing = waiting < 0 or len(violators) <= room
+            bound, violators = _examine(
+                frontier, solution, y, options, tol, room, sharing=sharing, loose=not tight
+            )
+            if sharing:  # what failed is tried again after twice as many rounds
+                pause = 0 if frontier.reached else 2 * pause + 1
+                waiting = pause
             best = max(best, bound)  # each of them holds
             gap = relative_gap(solution.objective, best)
             seconds = time.perf_counter() - started
@@ -234,6 +242,9 @@ def _examine(
     options: dict[str, Any],
     tol: float,
     enough: int,
+    *,
+    sharing: bool,
+    loose: bool,
 ) -> tuple[float, list[Node]]:
     """A lower bound on the optimum over all conjunctions, and sources that stand in its way."""
     weight = options["sample_weight"]
@@ -246,7 +257,7 @@ def _examine(
     conjugate = loss.conjugate(beta)
     inside = 2 * max(0.0, conjugate - solution.lower_bound)
     allowed = max(2 * (conjugate - (1 - tol) * solution.objective), inside, 1e-300)
-    square, violators = frontier.examine(allowed, enough)
+    square, violators = frontier.examine(allowed, enough, inside if sharing else None, loose)
     square = max(inside, square)
     if not np.isfinite(square):
         return 0.0, violators  # no objective is negative

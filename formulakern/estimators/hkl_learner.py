@@ -16,13 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.encoding.sources import is_sparse
 from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.explanation import Explanation, explained
 from formulakern.estimators.hkl_growth import GrownSolution, relative_gap
 from formulakern.estimators.hkl_machine import Machine, different_columns, evaluate, learn
 from formulakern.estimators.hkl_report import GrowthHistory, teller
-from formulakern.estimators.prl_encoding import Encoding, check_relations
-from formulakern.estimators.prl_features import named_formula
-from formulakern.estimators.prl_parameters import row_weights
-from formulakern.estimators.prl_report import Explanation, explained
+from formulakern.estimators.propositional import (
+    Encoding,
+    check_relations,
+    named_formula,
+    row_weights,
+)
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.rule import Rule
 

@@ -11,7 +11,7 @@ from numba import njit, types
 
 from formulakern.compilation import compiled
 
-__all__ = ["subset_forms"]
+__all__ = ["overlap_sums", "subset_forms"]
 
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 _FOUR, _LAST = np.uint64(4), np.uint64(56)
@@ -71,3 +71,31 @@ def subset_forms(words: Any, beta: Any, powers: Any, rows: Any, starts: Any, out
                 part += some[b] * powers[common[b]]
             total += 2 * some[a] * part
         out[t] = total
+
+
+@compiled(
+    types.void(
+        types.uint64[:, ::1],
+        types.float64[::1],
+        types.int64,
+        types.int64,
+        types.uint64[::1],
+        types.float64[::1],
+    )
+)
+def overlap_sums(packed: Any, beta: Any, first: Any, last: Any, common: Any, out: Any) -> None:
+    """``out[s] += Σ β_i β_j`` over ordered pairs with s_ij = s, the larger in ``[first, last)``.
+
+    ``packed`` has one row per word and one column per example; ``common`` is room for as many.
+    """
+    for a in range(first, last):
+        for b in range(a + 1):
+            common[b] = _ones(packed[0, a] & packed[0, b])
+        for k in range(1, packed.shape[0]):
+            word = packed[k, a]
+            for b in range(a + 1):
+                common[b] += _ones(word & packed[k, b])
+        twice = 2 * beta[a]
+        for b in range(a):
+            out[common[b]] += twice * beta[b]
+        out[common[a]] += beta[a] * beta[a]

@@ -13,9 +13,9 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import assert_all_finite
 
 from formulakern.errors import DataError
+from formulakern.estimators.explanation import Explanation
 from formulakern.estimators.hkl_learner import HierarchicalLearner, check_length, weights_of
 from formulakern.estimators.hkl_report import RegressionExplanation
-from formulakern.estimators.prl_report import Explanation
 from formulakern.rules.ensemble import RuleEnsemble
 
 __all__ = ["HKLRegressor"]

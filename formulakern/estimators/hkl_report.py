@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from formulakern.estimators.explanation import Explanation
 from formulakern.estimators.hkl_growth import GrowthStep
-from formulakern.estimators.prl_report import Explanation
 from formulakern.rules.extras import data_frame, new_axes
 
 if TYPE_CHECKING:

@@ -14,24 +14,19 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from formulakern.errors import DataError
-from formulakern.estimators.prl_encoding import Encoding, check_relations
+from formulakern.estimators.explanation import Explanation, accuracy_by_size, explained
 from formulakern.estimators.prl_features import (
     FeatureFamily,
     evaluate_rules,
 )
 from formulakern.estimators.prl_game import RestrictedGame, Solver
 from formulakern.estimators.prl_monomials import evaluate_monomials
-from formulakern.estimators.prl_parameters import check_parameters, feature_family, row_weights
+from formulakern.estimators.prl_parameters import check_parameters, feature_family
 from formulakern.estimators.prl_play import Played, Player
 from formulakern.estimators.prl_preferences import Preferences, read_preferences
 from formulakern.estimators.prl_reading import advice_on, rules_of
-from formulakern.estimators.prl_report import (
-    Explanation,
-    History,
-    accuracy_by_size,
-    explained,
-    teller,
-)
+from formulakern.estimators.prl_report import History, teller
+from formulakern.estimators.propositional import Encoding, check_relations, row_weights
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PRLClassifier"]

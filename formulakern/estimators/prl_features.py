@@ -20,15 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.bits import unpack_rows
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import ParameterError
 from formulakern.estimators.prl_game import Column
 from formulakern.estimators.prl_preferences import Preferences
 from formulakern.mining.conjunctions import mine_conjunctions
 from formulakern.mining.covers import PackedPropositions
 from formulakern.mining.expansion import expand, substitute
 from formulakern.mining.templates import mine_templates
-from formulakern.syntax.formula import TRUE, Formula, Operation, Variable, evaluate
-from formulakern.syntax.traversal import fold
+from formulakern.syntax.formula import Formula, Variable, evaluate
 
 __all__ = [
     "BIAS",
@@ -38,7 +37,6 @@ __all__ = [
     "TemplateFeatures",
     "draw_columns",
     "evaluate_rules",
-    "named_formula",
 ]
 
 #: Features that were drawn: the one of each draw, and their values on one row each.
@@ -363,24 +361,6 @@ def evaluate_rules(features: Sequence[Hashable], encoded: Any) -> NDArray[np.boo
     packed = PackedPropositions.of(encoded)
     covers = [_cover(feature, packed) for feature in features]
     return np.array(covers, dtype=np.bool_).reshape(len(covers), packed.n_examples).T
-
-
-def named_formula(feature: Hashable, leaves: Sequence[Formula]) -> Formula:
-    """A 0/1 feature in the words of the propositions."""
-    if isinstance(feature, tuple):
-        formula = TRUE
-        for place, j in enumerate(feature):
-            formula = leaves[j] if place == 0 else formula & leaves[j]
-        return formula
-    if not isinstance(feature, Formula):
-        raise DataError(f"{feature!r} is no feature over propositions.")
-
-    def build(node: Formula, parts: list[Formula]) -> Formula:
-        if isinstance(node, Variable):
-            return leaves[int(node.name)]
-        return Operation(node.connective, parts) if node.connective is not None else node
-
-    return fold(feature, build)
 
 
 def _cover(feature: Any, packed: PackedPropositions) -> NDArray[np.bool_]:

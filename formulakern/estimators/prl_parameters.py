@@ -6,12 +6,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight
 
-from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.prl_encoding import Encoding, check_relations
+from formulakern.errors import ParameterError
 from formulakern.estimators.prl_features import (
     ConjunctionFeatures,
     FeatureFamily,
@@ -19,12 +15,13 @@ from formulakern.estimators.prl_features import (
 )
 from formulakern.estimators.prl_monomials import MonomialFeatures
 from formulakern.estimators.prl_preferences import Preferences
+from formulakern.estimators.propositional import Encoding, check_relations
 from formulakern.mining.covers import PackedPropositions
 from formulakern.mining.options import is_integer
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 
-__all__ = ["FAMILIES", "check_parameters", "feature_family", "row_weights"]
+__all__ = ["FAMILIES", "check_parameters", "feature_family"]
 
 FAMILIES = ("rules", "conjunctions", "polynomial")
 CHOICES = {
@@ -83,29 +80,6 @@ def feature_family(
         return TemplateFeatures(packed, bias, templates)
     least = degree if estimator.features == "conjunctions" else 1
     return ConjunctionFeatures(packed, bias, encoding.groups, least, degree)
-
-
-def row_weights(
-    labels: npt.NDArray[Any], class_weight: Any, sample_weight: Any
-) -> npt.NDArray[np.float64]:
-    """The weight of every row: its own times that of its class.
-
-    Raises
-    ------
-    DataError
-        If one is negative or not finite, or the length differs.
-    """
-    weights = np.ones(len(labels))
-    if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), copy=True)
-        if (weights < 0).any():
-            raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
-    classes, codes = np.unique(labels, return_inverse=True)
-    factors = compute_class_weight(class_weight, classes=classes, y=labels)
-    found: npt.NDArray[np.float64] = weights * factors[codes]
-    if (found < 0).any():
-        raise DataError("class_weight holds negative numbers; give 0 to leave a class out.")
-    return found
 
 
 def _templates(given: Any) -> tuple[Formula, ...]:

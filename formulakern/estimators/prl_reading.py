@@ -7,15 +7,14 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from formulakern.estimators.prl_encoding import Encoding
 from formulakern.estimators.prl_features import (
     ConjunctionFeatures,
     FeatureFamily,
     TemplateFeatures,
-    named_formula,
 )
 from formulakern.estimators.prl_play import ZERO, Played
 from formulakern.estimators.prl_preferences import Preferences
+from formulakern.estimators.propositional import Encoding, named_formula
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.monomial import Monomial
 from formulakern.rules.rule import Rule

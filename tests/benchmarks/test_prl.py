@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from formulakern import datasets
-from formulakern.estimators.prl_encoding import Encoding
 from formulakern.estimators.prl_features import ConjunctionFeatures
 from formulakern.estimators.prl_game import RestrictedGame
 from formulakern.estimators.prl_preferences import Preferences
+from formulakern.estimators.propositional import Encoding
 from formulakern.estimators.transformers import PropositionEncoder
 from formulakern.mining.covers import PackedPropositions
 

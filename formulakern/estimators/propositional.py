@@ -1,15 +1,16 @@
-"""From the table of a preference learner to what its features are made of."""
+"""From a rule learner's table to its propositions, and from features of these back to rules."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import validate_data
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from formulakern.encoding.binary import read_binary
 from formulakern.encoding.sources import is_sparse
@@ -18,9 +19,10 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.extraction import propositions_of
 from formulakern.estimators.transformers import PropositionEncoder
 from formulakern.syntax.comparison import Comparison
-from formulakern.syntax.formula import Formula
+from formulakern.syntax.formula import TRUE, Formula, Operation, Variable
+from formulakern.syntax.traversal import fold
 
-__all__ = ["RELATIONS", "Encoding", "check_relations"]
+__all__ = ["RELATIONS", "Encoding", "check_relations", "named_formula", "row_weights"]
 
 RELATIONS = ("=", "!=", "<=", ">=")
 
@@ -134,6 +136,45 @@ def check_relations(relations: Any) -> tuple[str, ...]:
             f"relations={relations!r}; expected some of {', '.join(map(repr, RELATIONS))}."
         )
     return given
+
+
+def named_formula(feature: Hashable, leaves: Sequence[Formula]) -> Formula:
+    """A 0/1 feature in the words of the propositions."""
+    if isinstance(feature, tuple):
+        formula = TRUE
+        for place, j in enumerate(feature):
+            formula = leaves[j] if place == 0 else formula & leaves[j]
+        return formula
+    if not isinstance(feature, Formula):
+        raise DataError(f"{feature!r} is no feature over propositions.")
+
+    def build(node: Formula, parts: list[Formula]) -> Formula:
+        if isinstance(node, Variable):
+            return leaves[int(node.name)]
+        return Operation(node.connective, parts) if node.connective is not None else node
+
+    return fold(feature, build)
+
+
+def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> NDArray[np.float64]:
+    """The weight of every row: its own times that of its class.
+
+    Raises
+    ------
+    DataError
+        If one is negative or not finite, or the length differs.
+    """
+    weights = np.ones(len(labels))
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), copy=True)
+        if (weights < 0).any():
+            raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
+    classes, codes = np.unique(labels, return_inverse=True)
+    factors = compute_class_weight(class_weight, classes=classes, y=labels)
+    found: NDArray[np.float64] = weights * factors[codes]
+    if (found < 0).any():
+        raise DataError("class_weight holds negative numbers; give 0 to leave a class out.")
+    return found
 
 
 def _encoder(encoder: Any, X: Any, relations: Sequence[str], cut_points: int) -> Any:
