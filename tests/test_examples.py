@@ -28,6 +28,8 @@ QUICK = {
     "09_rules_of_a_machine.py": (["--quick"], "Three x in a row: 8 rules, the heaviest 8."),
     "10_prl_paper.py": (["--quick"], "level 3: 100.00 / 100.00 / 100.00"),
     "10_prl_large.py": (["--quick"], "| mushroom | 500 | "),
+    "11_hkl_tables.py": (["--quick"], "| monks-3 | 0.972 |"),
+    "11_hkl_scale.py": (["--quick"], "| mushroom | 1,828 | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 EXTRAS = {
@@ -36,6 +38,8 @@ EXTRAS = {
     "09_rules_of_a_machine.py": "This example reads",
     "10_prl_paper.py": "This example reads",
     "10_prl_large.py": "This example reads",
+    "11_hkl_tables.py": "This example reads",
+    "11_hkl_scale.py": "This example reads",
     "picture.py": "matplotlib is not installed",
 }
 

@@ -13,6 +13,7 @@ from formulakern.estimators.hkl_frontier import Frontier, Heavy
 from formulakern.estimators.hkl_growth import grow_hierarchical
 from formulakern.solvers.hierarchical import solve_hierarchical
 from formulakern.solvers.hierarchical_losses import LOSSES
+from formulakern.solvers.hierarchical_norm import read_nodes
 
 
 def problem(seed, p, m, loss="hinge"):
@@ -54,6 +55,46 @@ def test_equals_the_problem_on_all_nodes(seed, p, m, rho, log_C, a, loss):
 
 
 @settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(2, 6),
+    st.sampled_from([1.1, 1.5, 2.0]),
+    st.sampled_from([1.0, 2.0]),
+)
+def test_shares_of_the_subsets_inside(seed, p, rho, a):
+    """No answer is below the dual norm over all nodes, and sums by length are what they are."""
+    X, y = problem(seed, p, 30)
+    grown = grow_hierarchical(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 12)
+    nodes, whole = everything(X)
+    beta = grown.solution.dual
+    frontier = Frontier(X.astype(bool), beta, grown.nodes, rho, a)
+    g = beta @ whole
+    q = np.abs(g) / (1 + a) ** np.array([len(w) for w in nodes])
+    caps, masses = frontier.by_length()
+    for length in range(p + 1):
+        some = [len(w) == length for w in nodes]
+        assert caps[length] >= q[some].max() - 1e-12
+        np.testing.assert_allclose(masses[length], np.sum(q[some] ** 2), rtol=1e-8, atol=1e-8)
+
+    def norm(sets):
+        lattice = read_nodes(sets, rho=rho, depth_penalty=a)
+        places = [nodes.index(w) for w in sets]
+        eta = np.ones(len(sets)) / len(sets)
+        return lattice.dual_norm(g[places], eta, tol=1e-4, steps=5000)
+
+    inside, true = norm(grown.nodes).upper ** 2, norm(nodes).lower ** 2
+    if not frontier.sources or inside <= 0:
+        return
+    for factor in (1.001, 1.05, 1.5, 4.0):
+        answer = frontier.share(factor * inside, inside)
+        if answer is not None:
+            square, violators = answer
+            assert square >= true * (1 - 1e-9)
+            assert bool(violators) == (square > factor * inside)
+            assert set(violators) <= set(frontier.sources)
+
+
+@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(2, 6),
