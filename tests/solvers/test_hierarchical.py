@@ -139,7 +139,7 @@ def test_equals_a_general_solver(loss, rho, seed, p, C):
     assert solution.objective <= other * (1 + 1e-5)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("rho", RHOS)
 def test_all_64_nodes(rho, loss):
     columns, nodes, y = problem(5, 6, 30, loss)
