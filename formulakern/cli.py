@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from formulakern import __version__
 from formulakern.errors import FormulaKernError, ParameterError
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from formulakern.datasets.dataset import Dataset
     from formulakern.kernels.formula import FormulaKernel
 
-__all__ = ["main"]
+__all__ = ["main", "run"]
+
+#: Exit code after Ctrl-C.
+INTERRUPTED = 130
 
 #: ``fit`` cross-validates on a sample of at most this many rows unless told otherwise.
 MAX_ROWS = 10_000
@@ -65,8 +68,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed("out of memory; use fewer rows.")
     except KeyboardInterrupt:
         print("\nformulakern: interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     return 0
+
+
+def run() -> NoReturn:
+    """The process of the command: :func:`main`, and its exit code whatever Ctrl-C fell into."""
+    code = main()
+    if code == INTERRUPTED:
+        # Where the interrupt passed through exec() of a text, as in the making of a dataclass on
+        # import, Python would end itself by the signal although it was caught.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _failed(message: str) -> int:
@@ -310,4 +325,4 @@ def _not_written(path: Path, reason: str) -> ParameterError:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run()

@@ -27,8 +27,8 @@ class Explanation:
     rules : RuleEnsemble
         Those that the row satisfies, largest contribution first.
     contributions : tuple of float
-        What each of them gives to its class and takes from the other one; negative where a
-        monomial is.
+        What each of them gives to its class and takes from the other one, where there is one;
+        negative where a monomial or the weight is.
     """
 
     prediction: Any
@@ -40,7 +40,8 @@ class Explanation:
         scores = ", ".join(f"{name}: {score:+.4g}" for name, score in self.scores.items())
         lines = [f"class {self.prediction} ({scores})"]
         for given, item in zip(self.contributions, self.rules, strict=True):
-            lines.append(f"{given:+10.4f}  for {item.winner} against {item.loser}:  {item.rule}")
+            other = "the rest" if item.loser == item.winner else item.loser
+            lines.append(f"{given:+10.4f}  for {item.winner} against {other}:  {item.rule}")
         if not self.contributions:
             lines.append("no rule is satisfied")
         return "\n".join(lines)

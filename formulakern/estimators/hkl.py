@@ -8,13 +8,11 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils import column_or_1d
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite
 
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.hkl_learner import HierarchicalLearner, check_length, weights_of
+from formulakern.estimators.hkl_learner import HierarchicalLearner
+from formulakern.estimators.propositional import read_classes, row_weights
 from formulakern.rules.ensemble import RuleEnsemble
 
 __all__ = ["HKLClassifier"]
@@ -196,12 +194,9 @@ class HKLClassifier(ClassifierMixin, HierarchicalLearner):  # type: ignore[misc]
                 "Pass the class of every row."
             )
         encoded = self._fit_encoding(X, y)
-        labels = column_or_1d(y, warn=True)
-        check_length(labels, encoded)
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
+        labels = read_classes(y, encoded.shape[0])
         self.classes_ = np.unique(labels)
-        weights = weights_of(labels, self.class_weight, sample_weight)
+        weights = row_weights(labels, self.class_weight, sample_weight)
         present = np.unique(labels[weights > 0])
         if len(present) < 2:
             raise DataError(

@@ -14,16 +14,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.explanation import Explanation
 from formulakern.estimators.hkl import HKLClassifier
-from formulakern.estimators.hkl_learner import check_length
+from formulakern.estimators.propositional import read_classes
 from formulakern.rules.ensemble import RuleEnsemble
 
 __all__ = ["HKLClassifierCV"]
@@ -254,10 +253,7 @@ class HKLClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "Pass the class of every row."
             )
         encoded = reader._fit_encoding(X, y)
-        labels = column_or_1d(y, warn=True)
-        check_length(labels, encoded)
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
+        labels = read_classes(y, encoded.shape[0])
         if len(np.unique(labels)) < 2:
             raise DataError(
                 f"all rows are of one class, {labels.tolist()[0]!r}; "

@@ -61,6 +61,8 @@ AHEAD = 1.02
 LONG = 7
 #: Times that sources which carry too much may give some of it away.
 ROUNDS = 3
+#: (1 + a)^|w| is cut here: what is longer weighs nothing in any case.
+FINITE = 1e299
 #: Sources whose sums are computed in one compiled call, between which Ctrl-C is felt.
 BATCH = 256
 
@@ -274,14 +276,16 @@ class Frontier:
         complete : bool
             Whether all that pass the given threshold are listed.
         """
-        p = self.packed.n_propositions
+        with np.errstate(over="ignore"):
+            factors = (1 + self.a) ** np.arange(self.packed.n_propositions + 1.0)
+            factors = np.minimum(factors, FINITE)
         found = mine_conjunctions(
             self.packed,
             self.beta,
             top=None,
             min_length=1,
             max_length=None,
-            length_factor=(1 + self.a) ** np.minimum(np.arange(p + 1.0), 200),
+            length_factor=factors,
             threshold=threshold,
             max_results=most,
             time_limit=self._left(),
@@ -373,7 +377,8 @@ class Split:
             some = np.flatnonzero(touching & ~moved)
             if not len(some):
                 break
-            cheap = some[np.argsort(self.shared[some] / self.alone[some], kind="stable")]
+            with np.errstate(invalid="ignore"):  # 0/0 where both underflow: these come last
+                cheap = some[np.argsort(self.shared[some] / self.alone[some], kind="stable")]
             cost = np.cumsum(self.shared[cheap])
             cheap = cheap[: int(np.searchsorted(cost, room - carried, side="right"))]
             if not len(cheap):

@@ -24,20 +24,19 @@ from formulakern.estimators.propositional import (
     Encoding,
     check_relations,
     named_formula,
-    row_weights,
 )
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.rule import Rule
 
-__all__ = ["HierarchicalLearner", "check_length", "weights_of"]
+__all__ = ["HierarchicalLearner"]
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Parameters and their ranges: least, whether it is allowed itself, largest, what is expected.
 RANGES: dict[str, tuple[float, bool, float, str]] = {
     "rho": (1.0, False, 2.0, "1 < rho <= 2; near 1 few rules get weight"),
-    "C": (0.0, False, 1e100, "a finite number above 0, the price of errors"),
-    "depth_penalty": (1.0, True, 1e100, "a finite number, at least 1"),
+    "C": (0.0, False, 1e50, "a number above 0 and at most 1e50, the price of errors"),
+    "depth_penalty": (1.0, True, 1e30, "a number from 1 to 1e30"),
     "tol": (0.0, False, 0.999, "a relative duality gap between 0 and 1"),
 }
 
@@ -229,28 +228,3 @@ class HierarchicalLearner(BaseEstimator):  # type: ignore[misc]
             tags.input_tags.string = True
             tags.input_tags.categorical = True
         return tags
-
-
-def weights_of(labels: npt.NDArray[Any], class_weight: Any, sample_weight: Any) -> FloatArray:
-    """The weight of every row: its own times that of its class.
-
-    Raises
-    ------
-    DataError
-        If one is negative or not finite, all are zero, or the length differs.
-    """
-    try:
-        return row_weights(labels, class_weight, sample_weight)
-    except DataError:
-        raise
-    except ValueError as error:
-        raise DataError(f"{error} Pass one weight per row, some of them positive.") from None
-
-
-def check_length(y: npt.NDArray[Any], encoded: Any) -> None:
-    """Refuse a y that does not have an entry for every row."""
-    if len(y) != encoded.shape[0]:
-        raise DataError(
-            f"Found input variables with inconsistent numbers of samples: "
-            f"{[encoded.shape[0], len(y)]}. Pass one entry of y per row."
-        )

@@ -14,13 +14,17 @@ from sklearn.utils.validation import assert_all_finite
 
 from formulakern.errors import DataError
 from formulakern.estimators.explanation import Explanation
-from formulakern.estimators.hkl_learner import HierarchicalLearner, check_length, weights_of
+from formulakern.estimators.hkl_learner import HierarchicalLearner
 from formulakern.estimators.hkl_report import RegressionExplanation
+from formulakern.estimators.propositional import check_length, row_weights
 from formulakern.rules.ensemble import RuleEnsemble
 
 __all__ = ["HKLRegressor"]
 
 FloatArray = npt.NDArray[np.float64]
+
+#: Of the numbers to learn: their squares and the sums of these stay finite.
+LARGEST = 1e100
 
 
 class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
@@ -127,13 +131,18 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
             )
         encoded = self._fit_encoding(X, y)
         target = column_or_1d(y, warn=True)
-        check_length(target, encoded)
+        check_length(target, encoded.shape[0])
         try:
             target = np.asarray(target, dtype=np.float64)
         except (TypeError, ValueError):
             raise DataError("y holds what is no number; use HKLClassifier for classes.") from None
         assert_all_finite(target, input_name="y")
-        weights = weights_of(np.zeros(len(target)), None, sample_weight)
+        if np.abs(target).max() > LARGEST:
+            raise DataError(
+                f"y holds {target[np.abs(target).argmax()]:g}; expected numbers up to {LARGEST:g}, "
+                "whose squares are finite. Choose another unit for y."
+            )
+        weights = row_weights(np.zeros(len(target)), None, sample_weight)
         mean = float(np.average(target, weights=weights))
         largest = float(np.abs(target - mean)[weights > 0].max())
         unit = largest if largest > 1e-14 * abs(mean) else 0.0

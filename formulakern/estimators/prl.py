@@ -9,9 +9,8 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_is_fitted
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from formulakern.errors import DataError
 from formulakern.estimators.explanation import Explanation, accuracy_by_size, explained
@@ -26,7 +25,12 @@ from formulakern.estimators.prl_play import Played, Player
 from formulakern.estimators.prl_preferences import Preferences, read_preferences
 from formulakern.estimators.prl_reading import advice_on, rules_of
 from formulakern.estimators.prl_report import History, teller
-from formulakern.estimators.propositional import Encoding, check_relations, row_weights
+from formulakern.estimators.propositional import (
+    Encoding,
+    check_relations,
+    read_classes,
+    row_weights,
+)
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PRLClassifier"]
@@ -84,7 +88,8 @@ class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     solver_iterations : int, default=1_000_000
         Rounds of the two iterated solvers.
     bias_rule : bool, default=True
-        Whether the rule that is always true may vote.
+        Whether the rule that is always true may vote.  Without it, propositions that are true on
+        all training rows are rules like any other; with it, it stands for them.
     tol : float, default=1e-2
         Stop when the gap is at most this share of the bound.
     encoder : "auto", None or transformer, default="auto"
@@ -223,14 +228,7 @@ class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "Pass the class of every row, or use fit_preferences."
             )
         encoded = self._fit_encoding(X, y)
-        labels = column_or_1d(y, warn=True)
-        if len(labels) != encoded.shape[0]:
-            raise DataError(
-                f"Found input variables with inconsistent numbers of samples: "
-                f"{[encoded.shape[0], len(labels)]}. Pass one class per row."
-            )
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
+        labels = read_classes(y, encoded.shape[0])
         self.classes_, codes = np.unique(labels, return_inverse=True)
         weights = row_weights(labels, self.class_weight, sample_weight)
         present = np.unique(codes[weights > 0])
@@ -275,16 +273,7 @@ class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         templates = check_parameters(self)
         encoded = self._fit_encoding(X, None)
-        weights = None
-        if sample_weight is not None:
-            weights = np.asarray(sample_weight, dtype=np.float64)
-            right = weights.shape == (len(preferences),) and np.isfinite(weights).all()
-            if not right or (weights < 0).any() or not (weights > 0).any():
-                raise DataError(
-                    f"sample_weight of shape {weights.shape}: expected {len(preferences)} numbers, "
-                    "one per preference, not negative and not all 0."
-                )
-        read, self.classes_ = read_preferences(preferences, encoded.shape[0], weights)
+        read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
         return self._play(encoded, read, templates)
 
     # -- prediction ---------------------------------------------------------------------------

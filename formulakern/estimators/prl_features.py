@@ -173,7 +173,8 @@ class ConjunctionFeatures(_Rules):
         p = self.packed.n_propositions
         self._usable = np.arange(p)
         if self.least <= 1:  # a longer conjunction with an equal cover is no other column
-            varied = [0 < n < self.packed.n_examples for n in _counts(self.packed)]
+            most = self.packed.n_examples - self.bias  # what is true everywhere is the bias
+            varied = [0 < n <= most for n in _counts(self.packed)]
             first = self.packed.first_equal == np.arange(p)
             self._usable = np.flatnonzero(first & np.array(varied, dtype=np.bool_))
             if not len(self._usable):
@@ -290,32 +291,51 @@ class TemplateFeatures(_Rules):
     ) -> list[Column]:
         """Random propositions for the variables of a random template."""
         p = self.packed.n_propositions
+        bits = unpack_rows(self.packed.words, self.packed.n_examples) != 0
         expansions = [expand(template, True) for template in self.templates]
 
         def features(size: int) -> Drawn:
-            items: list[Hashable] = []
-            for _ in range(size):
-                expansion = expansions[int(generator.integers(len(expansions)))]
-                n = len(expansion.leaves)
-                chosen = generator.choice(p, n, replace=n > p)
-                apart = all(
-                    len({int(chosen[i]) for i in group}) == len(group) for group in expansion.apart
-                )
-                filled = zip(expansion.leaves, chosen.tolist(), strict=True)
-                leaf_of = {leaf: Variable(str(j)) for leaf, j in filled}
-                items.append(substitute(expansion.formula, leaf_of) if apart else None)
+            which = generator.integers(len(expansions), size=size)
+            if self.bias:
+                which[generator.random(size) < 1 / (p + 1)] = -1
+            drawn = [_different(generator, size, len(e.leaves), p) for e in expansions]
+
+            def feature(i: int) -> Hashable:
+                if which[i] < 0:
+                    return BIAS
+                expansion, chosen = expansions[which[i]], drawn[which[i]][i].tolist()
+                filled = zip(expansion.leaves, chosen, strict=True)
+                return substitute(expansion.formula, {v: Variable(str(j)) for v, j in filled})
 
             def values(rows: NDArray[Any]) -> NDArray[Any]:
-                return np.array(
-                    [
-                        item is not None and bool(self.values(item)[r])
-                        for item, r in zip(items, rows.tolist(), strict=True)
-                    ]
-                )
+                true = which < 0
+                for number, expansion in enumerate(expansions):
+                    mine = np.flatnonzero(which == number)
+                    chosen = drawn[number][mine]
+                    leaves = enumerate(expansion.leaves)
+                    columns: dict[Formula, NDArray[np.bool_]] = {
+                        leaf: bits[chosen[:, k], rows[mine]] for k, leaf in leaves
+                    }
+                    right = np.ones(len(mine), dtype=np.bool_)
+                    for group in expansion.apart:  # these are different propositions
+                        right &= (np.diff(np.sort(chosen[:, list(group)], axis=1)) != 0).all(axis=1)
+                    true[mine] = right & evaluate(expansion.formula, columns.__getitem__)
+                return true
 
-            return items.__getitem__, values
+            return feature, values
 
-        return draw_columns(preferences, count, generator, features, at_once=4 * count)
+        return draw_columns(preferences, count, generator, features)
+
+
+def _different(generator: np.random.Generator, size: int, n: int, p: int) -> NDArray[np.int64]:
+    """n of the numbers below p, different ones where there are as many; shape (size, n)."""
+    if n > p:
+        return generator.integers(p, size=(size, n))
+    chosen = generator.integers(0, p - np.arange(n), (size, n))
+    for k in range(1, n):  # counted among those that are left, so skip those before
+        for earlier in np.sort(chosen[:, :k], axis=1).T:
+            chosen[:, k] += chosen[:, k] >= earlier
+    return chosen
 
 
 def draw_columns(
@@ -323,7 +343,6 @@ def draw_columns(
     count: int,
     generator: np.random.Generator,
     features: Callable[[int], Drawn],
-    at_once: int = DRAWS,
 ) -> list[Column]:
     """Pairs (preference j, feature φ) with φ(x_j) ≠ 0, each equally likely: drawn and rejected.
 
@@ -336,14 +355,12 @@ def draw_columns(
     features : callable
         Of a number of draws: what gives the feature of each, and what gives the values of all of
         them on as many rows.
-    at_once : int
-        Draws per attempt.
     """
     columns: dict[Column, None] = {}
     for _ in range(ATTEMPTS):
         before = len(columns)
-        feature_of, values_on = features(at_once)
-        chosen = generator.integers(len(preferences), size=at_once)
+        feature_of, values_on = features(DRAWS)
+        chosen = generator.integers(len(preferences), size=DRAWS)
         values = values_on(preferences.rows[chosen])
         for place in np.flatnonzero(values).tolist():
             j = int(chosen[place])

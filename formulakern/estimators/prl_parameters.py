@@ -54,7 +54,9 @@ def check_parameters(estimator: Any) -> tuple[Formula, ...]:
             raise ParameterError(f"{name}={value!r}; expected an integer, at least 1.")
     for name in ("C", "tol", "time_limit"):
         value = getattr(estimator, name)
-        if (name, value) in (("time_limit", None), ("C", "auto")):
+        if value is None and name == "time_limit":
+            continue
+        if isinstance(value, str) and value == "auto" and name == "C":
             continue
         right = isinstance(value, Real) and not isinstance(value, bool)
         if not right or not (0 < value < np.inf or (name != "C" and value == 0)):

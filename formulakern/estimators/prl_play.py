@@ -183,6 +183,8 @@ class Player:
             self._price(solution)
             played.reason = "optimal" if self._closed() else "epochs"
         self._thin()
+        if played.reason in ("epochs", "columns") and self._closed():  # a corner is more exact
+            played.reason = "optimal"
         if played.history:  # the last bound belongs to the last value
             played.history[-1] = self._epoch()
 

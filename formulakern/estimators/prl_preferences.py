@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from formulakern.encoding.bits import pack_rows, unpack_rows
 from formulakern.errors import DataError
@@ -113,7 +113,7 @@ class Preferences:
 def read_preferences(
     preferences: Sequence[Any] | NDArray[Any],
     n_rows: int,
-    weights: NDArray[np.float64] | None = None,
+    weights: ArrayLike | None = None,
 ) -> tuple[Preferences, NDArray[Any]]:
     """Explicit preferences, and the labels that they are about.
 
@@ -122,7 +122,7 @@ def read_preferences(
     preferences : sequence of (row, preferred label, other label)
     n_rows : int
         Rows are numbered from 0 to ``n_rows - 1``.
-    weights : ndarray of shape (n,), optional
+    weights : array-like of shape (n,), optional
         What each preference weighs; those of weight 0 are left out.
 
     Returns
@@ -134,7 +134,8 @@ def read_preferences(
     Raises
     ------
     DataError
-        If there is none, one is no triple, prefers a label to itself, or names no row of the table.
+        If there is none, one is no triple, prefers a label to itself, or names no row of the table;
+        or if weights are not as many numbers, not negative and not all 0.
 
     Examples
     --------
@@ -142,7 +143,14 @@ def read_preferences(
     >>> labels, read.winners
     (array(['milk', 'tea'], dtype='<U4'), array([1, 0]))
     """
-    triples = [tuple(item) for item in preferences]
+    listed = preferences.to_numpy() if hasattr(preferences, "to_numpy") else preferences
+    try:
+        triples = [tuple(item) for item in listed]
+    except TypeError:
+        raise DataError(
+            f"preferences of type {type(preferences).__name__} cannot be read; expected a sequence "
+            "of (row, preferred label, other label)."
+        ) from None
     if not triples:
         raise DataError("no preferences; give (row, preferred label, other label) triples.")
     for number, triple in enumerate(triples):
@@ -157,13 +165,34 @@ def read_preferences(
             )
         if triple[1] == triple[2]:
             raise DataError(f"preference {number} prefers {triple[1]!r} to itself.")
+        for label in triple[1:]:
+            if not isinstance(label, (str, bool, int, float, np.generic)) or label != label:
+                raise DataError(
+                    f"preference {number} is about label {label!r}; expected text or a number."
+                )
+    if len({isinstance(label, str) for triple in triples for label in triple[1:]}) > 1:
+        raise DataError("some labels are text and some are not; use one kind for all.")
     named = np.array([[triple[1], triple[2]] for triple in triples])
     labels, codes = np.unique(named, return_inverse=True)
     codes = codes.reshape(named.shape).astype(np.intp)
-    weight = np.ones(len(triples)) if weights is None else weights
+    weight = np.ones(len(triples)) if weights is None else _read_weights(weights, len(triples))
     kept = weight > 0
     rows = np.array([triple[0] for triple in triples], dtype=np.intp)
     read = Preferences(
         rows[kept], codes[kept, 0], codes[kept, 1], weight[kept], n_rows, len(labels)
     )
     return read, labels
+
+
+def _read_weights(given: ArrayLike, n: int) -> NDArray[np.float64]:
+    try:
+        weights = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        weights = np.full(1, np.nan)
+    right = weights.shape == (n,) and bool(np.isfinite(weights).all())
+    if not right or (weights < 0).any() or not (weights > 0).any():
+        raise DataError(
+            f"sample_weight of shape {np.shape(given)}: expected {n} finite numbers, one per "
+            "preference, not negative and not all 0."
+        )
+    return weights

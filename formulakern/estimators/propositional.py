@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, assert_all_finite, validate_data
 
 from formulakern.encoding.binary import read_binary
 from formulakern.encoding.sources import is_sparse
@@ -22,7 +24,15 @@ from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import TRUE, Formula, Operation, Variable
 from formulakern.syntax.traversal import fold
 
-__all__ = ["RELATIONS", "Encoding", "check_relations", "named_formula", "row_weights"]
+__all__ = [
+    "RELATIONS",
+    "Encoding",
+    "check_length",
+    "check_relations",
+    "named_formula",
+    "read_classes",
+    "row_weights",
+]
 
 RELATIONS = ("=", "!=", "<=", ">=")
 
@@ -130,7 +140,11 @@ def check_relations(relations: Any) -> tuple[str, ...]:
     ParameterError
         If one is unknown, or there is none.
     """
-    given = (relations,) if isinstance(relations, str) else tuple(relations)
+    given = (
+        (relations,)
+        if isinstance(relations, str) or not isinstance(relations, Iterable)
+        else (tuple(relations))
+    )
     if not given or any(relation not in RELATIONS for relation in given):
         raise ParameterError(
             f"relations={relations!r}; expected some of {', '.join(map(repr, RELATIONS))}."
@@ -156,21 +170,74 @@ def named_formula(feature: Hashable, leaves: Sequence[Formula]) -> Formula:
     return fold(feature, build)
 
 
+def read_classes(y: Any, n_rows: int) -> NDArray[Any]:
+    """The class of every row.
+
+    Raises
+    ------
+    DataError
+        If there is not one for each row, one is missing, or they are no classes.
+    """
+    try:
+        labels = column_or_1d(y, warn=True)
+        check_length(labels, n_rows)
+        assert_all_finite(labels, input_name="y")
+        if labels.dtype == object:
+            missing = [i for i, label in enumerate(labels) if label is None or label != label]
+            if missing:
+                raise DataError(
+                    f"the class of row {missing[0]} is missing ({labels[missing[0]]}). Leave such "
+                    "rows out."
+                )
+            np.unique(labels)  # raises where classes have no order
+        check_classification_targets(labels)
+    except DataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{str(error).rstrip('.')}. Pass one class per row: all text, or all numbers or bools."
+        ) from None
+    return np.asarray(labels)
+
+
+def check_length(y: NDArray[Any], n_rows: int) -> None:
+    """Refuse a y that does not have an entry for every row."""
+    if len(y) != n_rows:
+        raise DataError(
+            f"Found input variables with inconsistent numbers of samples: {[n_rows, len(y)]}. "
+            "Pass one entry of y per row."
+        )
+
+
 def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> NDArray[np.float64]:
     """The weight of every row: its own times that of its class.
 
     Raises
     ------
     DataError
-        If one is negative or not finite, or the length differs.
+        If one is negative or not finite, all are zero, the length differs, or a class is not
+        among those of ``class_weight``.
     """
     weights = np.ones(len(labels))
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), copy=True)
+        try:
+            weights = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), copy=True)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"{str(error).rstrip('.')}. Pass one weight per row, some of them positive."
+            ) from None
         if (weights < 0).any():
             raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
     classes, codes = np.unique(labels, return_inverse=True)
-    factors = compute_class_weight(class_weight, classes=classes, y=labels)
+    try:
+        factors = compute_class_weight(class_weight, classes=classes, y=labels)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{str(error).rstrip('.')}. Pass class_weight={{class: weight, ...}}, 'balanced' or "
+            "None."
+        ) from None
+    if not np.isfinite(factors).all():
+        raise DataError(f"class_weight={class_weight!r}; expected finite numbers.")
     found: NDArray[np.float64] = weights * factors[codes]
     if (found < 0).any():
         raise DataError("class_weight holds negative numbers; give 0 to leave a class out.")
@@ -181,6 +248,11 @@ def _encoder(encoder: Any, X: Any, relations: Sequence[str], cut_points: int) ->
     if encoder is None:
         return None
     if not isinstance(encoder, str):
+        if isinstance(encoder, type) or not hasattr(encoder, "transform"):
+            raise ParameterError(
+                f"encoder={encoder!r} is no transformer; expected 'auto', None or an instance of "
+                "one, such as PropositionEncoder()."
+            )
         return clone(encoder)
     if encoder != "auto":
         raise ParameterError(

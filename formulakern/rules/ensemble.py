@@ -38,7 +38,8 @@ class WeightedRule:
     rule : Rule or Monomial
         A monomial is satisfied to the degree that its value is, and at all where it is not 0.
     weight : float
-        Positive: how much a row that satisfies the rule gains for ``winner``.
+        How much a row that satisfies the rule gains for ``winner``.  Positive, but for rules
+        against all others and for regression: there a negative one speaks against ``winner``.
     winner : object
         The class that it votes for.
     loser : object

@@ -119,7 +119,10 @@ def minimise_ridge(
         square = float(scales @ here.correlations**2)
         if value - (loss.smoothed_conjugate(beta) - square / 2) <= tol * value:
             return here, steps
-        weights, intercept = _target(columns, scales, here)
+        try:
+            weights, intercept = _target(columns, scales, here)
+        except np.linalg.LinAlgError:  # C is so large that rounding hides the rest
+            return here, steps
         predictions = columns.predict(weights)
         part = 1.0
         while True:
@@ -227,6 +230,8 @@ def _solve_definite(matrix: FloatArray, sides: FloatArray) -> FloatArray:
     """By Cholesky's factorisation; the matrix is overwritten."""
     from scipy.linalg import cho_factor, cho_solve
 
+    if not np.isfinite(matrix).all():
+        raise np.linalg.LinAlgError("the matrix overflows")
     return np.asarray(cho_solve(cho_factor(matrix, overwrite_a=True), sides))
 
 

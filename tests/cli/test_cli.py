@@ -400,6 +400,22 @@ def test_ctrl_c_ends_a_running_fit():
     assert err == "\nformulakern: interrupted\n"
 
 
+def test_an_interrupt_inside_generated_code():
+    """Python itself would turn it into death by the signal, although it is caught."""
+    code = """
+from formulakern import cli
+def interrupted(options):
+    exec("raise KeyboardInterrupt")
+cli._inspect = interrupted
+import sys
+sys.argv = ["formulakern", "inspect", "a"]
+cli.run()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr == "\nformulakern: interrupted\n"
+
+
 def test_a_closed_pipe_is_no_error():
     process = start("inspect", "a & b", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.close()

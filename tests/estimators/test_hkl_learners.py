@@ -18,6 +18,7 @@ import formulakern as fk
 from formulakern import datasets
 from formulakern.estimators import hkl_learner, hkl_machine
 from formulakern.estimators.hkl import HKLClassifier
+from formulakern.estimators.hkl_cv import HKLClassifierCV
 from formulakern.estimators.hkl_regressor import HKLRegressor
 from formulakern.solvers.hierarchical import solve_hierarchical
 
@@ -301,6 +302,9 @@ def test_one_class_constant_duplicated_and_contradictory():
         ({"time_limit": True}, "time_limit=True"),
         ({"relations": ("<",)}, "relations="),
         ({"encoder": "none"}, "encoder='none'"),
+        ({"encoder": fk.PropositionEncoder}, "is no transformer"),
+        ({"relations": 3}, "relations=3"),
+        ({"C": 1e60}, "C=1e"),
     ],
 )
 def test_wrong_parameters(parameters, message):
@@ -325,6 +329,56 @@ def test_wrong_data():
         HKLRegressor().fit([[0, 1], [1, 0]], ["a", "b"])
     with pytest.raises(fk.DataError, match="at least one non-zero number"):
         HKLRegressor().fit([[0, 1], [1, 0]], [1, 2], sample_weight=[0, 0])
+
+
+@pytest.mark.parametrize("kind", [HKLClassifier, HKLClassifierCV, fk.PRLClassifier])
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.array(["a", None, "b", "b"], dtype=object), "row 1 is missing"),
+        (np.array([1, "a", "a", 1], dtype=object), "one class per row"),
+        (np.array([b"a", b"b", b"a", b"b"]), "bytes is not supported"),
+        (np.array([0.0, np.nan, 1.0, 1.0]), "NaN"),
+        (np.array([0.1, 0.2, 0.3, 0.4]), "Unknown label type"),
+        (np.zeros((4, 2)), "1d array"),
+    ],
+)
+def test_what_is_no_class(kind, y, message):
+    with pytest.raises(fk.DataError, match=message):
+        kind().fit([[0, 1], [1, 0], [1, 1], [0, 0]], y)
+
+
+@pytest.mark.parametrize("kind", [HKLClassifier, fk.PRLClassifier])
+@pytest.mark.parametrize(
+    "given", [{5: 1.0}, "all", [1, 2], {0: np.nan, 1: 1.0}, {0: np.inf, 1: 1.0}, {0: -1, 1: 1}]
+)
+def test_wrong_class_weights(kind, given):
+    with pytest.raises(fk.DataError, match="class_weight"):
+        kind(class_weight=given).fit([[0, 1], [1, 0]], [0, 1])
+
+
+def test_extremes_do_not_overflow():
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, (60, 250))
+    y = X[:, 0] & X[:, 1]
+    deep = HKLClassifier(encoder=None, C=1e3, depth_penalty=100, time_limit=20).fit(X, y)
+    assert deep.stopped_ == "optimal"
+    for rho in (1.0001, 1.001):
+        assert HKLClassifier(rho=rho, C=10).fit(X[:, :6], y).stopped_ == "optimal"
+    with pytest.warns(ConvergenceWarning, match="smaller C"):
+        huge = HKLClassifier(C=1e50, time_limit=0.5).fit(X[:, :6], y)
+    assert huge.lower_bound_ <= huge.objective_
+    with pytest.raises(fk.DataError, match="another unit"):
+        HKLRegressor().fit(X[:, :6], np.where(y, 1e308, -1e308))
+
+
+def test_rules_against_all_others_say_so():
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, (60, 4))
+    model = HKLClassifier(C=10).fit(X, X[:, 0] + X[:, 1])
+    text = str(model.explain(X[:1]))
+    assert "against the rest" in text
+    assert any(item.weight < 0 for item in model.rules_)
 
 
 def test_sparse_pickle_clone_and_history():

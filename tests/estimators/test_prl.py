@@ -20,7 +20,9 @@ import formulakern as fk
 from formulakern import datasets
 from formulakern.estimators import prl_play
 from formulakern.estimators.prl import PRLClassifier
+from formulakern.estimators.prl_features import TemplateFeatures
 from formulakern.estimators.prl_preferences import Preferences
+from formulakern.mining.covers import PackedPropositions
 
 TIGHT = {"tol": 1e-4, "epochs": 400}
 WEIGHTS = "cut points are quantiles of the unweighted rows"
@@ -165,6 +167,19 @@ def test_the_value_over_templates(generator, C):
 
 
 @settings(deadline=None, max_examples=20)
+@given(binary_tables, PRICES, st.sampled_from(["rules", "conjunctions"]))
+def test_the_bound_without_a_bias_rule(generator, C, features):
+    """What is true on all rows is then a rule like any other."""
+    X = (generator.random((8, 4)) < 0.8).astype(int)
+    X[:, generator.integers(4)] = 1
+    y = np.append([0, 1], generator.integers(0, 2, 6))
+    model = fit(X, y, features=features, degree=1, encoder=None, C=C, bias_rule=False)
+    value = value_of(whole_game(conjunctions(X, (1,), bias=False), preferences_of(y)), C)
+    assert model.value_ == pytest.approx(value, rel=2e-4, abs=1e-5)
+    assert value <= model.bound_ + 1e-6
+
+
+@settings(deadline=None, max_examples=20)
 @given(binary_tables)
 def test_solvers_agree_within_their_gaps(generator):
     X = (generator.random((20, 5)) < 0.5).astype(int)
@@ -298,11 +313,20 @@ def test_label_ranking():
         ([], "no preferences"),
         ([(0, "a", "a")], "to itself"),
         ([(0, "a")], "expected .row, preferred"),
+        (None, "type NoneType cannot be read"),
+        ([1, 2, 3], "expected a sequence of .row"),
+        ([(0, None, "a")], "about label None"),
+        ([(0, np.nan, "a")], "about label nan"),
+        ([(0, ("a", 1), "b")], "about label"),
+        ([(0, 1, "b")], "some labels are text"),
     ):
         with pytest.raises(fk.DataError, match=message):
             PRLClassifier().fit_preferences(X, wrong)
-    with pytest.raises(fk.DataError, match="one per preference"):
-        PRLClassifier().fit_preferences(X, wishes, sample_weight=[1.0])
+    for wrong in ([1.0], ["a"] * len(wishes), [-1.0] * len(wishes)):
+        with pytest.raises(fk.DataError, match="one per preference"):
+            PRLClassifier().fit_preferences(X, wishes, sample_weight=wrong)
+    frame = PRLClassifier(C=10.0, encoder=None, **TIGHT).fit_preferences(X, pd.DataFrame(wishes))
+    np.testing.assert_array_equal(frame.predict_ranking(X), ranking)
 
 
 # -- what is said -------------------------------------------------------------------------------
@@ -317,6 +341,37 @@ def test_contradictory_rows_have_no_hard_margin():
     assert PRLClassifier(C=10).fit(X, y).score(X, y) == 0.75
     with pytest.warns(UserWarning, match="no rule is worth its weight at C=1e-05"):
         PRLClassifier(C=1e-5).fit(X, y)
+
+
+def test_what_the_corner_closes_is_optimal():
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, (60, 6))
+    y = X[:, 0] & X[:, 1]
+    for epochs in range(1, 5):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = PRLClassifier(epochs=epochs).fit(X, y)
+        closed = model.gap_ <= model.tol * model.bound_
+        assert (model.stopped_ == "optimal") == closed
+        assert (not caught) == closed
+
+
+def test_random_templates_draw_every_instance():
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, (20, 4))
+    packed = PackedPropositions.of(X)
+    family = TemplateFeatures(packed, True, (fk.parse("a & ~b"), fk.parse("c")))
+    preferences = Preferences.of_classes(generator.integers(0, 2, 20), 2, np.ones(20))
+    columns = family.draw(preferences, 10_000, generator)
+    for column in columns:
+        assert column.scale == 1
+        voting = (preferences.winners == column.winner) & (preferences.losers == column.loser)
+        assert family.values(column.feature)[preferences.rows[voting]].any()
+    bits = X.astype(bool)
+    true = [bits[:, i] & ~bits[:, j] for i, j in itertools.permutations(range(4), 2)]
+    covers = {cover.tobytes() for cover in [*true, *bits.T, np.ones(20, bool)]}
+    found = {np.asarray(family.values(c.feature), dtype=bool).tobytes() for c in columns}
+    assert found == {cover for cover in covers if any(cover)}
 
 
 def test_one_class_and_constant_columns():
@@ -359,6 +414,10 @@ def test_more_than_there_is():
         ({"tol": -1}, "tol=-1"),
         ({"time_limit": -1}, "time_limit=-1"),
         ({"encoder": "none"}, "encoder='none'"),
+        ({"encoder": fk.PropositionEncoder}, "is no transformer"),
+        ({"encoder": object()}, "is no transformer"),
+        ({"relations": None}, "relations=None"),
+        ({"C": np.array([1.0, 2.0])}, "C=array"),
     ],
 )
 def test_wrong_parameters(parameters, message):
