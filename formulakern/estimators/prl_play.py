@@ -149,6 +149,7 @@ class Player:
     def _exact(self) -> None:
         played, game = self.played, self.game
         solution = game.start()
+        self._without_rules(solution)
         idle, sharper = np.zeros(0, dtype=np.int64), 1.0
         for _ in range(self.epochs):
             priced = self._price(solution)
@@ -188,6 +189,11 @@ class Player:
         if played.history:  # the last bound belongs to the last value
             played.history[-1] = self._epoch()
 
+    def _without_rules(self, solution: Solution) -> None:
+        """Slack alone secures a margin, which rules must improve upon."""
+        if self.game.C is not None:
+            self._remember(solution)
+
     def _thin(self) -> None:
         """An optimal hypothesis of few rules in place of one in the middle of all optimal ones."""
         played, game = self.played, self.game
@@ -206,6 +212,7 @@ class Player:
     def _random(self, generator: np.random.Generator) -> None:
         played, game = self.played, self.game
         solution = None
+        self._without_rules(game.start())
         for _ in range(self.epochs):
             if solution is not None and (solution.q > 0).any():
                 game.keep(solution.q > UNUSED * solution.q.max())

@@ -531,6 +531,19 @@ def test_a_price_that_is_nearly_infinite(C):
     assert clash.bound_ <= 1 / C + 1e-6
 
 
+@pytest.mark.parametrize("selection", ["exact", "random"])
+@pytest.mark.parametrize("solver", ["fictitious-play", "multiplicative-weights"])
+def test_few_rounds_are_no_worse_than_no_rule(solver, selection):
+    X, y = [["x"], ["y"], ["x"], ["z"], ["y"]], ["p", "q", "q", "q", "p"]
+    options = {"column_selection": selection, "epochs": 2, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = PRLClassifier(C=2, solver=solver, solver_iterations=3, **options).fit(X, y)
+    assert model.value_ >= 1 / (2 * 5) - 1e-12
+    assert 0 < model.nu_ <= 1 + 1e-12
+    assert model.value_ <= model.bound_
+
+
 def test_numbers_whose_products_overflow():
     X = np.random.default_rng(0).random((10, 3))
     with pytest.raises(fk.DataError, match="Scale the columns"):
