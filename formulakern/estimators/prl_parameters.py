@@ -62,6 +62,8 @@ def check_parameters(estimator: Any) -> tuple[Formula, ...]:
         if not right or not (0 < value < np.inf or (name != "C" and value == 0)):
             least = "positive" if name == "C" else "not negative"
             raise ParameterError(f"{name}={value!r}; expected a finite number, {least}.")
+    if not isinstance(estimator.bias_rule, (bool, np.bool_)):
+        raise ParameterError(f"bias_rule={estimator.bias_rule!r}; expected True or False.")
     check_relations(estimator.relations)
     return _templates(estimator.features)
 

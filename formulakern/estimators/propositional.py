@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 RELATIONS = ("=", "!=", "<=", ">=")
+#: The largest weight of a row, and how many times the smallest positive one it may be.
+HEAVIEST, SPREAD = 1e50, 1e15
 
 
 @dataclass(eq=False)
@@ -215,8 +217,8 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
     Raises
     ------
     DataError
-        If one is negative or not finite, all are zero, the length differs, or a class is not
-        among those of ``class_weight``.
+        If one is negative, not finite, too large, or very much smaller than another, all are
+        zero, the length differs, or a class is not among those of ``class_weight``.
     """
     weights = np.ones(len(labels))
     if sample_weight is not None:
@@ -241,6 +243,12 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
     found: NDArray[np.float64] = weights * factors[codes]
     if (found < 0).any():
         raise DataError("class_weight holds negative numbers; give 0 to leave a class out.")
+    some = found[found > 0]
+    if len(some) and not (some.max() <= HEAVIEST and some.min() * SPREAD >= some.max()):
+        raise DataError(
+            f"the weights of rows lie between {some.min():.3g} and {some.max():.3g}; expected at "
+            f"most {HEAVIEST:g}, and none {SPREAD:g} times another. Give 0 to leave a row out."
+        )
     return found
 
 

@@ -412,6 +412,7 @@ def test_more_than_there_is():
         ({"epochs": -1}, "epochs=-1"),
         ({"solver": "magic"}, "solver='magic'"),
         ({"tol": -1}, "tol=-1"),
+        ({"bias_rule": "no"}, "bias_rule='no'"),
         ({"time_limit": -1}, "time_limit=-1"),
         ({"encoder": "none"}, "encoder='none'"),
         ({"encoder": fk.PropositionEncoder}, "is no transformer"),
@@ -542,6 +543,13 @@ def test_few_rounds_are_no_worse_than_no_rule(solver, selection):
     assert model.value_ >= 1 / (2 * 5) - 1e-12
     assert 0 < model.nu_ <= 1 + 1e-12
     assert model.value_ <= model.bound_
+
+
+@pytest.mark.parametrize("weights", [[1e-200, 1, 1, 1], [1e300, 1e300, 1e300, 1e300]])
+def test_weights_beyond_measure(weights):
+    for learner in (PRLClassifier(), fk.HKLClassifier()):
+        with pytest.raises(fk.DataError, match="the weights of rows lie between"):
+            learner.fit([[0], [1], [0], [1]], [0, 1, 0, 1], sample_weight=weights)
 
 
 def test_numbers_whose_products_overflow():
