@@ -3,7 +3,14 @@
 ``--hypothesis-profile=unshrunk`` reports the first failing example as it is, at once.
 """
 
+import signal
+import threading
+
 from hypothesis import HealthCheck, Phase, settings
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, which some of them send.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "house", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
