@@ -8,7 +8,7 @@ The script compares the three readings of a formula's names, beside the linear k
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 import formulakern as fk
-from formulakern.display.layout import table
+from formulakern.text import table
 
 boards, winner = fk.datasets.tic_tac_toe()
 print(boards.select(boards.names[:3]))

@@ -17,10 +17,10 @@ import numpy as np
 from data import OUTPUT, path_of
 
 import formulakern as fk
-from formulakern.display.layout import markdown
-from formulakern.display.report import spread
+from formulakern.cli.report import spread
 from formulakern.display.terminal import Progress
-from formulakern.estimators.evaluation import compare_kernels, subsample
+from formulakern.estimators.svm.evaluation import compare_kernels, subsample
+from formulakern.text import markdown
 
 FORMULAS = ("a & b", "(a & ~b) | c")
 SMALL = ("promoters.csv", "house-votes-84.csv", "soybean.csv")

@@ -35,8 +35,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 import formulakern as fk
-from formulakern.display.layout import table
 from formulakern.display.terminal import Progress
+from formulakern.text import table
 
 N_COLUMNS = 10
 N_OTHERS = 10

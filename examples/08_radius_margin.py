@@ -50,9 +50,9 @@ from sklearn.svm import SVC
 
 import formulakern as fk
 from formulakern import boolean, measures
-from formulakern.display.layout import clip
 from formulakern.display.terminal import Progress
-from formulakern.estimators.evaluation import subsample
+from formulakern.estimators.svm.evaluation import subsample
+from formulakern.text import clip
 
 #: name → files whose rows are joined
 FILES = {

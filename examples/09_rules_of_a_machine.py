@@ -12,7 +12,7 @@ import numpy as np
 from data import OUTPUT, path_of, plotting
 
 import formulakern as fk
-from formulakern.display.layout import table
+from formulakern.text import table
 
 QUICK = "--quick" in sys.argv[1:]
 

@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 import formulakern as fk
-from formulakern.display.layout import markdown
+from formulakern.text import markdown
 
 SETS = {
     "mushroom.csv": {"degree": 2},

@@ -23,7 +23,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from threadpoolctl import threadpool_limits
 
 import formulakern as fk
-from formulakern.display.layout import markdown
+from formulakern.text import markdown
 
 #: file → training rows, parameters
 SETS = {

@@ -31,7 +31,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import formulakern as fk
-from formulakern.display.layout import markdown
+from formulakern.text import markdown
 
 #: name → published F1, rules, length
 PUBLISHED = {

@@ -6,7 +6,7 @@
 import numpy as np
 from data import plotting
 
-from formulakern.display.layout import clip, table
+from formulakern.text import clip, table
 
 INK, GREY, ROSE, TEAL = "#22303c", "#5c6770", "#d1495b", "#00798c"
 

@@ -1,7 +1,7 @@
 """The strict reader: tables of 0 and 1 for kernels, packed, counted and checked against each other.
 
 Kernels take 0 and 1 and refuse the rest with a sentence; the lenient edge, which encodes any table,
-is :class:`formulakern.estimators.transformers.PropositionEncoder`.
+is :class:`formulakern.estimators.encoder.PropositionEncoder`.
 """
 
 from __future__ import annotations

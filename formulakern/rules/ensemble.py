@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
-from formulakern.rules.extras import data_frame
+from formulakern.optional import data_frame
 from formulakern.rules.monomial import Monomial
 from formulakern.rules.rule import Rule, rule
 from formulakern.rules.sql import score_query, sql_of

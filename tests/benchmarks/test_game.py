@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formulakern.solvers.matrix_game import solve_game
+from formulakern.solvers.games.solve import solve_game
 
 SIZE = 1_000
 ROUNDS = 1_000_000

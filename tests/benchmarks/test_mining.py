@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from formulakern.encoding.bits import n_words
-from formulakern.mining.conjunctions import mine_conjunctions
+from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.mining.covers import PackedPropositions
 from formulakern.mining.sums import column_sums
-from formulakern.mining.templates import mine_templates
+from formulakern.mining.templates.search import mine_templates
 from formulakern.syntax.parser import parse
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", "/work/shared/data"))

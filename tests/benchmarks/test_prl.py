@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from formulakern import datasets
-from formulakern.estimators.prl_features import ConjunctionFeatures
-from formulakern.estimators.prl_game import RestrictedGame
-from formulakern.estimators.prl_preferences import Preferences
-from formulakern.estimators.propositional import Encoding
-from formulakern.estimators.transformers import PropositionEncoder
+from formulakern.estimators.base import Encoding
+from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.learning.prl.features import ConjunctionFeatures
+from formulakern.learning.prl.preferences import Preferences
+from formulakern.learning.prl.restricted_game import RestrictedGame
 from formulakern.mining.covers import PackedPropositions
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", "/work/shared/data"))

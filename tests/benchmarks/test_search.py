@@ -18,8 +18,8 @@ import pytest
 
 import formulakern as fk
 from formulakern.backends.interpreter import run
-from formulakern.estimators.search import FormulaSearch
-from formulakern.kernels.candidates import CandidateGrams
+from formulakern.estimators.search.estimator import FormulaSearch
+from formulakern.kernels.shared_grams import CandidateGrams
 
 ROWS, FORMULAS, EVERY = 2_000, 1_000, 10
 
@@ -81,7 +81,7 @@ def test_lowering_is_a_small_part():
 
 MEMORY = """
 import numpy as np, formulakern as fk
-from formulakern.estimators.search import FormulaSearch
+from formulakern.estimators.search.estimator import FormulaSearch
 def peak():
     with open("/proc/self/status") as file:
         return next(1024 * int(line.split()[1]) for line in file if line.startswith("VmHWM"))

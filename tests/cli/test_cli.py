@@ -13,13 +13,12 @@ import pytest
 from rich.console import Console
 
 import formulakern as fk
-from formulakern import cli
-from formulakern.cli import main
+from formulakern.cli import commands, main
+from formulakern.cli.report import fit_opening
 from formulakern.datasets import load, read_table
 from formulakern.datasets.dataset import Dataset
-from formulakern.display.report import fit_opening
 from formulakern.display.terminal import Progress, show_inspection
-from formulakern.estimators.evaluation import compare_kernels
+from formulakern.estimators.svm.evaluation import compare_kernels
 
 FRUIT = "colour,size,ripe,class\n" + "".join(
     f"{colour},{size},{size % 2},{'apple' if colour == 'red' else 'pear'}\n"
@@ -369,7 +368,7 @@ def test_interrupted_is_status_130(capsys, monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_kernel", interrupted)
+    monkeypatch.setattr(commands, "_kernel", interrupted)
     status, out, err = run(capsys, "inspect", "a")
     assert (status, out, err) == (130, "", "\nformulakern: interrupted\n")
 
@@ -378,7 +377,7 @@ def test_out_of_memory_is_a_sentence(capsys, monkeypatch):
     def exhausted(_):
         raise MemoryError
 
-    monkeypatch.setattr(cli, "_kernel", exhausted)
+    monkeypatch.setattr(commands, "_kernel", exhausted)
     assert run(capsys, "inspect", "a") == (1, "", "formulakern: out of memory; use fewer rows.\n")
 
 
@@ -403,13 +402,13 @@ def test_ctrl_c_ends_a_running_fit():
 def test_an_interrupt_inside_generated_code():
     """Python itself would turn it into death by the signal, although it is caught."""
     code = """
-from formulakern import cli
+from formulakern.cli import commands
 def interrupted(options):
     exec("raise KeyboardInterrupt")
-cli._inspect = interrupted
+commands._inspect = interrupted
 import sys
 sys.argv = ["formulakern", "inspect", "a"]
-cli.run()
+commands.run()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 130

@@ -1,0 +1,324 @@
+"""The command line: ``formulakern inspect | fit | gram``."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import io
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from formulakern import __version__
+from formulakern.errors import FormulaKernError, ParameterError
+
+if TYPE_CHECKING:
+    from formulakern.datasets.dataset import Dataset
+    from formulakern.kernels.formula import FormulaKernel
+
+__all__ = ["main", "run"]
+
+#: Exit code after Ctrl-C.
+INTERRUPTED = 130
+
+#: ``fit`` cross-validates on a sample of at most this many rows unless told otherwise.
+MAX_ROWS = 10_000
+#: The search for the rules of a machine stops after so many seconds, and says how far it came.
+RULES_SECONDS = 60.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        ``sys.argv[1:]`` by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0, or 1 after an error (one message on standard error), 130 after Ctrl-C.
+
+    Raises
+    ------
+    SystemExit
+        With status 2 for wrong usage, 0 after ``--help`` and ``--version``.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a narrow encoding shows ? rather than fails
+            stream.reconfigure(errors="replace")
+    options = _parser().parse_args(arguments)
+    try:
+        options.run(options)
+        sys.stdout.flush()
+    except FormulaKernError as error:
+        return _failed(str(error))
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        return _failed(f"cannot open {error.filename}: {reason}.")
+    except MemoryError:
+        return _failed("out of memory; use fewer rows.")
+    except KeyboardInterrupt:
+        print("\nformulakern: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def run() -> NoReturn:
+    """The process of the command: :func:`main`, and its exit code whatever Ctrl-C fell into."""
+    code = main()
+    if code == INTERRUPTED:
+        # Where the interrupt passed through exec() of a text, as in the making of a dataclass on
+        # import, Python would end itself by the signal although it was caught.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+def _failed(message: str) -> int:
+    sys.stdout.flush()
+    print(f"formulakern: {message}", file=sys.stderr)
+    return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="formulakern",
+        description="Write a logical formula, get a kernel; train on it; look inside.",
+    )
+    parser.add_argument("--version", action="version", version=f"formulakern {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    inspect = commands.add_parser("inspect", help="show every stage of a formula's kernel")
+    inspect.add_argument("formula", metavar="FORMULA")
+    _add_kernel_options(inspect)
+    inspect.set_defaults(run=_inspect)
+
+    fit = commands.add_parser("fit", help="cross-validate a formula's kernel on a table")
+    fit.add_argument("data", metavar="DATA", help="a CSV file, or the name of a built-in set")
+    fit.add_argument("--formula", required=True)
+    _add_kernel_options(fit)
+    _add_data_options(fit)
+    fit.add_argument("--cv", type=int, default=10, metavar="FOLDS", help="folds (default: 10)")
+    fit.add_argument("--C", type=float, default=10.0, help="price of margin errors (default: 10)")
+    fit.add_argument("--seed", type=int, default=0, help="for folds and samples (default: 0)")
+    fit.add_argument(
+        "--max-rows",
+        type=int,
+        default=MAX_ROWS,
+        metavar="N",
+        help=f"larger tables are sampled, class by class (default: {MAX_ROWS:,})",
+    )
+    fit.add_argument(
+        "--rules",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also train on all rows and show the N heaviest rules of the machine",
+    )
+    fit.add_argument("--inspect", action="store_true", help="show every stage first")
+    fit.set_defaults(run=_fit)
+
+    gram = commands.add_parser("gram", help="write a Gram matrix")
+    gram.add_argument("formula", metavar="FORMULA")
+    gram.add_argument("data", metavar="DATA", help="a CSV file, or the name of a built-in set")
+    gram.add_argument("--out", required=True, type=Path, metavar="K.npy")
+    gram.add_argument("--normalize", action="store_true", help="cosines")
+    _add_kernel_options(gram)
+    _add_data_options(gram)
+    gram.set_defaults(run=_gram)
+    return parser
+
+
+def _add_kernel_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--variables",
+        default="bound",
+        metavar="READING",
+        help="what names mean: bound (default), free or distinct",
+    )
+    parser.add_argument("--scale", default="count", help="count (default) or probability")
+    parser.add_argument(
+        "--backend", default="auto", help="auto (default), interpreter, lookup or numba"
+    )
+
+
+def _add_data_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", metavar="COLUMN", help="the class column (default: the last)")
+    parser.add_argument(
+        "--nominal",
+        default="auto",
+        metavar="COLUMNS",
+        help="numeric columns that are names: all, or a comma-separated list (default: auto)",
+    )
+
+
+def _kernel(options: argparse.Namespace) -> FormulaKernel:
+    from formulakern.kernels.formula import kernel
+
+    return kernel(options.formula, options.variables, scale=options.scale, backend=options.backend)
+
+
+def _check_domains(kernel: FormulaKernel) -> None:
+    named = [name for name in kernel.program.domains if name is not None]
+    if named:
+        raise ParameterError(
+            f'the formula names the domain "{named[0]}", and the command line has no way to say '
+            "which columns it has. Leave the colon out, or use fk.kernel(..., domains=...)."
+        )
+
+
+def _dataset(options: argparse.Namespace) -> Dataset:
+    from formulakern import datasets
+
+    name, path = options.data, Path(options.data)
+    if name in datasets.BUILT_IN:
+        dataset = datasets.load(name)
+        if options.target not in (None, dataset.target_name):
+            raise ParameterError(
+                f'the class of the built-in set {name} is "{dataset.target_name}"; '
+                f'--target "{options.target}" is for files.'
+            )
+        return dataset
+    if not path.exists():
+        built_in = ", ".join(datasets.BUILT_IN)
+        if not path.suffix and path.name == name:
+            near = difflib.get_close_matches(name.lower(), datasets.BUILT_IN, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"built in are {built_in}."
+            raise ParameterError(f'there is no file and no built-in data set "{name}"; {hint}')
+        if not path.parent.is_dir():
+            raise ParameterError(f"there is no folder {path.parent} (to read {name} from).")
+        files = sorted(file.name for file in path.parent.iterdir() if ".csv" in file.suffixes)
+        near = difflib.get_close_matches(path.name, files, n=1)
+        hint = f"did you mean {path.parent / near[0]}?" if near else f"built in are {built_in}."
+        raise ParameterError(f"there is no file {name}; {hint}")
+    return datasets.read_table(path, target=options.target)
+
+
+def _encoder(options: argparse.Namespace) -> Any:
+    from formulakern.estimators.encoder import PropositionEncoder
+
+    nominal = options.nominal
+    if nominal not in ("auto", "all"):
+        nominal = [name.strip() for name in nominal.split(",")]
+    return PropositionEncoder(nominal=nominal)
+
+
+def _inspect(options: argparse.Namespace) -> None:
+    from formulakern.display.terminal import show_inspection
+
+    show_inspection(_kernel(options).inspect())
+
+
+def _fit(options: argparse.Namespace) -> None:
+    from formulakern.cli.report import fit_opening, fit_report
+    from formulakern.display.terminal import Progress, show_inspection
+    from formulakern.estimators.svm.evaluation import (
+        BASELINES,
+        check_folds,
+        compare_kernels,
+        subsample,
+    )
+
+    begin = perf_counter()
+    kernel = _kernel(options)
+    _check_domains(kernel)
+    dataset = _dataset(options)
+    if options.rules < 0:
+        raise ParameterError(f"--rules is at least 0; got {options.rules}.")
+    if options.max_rows < 2:
+        raise ParameterError(f"--max-rows is at least 2; got {options.max_rows}.")
+    table, classes = dataset.data, dataset.target
+    rows = subsample(classes, options.max_rows, options.seed)
+    if len(rows) < len(table):
+        table, classes = table[rows], classes[rows]
+    check_folds(classes, options.cv, options.C)
+    encoder = _encoder(options)
+    encoder.fit(table)  # what cannot be encoded is refused before anything is printed
+    opening = fit_opening(kernel, dataset, len(rows), options.cv, options.C, options.seed)
+    if options.inspect:
+        show_inspection(kernel.inspect())
+        print()
+    print(opening, flush=True)
+    n_steps = (1 + len(BASELINES)) * options.cv
+    with warnings.catch_warnings(), Progress(total=n_steps) as progress:
+        # classes with fewer rows than folds are scored in the folds that have them
+        warnings.filterwarnings("ignore", message="The least populated class")
+        comparison = compare_kernels(
+            kernel,
+            table,
+            classes,
+            n_folds=options.cv,
+            C=options.C,
+            encoder=encoder,
+            random_state=options.seed,
+            step=progress.advance,
+        )
+    print(fit_report(kernel, comparison, perf_counter() - begin))
+    if options.rules:
+        from formulakern.estimators.svm.classifier import FormulaSVC
+
+        machine = FormulaSVC(kernel, C=options.C, encoder=encoder).fit(table, classes)
+        print(f"\nthe heaviest rules of the machine, trained on {len(table):,} rows\n")
+        print(machine.rules(options.rules, time_limit=RULES_SECONDS))
+
+
+def _gram(options: argparse.Namespace) -> None:
+    import numpy as np
+
+    from formulakern.cli.report import data_line
+    from formulakern.display.terminal import Progress
+    from formulakern.text import blocks
+
+    plain = _kernel(options)
+    _check_domains(plain)
+    _check_writable(options.out)
+    dataset = _dataset(options)
+    encoded = _encoder(options).fit_transform(dataset.data)
+    kernel = plain.normalized() if options.normalize else plain
+    begin = perf_counter()
+    with Progress(total=100) as progress:
+        gram = kernel(encoded, progress=lambda share: progress.reach(share, "Gram matrix"))
+    seconds = perf_counter() - begin
+    existed = options.out.exists()
+    try:
+        with options.out.open("wb") as file:
+            np.save(file, gram)
+    except OSError as error:
+        if not existed:
+            options.out.unlink(missing_ok=True)  # half a matrix helps nobody
+        raise _not_written(options.out, error.strerror or "the disk refuses") from None
+    print(
+        blocks(
+            [
+                ("data", f"{data_line(dataset)} → {encoded.shape[1]:,} propositions"),
+                ("kernel", repr(kernel)),
+                ("matrix", f"{gram.shape[0]:,} x {gram.shape[1]:,}, float64, {seconds:.2f} s"),
+                ("written", str(options.out)),
+            ]
+        )
+    )
+
+
+def _check_writable(path: Path) -> None:
+    """Refuse before the work what would fail after it."""
+    folder = path.parent
+    if not folder.is_dir():
+        raise _not_written(path, f"there is no folder {folder}")
+    if path.is_dir():
+        raise _not_written(path, "it is a folder; name a file in it")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise _not_written(path, "no permission")
+
+
+def _not_written(path: Path, reason: str) -> ParameterError:
+    return ParameterError(f"cannot write {path}: {reason[:1].lower()}{reason[1:]}.")

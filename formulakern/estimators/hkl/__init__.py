@@ -1,0 +1,1 @@
+"""Hierarchical kernel learning as scikit-learn estimators."""

@@ -1,0 +1,293 @@
+"""HKLClassifier: the optimal weighted sum of rules among all conjunctions, proven to be so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.base import read_classes, row_weights
+from formulakern.estimators.hkl.base import HierarchicalLearner
+from formulakern.rules.ensemble import RuleEnsemble
+
+__all__ = ["HKLClassifier"]
+
+FloatArray = npt.NDArray[np.float64]
+
+LOSSES = ("hinge", "squared_hinge", "logistic")
+
+
+class HKLClassifier(ClassifierMixin, HierarchicalLearner):  # type: ignore[misc]
+    r"""Hierarchical kernel learning: a weighted sum of rules, optimal among all conjunctions.
+
+    The propositions of the table are x = v, x ≠ v, x ≤ c and x ≥ c.  For each set w of them let
+    φ_w(x) be 1 where all are true.  Over weights f for all 2^p conjunctions and an intercept,
+
+        minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ)²  +  C Σ_i s_i ℓ(y_i (Σ_w f_w φ_w(x_i) + b)),
+
+    D(v) the supersets of v, d_v = a^|v|: a long conjunction pays for all its parts, so that most
+    weights are zero and rules are short.  No list of 2^p conjunctions is made.  A small set of them
+    grows until the dual solution on it proves that no weights on any conjunctions do better by
+    more than ``tol``:
+
+        lower_bound_ ≤ optimum ≤ objective_,   objective_ − lower_bound_ ≤ tol · objective_.
+
+    Prediction: the second class where the decision function Σ_w f_w φ_w(x) + b is positive.  More
+    than two classes are learned one against the rest, and the largest decision wins.
+
+    Parameters
+    ----------
+    rho : float in (1, 2], default=1.1
+        2 is Bach's hierarchical kernel learning, in which a rule with weight brings in all its
+        parts; nearer 1 there are fewer rules.
+    C : float, default=1.0
+        Price of errors.
+    depth_penalty : float ≥ 1, default=2.0
+        a; larger values give shorter rules.
+    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
+        max(0, 1 − z), its square, ln(1 + e^{−z}).
+    tol : float, default=1e-3
+        The relative duality gap to reach, for each class.
+    max_active : int, default=5000
+        The most conjunctions that are held at once, for each class.
+    time_limit : float, optional
+        Seconds; then the best so far is kept, with its proven gap.
+    encoder : "auto", None or transformer, default="auto"
+        As in :class:`FormulaSVC`.  ``relations`` and ``cut_points`` are for ``"auto"``.
+    relations : sequence of {"=", "!=", "<=", ">="}
+        What propositions say; all four by default.
+    cut_points : int, default=4
+        At most so many cuts per numeric column.
+    class_weight : mapping or "balanced", optional
+        Multiplies the weight of a row, per class.
+    verbose : int, default=0
+        1: a line for every round on standard error.
+
+    Attributes
+    ----------
+    rules_ : RuleEnsemble
+        Rules in the table's own words, largest weight first.  Its scores are those of
+        :meth:`decision_function`, for two classes with both signs.  With more than two classes
+        a rule of negative weight speaks against its class.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        b.
+    objective_, lower_bound_ : float
+        Sums over the classes, where there are more than two.
+    gap_ : float
+        (objective_ − lower_bound_) / objective_.
+    hull_size_ : int
+        How many conjunctions were held at the end, for all classes together.
+    n_weights_ : int
+        How many of them have weight, before those of equal covers were joined in one rule.
+    history_ : GrowthHistory
+        Nodes, objective and gap of every round.
+    n_iter_ : int
+        Rounds.
+    stopped_ : {"optimal", "time limit", "node limit", "iteration limit", "interrupted"}
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the table has names.
+
+    Notes
+    -----
+    Propositions that are equal on all training rows count once, constant ones not at all.  Rows
+    of equal propositions and class are one row with the sum of their weights, which costs nothing
+    in exactness.  ``objective_`` is that of the weights of all conjunctions; then those with equal
+    covers are joined in the shortest, and the smallest weights are dropped as far as ``tol``
+    allows.  Ctrl-C keeps the best solution so far.
+
+    Decisions of equal size for two classes go to the class that stands first.
+
+    References
+    ----------
+    P. Jawanpuria, J. S. Nath, G. Ramakrishnan, "Efficient rule ensemble learning using
+    hierarchical kernels", ICML 2011.  F. Bach, "High-dimensional non-linear variable selection
+    through hierarchical kernel learning", 2009, arXiv:0909.0844 (ρ = 2).
+
+    Examples
+    --------
+    >>> from formulakern import datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> model = HKLClassifier(C=1000, depth_penalty=4, tol=0.01).fit(X[::4], y[::4])
+    >>> model.stopped_, bool(model.gap_ <= 0.01)
+    ('optimal', True)
+    >>> bool(model.score(X, y) > 0.97), len(model.rules_) <= model.hull_size_
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        rho: float = 1.1,
+        C: float = 1.0,
+        depth_penalty: float = 2.0,
+        *,
+        loss: Literal["hinge", "squared_hinge", "logistic"] = "hinge",
+        tol: float = 1e-3,
+        max_active: int = 5000,
+        time_limit: float | None = None,
+        encoder: Any = "auto",
+        relations: Sequence[str] = ("=", "!=", "<=", ">="),
+        cut_points: int = 4,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.rho = rho
+        self.C = C
+        self.depth_penalty = depth_penalty
+        self.loss = loss
+        self.tol = tol
+        self.max_active = max_active
+        self.time_limit = time_limit
+        self.encoder = encoder
+        self.relations = relations
+        self.cut_points = cut_points
+        self.class_weight = class_weight
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Learn from one class per row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that :class:`formulakern.Table` reads.
+        y : array-like of shape (n_rows,)
+            Classes, of any type.
+        sample_weight : array-like of shape (n_rows,), optional
+            Not negative; s.
+
+        Returns
+        -------
+        HKLClassifier
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If the table or the classes cannot be read, or there is one class only.
+        ParameterError
+            If a parameter is wrong.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``gap_`` is above ``tol``.
+        """
+        return self._fit(X, y, sample_weight, None)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, start: HKLClassifier | None) -> Self:
+        """Fit, from a solution for other parameters and the same data if there is one."""
+        self._check_parameters()
+        if self.loss not in LOSSES:
+            raise ParameterError(
+                f"loss={self.loss!r}; expected one of {', '.join(map(repr, LOSSES))}."
+            )
+        if y is None:
+            raise DataError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. "
+                "Pass the class of every row."
+            )
+        encoded = self._fit_encoding(X, y)
+        labels = read_classes(y, encoded.shape[0])
+        self.classes_ = np.unique(labels)
+        weights = row_weights(labels, self.class_weight, sample_weight)
+        present = np.unique(labels[weights > 0])
+        if len(present) < 2:
+            raise DataError(
+                f"all rows (of positive weight) are of one class, {labels.tolist()[0]!r}; "
+                "a classifier needs at least two classes."
+            )
+        names = self.classes_.tolist()
+        if len(names) == 2:
+            problems = {"": np.where(labels == self.classes_[1], 1.0, -1.0)}
+        else:  # a class whose rows all weigh nothing cannot be learned
+            listed = [k for k, name in enumerate(self.classes_) if name in present]
+            problems = {str(names[k]): np.where(labels == names[k], 1.0, -1.0) for k in listed}
+        self._learn(encoded, problems, weights, start)
+        self._read(encoded, labels, weights, present)
+        self._warn_if_open()
+        return self
+
+    def _read(
+        self,
+        encoded: Any,
+        labels: npt.NDArray[Any],
+        weights: FloatArray,
+        present: npt.NDArray[Any],
+    ) -> None:
+        """The machines as one ensemble."""
+        names = self.classes_.tolist()
+        features: list[Any] = []
+        rules: list[Any] = []
+        bias = np.full(len(names), -np.inf)
+        for place, machine in enumerate(self._machines):
+            k = 1 if len(names) == 2 else int(np.searchsorted(self.classes_, present[place]))
+            other = 0 if len(names) == 2 else k
+            found = self._rules_of(
+                machine, encoded, names[k], names[other], labels == names[k], weights
+            )
+            features += found[0]
+            rules += found[1]
+            bias[k] = machine.bias
+        if len(names) == 2:
+            bias[0] = -bias[1]
+        elif not np.isfinite(bias).all():  # never predicted
+            lowest = sum(abs(rule.weight) for rule in rules) + np.abs(bias[np.isfinite(bias)]).max()
+            bias[np.isinf(bias)] = -2 * lowest - 1
+        self.intercept_ = bias[1:] if len(names) == 2 else bias
+        order = sorted(range(len(rules)), key=lambda r: -abs(rules[r].weight))
+        self._features = [features[r] for r in order]
+        self.rules_ = RuleEnsemble(
+            tuple(rules[r] for r in order), tuple(names), tuple(bias.tolist())
+        )
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Σ_w f_w φ_w(x) + b.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes)
+        """
+        scores = self._scores(X)
+        return np.asarray(scores[:, 1]) if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        scores = self._scores(X)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """1 / (1 + e^{−decision}), for more than two classes divided by its sum over them.
+
+        Only with ``loss="logistic"``.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        shares: FloatArray = 0.5 * (1 + np.tanh(self._scores(X) / 2))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))

@@ -1,0 +1,355 @@
+"""HKLClassifierCV: C and the depth penalty by cross-validation, along warm-started paths."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.base import read_classes
+from formulakern.estimators.explanation import Explanation
+from formulakern.estimators.hkl.classifier import HKLClassifier
+from formulakern.rules.ensemble import RuleEnsemble
+
+__all__ = ["HKLClassifierCV"]
+
+FloatArray = npt.NDArray[np.float64]
+
+SELECTIONS = ("best", "one-standard-error")
+
+
+class HKLClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """:class:`HKLClassifier` with C and the depth penalty chosen by cross-validation.
+
+    For each depth penalty and fold the problems for C₁ < C₂ < … are solved one after the other,
+    each from the solution of the last.  Of all pairs (C, depth penalty) one is chosen by the mean
+    score over the folds, and the classifier is fitted to all rows along the same path.
+
+    Parameters
+    ----------
+    Cs : sequence of float, default=(1e-3, 1e-2, …, 1e3)
+    depth_penalties : sequence of float, default=(2.0,)
+    cv : int or splitter, default=3
+        Folds; an integer is stratified and shuffled under ``random_state``.
+    scoring : str or callable, default="f1_macro"
+        A name of ``sklearn.metrics.get_scorer_names()``, or a scorer; larger is better.
+    selection : {"one-standard-error", "best"}, default="one-standard-error"
+        ``"best"``: the largest mean score, of equals the fewest rules.  ``"one-standard-error"``:
+        the fewest rules, mean over folds, among all pairs whose mean score is within one standard
+        error (over the folds, of the best pair) of the largest; of equals the best score.
+    rho, loss, tol, max_active, time_limit, encoder, relations, cut_points, class_weight
+        As in :class:`HKLClassifier`; ``time_limit`` is for each single fit.
+    random_state : int, RandomState or None, default=0
+        For the folds.
+    verbose : int, default=0
+        1: a line for every pair on standard error.  2: also for every round of a fit.
+
+    Attributes
+    ----------
+    C_, depth_penalty_ : float
+        What was chosen.
+    best_score_ : float
+        Its mean score.
+    best_index_ : int
+        Its position in ``cv_results_``.
+    cv_results_ : dict of str to ndarray of shape (pairs,)
+        ``C``, ``depth_penalty``, ``mean_score``, ``std_score``, ``mean_rules``, ``mean_length``,
+        ``mean_gap``, and ``split0_score``, ``split1_score``, ….
+    best_estimator_ : HKLClassifier
+        Fitted to all rows.
+    rules_, intercept_, classes_, n_features_in_, feature_names_in_
+        Those of ``best_estimator_``.
+
+    Notes
+    -----
+    Every fold has an encoder of its own, fitted to its training rows.  Where a fit stops before
+    the gap is closed (``max_active``, ``time_limit``) its score counts; only for the last fit is
+    that a warning.
+
+    References
+    ----------
+    The grid and the three folds are those of P. Jawanpuria, J. S. Nath, G. Ramakrishnan,
+    "Efficient rule ensemble learning using hierarchical kernels", ICML 2011.  The rule of one
+    standard error: L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression
+    Trees", 1984, section 3.4.3.
+
+    Examples
+    --------
+    >>> from formulakern import datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> search = HKLClassifierCV([1, 100], depth_penalties=[2, 4], tol=0.02).fit(X[::4], y[::4])
+    >>> search.C_
+    100.0
+    >>> bool(search.score(X, y) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        Cs: Sequence[float] = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3),
+        depth_penalties: Sequence[float] = (2.0,),
+        cv: Any = 3,
+        scoring: Any = "f1_macro",
+        selection: Literal["one-standard-error", "best"] = "one-standard-error",
+        *,
+        rho: float = 1.1,
+        loss: Literal["hinge", "squared_hinge", "logistic"] = "hinge",
+        tol: float = 1e-3,
+        max_active: int = 5000,
+        time_limit: float | None = None,
+        encoder: Any = "auto",
+        relations: Sequence[str] = ("=", "!=", "<=", ">="),
+        cut_points: int = 4,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.depth_penalties = depth_penalties
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.rho = rho
+        self.loss = loss
+        self.tol = tol
+        self.max_active = max_active
+        self.time_limit = time_limit
+        self.encoder = encoder
+        self.relations = relations
+        self.cut_points = cut_points
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Score every pair, choose one, fit to all rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that :class:`formulakern.Table` reads.
+        y : array-like of shape (n_rows,)
+            Classes, of any type.
+        sample_weight : array-like of shape (n_rows,), optional
+            Of the errors in training; scores are not weighted.
+
+        Returns
+        -------
+        HKLClassifierCV
+            Itself.
+
+        Raises
+        ------
+        DataError, ParameterError
+            As :class:`HKLClassifier`.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the gap of ``best_estimator_`` is above ``tol``.
+        """
+        penalties = _numbers("Cs", self.Cs, 0.0, strict=True)
+        depths = _numbers("depth_penalties", self.depth_penalties, 1.0, strict=False)
+        if self.selection not in SELECTIONS:
+            raise ParameterError(
+                f"selection={self.selection!r}; expected one of {', '.join(map(repr, SELECTIONS))}."
+            )
+        reader = self._machine(penalties[0], depths[0])
+        reader._check_parameters()
+        labels, rows = self._read(X, y, reader)
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        if weights is not None and weights.shape != labels.shape:
+            raise DataError(
+                f"sample_weight of shape {weights.shape} for {len(labels)} rows; expected one "
+                "weight per row."
+            )
+        scorer = get_scorer(self.scoring)
+        with warnings.catch_warnings():  # a small class may be missing from a fold
+            warnings.filterwarnings("ignore", message="The least populated class")
+            folds = list(self._splitter(labels).split(np.zeros(len(labels)), labels))
+        pairs = [(C, a) for a in depths for C in penalties]
+        found = np.zeros((len(pairs), len(folds), 4))  # score, rules, length, gap
+        for number, (train, test) in enumerate(folds):
+            parts = rows[train], labels[train], rows[test], labels[test]
+            some = None if weights is None else weights[train]
+            for place, model in enumerate(self._path(pairs, parts[0], parts[1], some)):
+                found[place, number] = (
+                    float(scorer(model, parts[2], parts[3])), *_shape(model)
+                )  # fmt: skip
+                if self.verbose:
+                    self._tell(pairs[place], number, found[place, number])
+        self.cv_results_ = _results(pairs, found)
+        self.best_index_ = self._choice(found)
+        self.C_, self.depth_penalty_ = pairs[self.best_index_]
+        self.best_score_ = float(found[self.best_index_, :, 0].mean())
+        before = [(C, a) for C, a in pairs if a == self.depth_penalty_ and C < self.C_]
+        start = None
+        for start in self._path(before, X, labels, sample_weight):  # noqa: B007
+            pass
+        best = self._machine(self.C_, self.depth_penalty_)
+        self.best_estimator_ = best._fit(X, labels, sample_weight, start)
+        self.classes_ = best.classes_
+        self.rules_: RuleEnsemble = best.rules_
+        self.intercept_ = best.intercept_
+        self.__dict__.pop("feature_names_in_", None)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(best, name):
+                setattr(self, name, getattr(best, name))
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of every row, by ``best_estimator_``."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """As :meth:`HKLClassifier.decision_function`, of ``best_estimator_``."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """As :meth:`HKLClassifier.predict_proba`, of ``best_estimator_``."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict_proba(X))
+
+    def explain(self, X: Any) -> Explanation:
+        """As :meth:`HKLClassifier.explain`, of ``best_estimator_``."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.explain(X)
+
+    # -- what is computed -------------------------------------------------------------------------
+
+    def _machine(self, C: float, depth_penalty: float) -> HKLClassifier:
+        names = set(HKLClassifier().get_params()) - {"C", "depth_penalty", "encoder", "verbose"}
+        common = {name: getattr(self, name) for name in names}
+        encoder = self.encoder
+        if encoder is not None and not isinstance(encoder, str):
+            encoder = clone(encoder)
+        verbose = max(0, int(self.verbose) - 1)
+        return HKLClassifier(
+            C=C, depth_penalty=depth_penalty, encoder=encoder, verbose=verbose, **common
+        )
+
+    def _read(self, X: Any, y: Any, reader: HKLClassifier) -> tuple[npt.NDArray[Any], Any]:
+        """Classes and table, checked as the classifier checks them; rows can be selected."""
+        if y is None:
+            raise DataError(
+                "HKLClassifierCV requires y to be passed, but the target y is None. "
+                "Pass the class of every row."
+            )
+        encoded = reader._fit_encoding(X, y)
+        labels = read_classes(y, encoded.shape[0])
+        if len(np.unique(labels)) < 2:
+            raise DataError(
+                f"all rows are of one class, {labels.tolist()[0]!r}; "
+                "a classifier needs at least two classes."
+            )
+        if hasattr(X, "tocsr"):
+            return labels, X.tocsr()
+        return labels, Table.of(X) if self.encoder is not None else _selectable(X)
+
+    def _splitter(self, labels: npt.NDArray[Any]) -> Any:
+        if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
+            if self.cv < 2:
+                raise ParameterError(f"cv={self.cv}; expected at least 2 folds.")
+            counts = np.unique(labels, return_counts=True)[1]
+            if np.sort(counts)[-2] < 2 or counts.max() < self.cv:
+                raise DataError(
+                    f"{len(counts)} classes of {sorted(counts.tolist())} rows for cv={self.cv} "
+                    "folds; expected two classes with 2 rows or more, one of them with a row for "
+                    "every fold. Pass more rows, or fewer folds."
+                )
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+            return StratifiedKFold(int(self.cv), shuffle=True, random_state=seed)
+        return check_cv(self.cv, labels, classifier=True)
+
+    def _path(self, pairs: list[tuple[float, float]], X: Any, y: Any, weights: Any) -> Any:
+        """The fitted machine of each pair, each from the last one of the same depth penalty."""
+        before: HKLClassifier | None = None
+        for C, depth_penalty in pairs:
+            if before is not None and before.depth_penalty != depth_penalty:
+                before = None
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                before = self._machine(C, depth_penalty)._fit(X, y, weights, before)
+            yield before
+
+    def _choice(self, found: FloatArray) -> int:
+        """The chosen pair; found : (pairs, folds, measures)."""
+        scores, rules = found[:, :, 0].mean(axis=1), found[:, :, 1].mean(axis=1)
+        best = int(np.lexsort((rules, -np.round(scores, 12)))[0])
+        if self.selection == "best":
+            return best
+        folds = found.shape[1]
+        error = float(found[best, :, 0].std(ddof=1)) / folds**0.5 if folds > 1 else 0.0
+        near = np.flatnonzero(scores >= scores[best] - error - 1e-12)
+        return int(near[np.lexsort((-scores[near], rules[near]))[0]])
+
+    def _tell(self, pair: tuple[float, float], fold: int, measures: FloatArray) -> None:
+        print(
+            f"fold {fold + 1}, depth penalty {pair[1]:g}, C = {pair[0]:g}: score "
+            f"{measures[0]:.4f}, {measures[1]:.0f} rules, gap {measures[3]:.2g}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        if self.encoder is not None:
+            tags.input_tags.allow_nan = True
+            tags.input_tags.string = True
+            tags.input_tags.categorical = True
+        return tags
+
+
+def _numbers(name: str, values: Any, least: float, *, strict: bool) -> list[float]:
+    """Different numbers of a range, smallest first."""
+    listed = [values] if isinstance(values, Real) else list(values)
+    right = all(isinstance(v, Real) and not isinstance(v, bool) for v in listed)
+    if not right or not listed or not all(least <= float(v) < 1e100 for v in listed) or (
+        strict and least in listed
+    ):  # fmt: skip
+        above = f"above {least:g}" if strict else f"of at least {least:g}"
+        raise ParameterError(f"{name}={values!r}; expected finite numbers {above}.")
+    return sorted({float(v) for v in listed})
+
+
+def _selectable(X: Any) -> Any:
+    """A table of 0 and 1 whose rows can be selected by an array of positions."""
+    return X.iloc if hasattr(X, "iloc") else np.asarray(X)
+
+
+def _shape(model: HKLClassifier) -> tuple[float, float, float]:
+    """Number of rules, their mean length, and the gap."""
+    lengths = [len(item.rule.formula.leaves) for item in model.rules_]  # type: ignore[union-attr]
+    return float(len(lengths)), float(np.mean(lengths)) if lengths else 0.0, model.gap_
+
+
+def _results(pairs: list[tuple[float, float]], found: FloatArray) -> dict[str, Any]:
+    mean = found.mean(axis=1)
+    results: dict[str, Any] = {
+        "C": np.array([C for C, _ in pairs]),
+        "depth_penalty": np.array([a for _, a in pairs]),
+        "mean_score": mean[:, 0],
+        "std_score": found[:, :, 0].std(axis=1),
+        "mean_rules": mean[:, 1],
+        "mean_length": mean[:, 2],
+        "mean_gap": mean[:, 3],
+    }
+    return results | {f"split{k}_score": found[:, k, 0] for k in range(found.shape[1])}

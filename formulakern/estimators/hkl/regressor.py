@@ -1,0 +1,193 @@
+"""HKLRegressor: an intercept and a weighted sum of rules, optimal among all conjunctions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import assert_all_finite
+
+from formulakern.errors import DataError
+from formulakern.estimators.base import check_length, row_weights
+from formulakern.estimators.explanation import Explanation
+from formulakern.estimators.hkl.base import HierarchicalLearner
+from formulakern.estimators.hkl.history import RegressionExplanation
+from formulakern.rules.ensemble import RuleEnsemble
+
+__all__ = ["HKLRegressor"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Of the numbers to learn: their squares and the sums of these stay finite.
+LARGEST = 1e100
+
+
+class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
+    """Hierarchical kernel learning for numbers: an intercept and a weighted sum of rules.
+
+    The problem of :class:`HKLClassifier` with squared errors,
+
+        minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ)²  +  C Σ_i s_i (y_i − Σ_w f_w φ_w(x_i) − b)²,
+
+    over all conjunctions, to a proven relative gap.  In other units of y the same C gives the same
+    rules, with weights in these units; so ``tol`` does not depend on the units either.
+
+    Parameters
+    ----------
+    rho, C, depth_penalty, tol, max_active, time_limit, encoder, relations, cut_points, verbose
+        As in :class:`HKLClassifier`.
+
+    Attributes
+    ----------
+    rules_ : RuleEnsemble
+        Its one score is the prediction.  Weights have signs.
+    intercept_ : float
+        b.
+    objective_, lower_bound_, gap_, hull_size_, n_weights_, history_, n_iter_, stopped_
+        As in :class:`HKLClassifier`, in the units of y².
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the table has names.
+
+    References
+    ----------
+    As in :class:`HKLClassifier`.
+
+    Examples
+    --------
+    >>> X = {"engine": ["gas", "gas", "diesel", "diesel"] * 5, "doors": [2, 4] * 10}
+    >>> price = [10.0, 10.0, 14.0, 18.0] * 5
+    >>> model = HKLRegressor(C=1000).fit(X, price)
+    >>> model.predict({"engine": ["gas", "diesel"], "doors": [2, 4]}).round(1)
+    array([10., 18.])
+    """
+
+    loss = "squared"
+
+    def __init__(
+        self,
+        rho: float = 1.1,
+        C: float = 1.0,
+        depth_penalty: float = 2.0,
+        *,
+        tol: float = 1e-3,
+        max_active: int = 5000,
+        time_limit: float | None = None,
+        encoder: Any = "auto",
+        relations: Sequence[str] = ("=", "!=", "<=", ">="),
+        cut_points: int = 4,
+        verbose: int = 0,
+    ) -> None:
+        self.rho = rho
+        self.C = C
+        self.depth_penalty = depth_penalty
+        self.tol = tol
+        self.max_active = max_active
+        self.time_limit = time_limit
+        self.encoder = encoder
+        self.relations = relations
+        self.cut_points = cut_points
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Learn from one number per row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that :class:`formulakern.Table` reads.
+        y : array-like of shape (n_rows,)
+            Finite numbers.
+        sample_weight : array-like of shape (n_rows,), optional
+            Not negative; s.
+
+        Returns
+        -------
+        HKLRegressor
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If the table or the numbers cannot be read.
+        ParameterError
+            If a parameter is wrong.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If ``gap_`` is above ``tol``.
+        """
+        self._check_parameters()
+        if y is None:
+            raise DataError(
+                "HKLRegressor requires y to be passed, but the target y is None. "
+                "Pass a number for every row."
+            )
+        encoded = self._fit_encoding(X, y)
+        target = column_or_1d(y, warn=True)
+        check_length(target, encoded.shape[0])
+        try:
+            target = np.asarray(target, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError("y holds what is no number; use HKLClassifier for classes.") from None
+        assert_all_finite(target, input_name="y")
+        if np.abs(target).max() > LARGEST:
+            raise DataError(
+                f"y holds {target[np.abs(target).argmax()]:g}; expected numbers up to {LARGEST:g}, "
+                "whose squares are finite. Choose another unit for y."
+            )
+        weights = row_weights(np.zeros(len(target)), None, sample_weight)
+        mean = float(np.average(target, weights=weights))
+        largest = float(np.abs(target - mean)[weights > 0].max())
+        unit = largest if largest > 1e-14 * abs(mean) else 0.0
+        scaled = (target - mean) / unit if unit > 0 else np.zeros(len(target))
+        self._learn(encoded, {"": scaled}, weights, None)
+        [machine] = self._machines
+        self.objective_ *= unit**2
+        self.lower_bound_ *= unit**2
+        self.intercept_ = mean + unit * machine.bias
+        name = str(getattr(y, "name", None) or "y")
+        everything = np.zeros(len(target), dtype=np.bool_)
+        self._features, rules = self._rules_of(machine, encoded, name, name, everything, weights)
+        self.rules_ = RuleEnsemble(
+            tuple(replace(rule, weight=unit * rule.weight, precision=np.nan) for rule in rules),
+            (name,),
+            (self.intercept_,),
+        )
+        self._warn_if_open()
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """The number that is predicted for every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return np.asarray(self._scores(X)[:, 0])
+
+    def explain(self, X: Any) -> Explanation:
+        """The rules that one row satisfies, and what each adds to the prediction.
+
+        Parameters
+        ----------
+        X : table of shape (1, n_columns)
+
+        Raises
+        ------
+        DataError
+            If there is not exactly one row.
+        """
+        found = super().explain(X)
+        [value] = found.scores.values()
+        return RegressionExplanation(value, found.scores, found.rules, found.contributions)

@@ -1,0 +1,1 @@
+"""Preference and rule learning as a scikit-learn classifier."""

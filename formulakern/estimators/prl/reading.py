@@ -1,0 +1,97 @@
+"""From the strategies of a finished game to rules, and to advice where something went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from formulakern.estimators.base import Encoding, named_formula
+from formulakern.learning.prl.column_generation import ZERO, Played
+from formulakern.learning.prl.features import (
+    ConjunctionFeatures,
+    FeatureFamily,
+    TemplateFeatures,
+)
+from formulakern.learning.prl.preferences import Preferences
+from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
+from formulakern.rules.monomial import Monomial
+from formulakern.rules.rule import Rule
+
+__all__ = ["advice_on", "rules_of"]
+
+
+def rules_of(
+    played: Played,
+    preferences: Preferences,
+    family: FeatureFamily,
+    encoding: Encoding,
+    names: tuple[Any, ...],
+) -> tuple[list[Any], RuleEnsemble]:
+    """The features of positive weight, and what they say; weights before joining sum to 1.
+
+    Columns of one feature and one pair of classes are joined, opposite ones with opposite signs.
+    """
+    total = sum(played.weights) or 1.0
+    weight_of: dict[tuple[Hashable, int, int], float] = {}
+    for column, q in zip(played.columns, played.weights, strict=True):
+        a, b = column.winner, column.loser
+        key = (column.feature, min(a, b), max(a, b))
+        vote = column.scale * q / total
+        weight_of[key] = weight_of.get(key, 0.0) + (vote if a < b else -vote)
+    listed = sorted(weight_of.items(), key=lambda item: -abs(item[1]))
+    listed = [item for item in listed if item[1] != 0.0]
+    rules = []
+    for (feature, a, b), weight in listed:
+        winner, loser = (a, b) if weight > 0 else (b, a)
+        fired = family.values(feature) != 0
+        right, wrong = preferences.counts(winner, loser, fired)
+        rules.append(
+            WeightedRule(
+                _named(feature, encoding),
+                abs(weight),
+                names[winner],
+                names[loser],
+                int(fired.sum()),
+                float(fired.mean()),
+                right / (right + wrong) if right + wrong else float("nan"),
+            )
+        )
+    return [feature for (feature, _, _), _ in listed], RuleEnsemble(tuple(rules), names)
+
+
+def advice_on(
+    estimator: Any, played: Played, preferences: Preferences, family: FeatureFamily
+) -> tuple[str, type[Warning]] | None:
+    """What a user would otherwise find out late, as a warning; None where all is well."""
+    lost = estimator.margin == "hard" and estimator.value_ <= ZERO * family.unit
+    clash = 0
+    if isinstance(family, (ConjunctionFeatures, TemplateFeatures)) and (
+        lost or not len(estimator.rules_)
+    ):
+        clash = preferences.contradictions(family.packed)
+    why = f": {clash:,} preferences are opposite on rows that no rule tells apart" * bool(clash)
+    if lost:
+        return (
+            f"the hard margin's value is {max(estimator.value_, 0.0):.3g}: no vote of these rules "
+            f"separates the classes{why}. Use margin='soft', or a larger degree."
+        ), UserWarning
+    if not len(estimator.rules_):
+        return (
+            f"no rule is worth its weight at C={estimator.C_:g}, everything is margin error{why}. "
+            f"Use a larger C{', or more columns' * bool(clash)}."
+        ), UserWarning
+    if estimator.column_selection == "exact" and played.reason in ("epochs", "columns"):
+        return (
+            f"{len(played.history)} epochs closed the gap to "
+            f"{estimator.gap_ / estimator.bound_:.2%} of the bound, not to tol={estimator.tol:g}. "
+            "Allow more epochs, or a larger tol."
+        ), ConvergenceWarning
+    return None
+
+
+def _named(feature: Any, encoding: Encoding) -> Rule | Monomial:
+    if encoding.real:
+        return Monomial(tuple(encoding.names[j] for j in feature))
+    return Rule(named_formula(feature, encoding.leaves))

@@ -1,0 +1,1 @@
+"""Choosing a formula for a table."""

@@ -1,0 +1,139 @@
+"""Scoring all candidates: several at once, with a progress bar, until done or interrupted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from queue import SimpleQueue
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+
+from formulakern.estimators.search.results import CandidateScore
+from formulakern.estimators.search.scores import Scoring
+from formulakern.kernels.algebra import Kernel
+from formulakern.syntax.formula import Formula
+
+__all__ = ["score_all"]
+
+Make = Callable[[], Kernel]
+
+
+def score_all(
+    scoring: Scoring,
+    kernels: Sequence[Make],
+    formulas: Sequence[Formula | Kernel],
+    by: str,
+    n_jobs: int | None,
+    verbose: int,
+) -> list[CandidateScore]:
+    """One score per candidate, whatever the order in which they are computed.
+
+    Parameters
+    ----------
+    scoring : Scoring
+    kernels : sequence of callables
+        Each builds the kernel of a candidate.
+    formulas : sequence of Formula or Kernel
+        What the candidates are called.
+    by : {"ratio", "mean_score"}
+    n_jobs : int, optional
+        As joblib reads it; always threads.
+    verbose : {0, 1, 2}
+
+    Returns
+    -------
+    list of CandidateScore
+        After an interrupt (Ctrl-C) the status of some is "interrupted"; there is a warning.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If no candidate has a finite criterion yet.
+    """
+    scores: dict[int, CandidateScore] = {}
+    jobs = min(effective_n_jobs(n_jobs), len(kernels))
+    interrupted = False
+    with _progress(len(kernels), verbose) as advance:
+        try:
+            for number, score in _in_threads(scoring, kernels, jobs):
+                scores[number] = score
+                advance(_line(number, formulas[number], score))
+        except KeyboardInterrupt:
+            if not any(np.isfinite(getattr(score, by)) for score in scores.values()):
+                raise
+            interrupted = True
+    if interrupted:
+        warnings.warn(
+            f"interrupted after {len(scores)} of {len(kernels)} candidates: the best of these is "
+            "fitted.",
+            stacklevel=3,
+        )
+    missing = CandidateScore(status="interrupted")
+    return [scores.get(number, missing) for number in range(len(kernels))]
+
+
+def _in_threads(
+    scoring: Scoring, kernels: Sequence[Make], jobs: int
+) -> Iterator[tuple[int, CandidateScore]]:
+    """Scores as they are ready; each job writes its Gram matrices to one buffer."""
+    if jobs == 1:
+        buffer = scoring.grams.empty()
+        for number, kernel in enumerate(kernels):
+            yield number, scoring.score(kernel, buffer)
+        return
+    buffers: SimpleQueue[npt.NDArray[np.float64]] = SimpleQueue()
+    for _ in range(jobs):
+        buffers.put(scoring.grams.empty())
+
+    def score(kernel: Make) -> CandidateScore:
+        buffer = buffers.get()
+        try:
+            return scoring.score(kernel, buffer)
+        finally:
+            buffers.put(buffer)
+
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        futures = {pool.submit(score, kernel): number for number, kernel in enumerate(kernels)}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+    finally:  # also after an interrupt or an error: what has not begun does not begin
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _progress(total: int, verbose: int) -> Iterator[Callable[[str], None]]:
+    """A function that says that one more is done."""
+    if not verbose:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = ("candidates", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    shown = console.is_terminal or console.is_jupyter
+    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+        task = bar.add_task("candidates", total=total)
+
+        def advance(line: str) -> None:
+            if verbose > 1:
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
+            bar.advance(task)
+
+        yield advance
+
+
+def _line(number: int, formula: Formula | Kernel, score: CandidateScore) -> str:
+    parts = [f"candidate {number}: {formula}"]
+    if not np.isnan(score.ratio):
+        parts.append(f"ratio {score.ratio:.4g}")
+    if not np.isnan(score.mean_score):
+        parts.append(f"score {score.mean_score:.4g}")
+    if score.status != "ok":
+        parts.append(score.status)
+    return ", ".join([*parts, f"{score.seconds:.2f} s"])

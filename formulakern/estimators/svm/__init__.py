@@ -1,0 +1,1 @@
+"""Support vector machines with formula kernels, and the rules inside them."""

@@ -1,0 +1,433 @@
+"""Support vector classification with the kernel of a formula, on any table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.svm import SVC
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from formulakern.backends.base import Scale
+from formulakern.encoding.binary import column_positions, read_binary
+from formulakern.encoding.sources import is_sparse
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.svm.extraction import RuleExtraction, propositions_of, rules_of_machine
+from formulakern.kernels.algebra import Kernel
+from formulakern.kernels.formula import Reading, kernel
+from formulakern.syntax.formula import Formula
+
+__all__ = ["FormulaSVC"]
+
+#: Kernel values that are held at a time while predicting.
+PREDICTION_BLOCK = 1 << 24
+
+
+class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Support vector machine with the kernel of a formula.
+
+    Maximises the margin of a linear function of the features that the formula's substitutions
+    make, without building them: the dual problem needs only K (see :func:`formulakern.kernel`).
+    Several classes are compared one against one, as in :class:`sklearn.svm.SVC`, which solves
+    the quadratic program.
+
+    Parameters
+    ----------
+    formula : str, Formula or Kernel, default="a & b"
+        A kernel is taken as it is; ``variables``, ``domains``, ``scale`` and ``backend`` then
+        do not apply.
+    variables : {"bound", "free", "distinct"}, default="bound"
+        What the names in the formula mean.
+    C : float, default=1.0
+        Trade-off: the price of a margin error.
+    normalize : bool, default=True
+        Use the cosine K(x, z) / √(K(x, x)·K(z, z)), so that C means the same for every formula.
+    encoder : "auto", None or transformer, default="auto"
+        How a table becomes 0 and 1.  ``"auto"``: a :class:`PropositionEncoder` is fitted; Boolean
+        columns stay as they are.  None: the table must be 0/1.  A transformer is cloned and fitted;
+        integer-coded categories want ``PropositionEncoder(nominal="all")``.
+    domains : mapping of str to columns, optional
+        For formulas with domains: columns of the *input* table, by name or position; a domain
+        then holds all propositions about them.
+    class_weight : mapping or "balanced", optional
+        Multiplies C per class.
+    scale, backend : str
+        See :func:`formulakern.kernel`.
+    tol : float, default=1e-3
+        Stopping tolerance of the solver.
+    max_iter : int, default=-1
+        Limit on its iterations; −1 for none.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Whether ``decision_function`` has one column per class, or per pair of classes.
+    break_ties : bool, default=False
+        Break ties of the votes by the decision function, as in :class:`sklearn.svm.SVC`.
+    cache_size : float, default=200
+        Megabytes of the solver's cache.
+    verbose : bool, default=False
+        Show how much of the Gram matrix is done.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    kernel_ : Kernel
+        The kernel between encoded rows.
+    encoder_ : transformer or None
+    propositions_ : tuple of str
+        The columns of the encoded table, each a rule that :func:`formulakern.rule` reads.
+    svc_ : SVC
+        The solved machine, on the precomputed Gram matrix.
+    support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
+        As in :class:`sklearn.svm.SVC`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the table has names.
+
+    Notes
+    -----
+    Time and memory grow with the square of the number of rows: the Gram matrix is held in memory.
+
+    References
+    ----------
+    Polato & Aiolli (2021), Propositional Kernels, Entropy 23(8):1020, doi:10.3390/e23081020.
+
+    Examples
+    --------
+    >>> from formulakern import datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> model = FormulaSVC("a & b & c", variables="distinct", C=100).fit(X, y)
+    >>> model.score(X, y)
+    1.0
+    >>> model.propositions_[:2]
+    ('`top-left-square` = b', '`top-left-square` = o')
+    """
+
+    def __init__(
+        self,
+        formula: str | Formula | Kernel = "a & b",
+        variables: Reading = "bound",
+        C: float = 1.0,
+        *,
+        normalize: bool = True,
+        encoder: Any = "auto",
+        domains: Mapping[str, Any] | None = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        scale: Scale = "count",
+        backend: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
+        break_ties: bool = False,
+        cache_size: float = 200,
+        verbose: bool = False,
+    ) -> None:
+        self.formula = formula
+        self.variables = variables
+        self.C = C
+        self.normalize = normalize
+        self.encoder = encoder
+        self.domains = domains
+        self.class_weight = class_weight
+        self.scale = scale
+        self.backend = backend
+        self.tol = tol
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.cache_size = cache_size
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Encode the table, compute the Gram matrix, solve.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that :class:`formulakern.Table` reads.  A sparse 0/1 table stays sparse.
+        y : array-like of shape (n_rows,)
+            Classes, of any type.
+        sample_weight : array-like of shape (n_rows,), optional
+            Multiplies C per row.
+
+        Returns
+        -------
+        FormulaSVC
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If the table or the classes cannot be read.
+        FormulaSyntaxError, ParameterError
+            If the formula or a parameter is wrong.
+        GramSizeError
+            If the Gram matrix does not fit into memory.
+        """
+        if y is None:
+            raise DataError(
+                "FormulaSVC requires y to be passed, but the target y is None. "
+                "Pass the class of every row."
+            )
+        encoded = self._fit_encoder(X, y)
+        classes = column_or_1d(y, warn=True)
+        check_consistent_length(encoded, classes)
+        assert_all_finite(classes, input_name="y")
+        check_classification_targets(classes)
+        if len(np.unique(classes)) < 2:
+            raise DataError(
+                f"all rows are of one class, {classes[0]}; a classifier needs at least two classes."
+            )
+        self.kernel_ = self._make_kernel(X)
+        self.svc_ = SVC(
+            kernel="precomputed",
+            C=self.C,
+            class_weight=self.class_weight,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            decision_function_shape=self.decision_function_shape,
+            break_ties=self.break_ties,
+            cache_size=self.cache_size,
+        )
+        gram = self.kernel_(encoded, progress=_progress("Gram matrix") if self.verbose else None)
+        self.svc_.fit(gram, classes, sample_weight)
+        self.classes_ = self.svc_.classes_
+        self.support_ = self.svc_.support_
+        self.support_vectors_ = encoded[self.support_]
+        self._training_rows = read_binary(encoded)
+        self._training_classes = classes
+        return self
+
+    def rules(
+        self,
+        top: int = 10,
+        *,
+        time_limit: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> RuleExtraction:
+        """The heaviest features of the hypothesis, as rules in the table's own words.
+
+        The machine is a weighted vote of all features of its kernel; these are the ones with the
+        largest absolute weights Σ_i α_i y_i φ(x_i), found by branch and bound and proven to be so.
+
+        Parameters
+        ----------
+        top : int, default=10
+            How many rules, per pair of classes.
+        time_limit : float, optional
+            Seconds; the best rules found so far come with a proven bound on all others.
+        progress : callable, optional
+            Called with the share that is done.
+
+        Returns
+        -------
+        RuleExtraction
+            Prints as a table with weight, classes, coverage and precision on the training rows.
+
+        Raises
+        ------
+        ParameterError
+            If the kernel's features cannot be listed (see :func:`formulakern.extract_rules`).
+
+        Examples
+        --------
+        >>> from formulakern import datasets
+        >>> X, y = datasets.tic_tac_toe()
+        >>> model = FormulaSVC("all[3](x)", variables="distinct", C=100).fit(X, y)
+        >>> result = model.rules(top=8)  # three in a row
+        >>> result.proven, {(item.winner, item.precision) for item in result}
+        (True, {('positive', 1.0)})
+        """
+        check_is_fitted(self, "svc_")
+        leaves = propositions_of(self.propositions_)
+        return rules_of_machine(
+            self.svc_,
+            self.kernel_,
+            self._training_rows,
+            self._training_classes,
+            leaves,
+            top,
+            time_limit,
+            progress,
+        )
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Signed distances from the separating surfaces, in units of the margin.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
+        """
+        blocks = [self.svc_.decision_function(gram) for gram in self._grams(X)]
+        return np.concatenate(blocks)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return np.concatenate([self.svc_.predict(gram) for gram in self._grams(X)])
+
+    @property
+    def dual_coef_(self) -> npt.NDArray[np.float64]:
+        """α·y of the support vectors, per pair of classes: (n_classes − 1, n_support)."""
+        coefficients: npt.NDArray[np.float64] = self.svc_.dual_coef_
+        return coefficients
+
+    @property
+    def intercept_(self) -> npt.NDArray[np.float64]:
+        """The constants of the decision functions."""
+        intercept: npt.NDArray[np.float64] = self.svc_.intercept_
+        return intercept
+
+    @property
+    def n_support_(self) -> npt.NDArray[np.int32]:
+        """Number of support vectors of each class."""
+        counts: npt.NDArray[np.int32] = self.svc_.n_support_
+        return counts
+
+    @property
+    def n_iter_(self) -> npt.NDArray[np.int32]:
+        """Iterations of the solver, per pair of classes."""
+        iterations: npt.NDArray[np.int32] = self.svc_.n_iter_
+        return iterations
+
+    def _grams(self, X: Any) -> Iterator[npt.NDArray[np.float64]]:
+        """K between X and the training rows, so many rows at a time.
+
+        Only columns of support vectors are computed; the others do not count.
+        """
+        check_is_fitted(self, "svc_")
+        encoded = self._encode(X)
+        if not encoded.shape[0]:
+            raise DataError(
+                f"Found array with 0 sample(s) (shape={encoded.shape}) while a minimum of 1 is "
+                "required. Pass at least one row."
+            )
+        n_train = self.svc_.shape_fit_[0]
+        height = max(1, PREDICTION_BLOCK // n_train)
+        for start in range(0, encoded.shape[0], height):
+            rows = encoded[start : start + height]
+            gram = np.zeros((rows.shape[0], n_train))
+            gram[:, self.support_] = self.kernel_(rows, self.support_vectors_)
+            yield gram
+
+    def _make_kernel(self, X: Any) -> Kernel:
+        made: Kernel
+        if isinstance(self.formula, Kernel):
+            made = self.formula
+        else:
+            made = kernel(
+                self.formula,
+                self.variables,
+                domains=self._encoded_domains(X),
+                scale=self.scale,
+                backend=self.backend,
+            )
+        return made.normalized() if self.normalize else made
+
+    def _fit_encoder(self, X: Any, y: Any) -> Any:
+        if self.encoder is None or (is_sparse(X) and _is_binary(X)):
+            self.encoder_ = None
+        elif isinstance(self.encoder, str):
+            if self.encoder != "auto":
+                raise ParameterError(
+                    f"encoder={self.encoder!r} is unknown; expected 'auto', None or a transformer."
+                )
+            self.encoder_ = PropositionEncoder()
+        else:
+            self.encoder_ = clone(self.encoder)
+        if self.encoder_ is None:
+            encoded = self._validated(X, reset=True)
+            names = getattr(self, "feature_names_in_", None)
+            if names is None:
+                names = [f"x{i}" for i in range(encoded.shape[1])]
+        else:
+            self.encoder_.fit(X, y)
+            encoded = self.encoder_.transform(X)
+            names = self.encoder_.get_feature_names_out()
+            self.__dict__.pop("feature_names_in_", None)
+            for name in ("n_features_in_", "feature_names_in_"):
+                if hasattr(self.encoder_, name):
+                    setattr(self, name, getattr(self.encoder_, name))
+        self.propositions_ = tuple(map(str, names))
+        return _plain(encoded)
+
+    def _encode(self, X: Any) -> Any:
+        if self.encoder_ is None:
+            return self._validated(X, reset=False)
+        return _plain(self.encoder_.transform(X))
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        try:
+            return validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=1
+            )
+        except ValueError as error:
+            raise DataError(
+                f"{error}\nThis machine reads 0 and 1 as they are; "
+                "encoder='auto' encodes any table."
+            ) from None
+
+    def _encoded_domains(self, X: Any) -> dict[str, Any] | None:
+        """Domains over the columns of the encoded table."""
+        if self.domains is None or not isinstance(self.encoder_, PropositionEncoder):
+            return None if self.domains is None else dict(self.domains)
+        widths = [len(plan.propositions) for plan in self.encoder_.plans_]
+        ends = np.cumsum([0, *widths])
+        encoded = {}
+        for name, columns in self.domains.items():
+            chosen = column_positions(X, columns)
+            encoded[name] = [
+                int(i) for column in chosen for i in range(ends[column], ends[column + 1])
+            ]
+        return encoded
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        if self.encoder is not None:
+            tags.input_tags.allow_nan = True
+            tags.input_tags.string = True
+            tags.input_tags.categorical = True
+        return tags
+
+
+def _plain(encoded: Any) -> Any:
+    """The encoder's output as an array, whatever its output was set to."""
+    return encoded if is_sparse(encoded) or isinstance(encoded, np.ndarray) else np.asarray(encoded)
+
+
+def _is_binary(X: Any) -> bool:
+    try:
+        read_binary(X)
+    except DataError:
+        return False
+    return True
+
+
+def _progress(what: str) -> Callable[[float], None]:
+    def show(share: float) -> None:
+        end = "\n" if share >= 1 else ""
+        print(f"\r{what}: {share:4.0%}", end=end, flush=True)
+
+    return show

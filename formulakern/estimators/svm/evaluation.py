@@ -1,0 +1,265 @@
+"""Cross-validation of a formula's kernel beside the linear and the polynomial kernel.
+
+All kernels see the same encoded rows, are normalised to cosines, and share C, so that the kernel
+is the only difference.  The encoder is fitted on the training rows of each fold alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import polynomial_kernel
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.gram.pair import TablePair
+from formulakern.kernels.algebra import Kernel
+from formulakern.kernels.formula import FormulaKernel
+from formulakern.syntax.choice import columns_read
+
+__all__ = [
+    "BASELINES",
+    "Comparison",
+    "KernelScores",
+    "area_under_curve",
+    "check_folds",
+    "compare_kernels",
+    "subsample",
+]
+
+Matrix = npt.NDArray[np.float64]
+
+#: What a formula's kernel is compared with.
+BASELINES = ("linear", "polynomial")
+
+
+@dataclass
+class KernelScores:
+    """What one kernel reached, fold by fold.
+
+    Attributes
+    ----------
+    name : str
+    accuracy, auc : list of float
+        One entry per fold.
+    gram_seconds, fit_seconds : float
+        Time for Gram matrices, and for solving and predicting, over all folds.
+    """
+
+    name: str
+    accuracy: list[float] = field(default_factory=list)
+    auc: list[float] = field(default_factory=list)
+    gram_seconds: float = 0.0
+    fit_seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of all kernels, and how the formula's was computed."""
+
+    scores: tuple[KernelScores, ...]
+    n_propositions: int
+    backend: str
+    reason: str
+
+
+def compare_kernels(
+    kernel: FormulaKernel,
+    table: Table,
+    classes: npt.NDArray[Any],
+    *,
+    n_folds: int = 10,
+    C: float = 10.0,
+    encoder: Any = None,
+    baselines: Sequence[str] = BASELINES,
+    random_state: int = 0,
+    step: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Stratified cross-validation of a formula's kernel and of others on one table.
+
+    The linear kernel is ⟨x,z⟩; the polynomial kernel is (⟨x,z⟩ + 1)^d with d the number of
+    literals that the formula's program multiplies, so that both see features of one degree.
+
+    Parameters
+    ----------
+    kernel : FormulaKernel
+    table : Table of n_rows rows
+    classes : ndarray of shape (n_rows,)
+    n_folds : int, default=10
+    C : float, default=10
+    encoder : transformer, optional
+        Cloned and fitted per fold; :class:`PropositionEncoder` by default.
+    baselines : sequence of {"linear", "polynomial"}
+        The other kernels; both by default.
+    random_state : int
+        For the folds.
+    step : callable, optional
+        Called with a word before each fold and kernel.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    DataError
+        If fewer than two classes have a row for every fold.
+    ParameterError
+        If ``n_folds`` or ``C`` is out of range, or a baseline is unknown.
+    """
+    check_folds(classes, n_folds, C)
+    encoder = PropositionEncoder() if encoder is None else encoder
+    program = kernel.program
+    degrees = program.degrees or (columns_read(kernel.formula),)  # none where features are chosen
+    degree = max(1, sum(degrees))
+    cosine = kernel.normalized()
+    grams: dict[str, Callable[[Any, Any], Matrix]] = {"formula": partial(_gram, cosine)}
+    for baseline in baselines:
+        if baseline == "linear":
+            grams["linear"] = partial(_polynomial_cosine, degree=1, constant=0.0)
+        elif baseline == "polynomial":
+            name = f"polynomial, degree {degree}"
+            grams[name] = partial(_polynomial_cosine, degree=degree, constant=1.0)
+        else:
+            raise ParameterError(
+                f"unknown baseline {baseline!r}; expected {' or '.join(map(repr, BASELINES))}."
+            )
+    scores = tuple(KernelScores(name) for name in grams)
+    backend = reason = ""
+    n_propositions = 0
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
+    for number, (train, test) in enumerate(folds.split(np.zeros(len(table)), classes), 1):
+        fitted = clone(encoder).fit(table[train])
+        x_train, x_test = fitted.transform(table[train]), fitted.transform(table[test])
+        if not backend:
+            choice = kernel.choose(TablePair(x_train))
+            backend, reason = choice.backend.name, choice.reason
+            n_propositions = x_train.shape[1]
+        for score, gram in zip(scores, grams.values(), strict=True):
+            if step is not None:
+                step(f"fold {number} of {n_folds}, {score.name} kernel")
+            _score(score, gram, x_train, x_test, classes[train], classes[test], C)
+    return Comparison(scores, n_propositions, backend, reason)
+
+
+def subsample(
+    classes: npt.NDArray[Any], n_rows: int, random_state: int = 0
+) -> npt.NDArray[np.intp]:
+    """Sorted positions of a stratified random sample of at most ``n_rows`` rows.
+
+    Every class keeps its share, and at least one row.
+    """
+    if len(classes) <= n_rows:
+        return np.arange(len(classes))
+    generator = np.random.default_rng(random_state)
+    chosen = []
+    for value in np.unique(classes):
+        rows = np.flatnonzero(classes == value)
+        size = max(1, round(len(rows) * n_rows / len(classes)))
+        chosen.append(generator.choice(rows, size, replace=False))
+    return np.sort(np.concatenate(chosen))
+
+
+def area_under_curve(truth: npt.NDArray[Any], decision: Matrix, labels: Sequence[Any]) -> float:
+    """Area under the ROC curve; with several classes the mean over one-against-rest curves.
+
+    Parameters
+    ----------
+    truth : ndarray of shape (n_rows,)
+    decision : ndarray of shape (n_rows,) or (n_rows, n_classes)
+    labels : sequence
+        The classes in the order of the columns; classes absent from ``truth`` are left out.
+    """
+    if decision.ndim == 1:
+        return float(roc_auc_score(truth == labels[1], decision))
+    areas = [
+        roc_auc_score(truth == label, decision[:, column])
+        for column, label in enumerate(labels)
+        if 0 < np.count_nonzero(truth == label) < len(truth)
+    ]
+    return float(np.mean(areas))
+
+
+def _score(
+    score: KernelScores,
+    gram: Callable[[Any, Any], Matrix],
+    x_train: Any,
+    x_test: Any,
+    y_train: npt.NDArray[Any],
+    y_test: npt.NDArray[Any],
+    C: float,
+) -> None:
+    start = perf_counter()
+    k_train, k_test = gram(x_train, x_train), gram(x_test, x_train)
+    middle = perf_counter()
+    machine = SVC(kernel="precomputed", C=C, cache_size=500).fit(k_train, y_train)
+    score.accuracy.append(float(machine.score(k_test, y_test)))
+    decision = machine.decision_function(k_test)
+    score.auc.append(area_under_curve(y_test, decision, machine.classes_))
+    score.gram_seconds += middle - start
+    score.fit_seconds += perf_counter() - middle
+
+
+def _gram(kernel: Kernel, x: Any, z: Any) -> Matrix:
+    gram: Matrix = kernel(x, z)
+    return gram
+
+
+def _polynomial_cosine(x: Any, z: Any, degree: int, constant: float) -> Matrix:
+    x, z = x.astype(np.float64), z.astype(np.float64)
+    gram: Matrix = polynomial_kernel(x, z, degree=degree, gamma=1.0, coef0=constant)
+    lengths = [np.sqrt((np.einsum("ij,ij->i", t, t) + constant) ** degree) for t in (x, z)]
+    for length in lengths:
+        length[length == 0] = 1.0
+    gram /= lengths[0][:, None]
+    gram /= lengths[1][None, :]
+    return gram
+
+
+def check_folds(classes: npt.NDArray[Any], n_folds: int, C: float) -> None:
+    """Whether these classes can be cross-validated with so many folds, before any work is done.
+
+    Two classes at least must reach every fold: otherwise there is nothing to learn in one, or
+    nothing to rank.  Further classes may be smaller; folds without them are scored on the rest.
+
+    Raises
+    ------
+    DataError
+        If fewer than two classes have a row for every fold.
+    ParameterError
+        If ``n_folds`` or ``C`` is out of range.
+    """
+    if n_folds < 2:
+        raise ParameterError(f"cross-validation takes at least 2 folds; got {n_folds}.")
+    if not C > 0 or not np.isfinite(C):
+        raise ParameterError(f"C is a positive finite number; got {C!r}.")
+    labels, counts = np.unique(classes, return_counts=True)
+    if len(labels) < 2:
+        raise DataError(
+            f"every row has the class {labels[0]}; a classifier needs at least two classes. "
+            "Name the class column if it is another one."
+        )
+    most = int(np.sort(counts)[-2])
+    if most >= n_folds:
+        return
+    if most < 2:
+        raise DataError(
+            f"the class takes {len(labels):,} values, of which fewer than two have two rows or "
+            "more; a classifier cannot be validated on them. Name another class column, or merge "
+            "values."
+        )
+    raise DataError(
+        f"{n_folds} folds need two classes with {n_folds} rows or more, one for every fold; the "
+        f"second largest class has {most}. Use at most {most} folds."
+    )

@@ -1,0 +1,281 @@
+"""How few rules a machine can do with: the accuracy of its k heaviest rules alone."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from formulakern.encoding.binary import BinaryTable, read_binary
+from formulakern.encoding.bits import unpack_rows
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.svm.classifier import FormulaSVC
+from formulakern.estimators.svm.extraction import RuleExtraction, propositions_of
+from formulakern.optional import data_frame, new_axes
+from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.rules.rule import Rule
+from formulakern.syntax.formula import Formula, evaluate
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+__all__ = ["Simplification", "simplify_svm"]
+
+Floats = npt.NDArray[np.float64]
+#: Rounds over the classes in which their intercepts are chosen.
+ROUNDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Simplification:
+    """Accuracy against number of rules.
+
+    Parameters
+    ----------
+    extraction : RuleExtraction
+        The machine's rules.
+    ensembles : tuple of RuleEnsemble
+        The k heaviest rules with the intercepts chosen for them, k = 1, 2, ….
+    train_accuracy, test_accuracy : ndarray of shape (number of ensembles,)
+        ``test_accuracy`` is empty where no test rows were given.
+    machine_train_accuracy, machine_test_accuracy : float
+        Those of the whole machine; nan where no test rows were given.
+
+    Examples
+    --------
+    >>> from formulakern import FormulaSVC, datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> model = FormulaSVC("a & b & c", "distinct").fit(X, y)
+    >>> found = simplify_svm(model, X, y, top=8)
+    >>> found.train_accuracy[-1], len(found.ensembles)
+    (np.float64(1.0), 8)
+    """
+
+    extraction: RuleExtraction
+    ensembles: tuple[RuleEnsemble, ...]
+    train_accuracy: Floats
+    test_accuracy: Floats
+    machine_train_accuracy: float
+    machine_test_accuracy: float
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per number of rules.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        columns: dict[str, Any] = {
+            "rules": [*range(1, len(self.ensembles) + 1)],
+            "train accuracy": self.train_accuracy,
+        }
+        if len(self.test_accuracy):
+            columns["test accuracy"] = self.test_accuracy
+        return data_frame(columns)
+
+    def __str__(self) -> str:
+        tested = len(self.test_accuracy) > 0
+        lines = ["rules  train" + ("   test" if tested else "")]
+        for k in _shown(len(self.ensembles)):
+            line = f"{k:5d}  {self.train_accuracy[k - 1]:6.1%}"
+            lines.append(line + (f"  {self.test_accuracy[k - 1]:6.1%}" if tested else ""))
+        last = f"  all  {self.machine_train_accuracy:6.1%}"
+        lines.append(last + (f"  {self.machine_test_accuracy:6.1%}" if tested else ""))
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Accuracy against the number of rules, with the whole machine as a line.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        ax = new_axes() if ax is None else ax
+        k = np.arange(1, len(self.ensembles) + 1)
+        curves = [("training rows", self.train_accuracy, self.machine_train_accuracy)]
+        if len(self.test_accuracy):
+            curves.append(("test rows", self.test_accuracy, self.machine_test_accuracy))
+        for name, accuracy, machine in curves:
+            (line,) = ax.plot(k, accuracy, marker="o", markersize=3, label=f"rules alone, {name}")
+            ax.axhline(
+                machine, color=line.get_color(), linestyle=":", label=f"whole machine, {name}"
+            )
+        ax.set_xlabel("number of rules")
+        ax.set_ylabel("accuracy")
+        ax.grid(alpha=0.3)
+        ax.legend(frameon=False, fontsize="small")
+        return ax
+
+
+def simplify_svm(
+    model: FormulaSVC,
+    X: Any,
+    y: npt.ArrayLike,
+    X_test: Any = None,
+    y_test: npt.ArrayLike | None = None,
+    *,
+    top: int = 50,
+    time_limit: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Simplification:
+    """The accuracy of the k heaviest rules of a machine alone, for k = 1, 2, …, ``top``.
+
+    The rules keep their weights in the machine's hypothesis. One intercept per class is chosen for
+    each k on the training rows, so that most of them are right: the machine's own intercept is for
+    all features together.
+
+    Parameters
+    ----------
+    model : FormulaSVC
+        Fitted.
+    X, y : table of shape (rows, n_columns), array-like of shape (rows,)
+        Training rows, as the model was given them.
+    X_test, y_test : table, array-like, optional
+        Other rows.
+    top : int, default=50
+        The largest number of rules; there may be fewer.
+    time_limit, progress :
+        For the extraction, see :meth:`FormulaSVC.rules`.
+
+    Returns
+    -------
+    Simplification
+        Prints as a table; ``plot()`` draws it.
+
+    Raises
+    ------
+    ParameterError, DataError
+        If the model is no FormulaSVC, or rows and classes do not fit.
+
+    Notes
+    -----
+    With m rows and c classes every k costs O(c·m·log m).
+
+    Examples
+    --------
+    >>> from formulakern import datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> model = FormulaSVC("all[3](x)", variables="distinct", C=100).fit(X, y)
+    >>> curve = simplify_svm(model, X, y, top=8)
+    >>> curve.train_accuracy[7], str(curve.ensembles[0].rules[0].winner)
+    (np.float64(1.0), 'positive')
+    """
+    if not isinstance(model, FormulaSVC):
+        raise ParameterError(
+            f"simplify_svm takes a fitted FormulaSVC; got {type(model).__name__}. "
+            "Fit fk.FormulaSVC(kernel).fit(X, y) first."
+        )
+    check_is_fitted(model, "svc_")
+    if (X_test is None) != (y_test is None):
+        raise ParameterError("X_test and y_test belong together; pass both, or neither.")
+    extraction = model.rules(top, time_limit=time_limit, progress=progress)
+    whole = extraction.ensemble
+    train = _Rows(model, whole, X, y)
+    test = None if X_test is None else _Rows(model, whole, X_test, y_test)
+    ensembles, train_accuracy, test_accuracy = [], [], []
+    votes = whole.votes()
+    for k in range(1, min(top, len(whole)) + 1):
+        scores = train.covers[:, :k] @ votes[:k]
+        intercept = _intercepts(scores, train.codes)
+        ensembles.append(replace(whole.head(k), intercept=tuple(intercept.tolist())))
+        train_accuracy.append(_accuracy(scores + intercept, train.codes))
+        if test is not None:
+            test_accuracy.append(_accuracy(test.covers[:, :k] @ votes[:k] + intercept, test.codes))
+    return Simplification(
+        extraction,
+        tuple(ensembles),
+        np.array(train_accuracy),
+        np.array(test_accuracy),
+        train.machine,
+        float("nan") if test is None else test.machine,
+    )
+
+
+class _Rows:
+    """Rows with their classes as positions, and what covers them."""
+
+    def __init__(self, model: FormulaSVC, rules: RuleEnsemble, X: Any, y: Any) -> None:
+        table = read_binary(model._encode(X))
+        classes = np.asarray(y)
+        if classes.shape != (table.n_rows,):
+            raise DataError(
+                f"{classes.shape} classes for {table.n_rows:,} rows; pass one class per row."
+            )
+        position = {name: i for i, name in enumerate(rules.classes)}
+        self.codes = np.array([position.get(name, -1) for name in classes.tolist()])
+        self.covers = _covers(model, rules, table, X)
+        self.machine = float(np.mean(model.predict(X) == classes))
+
+
+def _covers(
+    model: FormulaSVC, rules: RuleEnsemble, table: BinaryTable, X: Any
+) -> npt.NDArray[np.bool_]:
+    """Which rows satisfy which rule, read off the encoded table, whatever encoded it."""
+    columns = unpack_rows(table.words, table.n_columns).astype(np.bool_)
+    said = {leaf: j for j, leaf in enumerate(propositions_of(model.propositions_))}
+
+    def value(leaf: Formula) -> npt.NDArray[np.bool_]:
+        # a leaf that no column says is part of a name such as "a & b"
+        return columns[:, said[leaf]] if leaf in said else Rule(leaf)(X)
+
+    covers = np.empty((table.n_rows, len(rules)), dtype=np.bool_)
+    for place, item in enumerate(rules):
+        assert isinstance(item.rule, Rule)  # as all rules of a machine are
+        covers[:, place] = evaluate(item.rule.formula, value)
+    return covers
+
+
+def _accuracy(scores: Floats, codes: npt.NDArray[np.int64]) -> float:
+    return float(np.mean(scores.argmax(axis=1) == codes))
+
+
+def _intercepts(scores: Floats, codes: npt.NDArray[np.int64]) -> Floats:
+    """One number per class, chosen in turn so that most rows get their class.
+
+    With the others fixed, accuracy is a step function of one class's intercept: its own rows want
+    it above the best other score, rows that are right without it want it below.
+    """
+    intercept = np.zeros(scores.shape[1])
+    best = _accuracy(scores, codes)
+    for _ in range(ROUNDS):
+        before = best
+        for c in range(scores.shape[1]):
+            others = scores + intercept
+            others[:, c] = -np.inf
+            rival = others.argmax(axis=1)
+            needed = others.max(axis=1) - scores[:, c]
+            gains = np.where(codes == c, 1, np.where(rival == codes, -1, 0))
+            levels, level = np.unique(needed, return_inverse=True)
+            gained = np.cumsum(np.bincount(level, weights=gains, minlength=len(levels)))
+            places = np.concatenate([[levels[0] - 1], (levels[1:] + levels[:-1]) / 2])
+            places = np.append(places, levels[-1] + 1)
+            totals = np.concatenate([[0.0], gained])
+            candidate = intercept.copy()
+            candidate[c] = places[int(totals.argmax())]
+            reached = _accuracy(scores + candidate, codes)
+            if reached > best:
+                intercept, best = candidate, reached
+        if best == before:
+            break
+    return intercept
+
+
+def _shown(n: int) -> list[int]:
+    """Numbers of rules that a printed table shows: all up to ten, then every fifth."""
+    return [k for k in range(1, n + 1) if k <= 10 or k % 5 == 0 or k == n]

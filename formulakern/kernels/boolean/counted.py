@@ -1,0 +1,320 @@
+"""Kernels of one integer: a family of features tabulated exactly, looked up for every pair of rows.
+
+The value f(t) of a family is computed in exact integers for every t that can occur, rounded to
+float64 once, and looked up at t = s or t = m (see :mod:`.family`), so a Gram matrix costs the
+same for every family and degree.  Families with a real form read real tables too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.backends.base import Fill, FloatArray, Scale
+from formulakern.backends.lookup import fill_by_count
+from formulakern.errors import MagnitudeError, ParameterError
+from formulakern.gram.pair import TablePair
+from formulakern.kernels.algebra import Kernel, then
+from formulakern.kernels.boolean.dyadic import leading, quotient, rounded
+from formulakern.kernels.boolean.family import Family, FeatureSpace
+from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
+from formulakern.kernels.inspection import Inspection, Section
+
+if TYPE_CHECKING:
+    import sympy
+
+__all__ = ["BalancedKernel", "CountedKernel", "n_columns"]
+
+
+@dataclass(eq=False, repr=False)
+class CountedKernel(Kernel):
+    """A family's kernel; build it with the functions of :mod:`formulakern.kernels.boolean`.
+
+    Attributes
+    ----------
+    family : Family
+        The feature space and its kernel as an exact function of one integer.
+    name : str
+        The function of ``fk.boolean`` that builds it.
+    arguments : tuple of str
+        What it was called with, as Python writes it.
+    scale : {"count", "probability"}
+        ``"probability"`` divides by the sum of all squared weights: by the dimension, where all
+        features weigh the same.
+    """
+
+    atomic: ClassVar[bool] = True
+
+    family: Family
+    name: str
+    arguments: tuple[str, ...] = ()
+    scale: Scale = "count"
+
+    def __post_init__(self) -> None:
+        if self.scale not in ("count", "probability"):
+            raise ParameterError(
+                f"scale={self.scale!r} is unknown; expected 'count' or 'probability'."
+            )
+
+    @property
+    def accepts_real(self) -> bool:
+        """Whether the family is defined on real vectors too."""
+        return self.family.accepts_real
+
+    @property
+    def features(self) -> FeatureSpace | None:
+        """The feature space, where its features are single conjunctions or disjunctions, else None.
+
+        Weights are those of scale="count"; "probability" divides all of them by one number.
+        """
+        return self.family.features
+
+    def table(self, n: int, last: int) -> FloatArray:
+        """K for t = 0 … last on n columns, each value rounded once from an exact one.
+
+        Infinite where it is beyond float64, not a number where it is positive and below 2.2e-308.
+
+        Raises
+        ------
+        ParameterError
+            If n columns do not have enough features.
+        """
+        return _tabulated(self.family, n, last, self.scale)
+
+    def prepare(self, pair: TablePair) -> Fill:
+        """Tabulate, and look up; on real tables the real form, block by block."""
+        n = pair.x.n_columns
+        self.family.check(n)
+        if pair.is_real:
+            return real_fill(pair, self._real(n), repr(self))
+        table = self.table(n, _largest(self.family, pair))
+        fill = _looked_up(self.family, pair, table)
+        if np.isfinite(table).all():
+            return fill
+
+        def check(rows: slice, columns: slice, block: FloatArray) -> None:  # noqa: ARG001
+            self._check(block, n)
+
+        return then(fill, check)
+
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """One value for all rows (t = n), or one for every number of ones (t = p)."""
+        n = pair.x.n_columns
+        self.family.check(n)
+        if pair.is_real:
+            return real_diagonal(pair, self._real(n), repr(self))
+        table = self.table(n, _largest(self.family, pair))
+        return self._check(table[_own(self.family, pair)], n)
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:
+        """Yes, on 0/1 tables: t is the same integer for (x, z) and (z, x)."""
+        return not pair.is_real
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """The number of features on n columns, an exact integer.
+
+        Raises
+        ------
+        ParameterError
+            If n columns do not have enough features.
+        """
+        return self.family.dimension(n_columns(n))
+
+    def within_range(self, pair: TablePair) -> Kernel:
+        """This kernel, or where it leaves float64 one with the same cosines that does not."""
+        if pair.is_real:
+            return self
+        table = self.table(pair.x.n_columns, _largest(self.family, pair))
+        return self if np.isfinite(table).all() else BalancedKernel(self)
+
+    def polynomial(self) -> sympy.Expr:
+        """The closed form in s, p, q and n on rows of 0 and 1."""
+        from formulakern.kernels.polynomial import symbols  # it loads SymPy
+
+        s, p, q, n = (symbols(None)[letter] for letter in "spqn")
+        form = self.family.closed_form(n - p - q + 2 * s if self.family.signed else s, n)
+        return form if self.scale == "count" else form / self.family.closed_total(n)
+
+    def inspect(self) -> Inspection:
+        """The feature space in words, the closed form, how it is computed."""
+        import sympy
+
+        from formulakern.kernels.polynomial import symbols
+
+        form = self.polynomial()
+        argument = "agreeing columns m = n - p - q + 2*s" if self.family.signed else "shared ones s"
+        sections = [
+            Section("feature space", self.family.description),
+            Section(
+                "sum of squared weights" if self.family.weighted else "dimension",
+                str(self.family.closed_total(symbols(None)["n"])),
+            ),
+            Section("closed form", f"K(x, z) = {form}"),
+            Section("backend", f"one table of exact values, looked up at the {argument}"),
+        ]
+        if self.accepts_real:
+            sections.append(Section("real vectors", "the real form, column by column, in blocks"))
+        return Inspection(repr(self), tuple(sections), f"K(x, z) = {sympy.latex(form)}")
+
+    def _real(self, n: int) -> Any:
+        if self.scale == "count":
+            return self.family.real
+        divide = rounded(*self.family.total(n))
+
+        def share(pairs: RowPairs) -> FloatArray:
+            return self.family.real(pairs) / divide
+
+        if not math.isfinite(divide):
+            raise MagnitudeError(
+                f"the weight of all features of {self!r} on {n:,} columns is beyond 1.8e308, the "
+                "end of float64. Use scale='count' for real vectors."
+            )
+        return share
+
+    def _check(self, values: FloatArray, n: int) -> FloatArray:
+        if np.isfinite(values).all():
+            return values
+        if np.isinf(values).any():
+            problem = "beyond 1.8e308, the end of float64"
+            way_out = "scale='probability' or kernel.normalized()"
+        else:
+            problem = "positive and below 2.2e-308, where float64 loses digits"
+            count = "scale='count' or " if self.scale == "probability" else ""
+            way_out = f"{count}kernel.normalized()"
+        raise MagnitudeError(f"a value of {self!r} on {n:,} columns is {problem}. Use {way_out}.")
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.family, self.name, self.scale)
+
+    def __repr__(self) -> str:
+        scale = () if self.scale == "count" else (f"scale={self.scale!r}",)
+        return f"fk.boolean.{self.name}({', '.join((*self.arguments, *scale))})"
+
+
+@dataclass(eq=False, repr=False)
+class BalancedKernel(Kernel):
+    """K(x, z) / (g(x)·g(z)), g(x) the power of two next to √K(x, x): the cosines of K, in range.
+
+    Numbers of any size are held as a fraction and an exponent, so all cosines of a counted kernel
+    exist in float64, although its values do not.
+
+    Attributes
+    ----------
+    kernel : CountedKernel
+    """
+
+    kernel: CountedKernel
+
+    def prepare(self, pair: TablePair) -> Fill:
+        """Look t up, then the fraction and the exponent of f(t)."""
+        family = self.kernel.family
+        fraction, exponent = _taken_apart(family, pair.x.n_columns, _largest(family, pair))
+        x, z = (exponent[_own(family, rows)] // 2 for rows in (pair.rows_of_x(), pair.rows_of_z()))
+        fill = _looked_up(family, pair, np.arange(len(fraction), dtype=np.float64))
+
+        def balance(rows: slice, columns: slice, block: FloatArray) -> None:
+            t = block.astype(np.intp)
+            block[...] = np.ldexp(fraction[t], exponent[t] - x[rows, None] - z[None, columns])
+
+        return then(fill, balance)
+
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """Between 1/4 and 2, or 0."""
+        family = self.kernel.family
+        fraction, exponent = _taken_apart(family, pair.x.n_columns, _largest(family, pair))
+        own = _own(family, pair)
+        return np.asarray(np.ldexp(fraction[own], exponent[own] % 2))
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:  # noqa: ARG002
+        """Yes: exponents are integers."""
+        return True
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """That of the kernel inside."""
+        return self.kernel.dimension(n)
+
+    def polynomial(self) -> sympy.Expr:
+        """That of the kernel inside, up to a factor for every row."""
+        return self.kernel.polynomial()
+
+    def inspect(self) -> Inspection:
+        """That of the kernel inside."""
+        return self.kernel.inspect()
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.kernel,)
+
+    def __repr__(self) -> str:
+        return f"BalancedKernel({self.kernel!r})"
+
+
+def n_columns(n: int | Mapping[str | None, int]) -> int:
+    """The number of all columns, checked; of a mapping the entry of None.
+
+    Raises
+    ------
+    ParameterError
+        If it is no integer of at least 0.
+    """
+    size = n.get(None) if isinstance(n, Mapping) else n
+    if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 0:
+        raise ParameterError(f"the number of columns is an integer of at least 0; got {n!r}.")
+    return int(size)
+
+
+def _largest(family: Family, pair: TablePair) -> int:
+    """The largest t that a value between these tables, or on their diagonals, asks for."""
+    tables = pair.tables((None,))
+    if family.signed:
+        return tables.sizes[0]
+    return int(max(tables.x_counts.max(initial=0), tables.z_counts.max(initial=0)))
+
+
+def _own(family: Family, pair: TablePair) -> npt.NDArray[np.int64]:
+    """t of every row with itself."""
+    tables = pair.tables((None,))
+    ones = tables.x_counts[0]
+    return np.full_like(ones, tables.sizes[0]) if family.signed else ones
+
+
+def _looked_up(family: Family, pair: TablePair, table: FloatArray) -> Fill:
+    """``table[t]`` for every pair of rows."""
+    tables = pair.tables((None,))
+    if not family.signed:
+        return fill_by_count(tables, table)
+    zeros = tables.sizes[0] - tables.x_counts[0]
+    return fill_by_count(tables, table, zeros, -tables.z_counts[0], stride=2)
+
+
+@lru_cache(maxsize=32)
+def _tabulated(family: Family, n: int, last: int, scale: Scale) -> FloatArray:
+    family.check(n)
+    table = np.full(last + 1, np.inf)
+    total = leading(*family.total(n)) if scale == "probability" else None
+    for t, value in enumerate(islice(family.values(n), last + 1)):
+        table[t] = rounded(*value) if total is None else quotient(leading(*value), total)
+        if table[t] == math.inf:
+            break  # and so are all that follow: families never decrease
+    table.flags.writeable = False
+    return table
+
+
+@lru_cache(maxsize=32)
+def _taken_apart(family: Family, n: int, last: int) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """f(t) = fraction·2^exponent with a fraction in [1/2, 1), or 0."""
+    family.check(n)
+    fraction = np.zeros(last + 1)
+    exponent = np.zeros(last + 1, dtype=np.int64)
+    for t, value in enumerate(islice(family.values(n), last + 1)):
+        digits, power = leading(*value)
+        length = digits.bit_length()
+        fraction[t], carry = math.frexp(digits / (1 << length))
+        exponent[t] = power + length + carry if digits else 0
+    return fraction, exponent

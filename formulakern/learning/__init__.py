@@ -1,0 +1,1 @@
+"""The algorithms of the learners, without scikit-learn."""

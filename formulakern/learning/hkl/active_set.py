@@ -1,0 +1,288 @@
+"""Hierarchical kernel learning over all conjunctions, by a set of nodes that grows until proof.
+
+The solver (:mod:`formulakern.solvers.hierarchical`) works on a family W closed under subsets.  Its
+dual variables β bound the problem over the whole lattice too: :mod:`.frontier` bounds the share
+of the dual norm that lies outside W, and the larger of the two shares gives a lower bound on the
+optimum over all 2^p conjunctions.  Where it is not close enough, the minimal conjunctions outside W
+that stand in its way come in.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.errors import ParameterError
+from formulakern.learning.hkl.frontier import Frontier, Node
+from formulakern.mining.covers import PackedPropositions
+from formulakern.solvers.hierarchical.losses import Loss
+from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_hierarchical
+
+__all__ = ["GrownSolution", "GrowthStep", "Node", "grow_hierarchical", "relative_gap"]
+
+FloatArray = NDArray[np.float64]
+#: The set grows by at most this share of its size in one round, and at least by LEAST.
+SHARE, LEAST = 0.25, 4
+#: The gap to which the nodes of a round are solved: this share of the last one, at most LOOSE.
+CARE, LOOSE = 0.05, 0.01
+
+
+@dataclass(frozen=True)
+class GrowthStep:
+    """One round: nodes, objective on them, gap over all conjunctions, sources that stand out."""
+
+    n_nodes: int
+    objective: float
+    gap: float
+    n_violators: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class GrownSolution:
+    """A solution on the nodes W, and what is proven about all conjunctions.
+
+    Attributes
+    ----------
+    nodes : list of tuple of int
+        W, closed under subsets.
+    solution : HierarchicalSolution
+        On W; its ``lower_bound`` and ``gap`` concern W.
+    lower_bound : float
+        No weights on any conjunctions have a smaller objective.
+    gap : float
+        (objective − lower_bound) / objective, over the whole lattice.
+    history : list of GrowthStep
+    status : {"optimal", "time limit", "node limit", "iteration limit", "interrupted"}
+    """
+
+    nodes: list[Node]
+    solution: HierarchicalSolution
+    lower_bound: float
+    gap: float
+    history: list[GrowthStep]
+    status: str
+
+
+def grow_hierarchical(
+    propositions: Any,
+    y: Any,
+    *,
+    rho: float = 1.1,
+    C: float = 1.0,
+    depth_penalty: float = 2.0,
+    loss: str = "hinge",
+    sample_weight: Any = None,
+    tol: float = 1e-3,
+    max_nodes: int = 5000,
+    time_limit: float | None = None,
+    start: GrownSolution | None = None,
+    progress: Callable[[float], None] | None = None,
+    tell: Callable[[GrowthStep], None] | None = None,
+) -> GrownSolution:
+    """The problem of :func:`.solve_hierarchical` over all conjunctions of p propositions.
+
+    Parameters
+    ----------
+    propositions : array-like of shape (m, p), 0/1
+    y : array-like of shape (m,)
+        −1 and 1, or real numbers for the squared loss.
+    rho, C, depth_penalty, loss, sample_weight
+        As for the solver.
+    tol : float
+        The relative duality gap to reach, over the whole lattice.
+    max_nodes : int
+        The set grows no further once it is as large.
+    time_limit : float, optional
+        Seconds.
+    start : GrownSolution, optional
+        A solution for other parameters, whose nodes with weight and weights are the start.
+    progress : callable, optional
+        Called with the share that is done, measured by the logarithm of the gap.
+    tell : callable, optional
+        Called with every step of the history.
+
+    Returns
+    -------
+    GrownSolution
+        After a limit or Ctrl-C (once the first round is done) the best so far, with its gap.
+
+    Raises
+    ------
+    DataError, ParameterError
+        As the solver.
+
+    Notes
+    -----
+    Beside the solver's work, a round costs one exact search, and for each source that is in doubt
+    O(s²) where s of the examples that it covers have β ≠ 0.
+
+    References
+    ----------
+    P. Jawanpuria, J. S. Nath, G. Ramakrishnan, "Efficient rule ensemble learning using
+    hierarchical kernels", ICML 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 2, (200, 30))
+    >>> y = np.where(X[:, 3] & X[:, 7], 1, -1)
+    >>> grown = grow_hierarchical(X, y, C=10.0, depth_penalty=1.2)
+    >>> size = np.abs(grown.solution.weights)
+    >>> sorted(v for v, s in zip(grown.nodes, size) if s > 0.05 * size.max())
+    [(3,), (3, 7), (7,)]
+    >>> grown.gap <= 1e-3
+    True
+    """
+    started = time.perf_counter()
+    if not isinstance(max_nodes, (int, np.integer)) or isinstance(max_nodes, bool) or max_nodes < 1:
+        raise ParameterError(f"max_nodes={max_nodes!r}; expected an integer, at least 1.")
+    packed = PackedPropositions.of(propositions)
+    bits = np.stack([packed.cover((i,)) for i in range(packed.n_propositions)], axis=1)
+    options: dict[str, Any] = {
+        "rho": rho,
+        "C": C,
+        "depth_penalty": depth_penalty,
+        "loss": loss,
+        "sample_weight": sample_weight,
+    }
+    _, first_row, kind = np.unique(
+        np.packbits(bits, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    different, kind = bits[first_row], kind.ravel()
+    nodes: list[Node] = [()]
+    weights: dict[Node, float] = {(): 0.0}
+    intercept, gap, best, room = 0.0, 1.0, 0.0, LEAST
+    violators: list[Node] = []
+    pause, waiting = 0, 0
+    if start is not None:
+        weights, intercept = _carrying(start), start.solution.intercept
+        nodes = sorted(weights, key=lambda v: (len(v), v))
+    columns = {v: _cover(bits, v) for v in nodes}
+    history: list[GrowthStep] = []
+    grown: GrownSolution | None = None
+    try:
+        while True:
+            remaining = None
+            if time_limit is not None:
+                remaining = max(0.0, time_limit - (time.perf_counter() - started))
+            first = np.array([weights.get(v, 0.0) for v in nodes])
+            inner = max(tol / 2, min(LOOSE, CARE * gap)) if len(violators) > room else tol / 2
+            with warnings.catch_warnings():  # the gap over the whole lattice is what counts
+                warnings.filterwarnings("ignore", message="after .* rounds the relative duality")
+                solution = solve_hierarchical(
+                    np.stack([columns[v] for v in nodes], axis=1),
+                    nodes,
+                    y,
+                    **options,
+                    tol=inner,
+                    time_limit=remaining,
+                    start=(first, intercept) if first.any() else None,
+                )
+            weights = dict(zip(nodes, solution.weights.tolist(), strict=True))
+            intercept = solution.intercept
+            net = np.bincount(kind, solution.dual)
+            used = net != 0
+            deadline = None if time_limit is None else started + time_limit
+            frontier = Frontier(different[used], net[used], nodes, rho, depth_penalty, deadline)
+            room = max(LEAST, int(SHARE * len(nodes)))
+            tight, waiting = inner == tol / 2, waiting - 1
+            sharing = waiting < 0 or len(violators) <= room
+            bound, violators = _examine(
+                frontier, solution, y, options, tol, room, sharing=sharing, loose=not tight
+            )
+            if sharing:  # what failed is tried again after twice as many rounds
+                pause = 0 if frontier.reached else 2 * pause + 1
+                waiting = pause
+            best = max(best, bound)  # each of them holds
+            gap = relative_gap(solution.objective, best)
+            seconds = time.perf_counter() - started
+            step = GrowthStep(len(nodes), solution.objective, gap, len(violators), seconds)
+            history.append(step)
+            status = "optimal" if gap <= tol else ""
+            if not status and time_limit is not None and seconds >= time_limit:
+                status = "time limit"
+            if not status and len(nodes) >= max_nodes:
+                # a loose solution is followed by a good one
+                status = "node limit" if inner == tol / 2 else ""
+                violators = []
+            elif not status and not violators and inner == tol / 2:
+                status = "iteration limit"  # the solver gave up
+            grown = GrownSolution(list(nodes), solution, best, gap, history, status)
+            if tell is not None:
+                tell(step)
+            if progress is not None:
+                done = np.log(1 / max(gap, 1e-300)) / np.log(1 / tol)
+                progress(1.0 if status else float(min(1.0, max(0.0, done))))
+            if status:
+                return grown
+            for t in violators[: min(room, max_nodes - len(nodes))]:
+                nodes.append(t)
+                columns[t] = _cover(bits, t)
+    except KeyboardInterrupt:
+        if grown is None:
+            raise
+        return GrownSolution(
+            grown.nodes, grown.solution, grown.lower_bound, grown.gap, history, "interrupted"
+        )
+
+
+def _examine(
+    frontier: Frontier,
+    solution: HierarchicalSolution,
+    y: Any,
+    options: dict[str, Any],
+    tol: float,
+    enough: int,
+    *,
+    sharing: bool,
+    loose: bool,
+) -> tuple[float, list[Node]]:
+    """A lower bound on the optimum over all conjunctions, and sources that stand in its way."""
+    weight = options["sample_weight"]
+    used = np.flatnonzero(solution.dual)
+    if not len(used):
+        return solution.lower_bound, []
+    share = np.ones(len(used)) if weight is None else np.asarray(weight, float)[used]
+    beta = solution.dual[used]
+    loss = Loss(options["loss"], np.asarray(y, float)[used], options["C"] * share)
+    conjugate = loss.conjugate(beta)
+    inside = 2 * max(0.0, conjugate - solution.lower_bound)
+    allowed = max(2 * (conjugate - (1 - tol) * solution.objective), inside, 1e-300)
+    square, violators = frontier.examine(allowed, enough, inside if sharing else None, loose)
+    square = max(inside, square)
+    if not np.isfinite(square):
+        return 0.0, violators  # no objective is negative
+    multiple = loss.best_multiple(beta, square)
+    bound = loss.conjugate(multiple * beta) - 0.5 * multiple**2 * square
+    return min(bound, solution.lower_bound), violators
+
+
+def relative_gap(objective: float, bound: float) -> float:
+    """(objective − bound) / objective; 0 where nothing is left to gain."""
+    return max(0.0, (objective - bound) / objective) if objective > 0 else 0.0
+
+
+def _cover(bits: NDArray[np.bool_], node: Node) -> NDArray[np.bool_]:
+    return np.asarray(bits[:, list(node)].all(axis=1))
+
+
+def _carrying(start: GrownSolution) -> dict[Node, float]:
+    """The weights of the nodes that carry weight, and of all their subsets."""
+    weights = dict(zip(start.nodes, start.solution.weights.tolist(), strict=True))
+    largest = max(map(abs, weights.values()))
+    kept: dict[Node, float] = {(): weights[()]}
+    for node, weight in weights.items():
+        if abs(weight) > 1e-4 * largest:
+            for size in range(len(node) + 1):
+                for subset in combinations(node, size):
+                    kept[subset] = weights[subset]
+    return kept

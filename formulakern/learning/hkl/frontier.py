@@ -1,0 +1,440 @@
+"""What lies outside a family of conjunctions: its sources, and bounds on what is behind them.
+
+W is a family closed under subsets and β a dual variable for each example, g_w = Σ_i β_i φ_w(x_i).
+For every w outside W split g_w over its subsets v outside W in proportion to d_v = a^|v|.  If t is
+a source (t is not in W, all its proper subsets are), then for every v ⊇ t
+
+    ‖u^v‖_ρ' / d_v  ≤  ‖r_t‖_ρ',    r_t(w) = |g_w| / (a^|t| (1 + a)^(|w| − |t|)),  w ⊇ t,
+
+because Σ {d_v : t ⊆ v ⊆ w} = a^|t| (1 + a)^(|w| − |t|).  So the dual norm over the whole lattice is
+at most the larger of that over W and of max_t ‖r_t‖_ρ'.
+
+*How a source is bounded.*  With q_w = |g_w| / (1 + a)^|w|, r_t(w) = q_w ((1 + a)/a)^|t|.  One exact
+search lists all conjunctions with q_w above a threshold θ.  ‖q_{w ⊇ t}‖_ρ'^ρ' is at most the sum
+over the listed ones plus θ^(ρ' − 2) times what these leave of
+
+    Σ_{w ⊇ t} q_w²  =  (1 + a)^(−2|t|) Σ_{i, j covered by t} β_i β_j (1 + (1 + a)^−2)^(s_ij − |t|),
+
+s_ij the number of propositions that are true in both i and j.  This sum is first taken over all w,
+one number for all sources; the sum of a source itself is computed where that is too coarse.
+
+*How subsets inside help.*  Subsets v ∈ W may carry a share of g_w too: split over all v ⊆ w in
+proportion to d_v, each carries d_v·q_w.  If the solution on W has ‖u^v‖_ρ' ≤ d_v·κ, such a share
+of all w ∈ A raises κ^ρ' to at most κ^ρ' + Σ_{w ∈ A} q_w^ρ', and ρ' is large where ρ is near 1: 11
+for ρ = 1.1.  So A may hold everything below the threshold, and as many of the listed w as κ leaves
+room for.  The others are split over their subsets outside W, as above, each carrying d_v·r(w) with
+r(w) = |g_w| / Σ {d_v : v ⊆ w, v ∉ W}.  So W holds little more than what gets weight.  What is not
+listed and of length l has q_w ≤ max(Σ β⁺, Σ β⁻) / (1 + a)^l besides, and Σ q_w² over these, too, is
+a sum over pairs of examples.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.bits import pack_rows
+from formulakern.learning.hkl.loops import overlap_sums, subset_forms
+from formulakern.mining.conjunctions.search import mine_conjunctions
+from formulakern.mining.covers import PackedPropositions
+
+__all__ = ["Frontier", "Node", "sources_of"]
+
+FloatArray = NDArray[np.float64]
+Node = tuple[int, ...]
+
+#: Conjunctions that the first search lists at most, by how much that grows, and where it ends.
+FIRST, GROWTH, LISTED = 1000, 4, 20_000
+#: Halvings of the search's threshold before a source that is undecided counts as a violator.
+HALVINGS = 6
+#: After so many searches one known violator is enough.
+SEARCHES = 2
+#: Shares: the first threshold is half of what is allowed, then each is this part of the last, down
+#: to the least; what is not listed may take this part of the room.
+STEP, LEAST, TAIL = 0.7, 1e-3, 0.3
+#: What is allowed beside a loose solution, in κ².
+AHEAD = 1.02
+#: Lengths up to this one are bounded each by itself.
+LONG = 7
+#: Times that sources which carry too much may give some of it away.
+ROUNDS = 3
+#: (1 + a)^|w| is cut here: what is longer weighs nothing in any case.
+FINITE = 1e299
+#: Sources whose sums are computed in one compiled call, between which Ctrl-C is felt.
+BATCH = 256
+
+
+class Frontier:
+    """The sources of the nodes outside W, and bounds on what lies behind them.
+
+    Parameters
+    ----------
+    bits : bool (r, p)
+        Examples, different ones, with β ≠ 0.
+    beta : float64 (r,)
+    nodes : list of tuple of int
+        W.
+    rho, depth_penalty : float
+        1 < ρ ≤ 2 and a.
+    deadline : float, optional
+        ``time.perf_counter()`` at which bounds are improved no further.
+    """
+
+    def __init__(
+        self,
+        bits: NDArray[np.bool_],
+        beta: FloatArray,
+        nodes: list[Node],
+        rho: float,
+        depth_penalty: float,
+        deadline: float | None = None,
+    ) -> None:
+        self.deadline = deadline
+        self.bits = bits
+        self.beta = beta
+        self.a = depth_penalty
+        self.dual = rho / (rho - 1)
+        self.packed = PackedPropositions.of(bits)
+        self.words = pack_rows(bits)
+        self.sources = sources_of(nodes, bits.shape[1])
+        self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
+        self.place = {t: k for k, t in enumerate(self.sources)}
+        self.inside = set(nodes)
+        base = 1 + (1 + self.a) ** -2
+        most = int(bits.sum(axis=1).max(initial=0))
+        self.powers = base ** np.arange(most + 1.0)
+        self.whole = self._forms([np.arange(len(beta))])[0]
+        self.masses = np.full(len(self.sources), np.inf)
+        self._by_length: tuple[FloatArray, FloatArray] | None = None
+        self.reached = True  # false once :meth:`share` has failed
+
+    def _left(self) -> float | None:
+        """Seconds until the deadline."""
+        if self.deadline is None:
+            return None
+        return max(0.0, self.deadline - time.perf_counter())
+
+    def _forms(self, covers: list[NDArray[np.intp]]) -> FloatArray:
+        """Σ β_i β_j base^s_ij over the pairs of each cover, from above."""
+        starts = np.zeros(len(covers) + 1, dtype=np.int64)
+        np.cumsum([len(cover) for cover in covers], out=starts[1:])
+        rows = np.concatenate(covers).astype(np.int64)
+        forms = np.empty(len(covers))
+        subset_forms(self.words, self.beta, self.powers, rows, starts, forms)
+        sizes = np.add.reduceat(np.append(np.abs(self.beta)[rows], 0.0), starts[:-1])
+        sizes[starts[:-1] == starts[1:]] = 0.0
+        # rounding of a sum of terms of both signs, as a share of their sizes
+        forms += 1e-13 * sizes**2 * self.powers[-1]
+        return np.asarray(np.maximum(forms, 0.0))
+
+    def by_length(self) -> tuple[FloatArray, FloatArray]:
+        """For each length up to LONG, and all above it: a bound on q_w, and one on Σ q_w²."""
+        if self._by_length is None:
+            sums = np.zeros(len(self.powers))
+            packed = np.ascontiguousarray(self.words.T)
+            common = np.empty(len(self.beta), dtype=np.uint64)
+            for start in range(0, len(self.beta), BATCH):
+                stop = min(start + BATCH, len(self.beta))
+                overlap_sums(packed, self.beta, start, stop, common, sums)
+            share, s = (1 + self.a) ** -2.0, np.arange(len(sums), dtype=np.float64)
+            terms, table = np.ones(len(sums)), []  # C(s, l) of the sets of l propositions
+            for length in range(LONG + 1):
+                table.append(terms)
+                terms = terms * np.maximum(s - length, 0.0) / (length + 1) * share
+            above = np.zeros(len(sums))
+            for length in range(LONG + 1, len(sums)):
+                above += terms
+                terms = terms * np.maximum(s - length, 0.0) / (length + 1) * share
+            forms = np.array([*table, above])
+            rounding = 1e-13 * float(np.abs(self.beta).sum()) ** 2 * forms.max(axis=1)
+            masses = np.maximum(forms @ sums + rounding, 0.0)
+            most = 0.5 * (float(np.abs(self.beta).sum()) + abs(float(self.beta.sum())))
+            caps = most * (1 + self.a) ** -np.arange(LONG + 2.0)
+            self._by_length = caps, np.asarray(masses)
+        return self._by_length
+
+    def refine(self, which: NDArray[np.intp]) -> None:
+        """Compute Σ q_w² over w ⊇ t for these sources."""
+        divisor = (1 + self.a) ** 2 * (1 + (1 + self.a) ** -2)
+        for start in range(0, len(which), BATCH):
+            if self._left() == 0:
+                return
+            some = which[start : start + BATCH]
+            covers = [np.flatnonzero(self.bits[:, list(self.sources[k])].all(axis=1)) for k in some]
+            self.masses[some] = self._forms(covers) / divisor ** self.lengths[some]
+
+    def examine(
+        self, allowed: float, enough: int, inside: float | None = None, loose: bool = False
+    ) -> tuple[float, list[Node]]:
+        """Whether ‖r_t‖_ρ'² ≤ ``allowed`` for all sources t.
+
+        Parameters
+        ----------
+        allowed : float
+        enough : int
+            The search may end once so many sources are known to pass it.
+        inside : float, optional
+            κ², the square of the dual norm over W; with it subsets inside W may carry shares.
+        loose : bool
+            Whether the solution on W is not exact, so that κ² may leave no room: then a little is
+            allowed for.
+
+        Returns
+        -------
+        square : float
+            No ‖r_t‖_ρ'² is larger.
+        violators : list of tuple of int
+            Sources that pass it, the worst first; if none is known, those that may.
+        """
+        if not self.sources or not len(self.beta):
+            return 0.0, []
+        if inside is not None and self.dual > 2:
+            shared = self.share(max(allowed, AHEAD * inside) if loose else allowed, inside)
+            if shared is not None:
+                return shared
+            self.reached = False
+        unit = float(np.sqrt(allowed))  # in this unit r_t may reach 1
+        growth = (1 + self.a) / self.a
+        scale: FloatArray = np.asarray(growth**self.lengths / unit, dtype=np.float64)
+        threshold = unit * growth ** -float(np.median(self.lengths))
+        heavy, most = Heavy(self, scale), FIRST
+        if self.dual == 2:
+            self.refine(np.arange(len(self.sources)))
+        upper = self.upper(heavy, threshold, scale)
+        for searches in range(HALVINGS if self.dual > 2 else 0):
+            doubtful = (upper > 1) & (heavy.powers <= 1)
+            known = np.count_nonzero(heavy.powers > 1)
+            if not doubtful.any() or known >= (1 if searches >= SEARCHES else enough):
+                break
+            listed, scores, passed, complete = self.list_heavy(threshold, most)
+            heavy.add(listed, scores)
+            upper = self.upper(heavy, passed, scale)
+            coarse = np.flatnonzero((upper > 1) & (heavy.powers <= 1) & np.isinf(self.masses))
+            if len(coarse) and np.count_nonzero(heavy.powers > 1) < enough:
+                self.refine(coarse)
+                upper = self.upper(heavy, passed, scale)
+            if complete:
+                threshold /= 2
+            elif most == LISTED or self._left() == 0:
+                break
+            else:
+                most = min(GROWTH * most, LISTED)
+        violators = np.flatnonzero(heavy.powers > 1)
+        if not len(violators):
+            violators = np.flatnonzero(upper > 1)
+        order = violators[np.lexsort((-upper[violators], -heavy.powers[violators]))]
+        square = allowed * float(upper.max()) ** (2 / self.dual)
+        return square, [self.sources[k] for k in order.tolist()]
+
+    def share(self, allowed: float, inside: float) -> tuple[float, list[Node]] | None:
+        """What :meth:`examine` answers, where subsets inside W carry shares.
+
+        None where the search for what is heavy outside W does not reach far enough.
+        """
+        given = (inside / allowed) ** (self.dual / 2)
+        room = 1.0 - given
+        if room <= 0:
+            return None
+        unit = float(np.sqrt(allowed))
+        caps, masses = self.by_length()
+        most = min(FIRST * len(self.inside), 8 * FIRST)  # while W is small a coarse answer does
+        threshold = 0.5 * unit
+        while True:
+            listed, q, reached, complete = self.list_heavy(threshold, most)
+            x = q / unit
+            found = np.bincount([min(len(w), LONG + 1) for w in listed], x**2, LONG + 2)
+            rest = np.maximum(masses * (1 + 1e-12) / allowed - found, 0.0)
+            tail = float((np.minimum(caps, reached) / unit) ** (self.dual - 2) @ rest)
+            if tail <= TAIL * room:
+                break
+            if not complete or threshold < LEAST * unit:
+                return None
+            threshold *= STEP
+        split = Split(self, listed, x)
+        loads, carried = split.over_sources(room - tail)
+        carried += tail
+        worst = max(given, float(loads.max())) + carried
+        square = allowed * worst ** (2 / self.dual)
+        violators = np.flatnonzero(loads + carried > 1)
+        order = violators[np.argsort(-loads[violators], kind="stable")]
+        if worst > 1 and not len(order):
+            return None
+        return square, [self.sources[k] for k in order.tolist()]
+
+    def list_heavy(self, threshold: float, most: int) -> tuple[list[Node], FloatArray, float, bool]:
+        """The heaviest conjunctions with q_w above a threshold, at most so many.
+
+        Returns
+        -------
+        listed, q : list of tuple of int, float64
+            Heaviest first; the next call's list begins with these.
+        threshold : float
+            What no other conjunction passes.
+        complete : bool
+            Whether all that pass the given threshold are listed.
+        """
+        with np.errstate(over="ignore"):
+            factors = (1 + self.a) ** np.arange(self.packed.n_propositions + 1.0)
+            factors = np.minimum(factors, FINITE)
+        found = mine_conjunctions(
+            self.packed,
+            self.beta,
+            top=None,
+            min_length=1,
+            max_length=None,
+            length_factor=factors,
+            threshold=threshold,
+            max_results=most,
+            time_limit=self._left(),
+        )
+        if found.complete:
+            return found.conjunctions, found.scores, max(found.bound, threshold), True
+        n = int(np.count_nonzero(found.scores > found.bound))  # others may tie with the last one
+        return found.conjunctions[:n], found.scores[:n], found.bound, False
+
+    def upper(self, heavy: Heavy, threshold: float, scale: FloatArray) -> FloatArray:
+        """Upper bounds on Σ (scale_t · q_w)^ρ' over w ⊇ t.
+
+        Parameters
+        ----------
+        heavy : Heavy
+            Holds every w with q_w above ``threshold``.
+        threshold : float
+        scale : float64 (sources,)
+        """
+        rest = self.whole * (1 + 1e-12) - heavy.total
+        rest = np.maximum(np.minimum(self.masses * (1 + 1e-12) - heavy.squares, rest), 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            alone = (np.minimum(self.masses, self.whole) * scale**2) ** (self.dual / 2)
+            sharper = heavy.powers + (threshold * scale) ** (self.dual - 2) * rest * scale**2
+        if heavy.count == 0:  # nothing was listed: the threshold says nothing
+            return np.asarray(alone)
+        return np.asarray(np.minimum(alone, np.where(np.isnan(sharper), np.inf, sharper)))
+
+
+class Split:
+    """How listed conjunctions outside W are split over their subsets.
+
+    Parameters
+    ----------
+    frontier : Frontier
+    listed : list of tuple of int
+    x : float64 (listed,)
+        q_w, in the unit in which 1 is allowed.
+    """
+
+    def __init__(self, frontier: Frontier, listed: list[Node], x: FloatArray) -> None:
+        a, longest = frontier.a, int(frontier.lengths.max())
+        below: list[int] = []
+        above: list[int] = []
+        alone: list[float] = []
+        shared: list[float] = []
+        for w, size in zip(listed, x.tolist(), strict=True):
+            if w in frontier.inside:
+                continue
+            held = 1.0  # of the empty set
+            for length in range(1, min(longest, len(w)) + 1):
+                for subset in combinations(w, length):
+                    if subset in frontier.inside:
+                        held += a**length
+                    elif (k := frontier.place.get(subset)) is not None:
+                        below.append(k)
+                        above.append(len(alone))
+            every = (1 + a) ** len(w)
+            alone.append(size * every / (every - held))
+            shared.append(size)
+        with np.errstate(over="ignore"):
+            self.alone: FloatArray = np.array(alone, dtype=np.float64) ** frontier.dual
+            self.shared: FloatArray = np.array(shared, dtype=np.float64) ** frontier.dual
+        self.below, self.above = np.array(below, dtype=np.intp), np.array(above, dtype=np.intp)
+        self.n_sources = len(frontier.sources)
+
+    def over_sources(self, room: float) -> tuple[FloatArray, float]:
+        """Split over subsets outside W, but for those that are best shared with subsets inside.
+
+        Parameters
+        ----------
+        room : float
+            For Σ q_w^ρ' of those that are shared.
+
+        Returns
+        -------
+        loads : float64 (sources,)
+            Σ r(w)^ρ' over w ⊇ t of those that are not.
+        carried : float
+            Σ q_w^ρ' of the others, at most ``room``.
+        """
+        loads = np.bincount(self.below, self.alone[self.above], self.n_sources)
+        moved = np.zeros(len(self.shared), dtype=np.bool_)
+        carried = 0.0
+        for _ in range(ROUNDS):
+            over = loads + carried > 1
+            touching = np.zeros(len(self.shared), dtype=np.bool_)
+            touching[self.above[over[self.below]]] = True
+            some = np.flatnonzero(touching & ~moved)
+            if not len(some):
+                break
+            with np.errstate(invalid="ignore"):  # 0/0 where both underflow: these come last
+                cheap = some[np.argsort(self.shared[some] / self.alone[some], kind="stable")]
+            cost = np.cumsum(self.shared[cheap])
+            cheap = cheap[: int(np.searchsorted(cost, room - carried, side="right"))]
+            if not len(cheap):
+                break
+            moved[cheap] = True
+            carried = float(self.shared[moved].sum())
+            loads = np.bincount(self.below, np.where(moved, 0.0, self.alone)[self.above],
+                                self.n_sources)  # fmt: skip
+        return np.asarray(loads, dtype=np.float64), carried
+
+
+class Heavy:
+    """Sums over the conjunctions that a search listed, for each source below them.
+
+    Attributes
+    ----------
+    powers, squares : float64 (sources,)
+        Σ (scale_t · q_w)^ρ' and Σ q_w² over the listed w ⊇ t.
+    total : float
+        Σ q_w² over all of them.
+    """
+
+    def __init__(self, frontier: Frontier, scale: FloatArray) -> None:
+        self.frontier = frontier
+        self.scale = scale
+        self.powers, self.squares = np.zeros(len(scale)), np.zeros(len(scale))
+        self.total = 0.0
+        self.count = 0
+
+    def add(self, listed: list[Node], scores: FloatArray) -> None:
+        """Count what was not yet listed; the list begins with what was."""
+        place, longest = self.frontier.place, int(self.frontier.lengths.max())
+        below, above = [], []
+        for number, w in enumerate(listed[self.count :], self.count):
+            for size in range(1, min(longest, len(w)) + 1):
+                for subset in combinations(w, size):
+                    k = place.get(subset)
+                    if k is not None:
+                        below.append(k)
+                        above.append(number)
+        where, q = np.array(below, dtype=np.intp), scores[np.array(above, dtype=np.intp)]
+        with np.errstate(over="ignore"):
+            powers = (q * self.scale[where]) ** self.frontier.dual
+        self.powers += np.bincount(where, powers, len(self.scale))
+        self.squares += np.bincount(where, q**2, len(self.scale))
+        self.total += float(np.sum(scores[self.count :] ** 2))
+        self.count = len(listed)
+
+
+def sources_of(nodes: list[Node], p: int) -> list[Node]:
+    """The sets outside the family whose proper subsets are all inside."""
+    inside = set(nodes)
+    found: list[Node] = []
+    for v in nodes:
+        for i in range(v[-1] + 1 if v else 0, p):
+            t = (*v, i)
+            if t not in inside and all(t[:k] + t[k + 1 :] in inside for k in range(len(v))):
+                found.append(t)
+    return found

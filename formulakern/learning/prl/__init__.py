@@ -1,0 +1,1 @@
+"""Preference and rule learning: a zero-sum game solved by column generation."""

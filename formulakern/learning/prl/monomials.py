@@ -1,0 +1,217 @@
+"""Homogeneous polynomial features of a preference learner: products of d columns.
+
+All monomials are priced in one sweep: for degree 2 the sums v_c of all of them are the upper
+triangle of Xᵀ diag(pull_c) X, and for degree d one such product for each product of d − 2 columns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.errors import DataError, ParameterError
+from formulakern.learning.prl.features import BIAS, Drawn, Priced, draw_columns
+from formulakern.learning.prl.preferences import Preferences
+from formulakern.learning.prl.restricted_game import Column
+
+__all__ = ["MonomialFeatures", "evaluate_monomials"]
+
+#: More monomials than this are not priced.
+MAX_MONOMIALS = 20_000_000
+#: Payoffs are squares of monomials, and sums of many of them must not overflow.
+LARGEST = 1e100
+
+
+class MonomialFeatures:
+    """Products x_{i₁}·…·x_{i_d}, i₁ ≤ … ≤ i_d, of real columns.
+
+    A column of the game is a monomial with the preference j that made it, and pays φ(x_j) times
+    what the monomial pays; so for each pair of classes the largest and the smallest φ(x_j) matter.
+
+    Parameters
+    ----------
+    X : ndarray of shape (m, n), float64
+    degree : int
+        d, at least 1.
+    bias : bool
+        Whether the feature that is always 1 belongs to the family.
+    preferences : Preferences
+
+    Raises
+    ------
+    ParameterError
+        If there are more than ``MAX_MONOMIALS`` monomials.
+    DataError
+        If one is larger than ``LARGEST``.
+    """
+
+    binary = False
+
+    def __init__(
+        self, X: NDArray[np.float64], degree: int, bias: bool, preferences: Preferences
+    ) -> None:
+        n = X.shape[1]
+        self.size = math.comb(n + degree - 1, degree)
+        if self.size > MAX_MONOMIALS:
+            raise ParameterError(
+                f"{self.size:,} monomials of degree {degree} over {n:,} columns; at most "
+                f"{MAX_MONOMIALS:,} are priced. Lower the degree or select columns."
+            )
+        self.X, self.degree, self.bias = X, degree, bias
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.pairs, self.high, self.low = self._extremes(preferences)
+        largest = max(1.0 * bias, float(np.abs(self.high).max()), float(np.abs(self.low).max()))
+        if not largest < LARGEST:
+            raise DataError(
+                f"products of {degree} numbers as large as {float(np.abs(X).max()):.3g} exceed "
+                f"{LARGEST:g}. Scale the columns first, for example with StandardScaler."
+            )
+        self.unit = 2.0 * largest**2
+
+    def values(self, feature: Hashable) -> NDArray[Any]:
+        """The monomial on the training rows."""
+        return _product(self.X, feature)
+
+    def price(
+        self,
+        pull: NDArray[np.float64],
+        threshold: float,
+        top: int,
+        time_limit: float | None = None,  # noqa: ARG002 - one sweep has no shorter form
+        progress: Callable[[float], None] | None = None,
+    ) -> Priced:
+        """Every monomial with every pair of classes."""
+        sums = np.empty((pull.shape[1], self.size))
+        for done, prefix, start in self._blocks():
+            rest = self.X[:, start:]
+            for c, weights in enumerate(pull.T):
+                if self.degree == 1:
+                    block = (weights @ self.X)[None]
+                else:
+                    block = (rest * (weights * prefix)[:, None]).T @ rest
+                    block = block[np.triu_indices(block.shape[0])][None]
+                sums[c, done : done + block.size] = block.ravel()
+            if progress is not None:
+                progress(done / self.size)
+        found: list[tuple[float, int, int, int, float]] = []
+        for (a, b), high, low in zip(self.pairs, self.high, self.low, strict=True):
+            difference = sums[a] - sums[b]
+            payoff = np.maximum(high * difference, low * difference)
+            for place in _largest(payoff, top):
+                scale = high if high[place] * difference[place] >= payoff[place] else low
+                found.append((float(payoff[place]), place, a, b, float(scale[place])))
+        names = _Names(self.X.shape[1], self.degree)
+        listed = [(pay, Column(names[place], a, b, s)) for pay, place, a, b, s in found]
+        if self.bias:
+            total = pull.sum(axis=0)
+            pair = int(total.argmax()), int(total.argmin())
+            listed.append((float(total.max() - total.min()), Column(BIAS, *pair)))
+        listed.sort(key=lambda item: -item[0])
+        best = max(threshold, listed[0][0])
+        listed = [item for item in listed[:top] if item[0] > threshold]
+        rounding = 1e-12 * float(np.abs(pull).sum()) * self.unit
+        columns = [column for _, column in listed]
+        return Priced(columns, [pay for pay, _ in listed], best + rounding, True)
+
+    def draw(
+        self, preferences: Preferences, count: int, generator: np.random.Generator
+    ) -> list[Column]:
+        """Random columns of the table, with repetition."""
+        n = self.X.shape[1]
+
+        def features(size: int) -> Drawn:
+            drawn = np.sort(generator.integers(0, n, (size, self.degree)), axis=1)
+
+            def values(rows: NDArray[Any]) -> NDArray[Any]:
+                return np.asarray(self.X[rows[:, None], drawn].prod(axis=1))
+
+            return (lambda i: tuple(drawn[i].tolist())), values
+
+        return draw_columns(preferences, count, generator, features)
+
+    def _blocks(self) -> Iterator[tuple[int, Any, int]]:
+        """(number of a monomial, product of d − 2 columns, the first column that may follow)."""
+        if self.degree == 1:
+            yield 0, 1.0, 0
+            return
+        n, done = self.X.shape[1], 0
+        for head in itertools.combinations_with_replacement(range(n), self.degree - 2):
+            start = head[-1] if head else 0
+            yield done, _product(self.X, head), start
+            done += (n - start) * (n - start + 1) // 2
+
+    def _extremes(
+        self, preferences: Preferences
+    ) -> tuple[list[tuple[int, int]], NDArray[np.float64], NDArray[np.float64]]:
+        """Pairs of classes, and the largest and smallest φ(x_j) among their preferences."""
+        pairs = sorted(
+            set(zip(preferences.winners.tolist(), preferences.losers.tolist(), strict=True))
+        )
+        rows_of = {
+            pair: np.unique(
+                preferences.rows[(preferences.winners == pair[0]) & (preferences.losers == pair[1])]
+            )
+            for pair in pairs
+        }
+        known: dict[bytes, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+        for rows in rows_of.values():
+            if rows.tobytes() not in known:
+                known[rows.tobytes()] = self._range(self.X[rows])
+        high = np.array([known[rows_of[pair].tobytes()][0] for pair in pairs])
+        low = np.array([known[rows_of[pair].tobytes()][1] for pair in pairs])
+        return pairs, high, low
+
+    def _range(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if self.degree == 1:
+            return X.max(axis=0), X.min(axis=0)
+        n = X.shape[1]
+        high, low = [], []
+        for head in itertools.combinations_with_replacement(range(n), self.degree - 1):
+            block = X[:, head[-1] :] * _product(X, head)[:, None]
+            high.append(block.max(axis=0))
+            low.append(block.min(axis=0))
+        return np.concatenate(high), np.concatenate(low)
+
+
+def evaluate_monomials(features: Sequence[Hashable], rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Monomials on the rows of a table of numbers, shape (rows, features)."""
+    columns = [_product(rows, feature) for feature in features]
+    return np.array(columns, dtype=np.float64).reshape(len(columns), len(rows)).T
+
+
+class _Names:
+    """Number of a monomial → its columns, in lexicographic order, without a table of all."""
+
+    def __init__(self, n: int, degree: int) -> None:
+        self.n, self.degree = n, degree
+
+    def __getitem__(self, place: int) -> tuple[int, ...]:
+        columns: list[int] = []
+        first = 0
+        for left in range(self.degree - 1, -1, -1):
+            for j in range(first, self.n):
+                count = math.comb(self.n - j + left - 1, left)
+                if place < count:
+                    columns.append(j)
+                    first = j
+                    break
+                place -= count
+        return tuple(columns)
+
+
+def _product(X: NDArray[np.float64], feature: Any) -> NDArray[np.float64]:
+    product: NDArray[np.float64] = X[:, list(feature)].prod(axis=1)
+    return product
+
+
+def _largest(values: NDArray[np.float64], top: int) -> list[int]:
+    """Positions of the largest values, in no order."""
+    if len(values) <= top:
+        return list(range(len(values)))
+    found: list[int] = np.argpartition(values, len(values) - top)[-top:].tolist()
+    return found

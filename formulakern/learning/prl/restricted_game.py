@@ -1,0 +1,383 @@
+r"""The restricted game of a preference learner: its columns so far, and how it is solved.
+
+Row player: a distribution p over the preferences.  Column player: a distribution over columns,
+that is, a feature φ, two classes (a, b) and a scale s, with the payoffs
+
+    M_{i,(φ,a,b,s)} = s·φ(x_i)·⟨e_{y⁺ᵢ} − e_{y⁻ᵢ}, e_a − e_b⟩ .
+
+Hard margin: the value is max_q min_i (Mq)_i, the largest smallest margin.
+
+Soft margin: each preference i has one more column, which pays 1/(C·w_i) in row i and 0 elsewhere.
+Let v be the value and write q = v·λ, slack columns s_i = v·C·w_i·ξ_i.  Dividing by v,
+
+    1/v = min Σ_k λ_k + C Σ_i w_i ξ_i   with (Mλ)_i ≥ 1 − ξ_i,  λ, ξ ≥ 0 :
+
+the support vector machine of 1-norm, C being the price of margin errors as usual.  Its dual, with
+α = p/v,
+
+    1/v = max Σ_i α_i   with Mᵀα ≤ 1,  0 ≤ α_i ≤ C·w_i,
+
+says that no preference has more of the row player's weight than v·C·w_i.  It is the game of the
+ν-machine, in which the cap is w_i/(ν Σw), for
+
+    ν = 1/(v·C·Σ w) :
+
+at most the share ν of the preferences (by weight) has a margin below v, and at least that share
+has none above.  v is the mean margin of the worst share ν.  C → ∞ is the hard margin.
+
+Preferences whose rows of M are equal are one row in the linear program, with the sum of their
+weights; splitting its α in proportion to the weights is optimal again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.errors import ParameterError
+from formulakern.learning.prl.preferences import Preferences
+from formulakern.solvers.capped_lp.interior_point import solve_box_program
+
+__all__ = ["Column", "RestrictedGame", "Solution", "Solver", "slack_value"]
+
+Solver = Literal["linprog", "fictitious-play", "multiplicative-weights"]
+
+#: The iterated solvers hold the slack columns as a matrix; at most so many entries.
+MAX_ENTRIES = 1 << 28
+#: Values above this share of the largest payoff are surely positive.
+POSITIVE = 1e-6
+#: A cap of the linear program that only values that count as 0 would reach.
+FREE = 1e9
+#: Strategies below this share of the largest weight are the linear program's tolerance.
+NEGLIGIBLE = 1e-8
+
+
+@dataclass(frozen=True)
+class Column:
+    """A feature that votes for one class against another, times a scale.
+
+    Parameters
+    ----------
+    feature : hashable
+        What the feature family calls it.
+    winner, loser : int
+        Positions of classes.
+    scale : float
+        φ(x_j) of the preference j that made the column; 1 for features that are 0 or 1.
+    """
+
+    feature: Hashable
+    winner: int
+    loser: int
+    scale: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Strategies in a restricted game, and what they guarantee.
+
+    Parameters
+    ----------
+    q : ndarray of shape (k,)
+        Weights of the columns; with slack columns their sum may be less than 1.
+    p : ndarray of shape (n,)
+        Weights of the preferences; they sum to 1.
+    value : float
+        What q guarantees, with the best use of its slack.
+    bound : float
+        What p concedes at most, in the restricted game.
+    slack_bound : float
+        The part of ``bound`` that is due to slack columns; −inf for the hard margin.
+    """
+
+    q: NDArray[np.float64]
+    p: NDArray[np.float64]
+    value: float
+    bound: float
+    slack_bound: float
+
+
+class RestrictedGame:
+    """The columns that are played so far.
+
+    Parameters
+    ----------
+    preferences : Preferences
+    C : float or None
+        The price of margin errors; None for the hard margin.
+    solver : {"linprog", "fictitious-play", "multiplicative-weights"}
+    max_iter : int
+        Rounds of the two iterated solvers.
+    binary : bool
+        Whether features are 0 or 1; the matrix is then held in bytes.
+    """
+
+    def __init__(
+        self,
+        preferences: Preferences,
+        C: float | None,
+        solver: Solver = "linprog",
+        *,
+        max_iter: int = 1_000_000,
+        binary: bool = True,
+    ) -> None:
+        self.preferences = preferences
+        self.C = C
+        self.solver = solver
+        self.max_iter = max_iter
+        self.columns: list[Column] = []
+        self._known: set[Column] = set()
+        self._last: tuple[NDArray[np.float64], dict[Column, float]] | None = None
+        self._matrix: NDArray[Any] = np.zeros(
+            (len(preferences), 16), dtype=np.int8 if binary else np.float64, order="F"
+        )
+
+    @property
+    def matrix(self) -> NDArray[Any]:
+        """M, shape (n, k)."""
+        return self._matrix[:, : len(self.columns)]
+
+    def add(self, column: Column, values: NDArray[Any]) -> bool:
+        """Add a column whose feature has these values on the rows, shape (m,); not twice."""
+        if column in self._known:
+            return False
+        k = len(self.columns)
+        if k == self._matrix.shape[1]:
+            larger = np.zeros((len(self._matrix), 2 * k), dtype=self._matrix.dtype, order="F")
+            larger[:, :k] = self._matrix
+            self._matrix = larger
+        signs = self.preferences.signs(column.winner, column.loser)
+        if self._matrix.dtype == np.int8:
+            self._matrix[:, k] = signs * values[self.preferences.rows].astype(np.int8)
+        else:
+            self._matrix[:, k] = column.scale * signs * values[self.preferences.rows]
+        self.columns.append(column)
+        self._known.add(column)
+        return True
+
+    def keep(self, mask: NDArray[np.bool_]) -> None:
+        """Remove the columns where the mask of shape (k,) is false."""
+        kept = np.flatnonzero(mask)
+        self._matrix[:, : len(kept)] = self.matrix[:, kept]
+        self.columns = [self.columns[j] for j in kept.tolist()]
+        self._known = set(self.columns)
+
+    def start(self) -> Solution:
+        """The row player's strategy before there is a column: in proportion to the weights."""
+        weights = self.preferences.weights
+        p = weights / weights.sum()
+        slack = -np.inf if self.C is None else 1.0 / (self.C * float(weights.sum()))
+        value = 0.0 if self.C is None else slack
+        return Solution(np.zeros(0), p, value, max(slack, 0.0), slack)
+
+    def solve(self, tol: float = 1e-8, secured: float = -np.inf) -> Solution:
+        """Nearly optimal strategies with their guarantees.
+
+        Parameters
+        ----------
+        tol : float
+            Relative gap of the linear program, which an interior-point method solves: where
+            optimal strategies are not unique, p is then in the middle of them, and best responses
+            to it say most about the rest of the game.  The other solvers play their rounds.
+        secured : float
+            A value that is known to be reached.  Where it is positive, the hard margin's linear
+            program needs no constant to be added, and is the more accurate for it.
+
+        Raises
+        ------
+        ParameterError
+            If the matrix with its slack columns is too large for an iterated solver.
+        """
+        rows, weights, inverse = self._merged()
+        if self.solver == "linprog":
+            unit = float(np.abs(rows).max(initial=0)) or 1.0
+            A = rows if unit == 1.0 or rows.dtype == np.int8 else rows / unit
+            unit = 1.0 if A is rows else unit
+            start = self._start(inverse, len(rows), unit)
+            if self.C is None:  # a constant is added, so that the value is positive
+                caps, largest = np.full(len(rows), np.inf), float(np.abs(A).max(initial=0))
+                shift = 0.0 if secured > POSITIVE * unit * largest else 1.0 + largest
+                found = solve_box_program(A, caps, shift, tol, None if shift else start)
+            else:
+                caps = np.minimum(self.C * unit * weights, FREE)
+                found = solve_box_program(A, caps, 0.0, tol, start)
+            played, q = found.alpha, found.multipliers / found.alpha.sum()
+        else:
+            played, q = self._iterated(rows, weights)
+        solution = self._split(played, q, weights, inverse)
+        if self.solver == "linprog":
+            total = float(played.sum()) / unit
+            weight = dict(zip(self.columns, (q * total).tolist(), strict=True))
+            self._last = solution.p * total, weight
+        return solution
+
+    def _start(
+        self, inverse: NDArray[np.intp], n: int, unit: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """α and λ of the last linear program, for this one's rows and columns."""
+        if self._last is None:
+            return None
+        alpha, weight = self._last
+        lam = np.array([weight.get(column, 0.0) for column in self.columns])
+        return np.bincount(inverse, alpha * unit, n).astype(np.float64), lam * unit
+
+    def vertex(self, columns: NDArray[np.intp], time_limit: float | None = None) -> Solution | None:
+        """Optimal strategies over some of the columns, as few of them as a vertex has (HiGHS).
+
+        Parameters
+        ----------
+        columns : ndarray of int
+        time_limit : float, optional
+            Seconds.
+
+        Returns
+        -------
+        Solution or None
+            None where HiGHS found none in time.
+        """
+        rows, weights, inverse = self._merged(columns)
+        program = rows.astype(np.float64)
+        unit = float(np.abs(program).max(initial=0.0)) or 1.0
+        if self.C is None:
+            found = _hard_program(program / unit, time_limit)
+        else:
+            caps = np.minimum(self.C * unit * weights, FREE)
+            found = _soft_program(program / unit, caps, time_limit)
+        if found is None:
+            return None
+        played, chosen = found
+        q = np.zeros(len(self.columns))
+        q[columns] = np.where(chosen > NEGLIGIBLE * chosen.max(initial=0.0), chosen, 0.0)
+        return self._split(played, q, weights, inverse)
+
+    def _merged(
+        self, columns: NDArray[np.intp] | None = None
+    ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
+        """Different rows of M, their weights, and which of them each preference has."""
+        matrix = self.matrix if columns is None else self.matrix[:, columns]
+        first, inverse = _equal_rows(matrix)
+        weights: NDArray[np.float64] = np.bincount(
+            inverse, self.preferences.weights, len(first)
+        ).astype(np.float64)
+        return matrix[first], weights, inverse
+
+    def _split(
+        self,
+        played: NDArray[np.float64],
+        q: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        inverse: NDArray[np.intp],
+    ) -> Solution:
+        """A strategy over different rows, shared out among the preferences that have them."""
+        p = played[inverse] * self.preferences.weights / weights[inverse]
+        return self.judged(p / p.sum(), q / max(float(q.sum()), 1.0))
+
+    def judged(self, p: NDArray[np.float64], q: NDArray[np.float64]) -> Solution:
+        """What two strategies guarantee, from M itself."""
+        margins = self.matrix @ q
+        weights = self.preferences.weights
+        payoff = float((p @ self.matrix).max(initial=-np.inf))
+        if self.C is None:
+            total = float(q.sum()) or 1.0
+            return Solution(q / total, p, float(margins.min()) / total, payoff, -np.inf)
+        slack = float((p / weights).max()) / self.C
+        value = slack_value(margins, self.C * weights, max(0.0, 1.0 - float(q.sum())))
+        return Solution(q, p, value, max(payoff, slack), slack)
+
+    def _iterated(
+        self, rows: NDArray[Any], weights: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Strategies by fictitious play or multiplicative weights, slack columns written out."""
+        from formulakern.solvers.games.solve import solve_game
+
+        k = rows.shape[1]
+        if self.C is not None:
+            if rows.size + len(rows) ** 2 > MAX_ENTRIES:
+                raise ParameterError(
+                    f"{len(rows):,} different preferences with a slack column each are too many "
+                    f"for solver={self.solver!r}. Use solver='linprog', or margin='hard'."
+                )
+            rows = np.hstack([rows, np.diag(1.0 / (self.C * weights))])
+        game = solve_game(rows, self.solver, tol=0, max_iter=self.max_iter)
+        return np.asarray(game.row_strategy), np.asarray(game.column_strategy)[:k]
+
+
+def slack_value(margins: NDArray[np.float64], prices: NDArray[np.float64], share: float) -> float:
+    """The largest v with Σ_i prices_i·max(0, v − margins_i) = share.
+
+    That is what margins guarantee when a share of the column player's weight is left for slack
+    columns, which pay 1/prices_i.
+
+    Examples
+    --------
+    >>> slack_value(np.array([1.0, 0.0]), np.ones(2), 0.5)
+    0.5
+    >>> slack_value(np.array([1.0, 0.0]), np.ones(2), 3.0)
+    2.0
+    """
+    order = np.argsort(margins, kind="stable")
+    m, c = margins[order], np.cumsum(prices[order])
+    spent = c * m - np.cumsum(prices[order] * m)  # on lifting all before to the margin of this one
+    last = int(np.searchsorted(spent, share, side="right")) - 1
+    last = max(last, 0)
+    return float(m[last] + (share - spent[last]) / c[last])
+
+
+def _equal_rows(matrix: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first of each set of equal rows, and for each row the number of its set."""
+    rows = np.ascontiguousarray(matrix)
+    if rows.dtype != np.int8 or not rows.size:
+        every = np.arange(len(rows))
+        return every, every
+    whole = rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
+    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
+    return first, inverse.reshape(-1)
+
+
+def _soft_program(
+    rows: NDArray[np.float64], caps: NDArray[np.float64], time_limit: float | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """max Σα with rowsᵀα ≤ 1, 0 ≤ α ≤ caps: α, and q = λ/Σα."""
+    n, k = rows.shape
+    bounds = np.stack([np.zeros(n), caps], axis=1)
+    result = _linprog(time_limit, c=-np.ones(n), A_ub=rows.T, b_ub=np.ones(k), bounds=bounds)
+    if result is None:
+        return None
+    alpha = np.clip(result.x, 0.0, caps)
+    return alpha, np.maximum(-result.ineqlin.marginals, 0.0) / float(alpha.sum())
+
+
+def _hard_program(
+    rows: NDArray[np.float64], time_limit: float | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """min t with rowsᵀp ≤ t, Σp = 1, p ≥ 0: p and the multipliers q."""
+    n, k = rows.shape
+    result = _linprog(
+        time_limit,
+        c=np.append(np.zeros(n), 1.0),
+        A_ub=np.hstack([rows.T, -np.ones((k, 1))]),
+        b_ub=np.zeros(k),
+        A_eq=np.append(np.ones(n), 0.0)[None],
+        b_eq=np.ones(1),
+        bounds=[(0.0, None)] * n + [(None, None)],
+    )
+    if result is None:
+        return None
+    return np.maximum(result.x[:n], 0.0), np.maximum(-result.ineqlin.marginals, 0.0)
+
+
+def _linprog(time_limit: float | None, **program: Any) -> Any:
+    """HiGHS's solution, or None where it found none in time."""
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    for name in ("A_ub", "A_eq"):
+        if name in program:
+            program[name] = csr_array(program[name])
+    options: Any = {} if time_limit is None else {"time_limit": time_limit}
+    result = linprog(**program, method="highs", options=options)
+    return result if result.status == 0 else None

@@ -1,0 +1,1 @@
+"""The heaviest features of a support vector machine."""

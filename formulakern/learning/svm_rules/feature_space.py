@@ -1,0 +1,376 @@
+"""Which search finds the heaviest features of a kernel: its feature space, in parts.
+
+A trained machine is f(x) = Σ_φ w_φ·φ(x) over the features of its kernel, with
+w_φ = Σ_i α_i y_i φ(x_i).  A kernel's space is made of parts (the terms of a sum), each of which is
+a set of clauses, searched by :mod:`formulakern.mining.conjunctions.search`, or the instances of a
+template, searched by :mod:`formulakern.mining.templates.search`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.encoding.bits import n_words
+from formulakern.errors import ParameterError
+from formulakern.gram.pair import TablePair
+from formulakern.kernels.algebra import (
+    Kernel,
+    NormalizedKernel,
+    ProductKernel,
+    ScaledKernel,
+    SumKernel,
+    inverse_length,
+)
+from formulakern.kernels.boolean.counted import CountedKernel
+from formulakern.kernels.boolean.dyadic import rounded
+from formulakern.kernels.boolean.family import FeatureSpace
+from formulakern.kernels.formula import FormulaKernel
+from formulakern.mining.conjunctions.search import mine_conjunctions
+from formulakern.mining.covers import PackedPropositions
+from formulakern.mining.templates.search import mine_templates
+from formulakern.syntax.choice import Choice
+from formulakern.syntax.connectives import AND, OR
+from formulakern.syntax.formula import TRUE, Constant, Formula, Operation, Variable
+from formulakern.syntax.traversal import fold
+
+__all__ = ["Found", "Part", "parts_of"]
+
+Floats = npt.NDArray[np.float64]
+Leaf = Callable[[int], Formula]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found: features with their weights, and what is known about all others.
+
+    Parameters
+    ----------
+    features : list of (Formula, float)
+        Over the leaves that were given; largest absolute weight first.
+    bound : float
+        No feature that was not found has a larger absolute weight.
+    proven : bool
+        Whether the search ran to the end.
+    n_evaluated : int
+    """
+
+    features: list[tuple[Formula, float]]
+    bound: float
+    proven: bool
+    n_evaluated: int
+
+
+class Search(Protocol):
+    """One kind of feature space, searched exactly."""
+
+    def run(
+        self,
+        columns: PackedPropositions,
+        weights: Floats,
+        leaf: Leaf,
+        top: int,
+        time_limit: float | None,
+        progress: Callable[[float], None] | None,
+    ) -> Found:
+        """The ``top`` features with the largest |Σ_i weights_i φ(x_i)|."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a kernel's feature space.
+
+    Parameters
+    ----------
+    search : Search
+    factor : ndarray of shape (rows,) or float
+        What a feature's value in each row is multiplied by, for weighted and normalised kernels.
+    """
+
+    search: Search
+    factor: Floats | float = 1.0
+
+    def times(self, factor: Floats | float) -> Part:
+        """The part of a kernel whose features are multiplied."""
+        return replace(self, factor=self.factor * factor)
+
+
+def parts_of(kernel: Kernel, rows: Any) -> list[Part]:
+    """The parts of a kernel's feature space.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    rows : table of 0 and 1
+        The rows whose weights will be summed; normalised kernels divide by their lengths.
+
+    Raises
+    ------
+    ParameterError
+        If the features of the kernel are not clauses or instances of a template.
+    """
+    pair = rows if isinstance(rows, TablePair) else TablePair(rows)
+    if isinstance(kernel, NormalizedKernel):
+        inner = kernel.kernel.within_range(pair)
+        inverse = inverse_length(inner.diagonal_of(pair))
+        return [part.times(inverse) for part in parts_of(inner, pair)]
+    if isinstance(kernel, ScaledKernel):
+        return [part.times(math.sqrt(kernel.weight)) for part in parts_of(kernel.kernel, pair)]
+    if isinstance(kernel, SumKernel):
+        return [part for term in kernel.terms for part in parts_of(term, pair)]
+    if isinstance(kernel, ProductKernel):
+        return [Part(_product(kernel, pair))]
+    if isinstance(kernel, FormulaKernel):
+        scale = 1.0
+        if kernel.scale == "probability":
+            sizes = {name: len(_columns(kernel, name, pair)) for name in kernel.program.domains}
+            scale = _inverse_root(kernel.dimension(sizes))
+        return [Part(_formula_search(kernel, pair), scale)]
+    if isinstance(kernel, CountedKernel) and kernel.features is not None:
+        total = 1.0
+        if kernel.scale == "probability":
+            total = rounded(*kernel.family.total(pair.x.n_columns))
+        if math.isfinite(total):
+            return [Part(ClauseSearch(kernel.features), 1.0 / math.sqrt(total))]
+    raise ParameterError(
+        f"the features of {kernel!r} on {pair.x.n_columns:,} columns are not listed one by one, "
+        "so none can be named as a rule. Use a formula kernel, a family of conjunctions or "
+        "disjunctions, their sums, multiples or cosines."
+    )
+
+
+def _inverse_root(dimension: int) -> float:
+    """1/√N, for integers of any size; 0 beyond float64."""
+    digits = max(0, dimension.bit_length() - 1000) // 2
+    return 1.0 / math.sqrt(dimension >> (2 * digits)) * 2.0**-digits if dimension else 1.0
+
+
+# -- clauses ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClauseSearch:
+    """Conjunctions or disjunctions of columns or literals."""
+
+    space: FeatureSpace
+
+    def run(
+        self,
+        columns: PackedPropositions,
+        weights: Floats,
+        leaf: Leaf,
+        top: int,
+        time_limit: float | None,
+        progress: Callable[[float], None] | None,
+    ) -> Found:
+        """Disjunctions are searched as the complements of conjunctions of the negations."""
+        p = columns.n_propositions
+        space = self.space
+        either = space.form == "disjunction"
+        words = [columns.words, _negated(columns)]
+        kinds = [False, True] if space.signed else [False]  # whether a literal is negated
+        table = np.vstack([words[int(negated) ^ int(either)] for negated in kinds])
+        longest = p if space.max_length is None else min(space.max_length, p)
+        if longest < space.min_length:
+            return Found([], 0.0, True, 0)
+        divisors = [
+            1.0 / weight if (weight := space.weight(length)) > 0 else 1.0
+            for length in range(longest + 1)
+        ]
+        result = mine_conjunctions(
+            PackedPropositions(table, columns.n_examples),
+            weights,
+            top=top,
+            min_length=space.min_length,
+            max_length=longest,
+            length_factor=divisors,
+            complement=either,
+            exclusive=np.tile(np.arange(p), len(kinds)) if space.signed else None,
+            time_limit=time_limit,
+            progress=progress,
+        )
+        total = float(weights.sum())
+        features = []
+        for clause, sums in zip(result.conjunctions, result.sums, strict=True):
+            literals = [~leaf(j - p) if j >= p else leaf(j) for j in clause]
+            value = (total - sums[0] if either else sums[0]) / divisors[len(clause)]
+            features.append((_joined(literals, either), float(value)))
+        return Found(features, result.bound, result.proven, result.n_evaluated)
+
+
+def _negated(columns: PackedPropositions) -> npt.NDArray[np.uint64]:
+    """The complements of all columns; bits behind the last example stay 0."""
+    words = ~columns.words
+    rest = columns.n_examples - 64 * (n_words(columns.n_examples) - 1)
+    if rest < 64 and words.shape[1]:
+        words[:, -1] &= np.uint64((1 << rest) - 1)
+    return words
+
+
+def _joined(literals: Sequence[Formula], either: bool) -> Formula:
+    if not literals:
+        return ~TRUE if either else TRUE
+    return literals[0] if len(literals) == 1 else Operation(OR if either else AND, literals)
+
+
+# -- templates --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TemplateSearch:
+    """Instances of a formula."""
+
+    formula: Formula
+    distinct: bool
+    ranges: dict[Variable, tuple[int, ...]]
+
+    def run(
+        self,
+        columns: PackedPropositions,
+        weights: Floats,
+        leaf: Leaf,
+        top: int,
+        time_limit: float | None,
+        progress: Callable[[float], None] | None,
+    ) -> Found:
+        """Every Boolean feature once, whatever the number of substitutions that give it."""
+        result = mine_templates(
+            self.formula,
+            columns,
+            weights,
+            distinct=self.distinct,
+            top=top,
+            columns=self.ranges,
+            time_limit=time_limit,
+            progress=progress,
+        )
+        features = [
+            (result.formula(rank, leaf), float(sums[0])) for rank, sums in enumerate(result.sums)
+        ]
+        return Found(features, result.bound, result.proven, result.n_evaluated)
+
+
+def _formula_search(kernel: FormulaKernel, pair: TablePair) -> Search:
+    kernel.task(pair)  # degrees and domains are checked against the table
+    formula = kernel.rewriting.formula
+    if all(name is None for name in kernel.program.domains):
+        clauses = _clauses(formula, kernel.variables)
+        if clauses is not None:
+            return ClauseSearch(clauses)
+    if kernel.variables == "free":
+        formula = _apart(formula)
+    ranges = {
+        variable: _columns(kernel, variable.domain, pair)
+        for variable in formula.variables
+        if variable.domain is not None
+    }
+    return TemplateSearch(formula, kernel.variables == "distinct", ranges)
+
+
+def _clauses(formula: Formula, reading: str) -> FeatureSpace | None:
+    """The clauses that a formula means, where it is a plain one."""
+    if isinstance(formula, Choice) and isinstance(formula.formula, Variable):
+        if formula.kind in ("all", "any"):
+            form = "conjunction" if formula.kind == "all" else "disjunction"
+            return FeatureSpace(form, False, formula.degree, formula.degree, _one)  # type: ignore[arg-type]
+        return None
+    if isinstance(formula, Variable):
+        return FeatureSpace("conjunction", False, 1, 1, _one)
+    if formula.connective not in (AND, OR):
+        return None
+    if not all(isinstance(argument, Variable) for argument in formula.arguments):
+        return None
+    names = len(set(formula.arguments))
+    longest = len(formula.arguments) if reading == "free" else names
+    shortest = names if reading == "distinct" else 1
+    form = "conjunction" if formula.connective is AND else "disjunction"
+    return FeatureSpace(form, False, shortest, longest, _one)  # type: ignore[arg-type]
+
+
+def _one(length: int) -> float:  # noqa: ARG001
+    return 1.0
+
+
+def _columns(kernel: FormulaKernel, domain: str | None, pair: TablePair) -> tuple[int, ...]:
+    columns = pair.columns_of(domain, kernel.domains)
+    return tuple(range(pair.x.n_columns)) if columns is None else columns
+
+
+def _apart(formula: Formula) -> Formula:
+    """Every occurrence of a variable by a name of its own: the free reading, said in names."""
+    names: list[Variable] = []
+
+    def rename(node: Formula) -> Formula:
+        copies: dict[int, Formula] = {}
+
+        def build(part: Formula, parts: list[Formula]) -> Formula:
+            if isinstance(part, Variable):
+                names.append(Variable(f"v{len(names)}", part.domain))
+                return names[-1]
+            if isinstance(part, Choice):
+                return part.over(rename(part.formula))
+            if part.connective is None:
+                return part
+            return Operation(part.connective, parts)
+
+        # one object for every place, so that shared subformulas become separate occurrences
+        order: list[tuple[Formula, list[Formula]]] = [(node, [])]
+        while order:
+            current, done = order[-1]
+            if len(done) < len(current.arguments):
+                order.append((current.arguments[len(done)], []))
+                continue
+            order.pop()
+            made = build(current, done)
+            if order:
+                order[-1][1].append(made)
+            else:
+                copies[0] = made
+        return copies[0]
+
+    return rename(formula)
+
+
+def _product(kernel: ProductKernel, pair: TablePair) -> Search:
+    """Pairs of features of formula kernels are the instances of the conjunction."""
+    formulas: list[Formula] = []
+    ranges: dict[Variable, tuple[int, ...]] = {}
+    for number, factor in enumerate(kernel.factors):
+        known = isinstance(factor, FormulaKernel) and factor.variables != "distinct"
+        if not known or factor.scale != "count":  # type: ignore[attr-defined]
+            raise ParameterError(
+                f"the features of {kernel!r} are not listed one by one: a product is searched "
+                "where its factors are formula kernels in the readings 'bound' or 'free', at "
+                "scale='count'."
+            )
+        assert isinstance(factor, FormulaKernel)
+        factor.task(pair)
+        formula = factor.rewriting.formula
+        if factor.variables == "free":
+            formula = _apart(formula)
+        renamed = _renamed(formula, f"f{number}_")
+        formulas.append(renamed)
+        ranges |= {
+            variable: _columns(factor, variable.domain, pair)
+            for variable in renamed.variables
+            if variable.domain is not None
+        }
+    return TemplateSearch(Operation(AND, formulas), False, ranges)
+
+
+def _renamed(formula: Formula, prefix: str) -> Formula:
+    def build(node: Formula, parts: list[Formula]) -> Formula:
+        if isinstance(node, Variable):
+            return Variable(prefix + node.name, node.domain)
+        if isinstance(node, Choice):
+            return node.over(_renamed(node.formula, prefix))
+        if node.connective is None or isinstance(node, Constant):
+            return node
+        return Operation(node.connective, parts)
+
+    return fold(formula, build)

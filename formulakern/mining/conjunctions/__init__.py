@@ -1,0 +1,1 @@
+"""The heaviest conjunctions, by exact branch and bound."""

@@ -1,0 +1,399 @@
+r"""The conjunctions of largest weighted sum, found by branch and bound and proven to be so.
+
+For a conjunction w of propositions let S_k(w) = Σ_{i covered by w} c_ik.  A larger conjunction
+covers fewer examples, so with P_k and N_k the sums of the positive and of the negative weights
+(in absolute value) over the cover of w, every w' ⊇ w has
+
+    −N_k(w) ≤ S_k(w') ≤ P_k(w),    T_k − P_k(w) ≤ T_k − S_k(w') ≤ T_k + N_k(w),
+
+T_k the sum over all examples.  The search goes depth first through sets of propositions and leaves
+out what cannot pass the results already found.  Children of a node are evaluated together and
+opened in the order of their bounds, the best first; a child is extended by the children before it
+alone, so that every set is met once and the most promising children have the smallest subtrees
+(the order of G. I. Webb, *OPUS: an efficient admissible algorithm for unordered search*, JAIR 3,
+1995, https://doi.org/10.1613/jair.227).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.bits import n_words, pack_rows, unpack_rows
+from formulakern.errors import ParameterError
+from formulakern.mining.covers import PackedPropositions, read_propositions
+from formulakern.mining.objective import Objective, read_objective
+from formulakern.mining.options import (
+    MAX_RESULTS,
+    check_threshold,
+    check_time_limit,
+    check_top,
+    is_integer,
+)
+from formulakern.slices import DONE, FULL, enlarged, run_slices
+
+__all__ = ["MiningResult", "mine_conjunctions"]
+
+#: Results times examples whose sums are computed at once.
+BATCH = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class MiningResult:
+    """Conjunctions, best first, and what is known about all the others.
+
+    Parameters
+    ----------
+    conjunctions : list of tuple of int
+        Sorted positions of propositions; sorted by score (largest first), then length, then
+        positions.
+    scores : ndarray of shape (r,), float64
+    sums : ndarray of shape (r, K), float64
+        S_k of each, summed pairwise from the weights as given (not T_k − S_k, for complements).
+    proven : bool
+        Whether the search ran to the end.
+    complete : bool
+        Whether every conjunction that scores more than the threshold is here; false after a time
+        limit, and when there may be more of them than ``top`` or ``max_results``.
+    bound : float
+        No conjunction that is not here scores more.  Where the search ran to the end, the score
+        that it took to be among the results: the last one's, or the threshold; plus rounding (see
+        :mod:`formulakern.mining.objective`), which is 0 for integer weights.
+    n_evaluated : int
+        Conjunctions whose sums were computed.
+    seconds : float
+    """
+
+    conjunctions: list[tuple[int, ...]]
+    scores: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    proven: bool
+    complete: bool
+    bound: float
+    n_evaluated: int
+    seconds: float
+
+
+def mine_conjunctions(
+    propositions: object,
+    weights: object,
+    *,
+    top: int | None = 10,
+    min_length: int = 1,
+    max_length: int | None = 3,
+    length_factor: Sequence[float] | NDArray[Any] | None = None,
+    objective: str = "absolute",
+    direction: str = "both",
+    complement: bool = False,
+    exclusive: Sequence[int] | NDArray[Any] | None = None,
+    threshold: float = 0.0,
+    max_results: int = MAX_RESULTS,
+    time_limit: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> MiningResult:
+    """The conjunctions w of different propositions with the largest scores.
+
+    With S_k(w) = Σ_i c_ik over the examples that w covers, the score is max_k |S_k| ("absolute"),
+    or max_k S_k − min_k S_k ("spread"), divided by ``length_factor[|w|]``.
+
+    Parameters
+    ----------
+    propositions : PackedPropositions, or a table of 0 and 1 of shape (m, p)
+    weights : array-like of shape (m,) or (m, K)
+        c, finite; one column per vector.
+    top : int or None
+        How many; None for all that score more than ``threshold``.
+    min_length, max_length : int
+        Numbers of propositions; ``min_length=0`` admits the empty conjunction, which is true
+        everywhere, ``max_length=None`` any length.
+    length_factor : sequence of float, optional
+        Positive divisors of the scores of lengths 0, 1, …, up to the greatest length that can
+        occur; in any order, growing or not.
+    objective : {"absolute", "spread"}
+    direction : {"both", "positive", "negative"}
+        For "absolute": the score is max_k |S_k|, max_k S_k or max_k −S_k.
+    complement : bool
+        Use T_k − S_k, T_k the sum over all examples, in place of S_k: the sum over the examples
+        that w does *not* cover, that is, of the disjunction of the negated propositions.
+    exclusive : sequence of int of length p, optional
+        Groups of which a conjunction has at most one proposition (the values of one column, or a
+        literal and its negation); −1 for propositions that are in no group.
+    threshold : float
+        Only conjunctions with higher scores are returned.
+    max_results : int
+        The most results with ``top=None``; where it is reached, ``complete`` is false and the
+        best ones are returned.
+    time_limit : float, optional
+        Seconds; then the best so far is returned, with a bound on all the rest.
+    progress : callable, optional
+        Called every 0.05 s or so with an estimate of the share that is done.
+
+    Returns
+    -------
+    MiningResult
+        Conjunctions of equal covers are different conjunctions, and all are candidates.  Those
+        that tie with the last one returned may be left out.
+
+    Raises
+    ------
+    DataError
+        If there are no examples or propositions, or weights do not fit or are not finite.
+    ParameterError
+        If an option is out of its range.
+
+    Notes
+    -----
+    Examples without weight are dropped first.  A conjunction costs some 10 ns per 64 examples and
+    column of weights; how many are looked at depends on how well the bound prunes.
+
+    Examples
+    --------
+    >>> X = [[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]]
+    >>> result = mine_conjunctions(X, [2.0, 1.0, -1.0, -1.0], top=2, max_length=2)
+    >>> result.conjunctions, result.scores, result.proven
+    ([(0, 1), (1,)], array([3., 2.]), True)
+    """
+    started = time.perf_counter()
+    packed = read_propositions(propositions)
+    limit = check_top(top, max_results)
+    goal = read_objective(weights, packed.n_examples, objective, direction)
+    groups = _groups(exclusive, packed.n_propositions)
+    least, greatest = _lengths(min_length, max_length, groups)
+    factor = _factors(length_factor, greatest, max_length)
+    check_time_limit(time_limit)
+    threshold = check_threshold(threshold)
+    search = _ConjunctionSearch(
+        packed, goal, limit, (least, greatest), factor, groups, bool(complement), threshold
+    )
+    outcome = run_slices(search, time_limit, progress, started)
+    smallest = float(factor[least : greatest + 1].min()) if least <= greatest else 1.0
+    conjunctions = search.conjunctions()
+    sums = _sums(packed, goal, conjunctions)
+    values = goal.weights.sum(axis=0) - sums if complement else sums
+    scores = goal.scores(values) / factor[[len(w) for w in conjunctions]]
+    order = [r for r in range(len(scores)) if scores[r] > threshold]
+    order.sort(key=lambda r: (-scores[r], len(conjunctions[r]), conjunctions[r]))
+    return MiningResult(
+        conjunctions=[conjunctions[r] for r in order],
+        scores=scores[order],
+        sums=sums[order],
+        proven=outcome.finished,
+        complete=outcome.finished and search.n_found < limit,
+        bound=goal.from_units(search.bound()) + goal.rounding * (1 + complement) / smallest,
+        n_evaluated=search.n_evaluated,
+        seconds=time.perf_counter() - started,
+    )
+
+
+class _ConjunctionSearch:
+    """The arrays of the compiled loop ``search_conjunctions``, and how they grow."""
+
+    def __init__(
+        self,
+        packed: PackedPropositions,
+        goal: Objective,
+        limit: int,
+        lengths: tuple[int, int],
+        factor: NDArray[np.float64],
+        groups: NDArray[np.int64],
+        complement: bool,
+        threshold: float,
+    ) -> None:
+        from formulakern.mining.conjunctions.loop import search_conjunctions  # loads numba
+
+        self.loop = search_conjunctions
+        weighted = np.any(goal.columns != 0, axis=0, keepdims=True)[0]
+        if not weighted.all():
+            packed = packed.restrict(np.flatnonzero(weighted))
+        m, p = packed.n_examples, packed.n_propositions
+        self.words = packed.words
+        self.columns = np.zeros((len(goal.columns), 64 * n_words(m)))
+        self.columns[:, :m] = goal.columns[:, weighted]
+        self.totals = self.columns.sum(axis=1)
+        self.groups = groups
+        self.flags = np.array([complement, goal.upwards, goal.downwards])
+        least, greatest = lengths
+        self.lengths = np.array([least, greatest, limit])
+        self.factors = _reachable(factor, least, greatest)
+        self.threshold = goal.in_units(threshold)
+        depth = max(1, min(greatest, 8))
+        capacity = min(limit, p + 1)
+        self.counters = np.zeros(4, dtype=np.int64)
+        self.levels = np.zeros((depth, 4), dtype=np.int64)
+        self.items = np.zeros(4 * p, dtype=np.int64)
+        self.items[:p] = np.arange(p)
+        self.bounds = np.zeros(4 * p)
+        self.covers = np.zeros((depth, n_words(m)), dtype=np.uint64)
+        self.covers[0] = pack_rows(np.ones((1, m), dtype=np.bool_))[0]
+        self.scores = np.zeros(capacity)
+        self.heap = np.zeros(capacity, dtype=np.int64)
+        self.found = np.zeros((capacity, depth), dtype=np.int32)
+        self.found_lengths = np.zeros(capacity, dtype=np.int64)
+        self.levels[0, 1] = p if greatest >= max(least, 1) else 0
+        if least == 0:
+            self._offer_empty(complement, goal)
+
+    @property
+    def n_found(self) -> int:
+        return int(self.counters[1])
+
+    @property
+    def n_evaluated(self) -> int:
+        return int(self.counters[2])
+
+    def _offer_empty(self, complement: bool, goal: Objective) -> None:
+        """Start with the empty conjunction among the results, if it scores enough."""
+        values = np.zeros_like(self.totals) if complement else self.totals
+        high, low = float(values.max()), float((-values).max())
+        best = max([high] * goal.upwards + [low] * goal.downwards)
+        self.scores[0] = best / self.factors[0, 0]
+        self.counters[1] = int(self.scores[0] > self.threshold)
+
+    def advance(self, work: int) -> bool:
+        """Do about so much work; whether the search has ended."""
+        while True:
+            status = self.loop(
+                self.words,
+                self.groups,
+                self.columns,
+                self.totals,
+                self.flags,
+                self.lengths,
+                self.factors,
+                self.counters,
+                self.levels,
+                self.items,
+                self.bounds,
+                self.covers,
+                self.scores,
+                self.heap,
+                self.found,
+                self.found_lengths,
+                self.threshold,
+                work,
+            )
+            if status != FULL:
+                return bool(status == DONE)
+            self._grow()
+
+    def share(self) -> float:
+        """The children that are done at each open level, as shares of their parent's share."""
+        total, part = 0.0, 1.0
+        for _, count, following, _ in self.levels[: self.counters[0]].tolist():
+            total += part * (following - 1) / count
+            part /= count
+        return total
+
+    def bound(self) -> float:
+        """In units: what no conjunction that is not among the results passes."""
+        bound = self.threshold
+        if self.n_found == self.lengths[2]:
+            bound = max(bound, float(self.scores[self.heap[0]]))
+        for start, count, following, _ in self.levels[: self.counters[0]].tolist():
+            if following < count:
+                bound = max(bound, float(self.bounds[start + following]))
+        return bound
+
+    def conjunctions(self) -> list[tuple[int, ...]]:
+        """The results, in no order."""
+        rows = self.found[: self.n_found].tolist()
+        lengths = self.found_lengths[: self.n_found].tolist()
+        return [tuple(sorted(row[:n])) for row, n in zip(rows, lengths, strict=True)]
+
+    def _grow(self) -> None:
+        """Twice the room in everything that can be too small, within what can be needed."""
+        top = self.counters[0] - 1
+        start, count, following, _ = self.levels[top].tolist()
+        if top + 1 >= len(self.levels):
+            depth = min(2 * len(self.levels), int(self.lengths[1]))
+            self.levels = enlarged(self.levels, depth)
+            self.covers = enlarged(self.covers, depth)
+            self.found = np.ascontiguousarray(enlarged(self.found.T, depth).T)
+        if start + count + following > len(self.items):
+            self.items = enlarged(self.items, 2 * len(self.items))
+            self.bounds = enlarged(self.bounds, 2 * len(self.bounds))
+        needed = min(int(self.lengths[2]), self.n_found + following)
+        if needed > len(self.scores):
+            capacity = min(int(self.lengths[2]), max(needed, 2 * len(self.scores)))
+            self.scores = enlarged(self.scores, capacity)
+            self.heap = enlarged(self.heap, capacity)
+            self.found = enlarged(self.found, capacity)
+            self.found_lengths = enlarged(self.found_lengths, capacity)
+
+
+def _sums(
+    packed: PackedPropositions, goal: Objective, conjunctions: list[tuple[int, ...]]
+) -> NDArray[np.float64]:
+    """S_k of each conjunction, summed pairwise from the weights as given."""
+    rows = np.flatnonzero((goal.weights != 0).any(axis=1))
+    packed, weights = packed.restrict(rows), goal.weights[rows]
+    sums = np.zeros((len(conjunctions), weights.shape[1]))
+    step = max(1, BATCH // max(1, len(rows)))
+    for start in range(0, len(conjunctions), step):
+        batch = conjunctions[start : start + step]
+        covers = unpack_rows(packed.covers(batch), len(rows)) != 0
+        for k, column in enumerate(weights.T):
+            sums[start : start + len(batch), k] = np.where(covers, column, 0.0).sum(axis=1)
+    return sums
+
+
+def _groups(exclusive: Any, p: int) -> NDArray[np.int64]:
+    if exclusive is None:
+        return np.full(p, -1, dtype=np.int64)
+    groups = np.asarray(exclusive)
+    if groups.shape != (p,) or groups.dtype.kind not in "iu" or groups.min() < -1:
+        raise ParameterError(
+            f"exclusive of shape {groups.shape} and dtype {groups.dtype}; expected one integer "
+            f"for each of the {p} propositions: its group, 0 or more, or -1 for none."
+        )
+    return np.ascontiguousarray(groups, dtype=np.int64)
+
+
+def _lengths(min_length: int, max_length: int | None, groups: NDArray[np.int64]) -> tuple[int, int]:
+    """Least and greatest length; the greatest one not above what groups and p allow."""
+    if not is_integer(min_length) or min_length < 0:
+        raise ParameterError(f"min_length={min_length!r}; expected an integer, at least 0.")
+    if max_length is not None and (not is_integer(max_length) or max_length < min_length):
+        raise ParameterError(
+            f"max_length={max_length!r}; expected an integer, at least min_length={min_length}, "
+            "or None for no limit."
+        )
+    possible = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
+    return int(min_length), possible if max_length is None else min(int(max_length), possible)
+
+
+def _factors(length_factor: Any, greatest: int, max_length: int | None) -> NDArray[np.float64]:
+    if length_factor is None:
+        return np.ones(greatest + 1)
+    try:
+        factor = np.asarray(length_factor, dtype=np.float64)
+    except (TypeError, ValueError):
+        factor = np.empty((0, 0))
+    if factor.ndim != 1 or len(factor) <= greatest:
+        raise ParameterError(
+            f"length_factor of shape {np.shape(length_factor)}; expected a positive number for "
+            f"each length from 0 to {greatest if max_length is None else max_length}."
+        )
+    factor = factor[: greatest + 1]
+    if not (np.isfinite(factor).all() and (factor > 0).all()):
+        raise ParameterError(
+            f"length_factor holds {factor[~(np.isfinite(factor) & (factor > 0))][0]}; scores are "
+            "divided by it, so it is positive and finite."
+        )
+    return factor
+
+
+def _reachable(factor: NDArray[np.float64], least: int, greatest: int) -> NDArray[np.float64]:
+    """The factors, and their smallest and largest among reported lengths from each one on."""
+    table = np.ones((3, max(greatest, 0) + 1))
+    table[0, : len(factor)] = factor
+    for length in range(greatest + 1):
+        ahead = factor[max(length, least) : greatest + 1]
+        if len(ahead):
+            table[1:, length] = ahead.min(), ahead.max()
+    return table

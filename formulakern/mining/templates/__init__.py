@@ -1,0 +1,1 @@
+"""The heaviest instances of a formula, by exact branch and bound."""

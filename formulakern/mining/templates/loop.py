@@ -1,0 +1,230 @@
+"""Compiled: the depth-first branch and bound over instances of a template, resumable.
+
+Slots are filled in order.  With the slots before d filled and those behind unknown, the template
+is evaluated twice, three-valued (surely true, surely false, unknown), with slot d true everywhere
+and with slot d false everywhere.  Whatever proposition fills slot d, each example is in one of the
+two cases, so the bounds for *all* propositions are sums of two modified weights over their bits.
+"""
+
+# mypy: disallow-untyped-decorators=False
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from formulakern.compilation import compiled
+from formulakern.mining.sums import column_sums, offer
+from formulakern.slices import DONE, FULL, SLICE
+
+__all__ = ["search_instances"]
+
+
+@njit(nogil=True)
+def _run(steps: Any, first: Any, planes: Any) -> None:
+    """Evaluate the program: plane r of a reference r holds where it is surely true."""
+    for i in range(len(steps)):
+        a, b, to = steps[i, 1], steps[i, 2], 2 * (first + i)
+        if steps[i, 0] == 0:
+            for w in range(planes.shape[1]):
+                planes[to, w] = planes[a, w] & planes[b, w]
+                planes[to + 1, w] = planes[a ^ 1, w] | planes[b ^ 1, w]
+        else:
+            for w in range(planes.shape[1]):
+                a1, a0, b1, b0 = planes[a, w], planes[a ^ 1, w], planes[b, w], planes[b ^ 1, w]
+                planes[to, w] = (a1 & b0) | (a0 & b1)
+                planes[to + 1, w] = (a1 & b1) | (a0 & b0)
+
+
+@njit(nogil=True)
+def _ordered(assigned: Any, slot: Any, orders: Any, strict: Any) -> Any:
+    """Whether the slots up to ``slot`` respect every lexicographic order so far."""
+    for i in range(orders.shape[0]):
+        equal = True
+        for t in range(orders.shape[1]):
+            left, right = orders[i, t, 0], orders[i, t, 1]
+            if left < 0:
+                break
+            if left > slot or right > slot or assigned[left] < assigned[right]:
+                equal = False
+                break
+            if assigned[left] > assigned[right]:
+                return False
+        if equal and strict[i]:
+            return False
+    return True
+
+
+@compiled(
+    "int64(uint64[:, ::1], float64[:, ::1], boolean[::1], int64[:, ::1], int64, uint64[:, ::1],"
+    " uint64[:, ::1], boolean[:, ::1], boolean[:, ::1], int64[:, :, ::1], boolean[::1],"
+    " int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], float64[:, ::1], float64[::1],"
+    " int64[::1], int32[:, ::1], int64, float64, int64)",
+)
+def search_instances(
+    words: Any,
+    columns: Any,
+    flags: Any,
+    steps: Any,
+    output: Any,
+    planes: Any,
+    unknown: Any,
+    allowed: Any,
+    apart: Any,
+    orders: Any,
+    strict: Any,
+    assigned: Any,
+    counters: Any,
+    levels: Any,
+    items: Any,
+    bounds: Any,
+    scores: Any,
+    heap: Any,
+    found: Any,
+    limit: Any,
+    threshold: Any,
+    work: Any,
+) -> Any:
+    """Go on with the search; see :mod:`.templates`.
+
+    Parameters
+    ----------
+    words : uint64 (p, W)
+    columns : float64 (K, 64 W), weights in units, 0 behind the last example
+    flags : bool (2,): upwards, downwards
+    steps : int64 (n, 3), output : int
+        The program, see :class:`formulakern.mining.templates.expansion.BitProgram`.
+    planes : uint64 (2 (S + 1 + n), W)
+        Where each reference is surely true; filled for slots and for the constant.
+    unknown : uint64 (2 S, W): the planes of slots that are not filled
+    allowed : bool (S, p)
+    apart : bool (S, S): which slots hold different propositions
+    orders : int64 (L, T, 2): pairs of slots to be compared one after the other, then −1
+    strict : bool (L,)
+    assigned : int64 (S,)
+    counters : int64 (4,): open levels, results, instances and parts evaluated, whether begun
+    levels : int64 (S, 2): how many children a level has, the next
+    items, bounds : int64 and float64 (S, p): the children, best bound first
+    scores, heap, found : float64, int64 (R,), int32 (R, S)
+    limit : int
+        The largest number of results.
+    threshold, work :
+        As in :func:`formulakern.mining.conjunctions.loop.search_conjunctions`.
+    """
+    n_slots, p = allowed.shape
+    n_words, n_columns = words.shape[1], columns.shape[0]
+    upwards, downwards = flags[0], flags[1]
+    first = n_slots + 1
+    index = np.empty(n_words, np.int64)
+    high, low = np.empty(64 * n_words), np.empty(64 * n_words)
+    cases = np.empty(
+        (4, n_words), np.uint64
+    )  # true if 1, not false if 1, true if 0, not false if 0
+    eight, sums = np.empty(8), np.empty((p, 2))
+    best, candidates = np.empty(p), np.empty(p, np.int64)
+    done = 0
+    while True:
+        n_found = counters[1]
+        lowest = threshold if n_found < limit else max(threshold, scores[heap[0]])
+        if min(limit, n_found + p) > scores.shape[0]:
+            return FULL
+        if counters[3] == 0:
+            counters[3] = 1
+            slot = 0
+        elif counters[0] == 0:
+            return DONE
+        elif done >= work:
+            return SLICE
+        else:
+            slot = counters[0] - 1
+            following = levels[slot, 1]
+            if following >= levels[slot, 0] or bounds[slot, following] <= lowest:
+                planes[2 * slot] = unknown[2 * slot]
+                planes[2 * slot + 1] = unknown[2 * slot + 1]
+                counters[0] -= 1
+                continue
+            levels[slot, 1] += 1
+            item = items[slot, following]
+            assigned[slot] = item
+            for w in range(n_words):
+                planes[2 * slot, w] = words[item, w]
+                planes[2 * slot + 1, w] = ~words[item, w]
+            slot += 1
+        n_candidates = 0
+        for j in range(p):
+            if allowed[slot, j]:
+                fits = True
+                for other in range(slot):
+                    if apart[slot, other] and assigned[other] == j:
+                        fits = False
+                assigned[slot] = j
+                if fits and _ordered(assigned, slot, orders, strict):
+                    candidates[n_candidates] = j
+                    n_candidates += 1
+        if n_candidates == 0:
+            continue
+        for case in range(2):
+            planes[2 * slot + case] = ~np.uint64(0)
+            planes[2 * slot + 1 - case] = np.uint64(0)
+            _run(steps, first, planes)
+            cases[2 * case] = planes[output]
+            cases[2 * case + 1] = ~planes[output ^ 1]
+        planes[2 * slot] = unknown[2 * slot]
+        planes[2 * slot + 1] = unknown[2 * slot + 1]
+        n_index = 0
+        for w in range(n_words):
+            if cases[0, w] != cases[2, w] or cases[1, w] != cases[3, w]:
+                index[n_index] = w
+                n_index += 1
+        best[:n_candidates] = -np.inf
+        for k in range(n_columns):
+            least, most = 0.0, 0.0
+            for w in range(n_words):
+                true, possible = cases[2, w], cases[3, w]
+                for t in range(64):
+                    weight, bit = columns[k, 64 * w + t], np.uint64(t)
+                    surely = np.float64((true >> bit) & 1)
+                    perhaps = np.float64((possible >> bit) & 1)
+                    most += max(weight, 0.0) * perhaps + min(weight, 0.0) * surely
+                    least += max(weight, 0.0) * surely + min(weight, 0.0) * perhaps
+            for i in range(n_index):
+                w = index[i]
+                for t in range(64):
+                    weight, bit = columns[k, 64 * w + t], np.uint64(t)
+                    surely = np.float64((cases[0, w] >> bit) & 1) - np.float64(
+                        (cases[2, w] >> bit) & 1
+                    )
+                    perhaps = np.float64((cases[1, w] >> bit) & 1) - np.float64(
+                        (cases[3, w] >> bit) & 1
+                    )
+                    high[64 * i + t] = max(weight, 0.0) * perhaps + min(weight, 0.0) * surely
+                    low[64 * i + t] = max(weight, 0.0) * surely + min(weight, 0.0) * perhaps
+            column_sums(words, candidates, n_candidates, index, n_index, high, low, eight, sums)
+            for j in range(n_candidates):
+                if upwards:
+                    best[j] = max(best[j], most + sums[j, 0])
+                if downwards:
+                    best[j] = max(best[j], -(least + sums[j, 1]))
+        done += n_candidates * n_columns * n_index + n_words * (2 * len(steps) + 8)
+        counters[2] += n_candidates
+        if slot == n_slots - 1:  # nothing is unknown: what was bounded is the score
+            for j in range(n_candidates):
+                if best[j] > threshold:
+                    place = offer(scores, heap, counters[1], limit, best[j])
+                    if place >= 0:
+                        counters[1] = max(counters[1], place + 1)
+                        assigned[slot] = candidates[j]
+                        for i in range(n_slots):
+                            found[place, i] = assigned[i]
+            continue
+        order = np.argsort(-best[:n_candidates], kind="mergesort")
+        kept = 0
+        for i in order:
+            if best[i] > lowest:
+                items[slot, kept] = candidates[i]
+                bounds[slot, kept] = best[i]
+                kept += 1
+        levels[slot, 0], levels[slot, 1] = kept, 0
+        counters[0] = slot + 1
+    return DONE

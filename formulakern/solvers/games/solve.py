@@ -1,0 +1,366 @@
+"""Two-player zero-sum games in matrix form: strategies for both sides, with proof of the value."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.errors import DataError, MagnitudeError, ParameterError
+from formulakern.solvers.games.linprog import linprog_strategies
+from formulakern.solvers.games.players import TINY, FictitiousPlay, Hedge, Players, play
+
+__all__ = ["METHODS", "GameSolution", "Method", "solve_game"]
+
+FloatArray = npt.NDArray[np.float64]
+Method = Literal["linprog", "fictitious-play", "multiplicative-weights"]
+
+#: The methods, the share of the payoffs' range that is their default tolerance, and their rounds.
+METHODS: dict[str, tuple[float, int | None]] = {
+    "linprog": (1e-6, None),
+    "fictitious-play": (1e-3, 1_000_000),
+    "multiplicative-weights": (1e-3, 20_000),
+}
+#: The largest size of a payoff: sums over 10^15 rounds stay far from overflow.
+LARGEST = 1e100
+#: Rounding of a mean of payoffs, as a share of their largest size: no gap below is asked for.
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class GameSolution:
+    """A strategy for each player, and what each guarantees whatever the other does.
+
+    Attributes
+    ----------
+    row_strategy : float64 (m,)
+        p ≥ 0 of sum 1, the minimising player's probabilities.
+    column_strategy : float64 (n,)
+        q ≥ 0 of sum 1, the maximising player's.
+    value : float
+        (lower_bound + upper_bound) / 2; the value of the game is within gap / 2 of it.
+    lower_bound : float
+        min_i (Mq)_i: with q the column player receives at least this.
+    upper_bound : float
+        max_j (p'M)_j: with p the row player pays at most this.
+    gap : float
+        upper_bound − lower_bound, in units of payoff; 0 where both strategies are optimal.
+    iterations : int
+        Rounds played, or steps of the interior point method.
+    converged : bool
+        Whether the gap is at most the tolerance.
+    row_counts, column_counts : float64 (m,), (n,)
+        What the strategies are proportional to.  After fictitious play: in how many rounds each row
+        and column was played, the start included, so that ``start=(row_counts, column_counts)``
+        goes on where this ended.  After another method: the strategies.
+
+    Examples
+    --------
+    >>> game = solve_game([[1, -1], [-1, 1]])
+    >>> game.value, game.row_strategy
+    (0.0, array([0.5, 0.5]))
+    """
+
+    row_strategy: FloatArray
+    column_strategy: FloatArray
+    value: float
+    lower_bound: float
+    upper_bound: float
+    gap: float
+    iterations: int
+    converged: bool
+    row_counts: FloatArray
+    column_counts: FloatArray
+
+
+def solve_game(
+    M: Any,
+    method: Method = "linprog",
+    *,
+    tol: float | None = None,
+    max_iter: int | None = None,
+    start: tuple[Any, Any] | None = None,
+    time_limit: float | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> GameSolution:
+    """min over p, max over q of p'Mq: the value of a game and strategies that attain it.
+
+    The row player chooses a row i with probabilities p, the column player a column j with
+    probabilities q, and the row player pays M_ij to the column player.  For all p and q
+
+        min_i (Mq)_i  ≤  V  ≤  max_j (p'M)_j,
+
+    and some p and q make all three equal (von Neumann).  Every method returns both bounds,
+    computed from M at the end, and so proves how good its answer is.
+
+    Parameters
+    ----------
+    M : array-like of shape (m, n)
+        Real payoffs, finite, at most 1e100 in size; read only.
+    method : "linprog", "fictitious-play" or "multiplicative-weights"
+        * "linprog": the linear program, exact up to rounding, by HiGHS through SciPy.
+        * "fictitious-play" (Brown): round by round the row player, and then the column player, does
+          what is best against all that the other has played so far, the lowest index where several
+          are equally good.  The strategies are the frequencies.
+        * "multiplicative-weights": both players weigh each choice by exp(−η · its loss so far),
+          with the last loss as a forecast of the next (optimistic Hedge), and
+          η = ln(choices) / (R/4 + sum of mixability gaps) for each player (AdaHedge),
+          R = max M − min M: no step size and no number of rounds is chosen beforehand, and
+          M → aM + b with a > 0 leaves the strategies as they are.  The strategies are the means
+          over the rounds.
+    tol : float, optional
+        The gap to reach, in units of payoff.  By default R·10⁻⁶ for the
+        linear program and R·10⁻³ for the others (and never less than rounding hides).
+        ``tol=0`` asks for as much as ``max_iter`` rounds give, and never warns.
+    max_iter : int, optional
+        At most so many rounds, by default 1,000,000 of fictitious play and 20,000 of
+        multiplicative weights; for the linear program, steps of the interior point method, by
+        default HiGHS's own limit.
+    start : (row counts, column counts), optional
+        Arrays (m,) and (n,), not negative.  Fictitious play counts them as rounds that were played
+        before the first one, so their sums say how much they weigh; multiplicative weights begins
+        half with these proportions and half uniformly; the linear program needs no start, and
+        falls back on it where a limit ends it first.  Without a start, nothing was played.
+    time_limit : float, optional
+        Seconds.  When they are over, the result says how far it came, without a warning.
+    progress : callable, optional
+        Called with an estimate of the share that is done, never falling, at last 1.  The linear
+        program reports 0 until it is done, because HiGHS does not say how far it is.
+
+    Returns
+    -------
+    GameSolution
+
+    Raises
+    ------
+    DataError
+        If M is no matrix of finite real numbers with at least one row and one column.
+    MagnitudeError
+        If a payoff is larger than 1e100 in size.
+    ParameterError
+        If another argument is out of range.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the gap is above ``tol`` for another reason than ``time_limit``.
+
+    Notes
+    -----
+    Every method is deterministic.  A round of fictitious play costs O(m + n); the gap falls about
+    as 1/√rounds in practice (Robinson proves that it falls to 0).  It works on two copies of M, of
+    a byte a payoff where all payoffs are whole numbers up to 127 in size, else of eight.
+    A round of multiplicative weights costs O(mn), one pass over M, and the gap falls about as
+    1/rounds.  The linear program takes a few seconds at 1,000 × 1,000, and several
+    copies of M.
+
+    Ctrl-C is felt within some 0.05 s, or one round.  A linear program that is interrupted so goes
+    on in the background until HiGHS ends, and a program that exits waits for that: give a
+    ``time_limit`` where it matters.
+
+    References
+    ----------
+    J. von Neumann, "Zur Theorie der Gesellschaftsspiele", Mathematische Annalen 100, 1928,
+    doi:10.1007/BF01448847.  G. W. Brown, "Iterative solution of games by fictitious play", in
+    Activity Analysis of Production and Allocation, Wiley, 1951.  J. Robinson, "An iterative method
+    of solving a game", Annals of Mathematics 54, 1951, doi:10.2307/1969530.  Y. Freund,
+    R. E. Schapire, "Adaptive game playing using multiplicative weights", Games and Economic
+    Behavior 29, 1999, doi:10.1006/game.1999.0738.  S. de Rooij, T. van Erven, P. D. Grünwald,
+    W. M. Koolen, "Follow the leader if you can, hedge if you must", JMLR 15, 2014.  A. Rakhlin,
+    K. Sridharan, "Optimization, learning, and games with predictable sequences", NIPS 2013.
+
+    Examples
+    --------
+    Matching pennies, where the column player wins more with heads:
+
+    >>> from formulakern.solvers.games.solve import solve_game
+    >>> game = solve_game([[3, -1], [-1, 1]])
+    >>> game.row_strategy.round(3), game.column_strategy.round(3), round(game.value, 3)
+    (array([0.333, 0.667]), array([0.333, 0.667]), 0.333)
+
+    Rock, paper, scissors:
+
+    >>> rock_paper_scissors = [[0, 1, -1], [-1, 0, 1], [1, -1, 0]]
+    >>> game = solve_game(rock_paper_scissors, "fictitious-play", tol=0.01)
+    >>> game.converged, game.lower_bound <= 0 <= game.upper_bound, game.gap <= 0.01
+    (True, True, True)
+    >>> solve_game(rock_paper_scissors, "multiplicative-weights").column_strategy.round(3)
+    array([0.333, 0.333, 0.333])
+    """
+    started = time.perf_counter()
+    if not isinstance(method, str) or method not in METHODS:
+        raise ParameterError(f"method={method!r}; expected one of {', '.join(map(repr, METHODS))}.")
+    matrix = _read_matrix(M)
+    low, high = float(matrix.min()), float(matrix.max())
+    _check_limits(tol, max_iter, time_limit)
+    counts = _read_start(start, matrix.shape)
+    share, rounds = METHODS[method]
+    if tol is None:
+        tol = share * (high - low) + ROUNDING * max(-low, high) + TINY
+    if max_iter is None:
+        max_iter = rounds
+    iterations, timed_out = 0, False
+    if method == "linprog":
+        found = linprog_strategies(
+            matrix, max_iter=max_iter, time_limit=time_limit, progress=progress
+        )
+        if found is None:
+            seconds = time.perf_counter() - started
+            timed_out = time_limit is not None and seconds >= 0.9 * time_limit  # another clock
+        else:
+            counts, iterations = found[:2], found[2]
+    else:
+        assert max_iter is not None
+        players: Players
+        if method == "fictitious-play":
+            players = FictitiousPlay(matrix, *counts, max_iter)
+        else:
+            players = Hedge(matrix, *counts)
+        iterations, timed_out = play(
+            players,
+            lambda p, q: _bounds(matrix, _scaled(p), _scaled(q))[2],
+            tol=tol,
+            max_iter=max_iter,
+            time_limit=time_limit,
+            progress=progress,
+        )
+        counts = players.weights()
+    p, q = map(_scaled, counts)
+    lower, upper, gap = _bounds(matrix, p, q)
+    if gap > tol > 0 and not timed_out:
+        _warn(method, gap, tol, iterations)
+    if method != "fictitious-play":
+        counts = p, q
+    return GameSolution(
+        row_strategy=p,
+        column_strategy=q,
+        value=lower + (upper - lower) / 2,
+        lower_bound=lower,
+        upper_bound=upper,
+        gap=gap,
+        iterations=iterations,
+        converged=gap <= tol,
+        row_counts=counts[0],
+        column_counts=counts[1],
+    )
+
+
+def _bounds(M: FloatArray, p: FloatArray, q: FloatArray) -> tuple[float, float, float]:
+    """min_i (Mq)_i, max_j (p'M)_j and their difference; rounding may put it just below 0."""
+    lower, upper = float((M @ q).min()), float((p @ M).max())
+    return lower, upper, max(0.0, upper - lower)
+
+
+def _scaled(counts: FloatArray) -> FloatArray:
+    """To sum 1; uniform where nothing was counted."""
+    total = float(counts.sum())
+    return counts / total if total > 0 else np.full(len(counts), 1 / len(counts))
+
+
+def _read_matrix(M: Any) -> FloatArray:
+    """M as float64, C-contiguous: the same memory where it is such an array."""
+    try:
+        array = np.asarray(M)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its entries are of type {array.dtype}")
+        matrix = np.require(array, np.float64, ["C", "ALIGNED"])
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(
+            f"M cannot be read as a matrix of real numbers ({error}). Pass the payoffs as rows of "
+            "numbers of equal length; a sparse matrix as M.toarray()."
+        ) from None
+    if matrix.ndim != 2 or not matrix.size:
+        raise DataError(
+            f"M has shape {matrix.shape}; expected a row for each choice of the minimising player "
+            "and a column for each choice of the maximising one, at least one of both."
+        )
+    low, high = float(matrix.min()), float(matrix.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        i, j = np.argwhere(~np.isfinite(matrix))[0]
+        raise DataError(
+            f"M[{i}, {j}] = {matrix[i, j]}; payoffs are finite numbers. Leave out what must not be "
+            "chosen, and replace what is missing."
+        )
+    if max(-low, high) > LARGEST:
+        raise MagnitudeError(
+            f"the largest payoff is {max(-low, high):.3g} in size; expected at most {LARGEST:g}. "
+            "Divide M by a number: the strategies stay as they are, and the value is divided too."
+        )
+    return matrix.view(np.ndarray)
+
+
+def _read_start(
+    start: tuple[Any, Any] | None, shape: tuple[int, ...]
+) -> tuple[FloatArray, FloatArray]:
+    if start is None:
+        return np.zeros(shape[0]), np.zeros(shape[1])
+    if not isinstance(start, (tuple, list)) or len(start) != 2:
+        raise ParameterError(
+            f"start={start!r}; expected two arrays: row counts and column counts, as in "
+            "start=(game.row_counts, game.column_counts)."
+        )
+    rows, columns = (
+        _read_counts(counts, size, name)
+        for counts, size, name in zip(start, shape, ("row", "column"), strict=True)
+    )
+    return rows, columns
+
+
+def _read_counts(counts: Any, size: int, name: str) -> FloatArray:
+    try:
+        array = np.array(counts, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ParameterError(
+            f"the {name} counts of start cannot be read ({error}); expected {size} numbers."
+        ) from None
+    if array.shape != (size,):
+        raise ParameterError(
+            f"the {name} counts of start have shape {array.shape}; M has {size} {name}s. Give a "
+            f"count for each {name}, 0 for one that is new."
+        )
+    # a larger number would no longer grow when a round is added
+    if not ((array >= 0) & (array <= 2**52)).all():
+        k = int(np.argmin((array >= 0) & (array <= 2**52)))
+        raise ParameterError(
+            f"the {name} counts of start hold {array[k]} at index {k}; expected numbers from 0 to "
+            "2^52."
+        )
+    return array
+
+
+def _check_limits(tol: float | None, max_iter: int | None, time_limit: float | None) -> None:
+    for name, value, what in (
+        ("tol", tol, "a gap in units of payoff, at least 0"),
+        ("time_limit", time_limit, "seconds, at least 0"),
+    ):
+        if value is None:
+            continue
+        if not isinstance(value, Real) or isinstance(value, bool) or not value >= 0:
+            raise ParameterError(f"{name}={value!r}; expected {what}, or None.")
+    if max_iter is not None and (
+        not isinstance(max_iter, (int, np.integer))
+        or isinstance(max_iter, bool)
+        or not 1 <= max_iter <= 10**15
+    ):
+        raise ParameterError(
+            f"max_iter={max_iter!r}; expected a whole number from 1 to 10^15, or None."
+        )
+
+
+def _warn(method: str, gap: float, tol: float, iterations: int) -> None:
+    from sklearn.exceptions import ConvergenceWarning
+
+    warnings.warn(
+        f"the gap of {method} is {gap:.2g} after {iterations:,} iterations, more than "
+        f"tol={tol:.2g}: the bounds hold, but more rounds (max_iter) or another method is needed "
+        "to bring them together. tol=0 says that the rounds are limited on purpose.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,1 @@
+"""Mixed-norm problems over a directed acyclic graph of features."""

@@ -1,0 +1,232 @@
+"""Reading the data and the options of :mod:`formulakern.solvers.hierarchical.solve`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.errors import DataError, ParameterError
+from formulakern.solvers.hierarchical.losses import LOSSES
+
+__all__ = ["Problem", "check_options", "read_problem", "read_start"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: The largest size of a number in the data: squares and sums stay far from overflow.
+LARGEST = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The data with equal columns joined, and equal rows of equal labels joined.
+
+    Attributes
+    ----------
+    bits : uint8 (k, r), C-contiguous
+        The different columns, one a row, on the different rows.
+    column_of_node : int64 (n,)
+    row_of_example : int64 (m,)
+        −1 for examples without weight.
+    y, c : float64 (r,)
+        Labels, and C times the sum of the sample weights of the joined rows.
+    part : float64 (m,)
+        The share of each example in its joined row.
+    loss : str
+    """
+
+    bits: npt.NDArray[np.uint8]
+    column_of_node: IntArray
+    row_of_example: IntArray
+    y: FloatArray
+    c: FloatArray
+    part: FloatArray
+    loss: str
+
+    def spread(self, beta: FloatArray) -> FloatArray:
+        """Dual variables of the examples from those of the joined rows."""
+        return np.where(self.row_of_example >= 0, beta[self.row_of_example] * self.part, 0.0)
+
+
+def read_problem(columns: Any, n: int, y: Any, sample_weight: Any, C: float, loss: str) -> Problem:
+    """Check the data and join what is equal.
+
+    Raises
+    ------
+    DataError
+        If the shapes do not fit, columns are not 0/1, labels are not −1 and 1 (both), numbers are
+        not finite, or sample weights are negative or all zero.
+    """
+    table = _read_columns(columns, n)
+    m = len(table)
+    labels = _read_labels(y, m, loss)
+    weights = _read_weights(sample_weight, m)
+    used = np.flatnonzero(weights > 0)
+    labels_used = labels[used]
+    if loss != "squared" and len(np.unique(labels_used)) < 2:
+        side = "" if sample_weight is None else " among the examples of positive weight"
+        raise DataError(
+            f"y holds one class only, {labels_used[0]:g}{side}; expected −1 and 1. Pass rows of "
+            "both."
+        )
+    keys = np.concatenate(
+        [np.packbits(table[used], axis=1), labels_used[:, None].view(np.uint8)], axis=1
+    )
+    rows, row_of_used = _different(keys)
+    share = weights[used]
+    total = np.bincount(row_of_used, share)
+    kept = np.ascontiguousarray(table[used[rows]].T)
+    kinds, column_of_node = _different(np.packbits(kept, axis=1))
+    row_of_example = np.full(m, -1, dtype=np.int64)
+    row_of_example[used] = row_of_used
+    part = np.zeros(m)
+    part[used] = share / total[row_of_used]
+    return Problem(
+        np.ascontiguousarray(kept[kinds]),
+        column_of_node,
+        row_of_example,
+        labels_used[rows],
+        np.asarray(C * total, dtype=np.float64),
+        part,
+        loss,
+    )
+
+
+def _different(keys: npt.NDArray[np.uint8]) -> tuple[IntArray, IntArray]:
+    """The first of each kind of row, in order, and the kind of each row."""
+    whole = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.shape[1]))).ravel()
+    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return first[order].astype(np.int64), rank[inverse]
+
+
+def _read_columns(columns: Any, n: int) -> npt.NDArray[np.uint8]:
+    try:
+        table = np.asarray(columns)
+    except ValueError:
+        raise DataError(
+            "columns cannot be read as an array; expected a table of 0 and 1."
+        ) from None
+    if table.ndim != 2 or table.shape[1] != n:
+        raise DataError(
+            f"columns has shape {table.shape} for {n} nodes; expected (examples, {n}): one column "
+            "for each node."
+        )
+    if table.shape[0] == 0:
+        raise DataError("columns has no rows; expected at least one example of each class.")
+    if table.dtype.kind not in "biuf":
+        raise DataError(f"columns is of type {table.dtype}; expected 0 and 1.")
+    if table.dtype.kind != "b":
+        wrong = np.argwhere((table != 0) & (table != 1))
+        if len(wrong):
+            i, k = wrong[0].tolist()
+            raise DataError(
+                f"columns[{i}, {k}] = {table[i, k]}; expected 0 and 1: whether the conjunction "
+                "covers the example."
+            )
+    return np.asarray(table, dtype=np.uint8)
+
+
+def _read_numbers(name: str, values: Any, m: int) -> FloatArray:
+    try:
+        read = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} cannot be read as numbers; expected one for each row.") from None
+    if read.shape != (m,):
+        raise DataError(f"{name} has shape {read.shape} for {m} rows; expected ({m},).")
+    wrong = np.flatnonzero(~(np.abs(read) <= LARGEST))
+    if len(wrong):
+        raise DataError(
+            f"{name}[{wrong[0]}] = {read[wrong[0]]}; expected finite numbers up to {LARGEST:g}."
+        )
+    return read + 0.0  # −0 becomes 0
+
+
+def _read_labels(y: Any, m: int, loss: str) -> FloatArray:
+    labels = _read_numbers("y", y, m)
+    if loss != "squared":
+        wrong = np.flatnonzero(np.abs(labels) != 1)
+        if len(wrong):
+            raise DataError(
+                f"y[{wrong[0]}] = {labels[wrong[0]]:g}; expected −1 and 1 for loss={loss!r}. Use "
+                "np.where(y == a_class, 1, -1), or loss='squared' for regression."
+            )
+    return labels
+
+
+def _read_weights(sample_weight: Any, m: int) -> FloatArray:
+    if sample_weight is None:
+        return np.ones(m)
+    weights = _read_numbers("sample_weight", sample_weight, m)
+    if weights.min() < 0:
+        i = int(np.argmin(weights))
+        raise DataError(f"sample_weight[{i}] = {weights[i]:g}; expected no negative weight.")
+    if not weights.any():
+        raise DataError("all sample weights are zero; expected some positive weight.")
+    return weights
+
+
+def read_start(start: Any, n: int) -> tuple[FloatArray, float]:
+    """Check a starting point: weights (n,) and an intercept.
+
+    Raises
+    ------
+    DataError
+    """
+    try:
+        weights, intercept = start
+        b = float(intercept)
+    except (TypeError, ValueError):
+        raise DataError(
+            "start cannot be read; expected (weights, intercept) or a HierarchicalSolution."
+        ) from None
+    f = _read_numbers("the weights of start", weights, n)
+    if not abs(b) <= LARGEST:
+        raise DataError(f"the intercept of start is {b}; expected a finite number.")
+    return f, b
+
+
+def check_options(
+    rho: float,
+    C: float,
+    depth_penalty: float,
+    loss: str,
+    tol: float,
+    max_iter: int,
+    time_limit: float | None,
+) -> None:
+    """Check everything that is not data.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not (_is_number(rho) and 1 < rho <= 2):
+        raise ParameterError(f"rho={rho!r}; expected 1 < rho <= 2. Near 1 few rules get weight.")
+    if not (_is_number(C) and 0 < C <= LARGEST):
+        raise ParameterError(f"C={C!r}; expected a finite number above 0, the price of errors.")
+    if not (_is_number(depth_penalty) and 1 <= depth_penalty <= LARGEST):
+        raise ParameterError(
+            f"depth_penalty={depth_penalty!r}; expected a finite number, at least 1."
+        )
+    if loss not in LOSSES:
+        raise ParameterError(f"loss={loss!r}; expected one of {', '.join(map(repr, LOSSES))}.")
+    if not (_is_number(tol) and 0 < tol < 1):
+        raise ParameterError(f"tol={tol!r}; expected a relative duality gap between 0 and 1.")
+    if not isinstance(max_iter, Integral) or isinstance(max_iter, bool) or max_iter < 1:
+        raise ParameterError(f"max_iter={max_iter!r}; expected an integer, at least 1.")
+    if time_limit is not None and not (_is_number(time_limit) and time_limit >= 0):
+        raise ParameterError(
+            f"time_limit={time_limit!r}; expected seconds, at least 0, or None for no limit."
+        )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

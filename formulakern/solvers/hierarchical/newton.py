@@ -1,0 +1,240 @@
+"""Newton's method for weighted ridge regression and its relatives on 0/1 columns.
+
+    minimise over F, b   ½ Σ_k F_k²/κ_k + L(Φ'F − b)
+
+With β = −∇L and g = Φβ the gradient is F/κ − g.  A step solves the linearised conditions
+F = κ ∘ Φ(β + δ), δ = −h ∘ (Φ'ΔF − Δb), Σ(β + δ) = 0, h the curvature of L, either over the rows
+with h > 0 or over the columns, whichever are fewer.  Columns that matter little for the step (the
+sum of their κ_k Σ_i h_i φ_ki is small) move to κ_k g_k alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.solvers.hierarchical.loops import sum_columns, sums_in_columns
+from formulakern.solvers.hierarchical.losses import Expansion, Loss
+
+__all__ = ["Columns", "Point", "minimise_ridge"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: Columns may be left out of the linear system up to this sum of their κ_k Σ_i h_i φ_ki.
+LEFT_OUT = 0.05
+#: Entries of the float64 block of columns that is multiplied at once.
+BLOCK = 1 << 22
+#: The smallest part of a Newton step that is tried.
+SHORTEST = 2.0**-40
+
+
+class Columns:
+    """Different 0/1 columns, one a row, and the two products with them.
+
+    Parameters
+    ----------
+    bits : uint8 (k, m), C-contiguous
+    """
+
+    def __init__(self, bits: npt.NDArray[np.uint8]) -> None:
+        self.bits = bits
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Σ_i φ_ki values_i, float64 (k,); O(km)."""
+        out = np.empty(self.bits.shape[0])
+        sums_in_columns(self.bits, np.ascontiguousarray(values), out)
+        return out
+
+    def predict(self, weights: FloatArray) -> FloatArray:
+        """Σ_k weights_k φ_ki, float64 (m,); O(km)."""
+        out = np.empty(self.bits.shape[1])
+        sum_columns(self.bits, np.ascontiguousarray(weights), out)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Weights of the columns, and what follows from them.
+
+    Attributes
+    ----------
+    weights, intercept : float64 (k,), float
+    predictions : float64 (m,)
+        Φ'F, without the intercept.
+    expansion : Expansion
+        Of the loss, at the intercept.
+    correlations : float64 (k,)
+        g = Φβ.
+    """
+
+    weights: FloatArray
+    intercept: float
+    predictions: FloatArray
+    expansion: Expansion
+    correlations: FloatArray
+
+
+def point(columns: Columns, loss: Loss, weights: FloatArray, start: float) -> Point:
+    """The point with these weights and the best intercept."""
+    predictions = columns.predict(weights)
+    b, expansion = loss.intercept(predictions, start)
+    return Point(weights, b, predictions, expansion, columns.sums(expansion.beta))
+
+
+def minimise_ridge(
+    columns: Columns,
+    scales: FloatArray,
+    loss: Loss,
+    start: Point,
+    *,
+    tol: float,
+    max_steps: int,
+) -> tuple[Point, int]:
+    """Newton steps until the relative duality gap of the ridge problem is at most ``tol``.
+
+    Parameters
+    ----------
+    columns : Columns
+    scales : float64 (k,)
+        κ > 0.
+    loss : Loss
+    start : Point
+    tol : float
+    max_steps : int
+
+    Returns
+    -------
+    point : Point
+    steps : int
+    """
+    here = start
+    value = _value(here.weights, scales, here.expansion)
+    for steps in range(max_steps):
+        beta = here.expansion.beta
+        square = float(scales @ here.correlations**2)
+        if value - (loss.smoothed_conjugate(beta) - square / 2) <= tol * value:
+            return here, steps
+        try:
+            weights, intercept = _target(columns, scales, here)
+        except np.linalg.LinAlgError:  # C is so large that rounding hides the rest
+            return here, steps
+        predictions = columns.predict(weights)
+        part = 1.0
+        while True:
+            # the predictions are linear in the weights: no product with the columns is needed
+            u = here.predictions + part * (predictions - here.predictions)
+            F = here.weights + part * (weights - here.weights)
+            b, expansion = loss.intercept(u, here.intercept + part * (intercept - here.intercept))
+            now = _value(F, scales, expansion)
+            if now <= value or part <= SHORTEST:
+                break
+            part /= 4
+        if now > value:  # rounding hides every gain
+            return here, steps
+        value = now
+        here = Point(F, b, u, expansion, columns.sums(expansion.beta))
+    return here, max_steps
+
+
+def _value(weights: FloatArray, scales: FloatArray, expansion: Expansion) -> float:
+    return 0.5 * float(np.sum(weights**2 / scales)) + expansion.value
+
+
+def _target(columns: Columns, scales: FloatArray, here: Point) -> tuple[FloatArray, float]:
+    """The weights and the intercept at the end of a full Newton step."""
+    _, beta, curvature = here.expansion
+    rows = np.flatnonzero(curvature)
+    aim = scales * here.correlations
+    if rows.size == 0:
+        return aim, here.intercept
+    matter = _columns_that_matter(columns, scales, curvature)
+    h = curvature[rows]
+    moved = columns.predict(aim)[rows] - here.predictions[rows]
+    sides = np.stack([moved, np.ones(len(rows))], axis=1)
+    root = np.sqrt(scales[matter])
+    solved = _solve(columns.bits[matter], root, rows, h, sides)
+    total = float(solved[:, 1].sum())
+    shift = (float(solved[:, 0].sum()) - float(beta.sum())) / total if total > 0 else 0.0
+    delta = np.zeros(len(beta))
+    delta[rows] = shift * solved[:, 1] - solved[:, 0]
+    weights = aim.copy()
+    weights[matter] += scales[matter] * Columns(columns.bits[matter]).sums(delta)
+    return weights, here.intercept + shift
+
+
+def _columns_that_matter(columns: Columns, scales: FloatArray, curvature: FloatArray) -> IntArray:
+    importance = scales * columns.sums(curvature)
+    order = np.argsort(importance)
+    first = int(np.searchsorted(np.cumsum(importance[order]), LEFT_OUT))
+    return np.sort(order[first:])
+
+
+def _solve(
+    bits: npt.NDArray[np.uint8],
+    root: FloatArray,
+    rows: IntArray,
+    h: FloatArray,
+    sides: FloatArray,
+) -> FloatArray:
+    """(diag(1/h) + AA')⁻¹ sides, A = Φ'√κ on the rows, by the smaller of two Cholesky factors."""
+    # OpenBLAS's threads can take 50 times as long where other work shares the cores
+    with _threads().limit(limits=1, user_api="blas"):
+        return _solve_in_one_thread(bits, root, rows, h, sides)
+
+
+def _solve_in_one_thread(
+    bits: npt.NDArray[np.uint8],
+    root: FloatArray,
+    rows: IntArray,
+    h: FloatArray,
+    sides: FloatArray,
+) -> FloatArray:
+    k, n = len(root), len(rows)
+    if k == 0:
+        return h[:, None] * sides
+    if n <= k:
+        gram = np.zeros((n, n))
+        for part in _slices(k, n):
+            block = bits[part][:, rows].T * root[part]
+            gram += block @ block.T
+        gram.flat[:: n + 1] += 1 / h
+        return _solve_definite(gram, sides)
+    gram = np.zeros((k, k))
+    weighted = np.zeros((k, sides.shape[1]))
+    for part in _slices(n, k):
+        block = bits[:, rows[part]] * (root[:, None] * np.sqrt(h[part]))
+        gram += block @ block.T
+        weighted += block @ (np.sqrt(h[part])[:, None] * sides[part])
+    gram.flat[:: k + 1] += 1
+    inner = root[:, None] * _solve_definite(gram, weighted)
+    out = np.empty_like(sides)
+    for column in range(sides.shape[1]):
+        fitted = Columns(bits).predict(np.ascontiguousarray(inner[:, column]))[rows]
+        out[:, column] = h * (sides[:, column] - fitted)
+    return out
+
+
+@cache
+def _threads() -> Any:
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
+
+    return ThreadpoolController()
+
+
+def _solve_definite(matrix: FloatArray, sides: FloatArray) -> FloatArray:
+    """By Cholesky's factorisation; the matrix is overwritten."""
+    from scipy.linalg import cho_factor, cho_solve
+
+    if not np.isfinite(matrix).all():
+        raise np.linalg.LinAlgError("the matrix overflows")
+    return np.asarray(cho_solve(cho_factor(matrix, overwrite_a=True), sides))
+
+
+def _slices(length: int, other: int) -> list[slice]:
+    step = max(1, BLOCK // max(1, other))
+    return [slice(at, min(at + step, length)) for at in range(0, length, step)]

@@ -1,0 +1,399 @@
+"""Hierarchical kernel learning over a given set of conjunctions, with a certificate.
+
+For a family W of sets that is closed under subsets, a 0/1 column φ_w for each of its members,
+penalties d_v = a^|v| and 1 < ρ ≤ 2,
+
+    P = min over f, b of   ½ Ω(f)² + C Σ_i s_i ℓ(y_i, Σ_w f_w φ_w(x_i) − b),
+    Ω(f) = Σ_v d_v ‖f_{D(v)}‖_ρ,    D(v) the members of W that contain v.
+
+*The lower bound.*  For β with Σ_i β_i = 0 Fenchel's inequality gives, with g_w = Σ_i β_i φ_w(x_i),
+
+    P  ≥  min_u [L(u) + ⟨β, u⟩] + min_f [½ Ω(f)² − ⟨f, g⟩]  =  L°(β) − ½ Ω*(g)²,
+
+L° the conjugates listed in :mod:`formulakern.solvers.hierarchical.losses`.  Every f has such a β:
+minus the derivative of the loss at its best intercept.  Ω* is bounded from above by any split of g
+over the groups (:mod:`formulakern.solvers.hierarchical.norm`), and β is scaled by the best
+multiple, so the bound that is reported holds whatever the iteration did.
+
+*The iteration.*  Ω(f)² = min_κ Σ_w f_w²/κ_w has a closed form, so that the problem becomes a ridge
+problem for given κ, and κ follows from f; each round lowers the objective (a majorisation).  Three
+things make it quick: a round solves the ridge problem by Newton's method from where it stood
+(:mod:`formulakern.solvers.hierarchical.newton`), the logarithms of κ are extrapolated, and a node
+whose weight died although the bound wants it is lifted to a share of the κ that attains Ω*(g).
+Equal columns are one column of the ridge problem, equal rows one row.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.solvers.hierarchical.input import Problem, check_options, read_problem, read_start
+from formulakern.solvers.hierarchical.losses import Loss
+from formulakern.solvers.hierarchical.newton import Columns, Point, minimise_ridge, point
+from formulakern.solvers.hierarchical.norm import DualNorm, Lattice, read_nodes
+
+__all__ = ["HierarchicalSolution", "solve_hierarchical"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: The power of the last change of κ that is added to it; 0 is plain majorisation.
+MOMENTUM = 0.6
+#: A dead node is lifted to this share of the κ that the dual norm asks for.
+LIFT = 0.03
+#: The smoothing of the hinge may cost this share of the gap.
+SMOOTHING = 0.2
+#: Newton steps of one round, and steps for the dual norm.
+NEWTON, DUAL_STEPS = 30, 60
+#: Allowance for the rounding of sums, as a share of the sum of their sizes.
+ROUNDING = 256 * float(np.finfo(np.float64).eps)
+#: Keeps divisions by κ finite.
+FLOOR = 1e-200
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchicalSolution:
+    """The best f and b that were found, and proof of how good they are.
+
+    Attributes
+    ----------
+    weights : float64 (n,)
+        f, in the order of the nodes.
+    intercept : float
+        b; the decision function is Σ_w f_w φ_w(x) − b.
+    objective : float
+        At f and b.
+    lower_bound : float
+        No f and b have a smaller objective.
+    gap : float
+        (objective − lower_bound) / objective.
+    norm : float
+        Ω(f).
+    dual : float64 (m,)
+        β, with α_i = y_i β_i for the classification losses; Σ_i β_i = 0.
+    certificate : float64 (n,)
+        The point η of the simplex at which Ω*(g) is bounded.
+    gamma : float64 (n,)
+        γ_v = d_v ‖f_{D(v)}‖_ρ / Ω(f).
+    ancestors, descendants, mixing : int64, int64, float64 (pairs,)
+        λ_vw = (|f_w| / ‖f_{D(v)}‖_ρ)^{2−ρ} for v = ``ancestors[k]`` ⊆ w = ``descendants[k]``.
+    iterations, newton_steps : int
+    seconds : float
+    status : {"optimal", "time limit", "iteration limit", "interrupted"}
+    """
+
+    weights: FloatArray
+    intercept: float
+    objective: float
+    lower_bound: float
+    gap: float
+    norm: float
+    dual: FloatArray
+    certificate: FloatArray
+    gamma: FloatArray
+    ancestors: IntArray
+    descendants: IntArray
+    mixing: FloatArray
+    iterations: int
+    newton_steps: int
+    seconds: float
+    status: str
+
+
+def solve_hierarchical(
+    columns: Any,
+    nodes: Iterable[Iterable[int]],
+    y: Any,
+    *,
+    rho: float = 1.1,
+    C: float = 1.0,
+    depth_penalty: float = 2.0,
+    loss: str = "hinge",
+    sample_weight: Any = None,
+    tol: float = 1e-3,
+    max_iter: int = 2000,
+    time_limit: float | None = None,
+    start: tuple[Any, float] | HierarchicalSolution | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> HierarchicalSolution:
+    """min over f, b of ½(Σ_v d_v ‖f_{D(v)}‖_ρ)² + C Σ_i s_i ℓ(y_i, Σ_w f_w φ_w(x_i) − b).
+
+    Parameters
+    ----------
+    columns : array-like of shape (m, n), 0/1
+        φ_w(x_i); one column for each node.
+    nodes : n sets of integers
+        Closed under subsets, the empty set included, in any order.
+    y : array-like of shape (m,)
+        −1 and 1, both of them; for the squared loss, real numbers.
+    rho : float in (1, 2]
+    C : float > 0
+    depth_penalty : float ≥ 1
+        a; d_v = a^|v|.
+    loss : {"hinge", "squared_hinge", "logistic", "squared"}
+        max(0, 1 − yu), its square, ln(1 + e^{−yu}), (y − u)².
+    sample_weight : array-like of shape (m,), optional
+        s ≥ 0, 1 by default.
+    tol : float
+        The relative duality gap to reach.
+    max_iter : int
+        At most so many rounds.
+    time_limit : float, optional
+        Seconds; felt between two rounds.
+    start : HierarchicalSolution, or (weights, intercept), optional
+        Where to begin: weights (n,) in the order of ``nodes``.
+    progress : callable, optional
+        Called once a round with the share that is done, measured by the logarithm of the gap.
+
+    Returns
+    -------
+    HierarchicalSolution
+        After a time limit or Ctrl-C (once the first round is done) the best that was found, with
+        its gap; ``status`` tells.
+
+    Raises
+    ------
+    DataError
+        If columns, nodes, labels or weights cannot be used.
+    ParameterError
+        If a parameter is out of its range.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the gap is above ``tol`` after ``max_iter`` rounds.
+
+    Notes
+    -----
+    O(mn) and O(pairs) a round, pairs = Σ_w 2^|w|, and one linear system a Newton step, of the size
+    of the columns that still matter or, if fewer, of the rows where the loss is curved.  The
+    memory is two copies of the columns, a byte an entry, and blocks of 32 MiB.
+
+    References
+    ----------
+    F. Bach, "High-dimensional non-linear variable selection through hierarchical kernel learning",
+    2009, arXiv:0909.0844 (ρ = 2).  P. Jawanpuria, J. S. Nath, G. Ramakrishnan, "Efficient rule
+    ensemble learning using hierarchical kernels", ICML 2011.
+
+    Examples
+    --------
+    The label is a conjunction of two of three propositions:
+
+    >>> import numpy as np
+    >>> from itertools import combinations, product
+    >>> X = np.array(list(product([0, 1], repeat=3)))
+    >>> nodes = [v for size in range(4) for v in combinations(range(3), size)]
+    >>> columns = np.stack([X[:, list(v)].all(axis=1) for v in nodes], axis=1)
+    >>> y = np.where(X[:, 0] & X[:, 2], 1, -1)
+    >>> solution = solve_hierarchical(columns, nodes, y, C=10.0, depth_penalty=1.2)
+    >>> [v for v, weight in zip(nodes, solution.weights) if abs(weight) > 1e-3]
+    [(0,), (2,), (0, 2)]
+    >>> solution.gap <= 1e-3
+    True
+    """
+    started = time.perf_counter()
+    check_options(rho, C, depth_penalty, loss, tol, max_iter, time_limit)
+    lattice = read_nodes(nodes, rho=float(rho), depth_penalty=float(depth_penalty))
+    problem = read_problem(columns, len(lattice.nodes), y, sample_weight, float(C), loss)
+    if isinstance(start, HierarchicalSolution):
+        start = (start.weights, start.intercept)
+    first = None if start is None else read_start(start, len(lattice.nodes))
+    search = _Search(lattice, problem, first, float(tol))
+    status = "iteration limit"
+    try:
+        while search.iterations < max_iter:
+            search.round()
+            if progress is not None:
+                progress(search.share())
+            if search.gap <= tol:
+                status = "optimal"
+                break
+            if time_limit is not None and time.perf_counter() - started >= time_limit:
+                status = "time limit"
+                break
+    except KeyboardInterrupt:
+        if not math.isfinite(search.objective):
+            raise
+        status = "interrupted"
+    if status == "iteration limit":
+        _warn(search.gap, tol, search.iterations)
+    if progress is not None:
+        progress(1.0)
+    return search.solution(status, started)
+
+
+class _Search:
+    """The state of the iteration, and the best f and β so far."""
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        problem: Problem,
+        start: tuple[FloatArray, float] | None,
+        tol: float,
+    ) -> None:
+        self.lattice = lattice
+        self.problem = problem
+        self.tol = tol
+        self.columns = Columns(problem.bits)
+        self.loss = Loss(problem.loss, problem.y, problem.c)
+        self.kind = problem.column_of_node
+        n = len(lattice.nodes)
+        cold = 1 / lattice.penalties**2
+        cold /= cold.sum()
+        f, b = np.zeros(n), 0.0
+        self.scales = cold
+        if start is not None and np.any(start[0]):
+            f, b = start
+            self.scales = 0.9 * lattice.scales(f) + 0.1 * cold
+            self.loss.width /= 8
+        self.scales = np.maximum(self.scales, FLOOR)
+        self.at: Point = point(self.columns, self.loss, self._joined(f), b)
+        self.last_scales: FloatArray | None = None
+        self.eta = lattice.penalties**-1
+        self.weights, self.intercept = f, b
+        self.objective, self.lower = math.inf, 0.0
+        self.dual = np.zeros(len(problem.y))
+        self.certificate = self.eta / self.eta.sum()
+        self.first_gap = 1.0
+        self.last_value = math.inf
+        self.iterations = self.newton_steps = 0
+
+    @property
+    def gap(self) -> float:
+        if not math.isfinite(self.objective):
+            return 1.0
+        if self.objective <= self.lower:  # both can be zero
+            return 0.0
+        return (self.objective - self.lower) / self.objective
+
+    def share(self) -> float:
+        """How much of the way from the first gap to the tolerance is done, in powers of ten."""
+        if self.gap <= self.tol or self.first_gap <= self.tol:
+            return 1.0
+        done = math.log(self.first_gap / self.gap) / math.log(self.first_gap / self.tol)
+        return min(1.0, max(0.0, done))
+
+    def _joined(self, values: FloatArray) -> FloatArray:
+        """Sums over the nodes of equal columns."""
+        sums = np.bincount(self.kind, values, self.problem.bits.shape[0])
+        return np.asarray(sums, dtype=np.float64)
+
+    def round(self) -> None:
+        """Solve the ridge problem, take stock, and choose the next κ."""
+        joined = self._joined(self.scales)
+        # the bound feels errors of g to first order, which are the square root of this
+        accuracy = min(1e-3, max(0.01 * self.gap**2, 0.01 * self.tol**2, 1e-13))
+        self.at, steps = minimise_ridge(
+            self.columns, joined, self.loss, self.at, tol=accuracy, max_steps=NEWTON
+        )
+        self.iterations += 1
+        self.newton_steps += steps
+        f = self.scales * (self.at.weights / joined)[self.kind]
+        value, excess = self._upper(f)
+        dual = self._lower(f)
+        if self.iterations == 1:
+            self.first_gap = self.gap
+        if self.problem.loss == "hinge" and excess > 0:
+            wanted = SMOOTHING * max(self.gap, self.tol) * self.objective / excess
+            self._narrow(min(1.0, max(0.25, wanted)))
+        self._rescale(f, dual, value)
+
+    def _upper(self, f: FloatArray) -> tuple[float, float]:
+        """The objective at f, and what the smoothing of the loss costs."""
+        u = self.at.predictions
+        b, loss = self.loss.true_intercept(u, self.at.intercept)
+        norm = self.lattice.norm(f)
+        value = 0.5 * norm**2 + loss
+        if value < self.objective:
+            self.objective, self.weights, self.intercept = value, f, b
+        beta = self.at.expansion.beta
+        return value, loss - self.loss.conjugate(beta) + float(beta @ u)
+
+    def _lower(self, f: FloatArray) -> DualNorm:
+        """A lower bound on the objective from β at f."""
+        beta = _balanced(self.at.expansion.beta)
+        g = self.columns.sums(beta)[self.kind]
+        eta = 0.5 * self.eta / self.eta.sum() + 0.5 * self.lattice.shares(f)
+        dual = self.lattice.dual_norm(g, eta, tol=0.02 * self.tol, steps=DUAL_STEPS)
+        self.eta = dual.eta
+        square = dual.upper**2
+        multiple = self.loss.best_multiple(beta, square)
+        linear = self.loss.conjugate(multiple * beta)
+        quadratic = 0.5 * multiple**2 * square
+        sizes = multiple * float(np.abs(beta) @ (1 + np.abs(self.problem.y)))
+        bound = linear - quadratic - ROUNDING * (sizes + quadratic)
+        if bound > self.lower:
+            self.lower, self.dual, self.certificate = bound, multiple * beta, dual.eta
+        return dual
+
+    def _narrow(self, factor: float) -> None:
+        """Smooth the hinge less."""
+        if factor < 1:
+            self.loss.width *= factor
+            b, expansion = self.loss.intercept(self.at.predictions, self.at.intercept)
+            g = self.columns.sums(expansion.beta)
+            self.at = Point(self.at.weights, b, self.at.predictions, expansion, g)
+
+    def _rescale(self, f: FloatArray, dual: DualNorm, value: float) -> None:
+        """κ from f, extrapolated; dead nodes that the bound wants are lifted."""
+        if not np.any(f):
+            self.scales = np.maximum(dual.scales, FLOOR)
+            return
+        scales = np.maximum(self.lattice.scales(f), FLOOR)
+        following = scales
+        if self.last_scales is not None and value <= self.last_value * (1 + self.tol):
+            following = scales * np.clip(scales / self.last_scales, 0.01, 100.0) ** MOMENTUM
+        self.last_scales, self.last_value = scales, value
+        self.scales = np.maximum(np.maximum(following, LIFT * dual.scales), FLOOR)
+
+    def solution(self, status: str, started: float) -> HierarchicalSolution:
+        """The best that was found."""
+        lattice, f = self.lattice, self.weights
+        return HierarchicalSolution(
+            weights=f,
+            intercept=self.intercept,
+            objective=self.objective,
+            lower_bound=self.lower,
+            gap=self.gap,
+            norm=lattice.norm(f),
+            dual=self.problem.spread(self.dual),
+            certificate=self.certificate,
+            gamma=lattice.shares(f),
+            ancestors=lattice.ancestors,
+            descendants=lattice.descendants,
+            mixing=lattice.mixing(f),
+            iterations=self.iterations,
+            newton_steps=self.newton_steps,
+            seconds=time.perf_counter() - started,
+            status=status,
+        )
+
+
+def _balanced(beta: FloatArray) -> FloatArray:
+    """β with the larger of its positive and negative parts shrunk, so that it sums to zero."""
+    up, down = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
+    if up == down:
+        return beta
+    if up == 0 or down == 0:
+        return np.zeros_like(beta)
+    return np.where(beta > 0, beta * min(1.0, down / up), beta * min(1.0, up / down))
+
+
+def _warn(gap: float, tol: float, rounds: int) -> None:
+    from sklearn.exceptions import ConvergenceWarning
+
+    warnings.warn(
+        f"after {rounds} rounds the relative duality gap is {gap:.2g}, above tol={tol:g}. Raise "
+        "max_iter or tol, or choose a smaller C.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

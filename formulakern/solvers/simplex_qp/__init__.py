@@ -1,0 +1,1 @@
+"""Quadratic programs over the simplex: margins and enclosing balls."""

@@ -1,0 +1,495 @@
+"""HKLClassifier and HKLRegressor: what they claim, scikit-learn's manners, what is refused."""
+
+import pickle
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import formulakern as fk
+from formulakern import datasets
+from formulakern.estimators.hkl import base as hkl_learner
+from formulakern.estimators.hkl.classifier import HKLClassifier
+from formulakern.estimators.hkl.cross_validation import HKLClassifierCV
+from formulakern.estimators.hkl.regressor import HKLRegressor
+from formulakern.learning.hkl import problem as hkl_machine
+from formulakern.solvers.hierarchical.solve import solve_hierarchical
+
+WEIGHTS = "cut points are quantiles of the unweighted rows"
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
+    "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
+}
+
+
+@parametrize_with_checks(
+    [HKLClassifier(tol=0.01), HKLClassifier(loss="logistic", tol=0.01), HKLRegressor(tol=0.01)],
+    expected_failed_checks=lambda _: EXPECTED_FAILURES,
+)
+def test_scikit_learn_estimator_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+def labelled(seed, m, p, noise=0.1):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((m, p)) < 0.5).astype(int)
+    y = (X[:, 0] & X[:, -1]) ^ (rng.random(m) < noise)
+    y[:2] = 0, 1
+    return X, y
+
+
+# -- the slow definition: the objective written out over the rules that are shown -----------------
+
+
+def penalty(f, rho, a):
+    """½ (Σ_v a^|v| ‖f_{D(v)}‖_ρ)² for f: set → weight, over every v below some w with weight."""
+    hull = {v for w in f for k in range(len(w) + 1) for v in combinations(sorted(w), k)}
+    total = sum(
+        a ** len(v) * sum(abs(x) ** rho for w, x in f.items() if set(v) <= set(w)) ** (1 / rho)
+        for v in hull
+    )
+    return 0.5 * total**2
+
+
+LOSS = {
+    "hinge": lambda z: np.maximum(0, 1 - z),
+    "squared_hinge": lambda z: np.maximum(0, 1 - z) ** 2,
+    "logistic": lambda z: np.logaddexp(0, -z),
+}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 5),
+    st.sampled_from([1.05, 1.1, 1.5, 2.0]),
+    st.floats(-1, 3),
+    st.sampled_from(sorted(LOSS)),
+)
+def test_the_objective_is_that_of_the_whole_lattice(seed, p, rho, log_C, loss):
+    X, y = labelled(seed, 24, p)
+    C = 10**log_C
+    model = HKLClassifier(rho, C, encoder=None, loss=loss, tol=5e-3).fit(X, y)
+    kept = X[:, model._kept]
+    p = kept.shape[1]
+    nodes = [v for size in range(p + 1) for v in combinations(range(p), size)]
+    columns = np.stack([kept[:, list(v)].all(axis=1) for v in nodes], axis=1)
+    whole = solve_hierarchical(columns, nodes, 2.0 * y - 1, rho=rho, C=C, loss=loss, tol=1e-4)
+    assert model.gap_ <= 5e-3
+    assert model.lower_bound_ <= whole.objective * (1 + 1e-9)
+    assert whole.lower_bound <= model.objective_ * (1 + 1e-9)
+    loss_value = C * LOSS[loss]((2 * y - 1) * model.decision_function(X)).sum()
+    assert loss_value <= model.objective_ * (1 + 1e-9)
+    # the shown rules, as weights, cost at least the optimum (joining equal covers can cost)
+    [machine] = model._machines
+    shown = {frozenset(v): w for v, w in zip(machine.rules, machine.weights, strict=True)}
+    assert loss_value + penalty(shown, rho, 2.0) >= model.lower_bound_ * (1 - 1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.floats(-1, 3))
+def test_rules_are_what_predicts(seed, p, log_C):
+    X, y = labelled(seed, 40, p)
+    model = HKLClassifier(C=10**log_C, encoder=None, tol=0.01).fit(X, y)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(p)])
+    scores = model.rules_.scores(frame)
+    np.testing.assert_allclose(scores[:, 1], model.decision_function(X), atol=1e-9)
+    np.testing.assert_allclose(scores[:, 0], -model.decision_function(X), atol=1e-9)
+    np.testing.assert_array_equal(model.rules_.predict(frame), model.predict(X))
+    covers = model.rules_.covers(frame)
+    assert len({cover.tobytes() for cover in covers.T}) == len(model.rules_)  # each cover once
+    assert all(0 < item.support < 40 and item.weight > 0 for item in model.rules_)
+    for item, cover in zip(model.rules_, covers.T, strict=True):
+        assert item.support == cover.sum()
+        assert item.precision == pytest.approx((y[cover] == item.winner).mean())
+
+
+def test_equal_covers_take_the_shortest_form_and_opposites_join():
+    bits = np.array([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 0]], dtype=bool)
+    forms = [(), (0,), (1,), (0, 2), (2,)]
+    covers = [bits[:, list(v)].all(axis=1) for v in forms]
+    F, bias = hkl_machine._without_complements(
+        forms, covers, np.array([0.5, 1.0, 3.0, 0.25, 0.0]), -1.0
+    )
+    # 3·[x1] is 3 − 3·[x0], and the empty conjunction is a constant
+    np.testing.assert_allclose(F, [0, -2, 0, 0.25, 0])
+    assert bias == pytest.approx(2.5)
+    for row in range(4):
+        before = sum(w * c[row] for w, c in zip([0.5, 1, 3, 0.25, 0], covers, strict=True)) - 1
+        assert sum(w * c[row] for w, c in zip(F, covers, strict=True)) + bias == before
+
+
+def test_a_planted_rule_in_the_words_of_the_table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "odor": rng.choice(["foul", "none", "anise"], 400),
+            "size": rng.integers(1, 20, 400),
+            "ring": rng.random(400) < 0.5,
+        }
+    )
+    y = np.where((X["odor"] == "foul") & X["ring"], "bad", "good")
+    model = HKLClassifier(C=10, depth_penalty=1.3, tol=0.01).fit(X, y)
+    assert model.score(X, y) == 1.0
+    names = [str(item.rule) for item in model.rules_]
+    assert set(names[:3]) == {"odor = foul", "ring", "odor = foul & ring"}
+    found = model.rules_[names.index("odor = foul & ring")]
+    assert (found.winner, found.precision) == ("bad", 1.0)
+    assert model.feature_names_in_.tolist() == ["odor", "size", "ring"]
+    X.loc[:40, "size"] = np.nan
+    X.loc[20:60, "odor"] = None
+    with_gaps = HKLClassifier(C=10, depth_penalty=1.3, tol=0.01).fit(X, y)
+    np.testing.assert_array_equal(with_gaps.rules_.predict(X), with_gaps.predict(X))
+    kept = fk.RuleEnsemble.from_json(with_gaps.rules_.to_json())
+    np.testing.assert_array_equal(kept.predict(X), with_gaps.predict(X))
+
+
+def test_more_classes():
+    X, y = datasets.tic_tac_toe()
+    rng = np.random.default_rng(1)
+    A = (rng.random((300, 6)) < 0.5).astype(int)
+    three = np.where(A[:, 0] & A[:, 1], "c", np.where(A[:, 2], "b", "a"))
+    model = HKLClassifier(C=10, encoder=None, tol=0.01).fit(A, three)
+    assert model.score(A, three) == 1.0
+    frame = pd.DataFrame(A, columns=[f"x{j}" for j in range(6)])
+    np.testing.assert_allclose(model.rules_.scores(frame), model.decision_function(A), atol=1e-9)
+    np.testing.assert_array_equal(model.rules_.predict(frame), model.predict(A))
+    again = fk.RuleEnsemble.from_json(model.rules_.to_json())
+    np.testing.assert_allclose(again.scores(frame), model.decision_function(A), atol=1e-9)
+    parts = [HKLClassifier(C=10, encoder=None, tol=0.01).fit(A, three == name) for name in "abc"]
+    assert model.objective_ == pytest.approx(sum(part.objective_ for part in parts))
+    for k, part in enumerate(parts):
+        np.testing.assert_allclose(model.decision_function(A)[:, k], part.decision_function(A))
+    assert set(model.history_.problems) == {"a", "b", "c"}
+    assert model.hull_size_ == sum(part.hull_size_ for part in parts)
+    absent = HKLClassifier(C=10, encoder=None, tol=0.01).fit(A, three, (three != "a").astype(float))
+    assert set(absent.predict(A)) == {"b", "c"}
+    assert X.shape[0] == len(y)
+
+
+def test_probabilities_of_the_logistic_loss():
+    X, y = labelled(0, 400, 3, noise=0.2)
+    model = HKLClassifier(C=100, loss="logistic", encoder=None, tol=1e-3).fit(X, y)
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_allclose(p[:, 1], 1 / (1 + np.exp(-model.decision_function(X))))
+    cell = (X[:, 0] == 1) & (X[:, -1] == 1)
+    assert p[cell, 1].mean() == pytest.approx(y[cell].mean(), abs=0.02)
+    for loss in ("hinge", "squared_hinge"):
+        assert not hasattr(HKLClassifier(loss=loss), "predict_proba")
+    three = np.where(X[:, 1] == 1, 2, y)
+    p = HKLClassifier(C=10, loss="logistic", encoder=None, tol=0.01).fit(X, three).predict_proba(X)
+    assert p.shape == (400, 3)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
+# -- weights, starts, limits ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", sorted(LOSS))
+def test_a_weight_of_two_is_two_rows_and_zero_is_none(loss):
+    X, y = labelled(3, 60, 4)
+    weight = np.random.default_rng(3).integers(0, 3, 60)
+    weight[:2] = 1
+    options = {"C": 2.0, "encoder": None, "loss": loss, "tol": 1e-4}
+    weighted = HKLClassifier(**options).fit(X, y, sample_weight=weight)
+    repeated = HKLClassifier(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=2e-4)
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=0.1
+    )
+
+
+def test_class_weights_move_the_balance():
+    X, y = labelled(0, 200, 6, noise=0.25)
+    counts = [
+        HKLClassifier(C=0.05, encoder=None, class_weight=w, tol=0.01).fit(X, y).predict(X).sum()
+        for w in ({0: 5.0}, None, {1: 5.0})
+    ]
+    assert counts[0] <= counts[1] <= counts[2]
+    assert counts[0] < counts[2]
+    balanced = HKLClassifier(encoder=None, C=0.5, class_weight="balanced").fit(X, y)
+    by_hand = {c: 200 / (2 * np.sum(y == c)) for c in (0, 1)}
+    same = HKLClassifier(encoder=None, C=0.5, class_weight=by_hand).fit(X, y)
+    assert balanced.objective_ == pytest.approx(same.objective_)
+
+
+def test_limits_are_told():
+    X, y = labelled(0, 150, 30, noise=0.2)
+    for options, message in (
+        ({"max_active": 20}, "node limit at 20 conjunctions; the relative duality gap is 0"),
+        ({"time_limit": 0}, "time limit.*above tol=0.001. Allow more time"),
+    ):
+        with pytest.warns(ConvergenceWarning, match=message):
+            model = HKLClassifier(C=100, encoder=None, **options).fit(X, y)
+        assert model.gap_ > 1e-3
+        assert 0 <= model.lower_bound_ < model.objective_
+        assert model.stopped_ in message
+
+
+def test_an_interrupted_fit_keeps_the_best_so_far(monkeypatch, capsys):
+    X, y = labelled(0, 150, 20, noise=0.2)
+
+    def stop_at_the_third(verbose, problem):
+        steps = []
+
+        def tell(step):
+            steps.append(step)
+            if len(steps) == 3:
+                raise KeyboardInterrupt
+
+        return tell
+
+    monkeypatch.setattr(hkl_learner, "teller", stop_at_the_third)
+    model = HKLClassifier(C=100, encoder=None).fit(X, y)
+    assert model.stopped_ == "interrupted"
+    assert len(model.history_) == 3
+    assert model.predict(X).shape == (150,)
+    monkeypatch.undo()
+    HKLClassifier(C=1, encoder=None, verbose=1).fit(X, y)
+    assert "conjunctions, objective" in capsys.readouterr().err
+
+
+# -- edges ----------------------------------------------------------------------------------------
+
+
+def test_one_class_constant_duplicated_and_contradictory():
+    with pytest.raises(fk.DataError, match="of one class, 1"):
+        HKLClassifier().fit([[0, 1], [1, 0]], [1, 1])
+    with pytest.raises(fk.DataError, match="of one class"):
+        HKLClassifier().fit([[0, 1], [1, 0]], [0, 1], sample_weight=[0.0, 1.0])
+    X = np.array([[1, 0, 0, 0], [1, 1, 0, 1], [1, 0, 0, 0], [1, 1, 0, 1]])
+    model = HKLClassifier(encoder=None, C=10).fit(X, [0, 1, 0, 1])
+    assert model.score(X, [0, 1, 0, 1]) == 1
+    assert [str(item.rule) for item in model.rules_] == ["x1"]
+    only = HKLClassifier(encoder=None).fit(X[:, [0, 2]], [0, 1, 1, 1])
+    assert only.predict(X[:, [0, 2]]).tolist() == [1, 1, 1, 1]
+    assert len(only.rules_) == 0
+    same = np.array([[0, 1], [0, 1], [1, 0], [1, 1]])
+    both = HKLClassifier(C=100, encoder=None).fit(same, [0, 1, 1, 0])
+    assert both.score(same, [0, 1, 1, 0]) == 0.75
+    wide = np.eye(5, 80, dtype=int)
+    assert HKLClassifier(C=100, encoder=None).fit(wide, [0, 1, 1, 0, 1]).score(
+        wide, [0, 1, 1, 0, 1]
+    ) == 1  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"rho": 1.0}, r"rho=1\.0; expected 1 < rho <= 2"),
+        ({"rho": 2.5}, r"rho=2\.5"),
+        ({"rho": float("nan")}, "rho=nan"),
+        ({"C": 0}, "C=0"),
+        ({"C": -1.0}, "C=-1"),
+        ({"C": float("inf")}, "C=inf"),
+        ({"C": "auto"}, "C='auto'"),
+        ({"depth_penalty": 0.5}, "depth_penalty=0.5"),
+        ({"tol": 0}, "tol=0"),
+        ({"tol": 1.0}, "tol=1.0"),
+        ({"max_active": 0}, "max_active=0"),
+        ({"cut_points": 1.5}, "cut_points=1.5"),
+        ({"time_limit": -1}, "time_limit=-1"),
+        ({"time_limit": True}, "time_limit=True"),
+        ({"relations": ("<",)}, "relations="),
+        ({"encoder": "none"}, "encoder='none'"),
+        ({"encoder": fk.PropositionEncoder}, "is no transformer"),
+        ({"relations": 3}, "relations=3"),
+        ({"C": 1e60}, "C=1e"),
+    ],
+)
+def test_wrong_parameters(parameters, message):
+    for kind in (HKLClassifier, HKLRegressor):
+        with pytest.raises(fk.ParameterError, match=message):
+            kind(**parameters).fit([[0, 1], [1, 0]], [0, 1])
+
+
+def test_wrong_data():
+    with pytest.raises(fk.ParameterError, match="loss='squared'"):
+        HKLClassifier(loss="squared").fit([[0, 1], [1, 0]], [0, 1])
+    for kind in (HKLClassifier, HKLRegressor):
+        with pytest.raises(fk.DataError, match="inconsistent numbers"):
+            kind().fit([[0, 1], [1, 0]], [0, 1, 1])
+        with pytest.raises(fk.DataError, match="the target y is None"):
+            kind().fit([[0, 1], [1, 0]], None)
+        with pytest.raises(NotFittedError):
+            kind().predict([[0, 1]])
+    with pytest.raises(fk.DataError, match="negative"):
+        HKLClassifier().fit([[0, 1], [1, 0]], [0, 1], sample_weight=[1, -1])
+    with pytest.raises(fk.DataError, match="use HKLClassifier"):
+        HKLRegressor().fit([[0, 1], [1, 0]], ["a", "b"])
+    with pytest.raises(fk.DataError, match="at least one non-zero number"):
+        HKLRegressor().fit([[0, 1], [1, 0]], [1, 2], sample_weight=[0, 0])
+
+
+@pytest.mark.parametrize("kind", [HKLClassifier, HKLClassifierCV, fk.PRLClassifier])
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.array(["a", None, "b", "b"], dtype=object), "row 1 is missing"),
+        (np.array([1, "a", "a", 1], dtype=object), "one class per row"),
+        (np.array([b"a", b"b", b"a", b"b"]), "bytes is not supported"),
+        (np.array([0.0, np.nan, 1.0, 1.0]), "NaN"),
+        (np.array([0.1, 0.2, 0.3, 0.4]), "Unknown label type"),
+        (np.zeros((4, 2)), "1d array"),
+    ],
+)
+def test_what_is_no_class(kind, y, message):
+    with pytest.raises(fk.DataError, match=message):
+        kind().fit([[0, 1], [1, 0], [1, 1], [0, 0]], y)
+
+
+@pytest.mark.parametrize("kind", [HKLClassifier, fk.PRLClassifier])
+@pytest.mark.parametrize(
+    "given", [{5: 1.0}, "all", [1, 2], {0: np.nan, 1: 1.0}, {0: np.inf, 1: 1.0}, {0: -1, 1: 1}]
+)
+def test_wrong_class_weights(kind, given):
+    with pytest.raises(fk.DataError, match="class_weight"):
+        kind(class_weight=given).fit([[0, 1], [1, 0]], [0, 1])
+
+
+def test_extremes_do_not_overflow():
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, (60, 250))
+    y = X[:, 0] & X[:, 1]
+    deep = HKLClassifier(encoder=None, C=1e3, depth_penalty=100, time_limit=20).fit(X, y)
+    assert deep.stopped_ == "optimal"
+    for rho in (1.0001, 1.001):
+        assert HKLClassifier(rho=rho, C=10).fit(X[:, :6], y).stopped_ == "optimal"
+    with pytest.warns(ConvergenceWarning, match="smaller C"):
+        huge = HKLClassifier(C=1e50, time_limit=0.5).fit(X[:, :6], y)
+    assert huge.lower_bound_ <= huge.objective_
+    with pytest.raises(fk.DataError, match="another unit"):
+        HKLRegressor().fit(X[:, :6], np.where(y, 1e308, -1e308))
+
+
+def test_rules_against_all_others_say_so():
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, (60, 4))
+    model = HKLClassifier(C=10).fit(X, X[:, 0] + X[:, 1])
+    text = str(model.explain(X[:1]))
+    assert "against the rest" in text
+    assert any(item.weight < 0 for item in model.rules_)
+
+
+def test_sparse_pickle_clone_and_history():
+    X, y = labelled(0, 80, 8)
+    dense = HKLClassifier(C=3, encoder=None).fit(X, y)
+    sparse = HKLClassifier(C=3).fit(sp.csr_array(X), y)
+    np.testing.assert_allclose(
+        sparse.decision_function(sp.csr_array(X)), dense.decision_function(X)
+    )
+    again = pickle.loads(pickle.dumps(dense))
+    np.testing.assert_array_equal(again.decision_function(X), dense.decision_function(X))
+    assert clone(dense).get_params() == dense.get_params()
+    assert dense.history_[-1].gap <= 1e-3
+    frame = dense.history_.to_frame()
+    assert frame["n_nodes"].tolist() == [step.n_nodes for step in dense.history_]
+    assert str(dense.history_).count("\n") == len(dense.history_) == dense.n_iter_
+    pytest.importorskip("matplotlib")
+    assert dense.history_.plot().get_yscale() == "log"
+
+
+def test_explanations_add_up():
+    X, y = labelled(0, 120, 6)
+    model = HKLClassifier(C=10, encoder=None).fit(X, y)
+    for row in range(8):
+        found = model.explain(X[row : row + 1])
+        assert found.prediction == model.predict(X[row : row + 1])[0]
+        assert found.scores[1] == pytest.approx(model.decision_function(X[row : row + 1])[0])
+        signs = [1 if item.winner == 1 else -1 for item in found.rules]
+        total = sum(s * c for s, c in zip(signs, found.contributions, strict=True))
+        assert total + model.intercept_[0] == pytest.approx(found.scores[1])
+    with pytest.raises(fk.DataError, match="one row; got 2"):
+        model.explain(X[:2])
+    numbers = HKLRegressor(C=10, encoder=None).fit(X, 5.0 + 3 * y)
+    found = numbers.explain(X[:1])
+    assert found.prediction == pytest.approx(numbers.predict(X[:1])[0])
+    assert "for every row" in str(found)
+
+
+# -- numbers --------------------------------------------------------------------------------------
+
+
+def test_regression_in_any_units():
+    rng = np.random.default_rng(0)
+    X = (rng.random((120, 6)) < 0.5).astype(int)
+    y = 3.0 * (X[:, 1] & X[:, 4]) - 2.0 * X[:, 0] + 0.1 * rng.normal(size=120)
+    model = HKLRegressor(C=100, depth_penalty=1.5, encoder=None).fit(X, y)
+    assert model.gap_ <= 1e-3
+    assert model.score(X, y) > 0.98
+    other = HKLRegressor(C=100, depth_penalty=1.5, encoder=None).fit(X, 1e6 - 1e3 * y)
+    np.testing.assert_allclose(1e6 - 1e3 * model.predict(X), other.predict(X), rtol=1e-6)
+    assert other.objective_ == pytest.approx(1e6 * model.objective_, rel=1e-6)
+    loss = 100 * np.sum((y - model.predict(X)) ** 2)
+    [machine] = model._machines
+    assert loss < model.objective_
+    kept = X[:, model._kept]
+    p = kept.shape[1]
+    nodes = [v for size in range(p + 1) for v in combinations(range(p), size)]
+    columns = np.stack([kept[:, list(v)].all(axis=1) for v in nodes], axis=1)
+    whole = solve_hierarchical(
+        columns, nodes, y, rho=1.1, C=100, depth_penalty=1.5, loss="squared", tol=1e-4
+    )
+    assert whole.lower_bound <= model.objective_ <= whole.objective * (1 + 2e-3)
+    assert len(machine.rules) == len(model.rules_)
+    np.testing.assert_allclose(
+        model.rules_.scores(pd.DataFrame(X, columns=[f"x{j}" for j in range(6)]))[:, 0],
+        model.predict(X),
+    )
+
+
+def test_numbers_that_do_not_vary():
+    X = np.array([[0, 1], [1, 0], [1, 1]])
+    for constant in (0.0, 7.5, 1e9):
+        model = HKLRegressor(encoder=None).fit(X, np.full(3, constant))
+        assert model.predict(X).tolist() == [constant] * 3
+        assert (len(model.rules_), model.gap_, model.stopped_) == (0, 0.0, "optimal")
+
+
+def planted(seed, lengths, m=1000, p=100, noise=0.05):
+    """The label is an OR of conjunctions of these lengths, flipped for a share of the rows."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((m, p)) < 0.5).astype(np.uint8)
+    sizes = rng.integers(1, 4, 3) if lengths == "up to three" else [lengths] * 3
+    truth = [tuple(sorted(rng.choice(p, size, replace=False).tolist())) for size in sizes]
+    clean = np.any([X[:, list(w)].all(axis=1) for w in truth], axis=0)
+    return X, clean ^ (rng.random(m) < noise), truth
+
+
+@pytest.mark.filterwarnings("ignore:stopped by the node limit")  # the bound is loose for a = 1
+@pytest.mark.parametrize("lengths", [3, "up to three"])
+def test_planted_conjunctions_are_recovered(lengths):
+    """They are the three heaviest rules for 9 of 10 seeds, and classify rows without noise."""
+    recovered = 0
+    for seed in range(10):
+        X, y, truth = planted(seed, lengths)
+        model = HKLClassifier(C=6.0, depth_penalty=1.0, encoder=None, tol=0.05, max_active=150)
+        model.fit(X, y)
+        Z = planted(seed + 1000, lengths)[0]
+        wanted = np.any([Z[:, list(w)].all(axis=1) for w in truth], axis=0)
+        heaviest = {item.rule.columns for item in model.rules_.head(3)}
+        same = heaviest == {tuple(f"x{j}" for j in w) for w in truth}
+        recovered += same and np.mean(model.predict(Z) == wanted) > 0.98
+    assert recovered >= 9
+
+
+def test_planted_pairs_are_recovered_and_certified():
+    recovered = 0
+    for seed in range(10):
+        X, y, truth = planted(seed, 2)
+        model = HKLClassifier(C=2.0, depth_penalty=1.5, encoder=None, tol=0.02).fit(X, y)
+        heaviest = {item.rule.columns for item in model.rules_.head(3)}
+        recovered += heaviest == {tuple(f"x{j}" for j in w) for w in truth}
+        assert model.gap_ <= 0.02
+    assert recovered >= 9

@@ -1,0 +1,383 @@
+"""FormulaSearch: the best of many, honestly ranked; scikit-learn's manners; what goes wrong."""
+
+import _thread
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import formulakern as fk
+from formulakern import datasets
+from formulakern.errors import (
+    DataError,
+    FormulaSyntaxError,
+    MissingDependencyError,
+    ParameterError,
+)
+from formulakern.estimators.search import run as search_run
+from formulakern.estimators.search.candidates import draw_candidates
+from formulakern.estimators.search.estimator import FormulaSearch
+from formulakern.estimators.search.scores import ratio_of
+from formulakern.estimators.svm.classifier import FormulaSVC
+from formulakern.measures.gram_measures import radius_margin_ratio
+
+
+@parametrize_with_checks(
+    [FormulaSearch(3), FormulaSearch(2, "accuracy", compare=True, cv=2, n_jobs=2)]
+)
+def test_scikit_learn_estimator_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def boards():
+    X, y = datasets.tic_tac_toe()
+    chosen = np.random.default_rng(0).permutation(len(y))[:300]
+    return X[chosen[:200]], y[chosen[:200]], X[chosen[200:]]
+
+
+@pytest.fixture(scope="module")
+def truth_table():
+    """All assignments of six columns, labelled by a rule of three."""
+    return datasets.make_formula_classification("(a & ~b) | c", n=6)
+
+
+GIVEN = ["a", "a & b", "a & b & c", "a | b", "a -> b"]
+
+
+# -- drawing -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variables", ["bound", "free", "distinct"])
+def test_drawn_formulas_have_different_kernels(variables):
+    drawn = draw_candidates(40, variables, 0.4, 0.7, np.random.default_rng(0))
+    assert len(drawn) == 40
+    X = np.random.default_rng(1).integers(0, 2, (25, 15))
+    grams = [fk.kernel(formula, variables)(X).tobytes() for formula in drawn]
+    assert len(set(grams)) == 40
+
+
+def test_few_kernels_end_the_drawing(boards):
+    X, y, _ = boards
+    with pytest.warns(UserWarning, match=r"only \d+ formulas with different kernels"):
+        search = FormulaSearch(60, p=0.0, random_state=0).fit(X, y)
+    kernels = {FormulaSVC(f)._make_kernel(X).polynomial() for f in search.results_["formula"]}
+    assert len(kernels) == len(search.results_["formula"]) < 60
+
+
+def test_reproducible_whatever_the_jobs(boards):
+    X, y, later = boards
+    runs = [
+        FormulaSearch(8, compare=True, random_state=3, n_jobs=jobs).fit(X, y)
+        for jobs in (None, 2, 3)
+    ]
+    for other in runs[1:]:
+        assert other.results_["formula"] == runs[0].results_["formula"]
+        for name in ("rank", "ratio", "radius", "margin", "mean_score", "std_score"):
+            np.testing.assert_array_equal(other.results_[name], runs[0].results_[name])
+        np.testing.assert_array_equal(
+            other.decision_function(later), runs[0].decision_function(later)
+        )
+    different = FormulaSearch(8, random_state=4).fit(X, y)
+    assert different.results_["formula"] != runs[0].results_["formula"]
+
+
+# -- what is computed --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("margin_C", [None, 1.0, 50.0])
+def test_ratios_are_those_of_the_measures(boards, margin_C, normalize):
+    X, y, _ = boards
+    search = FormulaSearch(GIVEN, margin_C=margin_C, normalize=normalize).fit(X, y)
+    encoded = fk.PropositionEncoder().fit_transform(X)
+    for i, text in enumerate(GIVEN):
+        k = fk.kernel(text)
+        gram = (k.normalized() if normalize else k)(encoded)
+        expected = radius_margin_ratio(gram, y, C=margin_C, normalize=False)
+        assert search.results_["ratio"][i] == pytest.approx(expected, rel=1e-6)
+        if np.isfinite(expected):
+            both = search.results_["radius"][i] / (2 * search.results_["margin"][i])
+            assert both**2 == pytest.approx(expected, rel=1e-6)
+    best = np.nanargmin(search.results_["ratio"])
+    assert search.best_index_ == best
+    assert search.best_formula_ == fk.parse(GIVEN[best])
+    assert search.results_["rank"][best] == 1
+
+
+def test_several_classes_are_compared_one_against_the_rest():
+    X, y = datasets.balance_scale()
+    chosen = np.random.default_rng(0).permutation(len(y))[:150]
+    gram = fk.kernel("a & b").normalized()(fk.PropositionEncoder().fit_transform(X[chosen]))
+    before = gram.copy()
+    radius, margin, ratio = ratio_of(gram, y[chosen], 1.0)
+    np.testing.assert_array_equal(gram, before)
+    assert ratio == pytest.approx(radius_margin_ratio(gram, y[chosen], C=1.0), rel=1e-6)
+    assert (radius / margin / 2) ** 2 == pytest.approx(ratio)
+    search = FormulaSearch(3, "roc_auc", compare=True, random_state=0).fit(X[chosen], y[chosen])
+    assert len(search.classes_) == 3
+    assert search.decision_function(X[chosen]).shape == (150, 3)
+    assert np.isfinite(search.results_["ratio"]).all()
+
+
+@pytest.mark.parametrize("criterion", ["accuracy", "roc_auc", "f1_macro"])
+def test_scores_are_those_of_cross_validation(boards, criterion):
+    X, y, _ = boards
+    from sklearn.model_selection import StratifiedKFold
+
+    folds = StratifiedKFold(4, shuffle=True, random_state=1)
+    search = FormulaSearch(GIVEN, criterion, C=3, cv=folds).fit(X, y)
+    encoded = fk.PropositionEncoder().fit_transform(X)
+    for i, text in enumerate(GIVEN):
+        machine = FormulaSVC(text, C=3, encoder=None)
+        scores = cross_val_score(machine, encoded, y, cv=folds, scoring=criterion)
+        assert search.results_["mean_score"][i] == pytest.approx(scores.mean(), abs=1e-9)
+        assert search.results_["std_score"][i] == pytest.approx(scores.std(), abs=1e-9)
+    assert search.best_index_ == np.argmax(search.results_["mean_score"])
+
+
+def test_a_scorer_of_ones_own(boards):
+    X, y, _ = boards
+
+    def few_vectors(machine, gram, classes):
+        return -float(len(machine.support_))
+
+    search = FormulaSearch(GIVEN, few_vectors).fit(X, y)
+    assert (search.results_["mean_score"] < -10).all()
+
+
+def test_the_best_is_fitted_as_usual(boards):
+    X, y, later = boards
+    search = FormulaSearch(6, C=5, random_state=0, class_weight="balanced").fit(X, y)
+    alone = FormulaSVC(search.best_formula_, C=5, class_weight="balanced").fit(X, y)
+    np.testing.assert_array_equal(search.decision_function(later), alone.decision_function(later))
+    np.testing.assert_array_equal(search.predict(later), alone.predict(later))
+    assert search.best_estimator_.kernel_ == alone.kernel_
+    assert search.n_features_in_ == 9
+    assert list(search.feature_names_in_) == list(X.names)
+
+
+def test_the_rule_behind_the_data_is_preferred(truth_table):
+    X, y = truth_table
+    others = ["a & b", "a | b", "a <-> b", "(a | b) & c", "a -> (b -> c)"]
+    search = FormulaSearch(
+        [*others, "(a & ~b) | c"], variables="distinct", margin_C=None, encoder=None
+    ).fit(np.asarray(X), y)
+    assert str(search.best_formula_) == "a & ~b | c"
+
+
+def test_kernels_are_candidates_too(boards):
+    X, y, later = boards
+    k = fk.kernel("a & b") + 0.5 * fk.kernel("a -> b").normalized()
+    search = FormulaSearch([k, "a"], normalize=False).fit(X, y)
+    assert search.results_["formula"][0] is k
+    assert search.best_formula_ in (k, fk.parse("a"))
+    assert len(search.predict(later)) == 100
+
+
+def test_domains(boards):
+    X, y, _ = boards
+    domains = {"corner": [X.names[0], X.names[8]], "middle": [X.names[4]]}
+    texts = ["a:corner & b:middle", "a:corner & b:corner"]
+    search = FormulaSearch(texts, domains=domains).fit(X, y)
+    assert search.best_estimator_.kernel_(np.eye(27)).shape == (27, 27)
+    assert search.results_["status"] == ["ok", "ok"]
+
+
+# -- what goes wrong ---------------------------------------------------------------------------
+
+
+def test_candidates_that_fail_are_told_and_rank_last(boards):
+    X, y, _ = boards
+    huge = " & ".join(f"(a{i} | ~b{i})" for i in range(130))
+    texts = ["true", huge, "all[40](x)", "a & b"]
+    search = FormulaSearch(texts, normalize=False).fit(X, y)
+    statuses = search.results_["status"]
+    assert "equal feature vectors" in statuses[0]
+    assert statuses[1].startswith("MagnitudeError")
+    assert statuses[2].startswith("ParameterError: 'all[40](x)' chooses 40")
+    assert statuses[3] == "ok"
+    assert list(search.results_["rank"]) == [2, 2, 2, 1]
+    assert search.best_index_ == 3
+    text = str(search.results_)
+    assert "4 candidates, 1 scored" in text
+    assert "MagnitudeError" in text
+
+
+def test_all_candidates_failing_is_an_error(boards):
+    X, y, _ = boards
+    with pytest.raises(DataError, match=r"none of the 2 candidates.*equal feature vectors"):
+        FormulaSearch(["true", "false"]).fit(X, y)
+    mixed = np.where(np.arange(200) % 2, "x", "o")
+    same = X[np.arange(200) // 2]
+    with pytest.raises(DataError, match=r"no candidate separates.*margin_C=1"):
+        FormulaSearch(["a", "a & b"], margin_C=None).fit(same, mixed)
+    assert FormulaSearch(["a", "a & b"]).fit(same, mixed).results_.n_scored == 2
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"candidates": 0}, ParameterError, "at least 1"),
+        ({"candidates": []}, ParameterError, "candidates is empty"),
+        ({"candidates": "a & b"}, ParameterError, "a list of formulas"),
+        ({"candidates": 2.5}, ParameterError, "how many formulas"),
+        ({"candidates": ["a", 3]}, ParameterError, "candidate 1 is 3"),
+        ({"candidates": ["a &"]}, FormulaSyntaxError, "&"),
+        ({"criterion": "radius"}, ParameterError, "criterion='radius'"),
+        ({"criterion": None}, ParameterError, "criterion=None"),
+        ({"criterion": "r2", "candidates": 2}, DataError, "criterion='r2' cannot score"),
+        ({"criterion": "neg_log_loss", "candidates": 2}, DataError, "predict_proba"),
+        ({"C": 0}, ParameterError, "C=0"),
+        ({"n_jobs": 0}, ParameterError, "n_jobs=0"),
+        ({"n_jobs": "two"}, ParameterError, "n_jobs='two'"),
+        ({"verbose": "yes"}, ParameterError, "verbose='yes'"),
+        ({"eta": "fast"}, ParameterError, "eta is a number"),
+        ({"p": "large"}, ParameterError, "p is a number"),
+        ({"p": 0.99, "eta": 0.01}, ParameterError, "too large"),
+        ({"margin_C": -1}, ParameterError, "margin_C=-1"),
+        ({"margin_C": np.inf}, ParameterError, "margin_C=inf"),
+        ({"p": 1.0}, ParameterError, "p is a number"),
+        ({"variables": "some"}, ParameterError, "some"),
+        ({"encoder": "some"}, ParameterError, "encoder='some'"),
+        ({"criterion": "accuracy", "cv": 1}, ParameterError, "at least 2 folds"),
+        ({"criterion": "accuracy", "cv": 150}, DataError, "150 folds"),
+    ],
+)
+def test_wrong_parameters(boards, parameters, error, message):
+    X, y, _ = boards
+    with pytest.raises(error, match=message):
+        FormulaSearch(**parameters).fit(X, y)
+
+
+def test_wrong_data(boards):
+    X, y, _ = boards
+    with pytest.raises(DataError, match="target y is None"):
+        FormulaSearch().fit(X, None)
+    with pytest.raises(DataError, match="one class, x"):
+        FormulaSearch().fit(X, np.repeat("x", 200))
+    with pytest.raises(ValueError, match="inconsistent"):
+        FormulaSearch().fit(X, y[:100])
+
+
+def test_ctrl_c_fits_the_best_so_far(boards, monkeypatch):
+    X, y, later = boards
+
+    def interrupt(number, formula, score):
+        if number == 2:
+            raise KeyboardInterrupt
+        return ""
+
+    monkeypatch.setattr(search_run, "_line", interrupt)
+    with pytest.warns(UserWarning, match="interrupted after 3 of 6"):
+        search = FormulaSearch(6, random_state=0).fit(X, y)
+    assert search.results_["status"] == ["ok"] * 3 + ["interrupted"] * 3
+    assert search.best_index_ in range(3)
+    assert len(search.predict(later)) == 100
+
+    def at_once(number, formula, score):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search_run, "_line", at_once)
+    with pytest.raises(KeyboardInterrupt):
+        FormulaSearch(["true", "false"]).fit(X, y)
+
+
+def test_ctrl_c_while_threads_work(boards):
+    X, y, _ = boards
+    before = threading.active_count()
+    calls = []
+
+    def scorer(machine, gram, classes):
+        calls.append(machine)
+        if len(calls) == 20:
+            _thread.interrupt_main()
+        return float(np.mean(machine.predict(gram) == classes))
+
+    with pytest.warns(UserWarning, match=r"interrupted after \d+ of 60"):
+        search = FormulaSearch(60, scorer, n_jobs=2, random_state=0).fit(X, y)
+    assert 0 < search.results_.n_scored < 60
+    assert threading.active_count() <= before
+
+
+# -- manners -----------------------------------------------------------------------------------
+
+
+def test_any_table(boards):
+    X, y, _ = boards
+    encoded = fk.PropositionEncoder().fit_transform(X)
+    tables = (X, X.to_pandas(), encoded, sp.csr_array(encoded), pd.DataFrame(encoded))
+    ratios = [FormulaSearch(GIVEN).fit(table, y).results_["ratio"] for table in tables]
+    for other in ratios[1:]:
+        np.testing.assert_allclose(other, ratios[0], rtol=1e-9)
+    gaps = X.to_pandas()
+    gaps.iloc[3, 2] = None
+    assert FormulaSearch(2, random_state=0).fit(gaps, y).predict(gaps).shape == (200,)
+
+
+def test_clone_pickle_and_grid_search(boards):
+    X, y, later = boards
+    search = FormulaSearch(GIVEN, random_state=0)
+    assert clone(search).get_params() == search.get_params()
+    fitted = pickle.loads(pickle.dumps(search.fit(X, y)))
+    np.testing.assert_array_equal(fitted.predict(later), search.predict(later))
+    assert str(fitted.results_) == str(search.results_)
+    grid = GridSearchCV(search, {"C": [1, 10]}, cv=2).fit(X, y)
+    assert grid.best_estimator_.best_formula_ is not None
+
+
+def test_results_as_a_frame(boards):
+    X, y, _ = boards
+    search = FormulaSearch(GIVEN, compare=True).fit(X, y)
+    frame = search.results_.to_frame()
+    assert list(frame["rank"]) == [1, 2, 3, 4, 5]
+    assert frame.index[0] == search.best_index_
+    assert set(frame.columns) == set(search.results_)
+    assert pd.DataFrame(dict(search.results_)).shape == (5, 9)
+    assert frame["seconds"].gt(0).all()
+    lines = str(search.results_).splitlines()
+    assert len(lines) == 7
+    assert lines[2].split()[0] == "1"
+
+
+def test_progress(boards, capsys):
+    X, y, _ = boards
+    FormulaSearch(GIVEN, verbose=1).fit(X, y)
+    assert capsys.readouterr() == ("", "")  # no terminal
+    FormulaSearch(GIVEN, verbose=2).fit(X, y)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("candidate ") == 5
+    assert "candidate 1: a & b, ratio " in err
+
+
+def test_plot(boards, monkeypatch):
+    X, y, _ = boards
+    search = FormulaSearch(GIVEN).fit(X, y)
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    with pytest.raises(ParameterError, match="compare=True"):
+        search.plot()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ax = FormulaSearch(GIVEN, compare=True).fit(X, y).plot()
+    points, chosen = ax.collections
+    assert points.get_offsets().shape == (5, 2)
+    assert chosen.get_offsets().shape == (1, 2)
+    assert ax.get_ylabel() == "cross-validated roc_auc"
+    matplotlib.pyplot.close("all")
+
+
+def test_plot_without_matplotlib(boards, monkeypatch):
+    X, y, _ = boards
+    search = FormulaSearch(GIVEN, compare=True).fit(X, y)
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    with pytest.raises(MissingDependencyError, match=r"formulakern\[plot\]"):
+        search.plot()

@@ -1,0 +1,216 @@
+"""Growing a set of conjunctions until the dual variables bound the whole lattice."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulakern.errors import DataError, ParameterError
+from formulakern.learning.hkl import frontier as hkl_frontier
+from formulakern.learning.hkl.active_set import grow_hierarchical
+from formulakern.learning.hkl.frontier import Frontier, Heavy
+from formulakern.solvers.hierarchical.losses import LOSSES
+from formulakern.solvers.hierarchical.norm import read_nodes
+from formulakern.solvers.hierarchical.solve import solve_hierarchical
+
+
+def problem(seed, p, m, loss="hinge"):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (m, p))
+    y = np.where(X[:, 0] & X[:, -1], 1.0, -1.0) * np.where(rng.random(m) < 0.15, -1, 1)
+    y[:2] = 1, -1
+    return X, y + (rng.normal(size=m) if loss == "squared" else 0)
+
+
+def everything(X):
+    nodes = [v for size in range(X.shape[1] + 1) for v in combinations(range(X.shape[1]), size)]
+    return nodes, np.stack([X[:, list(v)].all(axis=1) for v in nodes], axis=1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 6),
+    st.integers(4, 40),
+    st.sampled_from([1.01, 1.1, 1.5, 2.0]),
+    st.floats(-2, 3),
+    st.sampled_from([1.0, 2.0, 3.0]),
+    st.sampled_from(LOSSES),
+)
+def test_equals_the_problem_on_all_nodes(seed, p, m, rho, log_C, a, loss):
+    X, y = problem(seed, p, m, loss)
+    nodes, columns = everything(X)
+    options = {"rho": rho, "C": 10**log_C, "depth_penalty": a, "loss": loss}
+    whole = solve_hierarchical(columns, nodes, y, tol=1e-5, **options)
+    grown = grow_hierarchical(X, y, tol=1e-2, **options)
+    assert grown.status == "optimal"
+    assert grown.gap <= 1e-2
+    assert grown.lower_bound <= whole.objective * (1 + 1e-9)
+    assert whole.lower_bound <= grown.solution.objective * (1 + 1e-9)
+    assert set(grown.nodes) <= set(nodes)
+    for step in grown.history:  # every bound on the way was valid
+        assert step.objective * (1 - step.gap) <= whole.objective * (1 + 1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(2, 6),
+    st.sampled_from([1.1, 1.5, 2.0]),
+    st.sampled_from([1.0, 2.0]),
+)
+def test_shares_of_the_subsets_inside(seed, p, rho, a):
+    """No answer is below the dual norm over all nodes, and sums by length are what they are."""
+    X, y = problem(seed, p, 30)
+    grown = grow_hierarchical(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 12)
+    nodes, whole = everything(X)
+    beta = grown.solution.dual
+    frontier = Frontier(X.astype(bool), beta, grown.nodes, rho, a)
+    g = beta @ whole
+    q = np.abs(g) / (1 + a) ** np.array([len(w) for w in nodes])
+    caps, masses = frontier.by_length()
+    for length in range(p + 1):
+        some = [len(w) == length for w in nodes]
+        assert caps[length] >= q[some].max() - 1e-12
+        np.testing.assert_allclose(masses[length], np.sum(q[some] ** 2), rtol=1e-8, atol=1e-8)
+
+    def norm(sets):
+        lattice = read_nodes(sets, rho=rho, depth_penalty=a)
+        places = [nodes.index(w) for w in sets]
+        eta = np.ones(len(sets)) / len(sets)
+        return lattice.dual_norm(g[places], eta, tol=1e-4, steps=5000)
+
+    inside, true = norm(grown.nodes).upper ** 2, norm(nodes).lower ** 2
+    if not frontier.sources or inside <= 0:
+        return
+    for factor in (1.001, 1.05, 1.5, 4.0):
+        answer = frontier.share(factor * inside, inside)
+        if answer is not None:
+            square, violators = answer
+            assert square >= true * (1 - 1e-9)
+            assert bool(violators) == (square > factor * inside)
+            assert set(violators) <= set(frontier.sources)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(2, 6),
+    st.sampled_from([1.1, 1.5, 2.0]),
+    st.sampled_from([1.0, 2.0]),
+)
+def test_bounds_of_the_sources(seed, p, rho, a):
+    """Against the sum over all supersets, written out, with the smallest W and after growth."""
+    X, y = problem(seed, p, 25)
+    grown = grow_hierarchical(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 5)
+    frontier = Frontier(X.astype(bool), grown.solution.dual, grown.nodes, rho, a)
+    nodes, whole = everything(X)
+    inside = set(grown.nodes)
+    g = np.abs(grown.solution.dual @ whole)
+    assert set(frontier.sources) == {
+        t for t in nodes
+        if t not in inside and all(v in inside for k in range(len(t)) for v in combinations(t, k))
+    }  # fmt: skip
+    dual = rho / (rho - 1)
+    if not frontier.sources:
+        return
+    behind = [
+        np.array([
+            g[j] / (a ** len(t) * (1 + a) ** (len(w) - len(t)))
+            for j, w in enumerate(nodes) if set(t) <= set(w)
+        ])
+        for t in frontier.sources
+    ]  # fmt: skip
+    true = np.array([np.sum(ratios**dual) for ratios in behind])
+    scale = ((1 + a) / a) ** frontier.lengths.astype(float)
+    heavy = Heavy(frontier, scale)
+    for step in range(4):
+        listed, scores, passed, complete = frontier.list_heavy(g.max() / 4**step, 3 if step else 99)
+        heavy.add(listed, scores)
+        if step == 3:
+            frontier.refine(np.arange(len(true)))
+            masses = [np.sum(ratios**2) for ratios in behind]
+            np.testing.assert_allclose(frontier.masses * scale**2, masses, rtol=1e-6, atol=1e-6)
+        upper = frontier.upper(heavy, passed, scale)
+        assert (heavy.powers <= true * (1 + 1e-9) + 1e-12).all()
+        assert (upper >= true * (1 - 1e-9) - 1e-12).all()
+        if not complete:
+            break
+    for factor in (0.3, 0.9, 1.1, 3.0):
+        allowed = factor * max(np.max(true) ** (2 / dual), 1e-3)
+        square, violators = frontier.examine(allowed, 10**9)
+        assert square >= np.max(true) ** (2 / dual) * (1 - 1e-9) - 1e-12
+        over = {
+            t
+            for t, size in zip(frontier.sources, true, strict=True)
+            if size ** (2 / dual) > allowed
+        }
+        assert over <= set(violators) or (violators and set(violators) <= over)
+
+
+def test_ties_at_the_end_of_a_list(monkeypatch):
+    """Where a list is cut among conjunctions of equal weight, none of these is counted."""
+    monkeypatch.setattr(hkl_frontier, "FIRST", 2)
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.random((40, 3)) < 0.5, 3, axis=1)  # each proposition three times
+    frontier = Frontier(X, rng.normal(size=40), [()], 1.1, 2.0)
+    listed, scores, passed, complete = frontier.list_heavy(0.0, 5)
+    assert not complete
+    assert len(listed) < 5
+    assert passed >= scores.max(initial=0.0) or passed > 0
+    nodes, whole = everything(X.astype(int))
+    q = np.abs(frontier.beta @ whole) / 3.0 ** np.array([len(v) for v in nodes])
+    outside = [q[k] for k, v in enumerate(nodes) if v and v not in listed]
+    assert max(outside) <= passed * (1 + 1e-12)
+
+
+def test_many_propositions_few_nodes():
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 2, (120, 45))
+    y = np.where(X[:, 5] & X[:, 9] | X[:, 20] & X[:, 40], 1, -1)
+    grown = grow_hierarchical(X, y, C=3.0, depth_penalty=1.3, tol=1e-2, time_limit=60)
+    assert grown.status == "optimal"
+    assert len(grown.nodes) < 2**9
+    size = dict(zip(grown.nodes, np.abs(grown.solution.weights), strict=True))
+    largest = sorted(size, key=size.get)[-6:]
+    assert {(5, 9), (20, 40)} <= set(largest)
+    warm = grow_hierarchical(X, y, C=3.3, depth_penalty=1.3, tol=1e-2, time_limit=60, start=grown)
+    cold = grow_hierarchical(X, y, C=3.3, depth_penalty=1.3, tol=1e-2, time_limit=60)
+    assert warm.status == cold.status == "optimal"
+    assert len(warm.history) < len(cold.history)
+    assert warm.solution.objective == pytest.approx(cold.solution.objective, rel=1e-2)
+
+
+def test_limits_keep_valid_bounds():
+    X, y = problem(1, 8, 60)
+    best = grow_hierarchical(X, y, C=10.0, tol=1e-3)
+    assert best.status == "optimal"
+    few = grow_hierarchical(X, y, C=10.0, max_nodes=5)
+    short = grow_hierarchical(X, y, C=10.0, time_limit=0)
+    assert (few.status, short.status) == ("node limit", "time limit")
+    assert len(few.nodes) == 5
+    for other in (few, short):
+        assert other.gap > 1e-3
+        assert other.lower_bound <= best.solution.objective
+        assert other.solution.objective >= best.lower_bound
+
+    def stop(share):
+        raise KeyboardInterrupt
+
+    stopped = grow_hierarchical(X, y, C=10.0, progress=stop)
+    assert stopped.status == "interrupted"
+    assert stopped.lower_bound <= best.solution.objective
+
+
+def test_refusals():
+    X, y = problem(2, 3, 20)
+    with pytest.raises(ParameterError, match="max_nodes=0"):
+        grow_hierarchical(X, y, max_nodes=0)
+    with pytest.raises(ParameterError, match=r"rho=3\.0"):
+        grow_hierarchical(X, y, rho=3.0)
+    with pytest.raises(DataError, match="one class only"):
+        grow_hierarchical(X, np.ones(20))
+    with pytest.raises(DataError):
+        grow_hierarchical(X + 1, y)

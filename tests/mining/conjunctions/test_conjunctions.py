@@ -1,0 +1,303 @@
+"""Mining conjunctions: everything against enumeration, and certificates against what is missing."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import tables
+
+from formulakern.errors import DataError, ParameterError
+from formulakern.mining.conjunctions.search import mine_conjunctions
+from formulakern.mining.covers import PackedPropositions
+
+WEIGHTS = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 1.0, 2.0]) | st.floats(-5, 5, width=32)
+
+
+def score(sums, totals, objective, direction, complement):
+    values = [t - s for s, t in zip(sums, totals, strict=True)] if complement else sums
+    if objective == "spread":
+        return max(values) - min(values)
+    both = {"both": [*values, *(-v for v in values)], "positive": values}
+    return max(both.get(direction, [-v for v in values]))
+
+
+def naive(X, weights, options):
+    """Every conjunction of the lengths asked for, with its score: the definition."""
+    m, p = X.shape
+    columns = weights.T.tolist()
+    totals = [math.fsum(c) for c in columns]
+    longest = p if options["max_length"] is None else min(p, options["max_length"])
+    groups = options.get("exclusive")
+    factor = options.get("length_factor")
+    scores = {}
+    for length in range(options["min_length"], longest + 1):
+        for w in itertools.combinations(range(p), length):
+            if groups is not None:
+                of = [groups[j] for j in w if groups[j] >= 0]
+                if len(set(of)) < len(of):
+                    continue
+            covered = [all(X[i, j] for j in w) for i in range(m)]
+            sums = [math.fsum(itertools.compress(c, covered)) for c in columns]
+            value = score(
+                sums, totals, options["objective"], options["direction"], options["complement"]
+            )
+            scores[w] = value / (factor[length] if factor is not None else 1.0)
+    return scores
+
+
+@st.composite
+def cases(draw):
+    X = draw(tables(st.integers(1, 20), st.integers(1, 7)))
+    m, p = X.shape
+    k = draw(st.integers(1, 3))
+    weights = np.array(draw(st.lists(WEIGHTS, min_size=m * k, max_size=m * k))).reshape(m, k)
+    objective = draw(st.sampled_from(["absolute", "spread"])) if k > 1 else "absolute"
+    least = draw(st.integers(0, 2))
+    options = {
+        "objective": objective,
+        "direction": draw(st.sampled_from(["both", "positive", "negative"]))
+        if objective == "absolute"
+        else "both",
+        "complement": draw(st.booleans()),
+        "min_length": least,
+        "max_length": draw(st.none() | st.integers(least, 5)),
+        "exclusive": draw(st.none() | st.lists(st.integers(-1, 2), min_size=p, max_size=p)),
+        "length_factor": draw(
+            st.none() | st.lists(st.sampled_from([0.25, 0.5, 1.0, 3.0]), min_size=8, max_size=8)
+        ),
+        "threshold": draw(st.sampled_from([0.0, 0.0, 1.5, -1.0, -math.inf])),
+    }
+    return X, weights, options
+
+
+@settings(max_examples=300)
+@given(cases(), st.none() | st.integers(1, 40))
+def test_equals_enumeration(case, top):
+    X, weights, options = case
+    every = naive(X, weights, options)
+    result = mine_conjunctions(X, weights, top=top, **options)
+    wanted = {w: s for w, s in every.items() if s > options["threshold"]}
+    assert result.proven
+    assert len(set(result.conjunctions)) == len(result.conjunctions)
+    close = 1e-9
+    for w, s, sums in zip(result.conjunctions, result.scores, result.sums, strict=True):
+        assert w == tuple(sorted(w))
+        assert s == pytest.approx(every[w], abs=close)
+        covered = X[:, list(w)].all(axis=1)
+        assert sums == pytest.approx(weights[covered].sum(axis=0), abs=close)
+    keys = [
+        (-s, len(w), w) for s, w in zip(result.scores.tolist(), result.conjunctions, strict=True)
+    ]
+    assert keys == sorted(keys)
+    best = sorted(wanted.values(), reverse=True)[:top]
+    certain = [s for s in best if s > options["threshold"] + close]
+    assert result.scores[: len(certain)] == pytest.approx(certain, abs=close)
+    missing = [s for w, s in every.items() if w not in set(result.conjunctions)]
+    assert max(missing, default=-math.inf) <= result.bound + 1e-15
+    if top is None:
+        assert result.complete
+        assert {w for w, s in wanted.items() if s > options["threshold"] + close} <= set(
+            result.conjunctions
+        )
+
+
+@settings(max_examples=60)
+@given(cases(), st.integers(1, 5))
+def test_integers_are_exact(case, top):
+    X, weights, options = case
+    weights = np.rint(weights)
+    options["length_factor"] = None
+    every = naive(X, weights, options)
+    result = mine_conjunctions(X, weights, top=top, **options)
+    best = sorted((s for s in every.values() if s > options["threshold"]), reverse=True)
+    assert result.scores.tolist() == best[:top]
+    full = len(result.scores) == top
+    assert result.bound == (result.scores[-1] if full else options["threshold"])
+
+
+def table(m, p, seed=0):
+    return np.random.default_rng(seed).integers(0, 2, (m, p))
+
+
+def test_many_words_and_long_conjunctions():
+    """Several words of examples, arrays that must grow, conjunctions of all lengths."""
+    X = np.random.default_rng(1).random((200, 14)) < 0.9
+    weights = np.random.default_rng(2).integers(-3, 4, 200).astype(float)
+    options = {"objective": "absolute", "direction": "both", "complement": False}
+    every = naive(X.astype(int), weights[:, None], {**options, "min_length": 0, "max_length": None})
+    result = mine_conjunctions(X, weights, top=None, min_length=0, max_length=None)
+    wanted = sorted((-s, len(w), w) for w, s in every.items() if s > 0)
+    assert result.conjunctions == [w for _, _, w in wanted]
+    assert result.complete
+
+
+def test_equal_covers_are_different_conjunctions():
+    X = [[1, 1, 1], [0, 0, 0]]
+    result = mine_conjunctions(X, [1.0, -1.0], max_length=None)
+    assert result.conjunctions == [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)]
+
+
+def test_what_is_barely_better_is_found():
+    """The best conjunction comes late and beats an early one by half a per cent."""
+    X = [[1, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
+    result = mine_conjunctions(X, [10.0, -9.0, -9.0, 14.95, -5.0], top=1)
+    assert result.conjunctions == [(0, 1)]
+
+
+def test_a_length_factor_that_falls():
+    """Longer conjunctions are divided by less: a bound that ignored that would lose them."""
+    X = [[1, 1], [1, 0], [0, 1]]
+    result = mine_conjunctions(X, [1.0, 1.0, 1.0], top=1, length_factor=[1, 8, 0.125, 1])
+    assert result.conjunctions == [(0, 1)]
+    assert result.scores.tolist() == [8.0]
+
+
+@pytest.mark.parametrize("objective", ["absolute", "spread"])
+def test_a_time_limit_leaves_a_bound(objective):
+    X = table(3_000, 60)
+    weights = np.random.default_rng(3).normal(size=(3_000, 2))
+    result = mine_conjunctions(
+        X, weights, top=3, max_length=None, objective=objective, time_limit=0.0
+    )
+    assert not result.proven
+    assert not result.complete
+    longer = mine_conjunctions(X, weights, top=50, max_length=2, objective=objective)
+    assert longer.proven
+    missing = [
+        s
+        for w, s in zip(longer.conjunctions, longer.scores, strict=True)
+        if w not in set(result.conjunctions)
+    ]
+    assert max(missing) <= result.bound
+    assert len(result.conjunctions) == 3
+
+
+def test_progress_rises_to_one_and_may_interrupt():
+    X = table(3_000, 60)
+    weights = np.random.default_rng(3).normal(size=3_000)
+    shares: list[float] = []
+    mine_conjunctions(X, weights, top=10, max_length=3, progress=shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert len(shares) > 1
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mine_conjunctions(X, weights, max_length=None, progress=interrupt)
+
+
+def test_too_many_results_are_reported():
+    X = np.ones((3, 6), dtype=int)
+    result = mine_conjunctions(X, [1.0, 1.0, 1.0], top=None, max_results=5)
+    assert len(result.conjunctions) == 5
+    assert result.proven
+    assert not result.complete
+    assert result.bound == 3.0
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200, 1e300])
+def test_any_scale_of_weights(scale):
+    X = table(40, 6)
+    weights = np.random.default_rng(5).normal(size=40)
+    plain = mine_conjunctions(X, weights, top=4)
+    scaled = mine_conjunctions(X, weights * scale, top=4)
+    assert scaled.conjunctions == plain.conjunctions
+    assert scaled.scores == pytest.approx(plain.scores * scale, rel=1e-9)
+
+
+def test_weights_that_are_all_zero():
+    result = mine_conjunctions([[1, 0], [1, 1]], [0.0, 0.0])
+    assert (result.conjunctions, result.proven, result.bound) == ([], True, 0.0)
+    result = mine_conjunctions([[1, 0], [1, 1]], [0.0, 0.0], threshold=-1)
+    assert result.conjunctions == [(0,), (1,), (0, 1)]
+
+
+def test_no_length_is_possible():
+    result = mine_conjunctions([[1, 0]], [1.0], min_length=2, max_length=3, exclusive=[0, 0])
+    assert result.conjunctions == []
+    assert result.proven
+
+
+X2, W2 = [[1, 0], [1, 1]], [1.0, -1.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "says"),
+    [
+        ((X2, [1.0]), {}, DataError, "for 2 examples"),
+        ((X2, [[1.0], [2.0], [3.0]]), {}, DataError, r"expected \(2,\) or \(2, K\)"),
+        ((X2, [1.0, math.nan]), {}, DataError, "example 1"),
+        ((X2, [1.0, math.inf]), {}, DataError, "finite"),
+        ((X2, [1e308, 1e308]), {}, DataError, "range of float64"),
+        ((X2, ["a", "b"]), {}, DataError, "real numbers"),
+        ((X2, np.zeros((2, 0))), {}, DataError, "weights of shape"),
+        ((np.zeros((0, 2)), []), {}, DataError, "at least one of each"),
+        (([[2, 0], [1, 1]], W2), {}, DataError, "holds 2"),
+        ((X2, W2), {"top": 0}, ParameterError, "at least 1"),
+        ((X2, W2), {"top": True}, ParameterError, "top=True"),
+        ((X2, W2), {"top": None, "max_results": 0}, ParameterError, "max_results=0"),
+        ((X2, W2), {"min_length": -1}, ParameterError, "min_length=-1"),
+        ((X2, W2), {"min_length": 2, "max_length": 1}, ParameterError, "at least min_length=2"),
+        ((X2, W2), {"max_length": 1.5}, ParameterError, "max_length=1.5"),
+        ((X2, W2), {"objective": "best"}, ParameterError, "'absolute', 'spread'"),
+        ((X2, W2), {"objective": "spread"}, ParameterError, "K >= 2"),
+        ((X2, W2), {"direction": "up"}, ParameterError, "'positive'"),
+        (
+            (X2, np.ones((2, 2))),
+            {"objective": "spread", "direction": "positive"},
+            ParameterError,
+            "no sign",
+        ),
+        ((X2, W2), {"exclusive": [0]}, ParameterError, "each of the 2"),
+        ((X2, W2), {"exclusive": [0.5, 1]}, ParameterError, "float64"),
+        ((X2, W2), {"length_factor": [1, 1]}, ParameterError, "each length from 0 to 3"),
+        ((X2, W2), {"length_factor": [1, 0, 1, 1]}, ParameterError, "holds 0.0"),
+        ((X2, W2), {"length_factor": [1, math.inf, 1]}, ParameterError, "holds inf"),
+        ((X2, W2), {"threshold": math.nan}, ParameterError, "threshold"),
+        ((X2, W2), {"time_limit": -1}, ParameterError, "time_limit=-1"),
+        ((X2, W2), {"time_limit": math.nan}, ParameterError, "time_limit=nan"),
+    ],
+)
+def test_bad_input_is_refused(arguments, options, error, says):
+    with pytest.raises(error, match=says):
+        mine_conjunctions(*arguments, **options)
+
+
+@given(tables(st.integers(1, 200), st.integers(1, 70)), st.data())
+def test_packed_propositions(X, data):
+    packed = PackedPropositions.of(X)
+    m, p = X.shape
+    assert (packed.n_examples, packed.n_propositions) == (m, p)
+    chosen = data.draw(st.lists(st.integers(0, p - 1), max_size=4))
+    covered = X[:, chosen].all(axis=1)
+    assert np.array_equal(packed.cover(chosen), covered)
+    assert packed.count(chosen) == covered.sum()
+    keep = np.array(data.draw(st.lists(st.booleans(), min_size=m, max_size=m)))
+    part = packed.restrict(keep)
+    assert np.array_equal(part.words, PackedPropositions.of(X[keep]).words.reshape(p, -1))
+    for j, first in enumerate(packed.first_equal):
+        assert first <= j
+        assert np.array_equal(X[:, j], X[:, first])
+        assert not any(np.array_equal(X[:, j], X[:, i]) for i in range(first))
+
+
+@pytest.mark.parametrize("rows", [np.array([True]), np.array([5]), np.array([-1])])
+def test_bad_rows_are_refused(rows):
+    with pytest.raises(ParameterError):
+        PackedPropositions.of(X2).restrict(rows)
+
+
+def test_bad_positions_are_refused():
+    with pytest.raises(ParameterError, match="0 to 1"):
+        PackedPropositions.of(X2).cover([2])
+
+
+def test_packed_propositions_of_another_size_are_refused():
+    words = PackedPropositions.of(X2).words
+    with pytest.raises(DataError, match="do not hold"):
+        mine_conjunctions(PackedPropositions(words, 100), np.ones(100))
