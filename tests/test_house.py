@@ -19,7 +19,7 @@ MODULES = {
 
 #: Rooms that may import each other's modules downwards only; rooms of one storey not at all.
 STOREYS = (
-    ("errors", "compilation", "grammar", "text", "optional", "slices"),
+    ("errors", "checks", "compilation", "grammar", "optional", "progress", "slices", "text"),
     ("syntax", "program", "solvers"),
     ("encoding", "rewrite", "semantics"),
     ("backends", "mining", "rules", "measures"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.encoding.binary import BinaryTable, paired_words
+from formulakern.encoding.packed import PackedTable, paired_rows
 
 __all__ = ["PANEL", "ROWS", "PairedTables", "pair_tables"]
 
@@ -70,12 +70,12 @@ class PairedTables:
 
 
 def pair_tables(
-    x_domains: Sequence[BinaryTable], z_domains: Sequence[BinaryTable] | None
+    x_domains: Sequence[PackedTable], z_domains: Sequence[PackedTable] | None
 ) -> PairedTables:
-    """Lay out two tables, given as one :class:`BinaryTable` per domain (None: z is x)."""
+    """Lay out two tables, given as one :class:`PackedTable` per domain (None: z is x)."""
     symmetric = z_domains is None
     z_domains = x_domains if z_domains is None else z_domains
-    words = [paired_words(x, z) for x, z in zip(x_domains, z_domains, strict=True)]
+    words = [paired_rows(x, z) for x, z in zip(x_domains, z_domains, strict=True)]
     spans = np.cumsum([0, *(x.shape[1] for x, _ in words)], dtype=np.int64)
     x_words = _side_by_side([x for x, _ in words])
     z_words = x_words if symmetric else _side_by_side([z for _, z in words])
@@ -90,7 +90,7 @@ def pair_tables(
     )
 
 
-def _stacked(tables: Sequence[BinaryTable]) -> Counts:
+def _stacked(tables: Sequence[PackedTable]) -> Counts:
     return np.ascontiguousarray([table.counts for table in tables], dtype=np.int64)
 
 

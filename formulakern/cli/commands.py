@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from formulakern import __version__
 from formulakern.errors import FormulaKernError, ParameterError
+from formulakern.progress import Progress
 
 if TYPE_CHECKING:
     from formulakern.datasets.dataset import Dataset
@@ -221,7 +222,7 @@ def _inspect(options: argparse.Namespace) -> None:
 
 def _fit(options: argparse.Namespace) -> None:
     from formulakern.cli.report import fit_opening, fit_report
-    from formulakern.display.terminal import Progress, show_inspection
+    from formulakern.display.terminal import show_inspection
     from formulakern.estimators.svm.evaluation import (
         BASELINES,
         check_folds,
@@ -276,7 +277,6 @@ def _gram(options: argparse.Namespace) -> None:
     import numpy as np
 
     from formulakern.cli.report import data_line
-    from formulakern.display.terminal import Progress
     from formulakern.text import blocks
 
     plain = _kernel(options)

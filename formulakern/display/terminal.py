@@ -1,68 +1,16 @@
-"""What only a terminal shows: a progress bar while it works, and colours."""
+"""What only a terminal shows: an inspection in colours."""
 
 from __future__ import annotations
 
 import sys
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as RichProgress
 from rich.syntax import Syntax
 from rich.text import Text
 
 from formulakern.kernels.inspection import Inspection, Section
 
-__all__ = ["Progress", "show_inspection"]
-
-
-class Progress:
-    """A progress bar on standard error; not a byte is written where that is no terminal.
-
-    Parameters
-    ----------
-    total : int
-        Number of steps.
-    console : Console, optional
-        Where to draw it; standard error by default.
-    """
-
-    def __init__(self, total: int, console: Console | None = None) -> None:
-        console = console or Console(stderr=True)
-        self._bar = RichProgress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TimeElapsedColumn(),
-            transient=True,
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bar.add_task("starting", total=total)
-        self._total = total
-        self._begun = 0
-
-    def advance(self, what: str) -> None:
-        """Say what begins; whatever was begun before is done."""
-        self._bar.update(self._task, description=what, completed=self._begun)
-        self._begun += 1
-
-    def reach(self, share: float, what: str) -> None:
-        """Say which share of the whole is done."""
-        self._bar.update(self._task, description=what, completed=share * self._total)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._bar.stop()
+__all__ = ["show_inspection"]
 
 
 def show_inspection(inspection: Inspection, console: Console | None = None) -> None:

@@ -8,8 +8,8 @@ data is ever needed to evaluate a formula's kernel.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,16 @@ from formulakern.errors import DataError
 
 __all__ = [
     "Words",
+    "all_ones",
     "first_offence",
     "is_zero_or_one",
     "n_words",
+    "pack_coordinates",
     "pack_rows",
     "row_blocks",
     "row_counts",
     "select_bits",
+    "transposed",
     "unpack_rows",
 ]
 
@@ -37,6 +40,9 @@ BLOCK_BYTES = 1 << 20
 
 #: From this many entries on, two threads share the rows.
 THREADED_ENTRIES = 1 << 20
+
+#: Rows that are transposed at once; a multiple of 64.
+TRANSPOSED_ROWS = 4096
 
 
 def n_words(n_columns: int) -> int:
@@ -77,25 +83,92 @@ def pack_rows(values: NDArray[Any]) -> Words:
         raise DataError(f"pack_rows takes a table of two dimensions; got shape {values.shape}.")
     n_rows, n_columns = values.shape
     packed = np.zeros((n_rows, 8 * n_words(n_columns)), dtype=np.uint8)
-    refused = threading.Event()
 
-    def work(start: int, stop: int) -> None:
+    def work(start: int, stop: int) -> bool:
         for block in row_blocks(start, stop, n_columns * values.itemsize):
             bits = _zeros_and_ones(values[block])
-            if refused.is_set():
-                return
             if bits is None:
-                refused.set()
-                return
+                return False
             packed[block, : -(-n_columns // 8)] = np.packbits(bits, axis=1, bitorder="little")
+        return True
 
-    _share_rows(work, n_rows, values.size)
-    if refused.is_set():
+    if not all(_share_rows(work, n_rows, values.size)):
         row, column = first_offence(values) or (0, 0)
         raise DataError(
             f"row {row}, column {column} holds {values[row, column]!r}; expected 0 or 1."
         )
     return packed.view("<u8").astype(np.uint64, copy=False)
+
+
+def pack_coordinates(
+    rows: NDArray[np.integer[Any]], columns: NDArray[np.integer[Any]], shape: tuple[int, int]
+) -> Words:
+    """Pack a table that is given by its ones.
+
+    Parameters
+    ----------
+    rows, columns : ndarray of shape (n_ones,), int
+        Row by row, ascending columns in each.
+    shape : (int, int)
+        Rows and columns of the table.
+
+    Returns
+    -------
+    ndarray of shape (shape[0], ceil(shape[1] / 64)), uint64
+
+    Notes
+    -----
+    Linear in the ones and in the result.
+
+    Examples
+    --------
+    >>> pack_coordinates(np.array([0, 0, 1]), np.array([0, 2, 1]), (2, 3))
+    array([[5],
+           [2]], dtype=uint64)
+    """
+    width = n_words(shape[1])
+    words = np.zeros((shape[0], width), dtype=np.uint64)
+    if len(columns):
+        places = rows * width + (columns >> 6)
+        bits = np.uint64(1) << (columns & 63).astype(np.uint64)
+        first = np.flatnonzero(np.diff(places, prepend=-1))
+        words.reshape(-1)[places[first]] = np.bitwise_or.reduceat(bits, first)
+    return words
+
+
+def all_ones(n: int) -> Words:
+    """n ones, packed: uint64 of shape (ceil(n / 64),)."""
+    ones: Words = pack_rows(np.ones((1, n), dtype=np.bool_))[0]
+    return ones
+
+
+def transposed(words: Words, n_columns: int) -> Words:
+    """A packed table with its rows as columns.
+
+    Parameters
+    ----------
+    words : ndarray of shape (n_rows, ceil(n_columns / 64)), uint64
+    n_columns : int
+
+    Returns
+    -------
+    ndarray of shape (n_columns, ceil(n_rows / 64)), uint64
+
+    Notes
+    -----
+    O(n_rows·n_columns) bit operations, in blocks of rows.
+
+    Examples
+    --------
+    >>> transposed(np.array([[5], [2]], dtype=np.uint64), 3).ravel()
+    array([1, 2, 1], dtype=uint64)
+    """
+    columns = np.zeros((n_columns, n_words(len(words)) * 8), dtype=np.uint8)
+    for start in range(0, len(words), TRANSPOSED_ROWS):
+        bits = unpack_rows(words[start : start + TRANSPOSED_ROWS], n_columns)
+        packed = np.packbits(np.ascontiguousarray(bits.T), axis=1, bitorder="little")
+        columns[:, start // 8 : start // 8 + packed.shape[1]] = packed
+    return columns.view("<u8").astype(np.uint64, copy=False)
 
 
 def unpack_rows(words: Words, n_columns: int) -> NDArray[np.uint8]:
@@ -223,25 +296,11 @@ def _zeros_and_ones(block: NDArray[Any]) -> NDArray[Any] | None:
     return np.ascontiguousarray(ones)
 
 
-def _share_rows(work: Callable[[int, int], None], n_rows: int, n_entries: int) -> None:
+def _share_rows(work: Callable[[int, int], Any], n_rows: int, n_entries: int) -> list[Any]:
     """Call work on all rows, in two threads when the table is large (NumPy releases the lock)."""
     if n_entries < THREADED_ENTRIES or n_rows < 2 or (os.cpu_count() or 1) < 2:
-        work(0, n_rows)
-        return
+        return [work(0, n_rows)]
     middle = n_rows // 2
-    failures: list[BaseException] = []
-
-    def second_half() -> None:
-        try:
-            work(middle, n_rows)
-        except BaseException as error:
-            failures.append(error)
-
-    helper = threading.Thread(target=second_half)
-    helper.start()
-    try:
-        work(0, middle)
-    finally:
-        helper.join()
-    if failures:
-        raise failures[0]
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(work, middle, n_rows)
+        return [work(0, middle), second.result()]

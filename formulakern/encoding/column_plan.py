@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.encoding.bits import Words, pack_coordinates
 from formulakern.encoding.columns import read_number
 from formulakern.encoding.cut_points import Strategy, cuts
 from formulakern.encoding.propositions import evaluate_proposition
@@ -110,6 +111,18 @@ class ColumnPlan:
         if not rows:
             return np.zeros(0, np.intp), np.zeros(0, np.intp)
         return np.concatenate(rows), np.concatenate(places)
+
+    def packed(self, table: Table) -> Words:
+        """The propositions on the rows of a table, packed by column.
+
+        Returns
+        -------
+        ndarray of shape (number of propositions, ceil(n_rows / 64)), uint64
+        """
+        rows, places = self.true_entries(table)
+        order = np.argsort(places, kind="stable")
+        shape = (len(self.propositions), len(table))
+        return pack_coordinates(places[order], rows[order], shape)
 
     def codes(self, table: Table) -> NDArray[np.intp]:
         """The number of every entry's value among the known ones; -1 for unknown and missing."""

@@ -1,99 +1,69 @@
-"""Foreign tables as packed words or as sparse rows, when they hold nothing but 0 and 1.
+"""The strict reader: any foreign table as one packed table, when it holds nothing but 0 and 1.
 
-Every kind of table has its road here, and every road ends either in a :class:`Packed` or in a
-``DataError`` that names the first offending column and row.
+Kernels take 0 and 1 and refuse the rest with a sentence that names the first offending column and
+row; the lenient edge, which encodes any table, is
+:class:`formulakern.estimators.encoder.PropositionEncoder`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.bits import Words, first_offence, is_zero_or_one, n_words, pack_rows
+from formulakern.encoding.bits import first_offence, is_zero_or_one, n_words, pack_rows
+from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import frame_library, is_sparse, ragged_row, wrong_dimensions
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 
-__all__ = ["Packed", "SparseRows", "read_zero_one"]
+__all__ = ["read_packed"]
 
 
-@dataclass(frozen=True, eq=False)
-class SparseRows:
-    """The columns that are 1, row after row (compressed sparse rows without the values).
-
-    Parameters
-    ----------
-    starts : ndarray of shape (n_rows + 1,), int64
-        Row i owns ``columns[starts[i]:starts[i + 1]]``.
-    columns : ndarray of shape (n_ones,), int64
-        Ascending and without repetition inside each row.
-    """
-
-    starts: NDArray[np.int64]
-    columns: NDArray[np.int64]
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        """Ones per row."""
-        return np.diff(self.starts)
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """The row of every one."""
-        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int64), self.counts)
-
-    def select(self, positions: NDArray[np.intp], n_columns: int) -> SparseRows:
-        """Only these columns, renumbered in the order given; linear in ones and columns."""
-        renumbered = np.full(n_columns, -1, dtype=np.int64)
-        renumbered[positions] = np.arange(len(positions))
-        rows, columns = self.rows, renumbered[self.columns]
-        kept = columns >= 0
-        return _from_coordinates(rows[kept], columns[kept], len(self.starts) - 1)
-
-    def pack(self, n_columns: int) -> Words:
-        """The rows as words; linear in the ones and in the result."""
-        width = n_words(n_columns)
-        words = np.zeros((len(self.starts) - 1, width), dtype=np.uint64)
-        if len(self.columns):
-            places = self.rows * width + (self.columns >> 6)
-            bits = np.uint64(1) << (self.columns & 63).astype(np.uint64)
-            first = np.flatnonzero(np.diff(places, prepend=-1))
-            words.reshape(-1)[places[first]] = np.bitwise_or.reduceat(bits, first)
-        return words
-
-
-@dataclass(frozen=True, eq=False)
-class Packed:
-    """A table of 0 and 1 as it was read: dense words, or sparse rows."""
-
-    n_rows: int
-    n_columns: int
-    names: tuple[str, ...] | None
-    body: Words | SparseRows
-
-
-def read_zero_one(X: object, role: str) -> Packed:
-    """Read any table that holds nothing but 0 and 1.
+def read_packed(X: object, role: str = "X") -> PackedTable:
+    """Read a table that holds 0 and 1 and nothing else.
 
     Parameters
     ----------
-    X : array, sparse matrix, DataFrame, Table, dict or list of shape (n_rows, n_columns)
+    X : array, sparse matrix, DataFrame, Table, dict, list or PackedTable of shape (m, n)
+        NumPy array (bool, any integer or floating point dtype, or objects that are 0, 1, True,
+        False; any memory layout), any SciPy sparse format, pandas (also nullable and sparse
+        dtypes), polars. No rows are accepted, no columns are not.
     role : str
         What the table is called in messages, such as ``"X"`` or ``"Z"``.
 
     Returns
     -------
-    Packed
+    PackedTable
+        X itself, if it is one.
 
     Raises
     ------
     DataError
-        If X is no table, has no columns, or holds anything else; it names the column and the row.
-    """
+        If an entry is not 0 or 1 (the message names its column and row), if X has not two
+        dimensions, no columns, rows of different lengths, or is no table.
+
+    Notes
+    -----
+    One pass over a dense table, about 2.5 ms for 4,000 x 1,024 float64 on two cores, and 1/64 of
+    the memory of float64. Sparse tables stay sparse until words are asked for.
+
+    Examples
+    --------
+    >>> table = read_packed([[1, 0, 1], [0, 1, 0]])
+    >>> table.counts, table.rows
+    (array([2, 1]), array([[5],
+           [2]], dtype=uint64))
+    >>> read_packed([[1, 0], [0, 3]])
+    Traceback (most recent call last):
+        ...
+    formulakern.errors.DataError: column 1 holds 3 (row 1); a formula kernel reads 0 and 1.
+    Encode the table first: fk.PropositionEncoder().fit_transform(X), or use an estimator, which does it for you.
+    """  # noqa: E501
+    if isinstance(X, PackedTable):
+        return X
     library = frame_library(X)
     frame: Any = X
     if is_sparse(X):  # before the mappings: a matrix in DOK format is a dict
@@ -111,7 +81,7 @@ def read_zero_one(X: object, role: str) -> Packed:
     return _read_array(_as_array(X, role), None, role)
 
 
-def refuse_entry(
+def _refuse_entry(
     column: int, row: int, value: object, names: Sequence[str] | None, role: str
 ) -> NoReturn:
     """Raise the sentence for an entry that is neither 0 nor 1."""
@@ -165,7 +135,7 @@ def _as_array(X: object, role: str) -> NDArray[Any]:
     )
 
 
-def _read_array(array: NDArray[Any], names: tuple[str, ...] | None, role: str) -> Packed:
+def _read_array(array: NDArray[Any], names: tuple[str, ...] | None, role: str) -> PackedTable:
     if array.ndim != 2:
         raise DataError(wrong_dimensions(array.shape, role))
     n_rows, n_columns = array.shape
@@ -173,19 +143,20 @@ def _read_array(array: NDArray[Any], names: tuple[str, ...] | None, role: str) -
         _refuse_no_columns(n_rows, role)
     if array.dtype.kind not in "biufO":
         if n_rows == 0:
-            return Packed(0, n_columns, names, np.zeros((0, n_words(n_columns)), np.uint64))
+            empty = np.zeros((0, n_words(n_columns)), dtype=np.uint64)
+            return PackedTable.of_rows(empty, n_columns, names)
         if array.dtype.kind == "c":
             raise DataError(
                 f"{role} holds complex numbers (dtype {array.dtype}); a formula kernel reads 0 and "
                 f"1. Complex data not supported: pass {role}.real if the imaginary parts are 0."
             )
-        refuse_entry(0, 0, array[0, 0], names, role)
+        _refuse_entry(0, 0, array[0, 0], names, role)
     try:
         words = pack_rows(array)
     except DataError:
         row, column = first_offence(array) or (0, 0)
-        refuse_entry(column, row, array[row, column], names, role)
-    return Packed(n_rows, n_columns, names, words)
+        _refuse_entry(column, row, array[row, column], names, role)
+    return PackedTable.of_rows(words, n_columns, names)
 
 
 def _read_columns(
@@ -194,7 +165,7 @@ def _read_columns(
     n_rows: int,
     role: str,
     values_of: Callable[[Any], NDArray[Any]],
-) -> Packed:
+) -> PackedTable:
     """Columns of different types, one after the other, into one table of bytes."""
     if not columns:
         _refuse_no_columns(n_rows, role)
@@ -204,9 +175,9 @@ def _read_columns(
         if values.dtype != np.bool_:
             row = _first_offence_in(values)
             if row is not None:
-                refuse_entry(position, row, values[row], names, role)
+                _refuse_entry(position, row, values[row], names, role)
         table[:, position] = values == 1 if values.dtype == object else values
-    return Packed(n_rows, len(columns), names, pack_rows(table))
+    return PackedTable.of_rows(pack_rows(table), len(columns), names)
 
 
 def _first_offence_in(values: NDArray[Any]) -> int | None:
@@ -233,7 +204,7 @@ def _pandas_values(series: Any) -> NDArray[Any]:
     return np.asarray(series.astype(object))
 
 
-def _read_pandas(frame: Any, role: str) -> Packed:
+def _read_pandas(frame: Any, role: str) -> PackedTable:
     names = tuple(str(name) for name in frame.columns)
     n_rows, n_columns = frame.shape
     dtypes = list(frame.dtypes)
@@ -252,22 +223,24 @@ def _is_mostly_zero(dtype: Any) -> bool:
     return is_zero_or_one(fill) and not fill
 
 
-def _read_sparse_frame(frame: Any, names: tuple[str, ...], role: str) -> Packed:
-    rows, columns = [], []
+def _read_sparse_frame(frame: Any, names: tuple[str, ...], role: str) -> PackedTable:
+    from scipy.sparse import csc_array
+
+    starts, rows = [0], []
     for position in range(frame.shape[1]):
         array = frame.iloc[:, position].array
         values, places = np.asarray(array.sp_values), array.sp_index.indices
         offence = _first_offence_in(values)
         if offence is not None:
-            refuse_entry(position, int(places[offence]), values[offence], names, role)
-        ones = np.asarray(places, dtype=np.int64)[values == 1]
-        rows.append(ones)
-        columns.append(np.full(len(ones), position, dtype=np.int64))
-    body = _from_coordinates(np.concatenate(rows), np.concatenate(columns), len(frame))
-    return Packed(len(frame), len(names), names, body)
+            _refuse_entry(position, int(places[offence]), values[offence], names, role)
+        rows.append(places[values == 1])
+        starts.append(starts[-1] + len(rows[-1]))
+    ones = (np.ones(starts[-1], dtype=np.bool_), np.concatenate(rows), starts)
+    sparse = csc_array(ones, shape=frame.shape).tocsr()
+    return PackedTable(len(frame), len(names), names, sparse=sparse)
 
 
-def _read_sparse(X: Any, role: str) -> Packed:
+def _read_sparse(X: Any, role: str) -> PackedTable:
     if X.ndim != 2:
         raise DataError(wrong_dimensions(X.shape, role))
     n_rows, n_columns = (int(size) for size in X.shape)
@@ -279,25 +252,13 @@ def _read_sparse(X: Any, role: str) -> Packed:
             "a Boolean or a real dtype."
         )
     rows = X.tocsr()
-    if not rows.has_canonical_format:
+    if not rows.has_canonical_format or not rows.data.all():
         rows = rows.copy()
         rows.sum_duplicates()
-    starts, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int64)
-    ones = rows.data == 1
-    wrong = ~ones & (rows.data != 0)
+        rows.eliminate_zeros()
+    wrong = rows.data != 1
     if wrong.any():
         place = int(np.argmax(wrong))
-        row = int(np.searchsorted(starts, place, side="right")) - 1
-        refuse_entry(int(columns[place]), row, rows.data[place], None, role)
-    if not ones.all():  # zeros that were stored
-        starts, columns = np.concatenate([[0], np.cumsum(ones)])[starts], columns[ones]
-    return Packed(n_rows, n_columns, None, SparseRows(starts, columns))
-
-
-def _from_coordinates(
-    rows: NDArray[np.int64], columns: NDArray[np.int64], n_rows: int
-) -> SparseRows:
-    order = np.lexsort((columns, rows))
-    starts = np.zeros(n_rows + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=n_rows), out=starts[1:])
-    return SparseRows(starts, columns[order])
+        row = int(np.searchsorted(rows.indptr, place, side="right")) - 1
+        _refuse_entry(int(rows.indices[place]), row, rows.data[place], None, role)
+    return PackedTable(n_rows, n_columns, sparse=rows)

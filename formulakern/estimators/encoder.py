@@ -7,7 +7,7 @@ proposition that the rule language reads back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from formulakern.encoding.binary import column_positions
+from formulakern.checks import check_choice, check_integer
 from formulakern.encoding.column_plan import (
     ColumnPlan,
     is_boolean,
@@ -26,6 +26,8 @@ from formulakern.encoding.column_plan import (
     refuse_missing,
 )
 from formulakern.encoding.cut_points import Strategy
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.selection import column_positions
 from formulakern.encoding.sources import is_sparse
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
@@ -160,23 +162,48 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If a parameter is outside its range.
         """
         self._check_parameters()
-        table = self._read(X, reset=True)
-        if len(table) == 0:
-            raise DataError(
-                f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
-                "required: an encoder learns the values of the columns from rows."
-            )
-        forced = self._forced_nominal(table)
-        plans = tuple(self._plan(table, name, name in forced) for name in table.names)
-        if not any(plan.propositions for plan in plans):
-            rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
-            raise DataError(
-                f"no proposition in {rows}: every column is numeric and constant, so it tells no "
-                'two rows apart. Pass more rows, or nominal="all" to keep the constant values.'
-            )
-        self.plans_ = plans
-        self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
+        self._learn(self._read(X, reset=True))
         return self
+
+    def fit_packed(self, X: Any) -> PackedTable:
+        """Find the propositions, and evaluate them on the same table, which is read once.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        PackedTable of n_rows rows and n_propositions columns
+
+        Raises
+        ------
+        DataError, ParameterError
+            As :meth:`fit`.
+        """
+        self._check_parameters()
+        table = self._read(X, reset=True)
+        self._learn(table)
+        return self._pack(table)
+
+    def transform_packed(self, X: Any) -> PackedTable:
+        """Evaluate the propositions, 64 rows to a word.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features_in_)
+
+        Returns
+        -------
+        PackedTable of n_rows rows and n_propositions columns
+
+        Raises
+        ------
+        DataError
+            As :meth:`transform`.
+        """
+        check_is_fitted(self)
+        return self._pack(self._read(X, reset=False))
 
     def transform(self, X: Any) -> Any:
         """Evaluate the propositions.
@@ -199,24 +226,18 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         table = self._read(X, reset=False)
         shape = (len(table), len(self.propositions_))
-        dense = None if self.sparse_output else np.zeros(shape, dtype=self.dtype)
-        rows, columns = [], []
-        first = 0
-        for plan in self.plans_:
-            if self.missing == "error":
-                refuse_missing(table, plan.name)
-            if self.unknown == "error":
-                self._refuse_unknown(table, plan)
-            true_rows, places = plan.true_entries(table)
-            if dense is None:
-                rows.append(true_rows)
-                columns.append(places + first)
-            else:
-                dense[true_rows, places + first] = 1
-            first += len(plan.propositions)
-        if dense is not None:
+        if not self.sparse_output:
+            dense = np.zeros(shape, dtype=self.dtype)
+            for first, plan in self._checked_plans(table):
+                rows, places = plan.true_entries(table)
+                dense[rows, places + first] = 1
             return dense
-        where = (np.concatenate(rows), np.concatenate(columns))
+        entries = [
+            (rows, places + first)
+            for first, plan in self._checked_plans(table)
+            for rows, places in [plan.true_entries(table)]
+        ]
+        where = tuple(np.concatenate(part) for part in zip(*entries, strict=True))
         return csr_array((np.ones(len(where[0]), dtype=self.dtype), where), shape=shape)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Any:
@@ -254,6 +275,38 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             renamed = [p.renamed(name) for p, name in zip(self.plans_, names, strict=True)]
             leaves = tuple(leaf for plan in renamed for leaf in plan.propositions)
         return np.array([str(leaf) for leaf in leaves], dtype=object)
+
+    def _learn(self, table: Table) -> None:
+        if len(table) == 0:
+            raise DataError(
+                f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
+                "required: an encoder learns the values of the columns from rows."
+            )
+        forced = self._forced_nominal(table)
+        plans = tuple(self._plan(table, name, name in forced) for name in table.names)
+        if not any(plan.propositions for plan in plans):
+            rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
+            raise DataError(
+                f"no proposition in {rows}: every column is numeric and constant, so it tells no "
+                'two rows apart. Pass more rows, or nominal="all" to keep the constant values.'
+            )
+        self.plans_ = plans
+        self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
+
+    def _pack(self, table: Table) -> PackedTable:
+        words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
+        return PackedTable.of_columns(words, len(table))
+
+    def _checked_plans(self, table: Table) -> Iterator[tuple[int, ColumnPlan]]:
+        """Every plan with the position of its first proposition, once the column is checked."""
+        first = 0
+        for plan in self.plans_:
+            if self.missing == "error":
+                refuse_missing(table, plan.name)
+            if self.unknown == "error":
+                self._refuse_unknown(table, plan)
+            yield first, plan
+            first += len(plan.propositions)
 
     def _plan(self, table: Table, name: str, forced: bool) -> ColumnPlan:
         if self.missing == "error":
@@ -342,23 +395,14 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         for parameter, choices in CHOICES.items():
-            value = getattr(self, parameter)
-            if value not in choices:
-                raise ParameterError(
-                    f"{parameter}={value!r}; expected one of {', '.join(map(repr, choices))}."
-                )
+            check_choice(parameter, getattr(self, parameter), choices)
         if isinstance(self.nominal, str) and self.nominal not in ("auto", "all"):
             raise ParameterError(
                 f'nominal={self.nominal!r}; expected "auto", "all" or a list of columns. '
                 f"Write nominal=[{self.nominal!r}] for one column."
             )
-        for parameter, least in (("cut_points", 1), ("max_nominal", 0)):
-            value = getattr(self, parameter)
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if not whole or value < least:
-                raise ParameterError(
-                    f"{parameter}={value!r}; expected a whole number of at least {least}."
-                )
+        check_integer("cut_points", self.cut_points)
+        check_integer("max_nominal", self.max_nominal, 0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,13 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.backends.tables import PairedTables, pair_tables
-from formulakern.encoding.binary import (
-    BinaryTable,
-    check_same_columns,
-    column_positions,
-    read_binary,
-)
+from formulakern.encoding.packed import PackedTable, check_same_columns
 from formulakern.encoding.real import RealTable, read_real
+from formulakern.encoding.selection import column_positions
+from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError
 
 __all__ = ["TablePair"]
@@ -42,10 +39,10 @@ class TablePair:
 
     def __init__(self, X: Any, Z: Any = None, *, real: bool = False) -> None:
         alone = Z is None or Z is X
-        self.z: BinaryTable | RealTable | None = None
+        self.z: PackedTable | RealTable | None = None
         try:
-            self.x: BinaryTable | RealTable = read_binary(X, role="X")
-            self.z = None if alone else read_binary(Z, role="Z")
+            self.x: PackedTable | RealTable = read_packed(X, role="X")
+            self.z = None if alone else read_packed(Z, role="Z")
         except DataError:
             if not real:
                 raise
@@ -53,7 +50,7 @@ class TablePair:
             self.z = None if alone else read_real(Z, role="Z")
         if self.z is not None:
             _check_same_columns(self.x, self.z)
-        self._selected: dict[tuple[int, Columns], BinaryTable] = {}
+        self._selected: dict[tuple[int, Columns], PackedTable] = {}
         self._paired: dict[tuple[Columns, ...], PairedTables] = {}
 
     @property
@@ -87,7 +84,7 @@ class TablePair:
         """Z with itself."""
         return self if self.z is None else self._alone(self.z)
 
-    def _alone(self, table: BinaryTable | RealTable) -> TablePair:
+    def _alone(self, table: PackedTable | RealTable) -> TablePair:
         pair = TablePair.__new__(TablePair)
         pair.x, pair.z = table, None
         pair._selected, pair._paired = {}, {}
@@ -121,7 +118,7 @@ class TablePair:
             self._paired[columns] = pair_tables(x, z)
         return self._paired[columns]
 
-    def _select(self, which: int, table: BinaryTable | RealTable, columns: Columns) -> BinaryTable:
+    def _select(self, which: int, table: PackedTable | RealTable, columns: Columns) -> PackedTable:
         if isinstance(table, RealTable):
             raise DataError("a table of real numbers has no counts: read its values.")
         key = (which, columns)

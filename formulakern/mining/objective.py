@@ -9,13 +9,12 @@ move a score is computed (``Objective.rounding``); it is 0 for weights such as Â
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.checks import check_choice
 from formulakern.errors import DataError, ParameterError
 
 __all__ = ["DIRECTIONS", "OBJECTIVES", "Objective", "read_objective", "read_weights"]
@@ -157,8 +156,8 @@ def read_objective(
     >>> read_objective([1, 2, 0.1], 3).rounding < 1e-12
     True
     """
-    _check_choice("objective", objective, OBJECTIVES)
-    _check_choice("direction", direction, DIRECTIONS)
+    check_choice("objective", objective, OBJECTIVES)
+    check_choice("direction", direction, DIRECTIONS)
     read = read_weights(weights, n_examples)
     if objective == "spread":
         if read.shape[1] < 2:
@@ -190,8 +189,3 @@ def read_objective(
         # the second part is for pairwise summation, when scores are computed from the weights
         rounding=rounding * (1 + 1e-9) + (128 * 2.0**-52 * largest if rounding else 0.0),
     )
-
-
-def _check_choice(name: str, value: Any, accepted: Sequence[str]) -> None:
-    if value not in accepted:
-        raise ParameterError(f"{name}={value!r}; expected one of {', '.join(map(repr, accepted))}.")

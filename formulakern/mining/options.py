@@ -1,17 +1,43 @@
-"""Options that both searches take: how many results, from which score on, for how long."""
+"""What both searches take: propositions, and how many results, from which score on, how long."""
 
 from __future__ import annotations
 
-from numbers import Real
+from formulakern.checks import check_integer, is_number
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.zero_one import read_packed
+from formulakern.errors import DataError, ParameterError
 
-import numpy as np
-
-from formulakern.errors import ParameterError
-
-__all__ = ["MAX_RESULTS", "check_threshold", "check_time_limit", "check_top", "is_integer"]
+__all__ = [
+    "MAX_RESULTS",
+    "check_threshold",
+    "check_time_limit",
+    "check_top",
+    "read_propositions",
+]
 
 #: With ``top=None``, at most this many results unless ``max_results`` says otherwise.
 MAX_RESULTS = 100_000
+
+
+def read_propositions(values: object) -> PackedTable:
+    """Propositions on examples that a search can work on: one row an example, at least one of each.
+
+    Parameters
+    ----------
+    values : PackedTable, or what :func:`formulakern.encoding.zero_one.read_packed` reads
+
+    Raises
+    ------
+    DataError
+        If the table cannot be read, or there is no example or no proposition.
+    """
+    table = read_packed(values)
+    if table.n_rows == 0 or table.n_columns == 0:
+        raise DataError(
+            f"{table.n_rows} examples of {table.n_columns} propositions; a search "
+            "needs at least one of each."
+        )
+    return table
 
 
 def check_top(top: int | None, max_results: int) -> int:
@@ -22,14 +48,8 @@ def check_top(top: int | None, max_results: int) -> int:
     ParameterError
         If one is no positive integer.
     """
-    for name, value in (("top", top), ("max_results", max_results)):
-        if value is None and name == "top":
-            continue
-        if not is_integer(value) or value < 1:  # type: ignore[operator]
-            raise ParameterError(
-                f"{name}={value!r}; expected an integer, at least 1"
-                + (", or None for all." if name == "top" else ".")
-            )
+    check_integer("top", top, otherwise="None for all")
+    check_integer("max_results", max_results)
     return int(max_results if top is None else top)
 
 
@@ -41,7 +61,7 @@ def check_threshold(threshold: float) -> float:
     ParameterError
         If it is no number.
     """
-    if not isinstance(threshold, Real) or isinstance(threshold, bool) or threshold != threshold:
+    if not is_number(threshold) or threshold != threshold:
         raise ParameterError(
             f"threshold={threshold!r}; expected a number. Give 0.0 for any positive score."
         )
@@ -55,14 +75,7 @@ def check_time_limit(time_limit: float | None) -> None:
     ------
     ParameterError
     """
-    if time_limit is None:
-        return
-    if not isinstance(time_limit, Real) or isinstance(time_limit, bool) or not time_limit >= 0:
+    if time_limit is not None and not (is_number(time_limit) and time_limit >= 0):
         raise ParameterError(
             f"time_limit={time_limit!r}; expected seconds, at least 0, or None for no limit."
         )
-
-
-def is_integer(value: object) -> bool:
-    """Whether a value is an integer, Python's or NumPy's, and no bool."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.optional import data_frame
-from formulakern.rules.monomial import Monomial
+from formulakern.rules.features import Monomial
 from formulakern.rules.rule import Rule, rule
 from formulakern.rules.sql import score_query, sql_of
 from formulakern.syntax.notation import latex_name
@@ -388,7 +388,7 @@ class RuleEnsemble:
 
 def _named(item: Rule | Monomial) -> dict[str, Any]:
     """A rule as JSON holds it."""
-    return {"product": item.names} if isinstance(item, Monomial) else {"rule": str(item)}
+    return {"product": list(item.columns)} if isinstance(item, Monomial) else {"rule": str(item)}
 
 
 def _read_rule(item: dict[str, Any]) -> Rule | Monomial:

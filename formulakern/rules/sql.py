@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from formulakern.errors import DataError
-from formulakern.rules.monomial import Monomial
+from formulakern.rules.features import Monomial
 from formulakern.rules.rule import Rule
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import Constant, Formula, Variable
@@ -33,7 +33,7 @@ def sql_of(item: Rule | Monomial) -> str:
     '"width" * "height"'
     """
     if isinstance(item, Monomial):
-        return " * ".join(map(_name, item.names)) if item.names else "1"
+        return " * ".join(map(_name, item.columns)) if item.columns else "1"
     return f"CASE WHEN {condition(item.formula)} THEN 1 ELSE 0 END"
 
 

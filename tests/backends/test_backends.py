@@ -12,7 +12,7 @@ from formulakern.backends.exact import exact_dtype, exact_values
 from formulakern.backends.lookup import MAX_ENTRIES, count_entries, lay_out
 from formulakern.backends.selection import BACKENDS
 from formulakern.backends.tables import pair_tables
-from formulakern.encoding.binary import read_binary
+from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import MagnitudeError
 from formulakern.program.staging import Stage, stages
 
@@ -22,8 +22,8 @@ rng = np.random.default_rng(0)
 def paired(X, Z=None, splits=None):
     """Tables for one domain, or for the columns between the splits."""
     parts = np.split(np.arange(X.shape[1]), splits or [])
-    x = [read_binary(X[:, part]) for part in parts]
-    return pair_tables(x, None if Z is None else [read_binary(Z[:, part]) for part in parts])
+    x = [read_packed(X[:, part]) for part in parts]
+    return pair_tables(x, None if Z is None else [read_packed(Z[:, part]) for part in parts])
 
 
 @pytest.mark.parametrize("splits", [[], [3], [64, 70]])

@@ -10,7 +10,7 @@ from formulakern.backends.mirror import mirror
 from formulakern.backends.numba_cpu import NumbaBackend
 from formulakern.backends.reference import InterpreterBackend
 from formulakern.backends.tables import pair_tables
-from formulakern.encoding.binary import read_binary
+from formulakern.encoding.zero_one import read_packed
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import lower
 from formulakern.syntax.parser import parse
@@ -26,7 +26,7 @@ def table(rows: int, columns: int, seed: int = 0) -> np.ndarray:
 
 
 def tables(parts_x: list[np.ndarray], parts_z: list[np.ndarray]):
-    return pair_tables([read_binary(x) for x in parts_x], [read_binary(z) for z in parts_z])
+    return pair_tables([read_packed(x) for x in parts_x], [read_packed(z) for z in parts_z])
 
 
 def check_counts(parts_x: list[np.ndarray], parts_z: list[np.ndarray]) -> None:

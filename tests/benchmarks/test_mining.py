@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from formulakern.encoding.bits import n_words
+from formulakern.encoding.zero_one import read_packed
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.mining.covers import PackedPropositions
 from formulakern.mining.sums import column_sums
 from formulakern.mining.templates.search import mine_templates
 from formulakern.syntax.parser import parse
@@ -67,7 +67,7 @@ def breadth_first(X: np.ndarray, weights: np.ndarray, length: int) -> np.ndarray
 def test_against_breadth_first(prune):
     X = one_hot(1_000, 12, 5)
     weights = np.random.default_rng(1).normal(size=len(X))
-    packed = PackedPropositions.of(X)
+    packed = read_packed(X)
     options: dict[str, Any] = {"top": 10} if prune else {"top": None, "threshold": -1.0}
     time_of = medians(
         ours=lambda: mine_conjunctions(packed, weights, max_length=2, **options),
@@ -85,7 +85,7 @@ def test_against_breadth_first(prune):
 def test_triples_against_breadth_first():
     X = one_hot(1_000, 8, 4)
     weights = np.random.default_rng(1).normal(size=len(X))
-    packed = PackedPropositions.of(X)
+    packed = read_packed(X)
     time_of = medians(
         ours=lambda: mine_conjunctions(packed, weights),
         numpy=lambda: breadth_first(X, weights, 3),
@@ -99,15 +99,15 @@ def test_triples_against_breadth_first():
 
 def test_the_inner_loop():
     """Sums of two weights over 64 examples of one proposition."""
-    packed = PackedPropositions.of(one_hot(8_124, 22, 5))
-    width = n_words(packed.n_examples)
-    index, items = np.arange(width), np.arange(packed.n_propositions)
+    packed = read_packed(one_hot(8_124, 22, 5))
+    width = n_words(packed.n_rows)
+    index, items = np.arange(width), np.arange(packed.n_columns)
     first = np.random.default_rng(0).normal(size=64 * width)
     second, eight, out = np.abs(first), np.zeros(8), np.zeros((len(items), 2))
 
     def ours() -> None:
         for _ in range(50):
-            column_sums(packed.words, items, len(items), index, width, first, second, eight, out)
+            column_sums(packed.columns, items, len(items), index, width, first, second, eight, out)
 
     seconds = medians(ours=ours)["ours"] / (50 * len(items) * width)
     report("two sums over 64 examples", 1e9 * seconds, 10, "ns")
@@ -133,7 +133,7 @@ def test_mushroom(n, kind):
     weights = np.zeros(len(X))
     drawn = rng.choice([-1.0, 1.0], n) if kind == "sign" else rng.normal(size=n)
     weights[rng.choice(len(X), n, replace=False)] = drawn
-    packed = PackedPropositions.of(X)
+    packed = read_packed(X)
     result = mine_conjunctions(packed, weights, max_length=3)
     report(
         f"mushroom, {n} rows with {kind} weights: top 10 of degree <= 3", result.seconds, 10, "s"
@@ -152,7 +152,7 @@ def test_mushroom_templates():
     rng = np.random.default_rng(0)
     weights = np.zeros(len(X))
     weights[rng.choice(len(X), 500, replace=False)] = rng.normal(size=500)
-    packed = PackedPropositions.of(X)
+    packed = read_packed(X)
     for text in ("a & ~b", "(a & ~b) | c"):
         result = mine_templates(parse(text), packed, weights, distinct=True, time_limit=60)
         report(f"mushroom, 500 rows: top 10 of {text}", result.seconds, 10, "s")

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from formulakern import datasets
-from formulakern.estimators.base import Encoding
-from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.encoding.zero_one import read_packed
+from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.learning.prl.features import ConjunctionFeatures
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame
-from formulakern.mining.covers import PackedPropositions
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", "/work/shared/data"))
 
@@ -46,7 +45,7 @@ def test_an_epoch_of_the_published_algorithm():
     X = (generator.random((1_000, 60)) < 0.4).astype(np.uint8)
     y = (X[:, 0] & X[:, 1]) | (X[:, 2] & X[:, 3]) ^ (generator.random(1_000) < 0.1)
     preferences = Preferences.of_classes(y.astype(np.intp), 2, np.ones(1_000))
-    family = ConjunctionFeatures(PackedPropositions.of(X), True, np.full(60, -1), 2, 2)
+    family = ConjunctionFeatures(read_packed(X), True, np.full(60, -1), 2, 2)
     game = RestrictedGame(preferences, None, "fictitious-play", max_iter=1_000_000)
 
     def epoch():
@@ -72,22 +71,20 @@ def test_pricing_all_rules_of_adult():
     if not path.exists():
         pytest.skip(f"needs {path}")
     dataset = datasets.read_table(path)
-    encoder = PropositionEncoder(cut_points=60)
-    X = encoder.fit_transform(dataset.data)
     codes = np.unique(dataset.target, return_inverse=True)[1].astype(np.intp)
     preferences = Preferences.of_classes(codes, 2, np.ones(len(codes)))
-    groups = Encoding.fit(
-        type("Holder", (), {})(), dataset.data, None, "auto", ("=", "<=", ">="), 60
-    )[0].groups
-    family = ConjunctionFeatures(PackedPropositions.of(X), True, groups, 1, 2)
+    learner = PRLClassifier(cut_points=60)
+    table = learner._fit_table(dataset.data, dataset.target)
+    groups = learner._exclusive()
+    family = ConjunctionFeatures(table, True, groups, 1, 2)
     game = RestrictedGame(preferences, 0.01)
-    p = X.shape[1]
+    p = table.n_columns
     print(f"\n    {p:,} propositions, {p * (p + 1) // 2:,} rules of degree 2", end="")
     solution = game.start()
     seconds = []
     for _ in range(6):
         begin = time.perf_counter()
-        priced = family.price(preferences.pull(solution.p), solution.value, 30)
+        priced = family.price(preferences.row_weights(solution.p), solution.value, 30)
         seconds.append(time.perf_counter() - begin)
         assert priced.proven
         for column in priced.columns:

@@ -17,8 +17,9 @@ from formulakern.cli import commands, main
 from formulakern.cli.report import fit_opening
 from formulakern.datasets import load, read_table
 from formulakern.datasets.dataset import Dataset
-from formulakern.display.terminal import Progress, show_inspection
+from formulakern.display.terminal import show_inspection
 from formulakern.estimators.svm.evaluation import compare_kernels
+from formulakern.progress import Progress
 
 FRUIT = "colour,size,ripe,class\n" + "".join(
     f"{colour},{size},{size % 2},{'apple' if colour == 'red' else 'pear'}\n"

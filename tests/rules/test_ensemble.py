@@ -8,7 +8,7 @@ import pytest
 
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
-from formulakern.rules.monomial import Monomial
+from formulakern.rules.features import Monomial
 
 
 def weighted(text, weight, winner, loser, precision=1.0):

@@ -10,9 +10,15 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.base import read_classes, row_weights
+from formulakern.checks import check_choice
+from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.hkl.base import HierarchicalLearner
+from formulakern.estimators.targets import (
+    read_classes,
+    require_target,
+    row_weights,
+    several_classes,
+)
 from formulakern.rules.ensemble import RuleEnsemble
 
 __all__ = ["HKLClassifier"]
@@ -46,7 +52,7 @@ class HKLClassifier(ClassifierMixin, HierarchicalLearner):  # type: ignore[misc]
         2 is Bach's hierarchical kernel learning, in which a rule with weight brings in all its
         parts; nearer 1 there are fewer rules.
     C : float, default=1.0
-        Price of errors.
+        Penalty parameter of errors.
     depth_penalty : float ≥ 1, default=2.0
         a; larger values give shorter rules.
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
@@ -184,57 +190,57 @@ class HKLClassifier(ClassifierMixin, HierarchicalLearner):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, sample_weight: Any, start: HKLClassifier | None) -> Self:
         """Fit, from a solution for other parameters and the same data if there is one."""
         self._check_parameters()
-        if self.loss not in LOSSES:
-            raise ParameterError(
-                f"loss={self.loss!r}; expected one of {', '.join(map(repr, LOSSES))}."
-            )
-        if y is None:
-            raise DataError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None. "
-                "Pass the class of every row."
-            )
-        encoded = self._fit_encoding(X, y)
-        labels = read_classes(y, encoded.shape[0])
+        require_target(self, y)
+        table = self._fit_table(X, y)
+        return self._fit_encoded(table, read_classes(y, table.n_rows), sample_weight, start)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("loss", self.loss, LOSSES)
+
+    def _fit_encoded(
+        self,
+        table: PackedTable,
+        labels: npt.NDArray[Any],
+        sample_weight: Any,
+        start: HKLClassifier | None,
+    ) -> Self:
+        """Fit to rows that are encoded already."""
         self.classes_ = np.unique(labels)
         weights = row_weights(labels, self.class_weight, sample_weight)
-        present = np.unique(labels[weights > 0])
-        if len(present) < 2:
-            raise DataError(
-                f"all rows (of positive weight) are of one class, {labels.tolist()[0]!r}; "
-                "a classifier needs at least two classes."
-            )
+        present = several_classes(labels, weights)
         names = self.classes_.tolist()
         if len(names) == 2:
             problems = {"": np.where(labels == self.classes_[1], 1.0, -1.0)}
         else:  # a class whose rows all weigh nothing cannot be learned
             listed = [k for k, name in enumerate(self.classes_) if name in present]
             problems = {str(names[k]): np.where(labels == names[k], 1.0, -1.0) for k in listed}
-        self._learn(encoded, problems, weights, start)
-        self._read(encoded, labels, weights, present)
+        self._learn(table, problems, weights, start)
+        self._read(table, labels, weights, present)
         self._warn_if_open()
         return self
 
     def _read(
         self,
-        encoded: Any,
+        table: PackedTable,
         labels: npt.NDArray[Any],
         weights: FloatArray,
         present: npt.NDArray[Any],
     ) -> None:
-        """The machines as one ensemble."""
+        """The models of the problems as one ensemble."""
         names = self.classes_.tolist()
         features: list[Any] = []
         rules: list[Any] = []
         bias = np.full(len(names), -np.inf)
-        for place, machine in enumerate(self._machines):
+        for place, model in enumerate(self._models):
             k = 1 if len(names) == 2 else int(np.searchsorted(self.classes_, present[place]))
             other = 0 if len(names) == 2 else k
             found = self._rules_of(
-                machine, encoded, names[k], names[other], labels == names[k], weights
+                model, table, names[k], names[other], labels == names[k], weights
             )
             features += found[0]
             rules += found[1]
-            bias[k] = machine.bias
+            bias[k] = model.bias
         if len(names) == 2:
             bias[0] = -bias[1]
         elif not np.isfinite(bias).all():  # never predicted

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any, Literal, Self
 
@@ -18,12 +17,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from formulakern.checks import check_choice
+from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.base import read_classes
-from formulakern.estimators.explanation import Explanation
 from formulakern.estimators.hkl.classifier import HKLClassifier
+from formulakern.estimators.targets import read_classes, require_target, several_classes
+from formulakern.progress import say
 from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.rules.explanation import Explanation
 
 __all__ = ["HKLClassifierCV"]
 
@@ -164,13 +166,14 @@ class HKLClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         penalties = _numbers("Cs", self.Cs, 0.0, strict=True)
         depths = _numbers("depth_penalties", self.depth_penalties, 1.0, strict=False)
-        if self.selection not in SELECTIONS:
-            raise ParameterError(
-                f"selection={self.selection!r}; expected one of {', '.join(map(repr, SELECTIONS))}."
-            )
-        reader = self._machine(penalties[0], depths[0])
-        reader._check_parameters()
-        labels, rows = self._read(X, y, reader)
+        check_choice("selection", self.selection, SELECTIONS)
+        require_target(self, y)
+        best = self._model(penalties[0], depths[0])
+        best._check_parameters()
+        whole = best._fit_table(X, y)
+        labels = read_classes(y, whole.n_rows)
+        several_classes(labels)
+        rows = self._rows(X)
         weights = None if sample_weight is None else np.asarray(sample_weight)
         if weights is not None and weights.shape != labels.shape:
             raise DataError(
@@ -184,31 +187,34 @@ class HKLClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pairs = [(C, a) for a in depths for C in penalties]
         found = np.zeros((len(pairs), len(folds), 4))  # score, rules, length, gap
         for number, (train, test) in enumerate(folds):
-            parts = rows[train], labels[train], rows[test], labels[test]
+            reader = self._model(penalties[0], depths[0])
+            table = reader._fit_table(rows[train], labels[train])
+            unseen = reader._read_table(rows[test])
             some = None if weights is None else weights[train]
-            for place, model in enumerate(self._path(pairs, parts[0], parts[1], some)):
-                found[place, number] = (
-                    float(scorer(model, parts[2], parts[3])), *_shape(model)
-                )  # fmt: skip
+            path = self._path(pairs, reader, table, labels[train], some)
+            for place, model in enumerate(path):
+                score = float(scorer(model, unseen, labels[test]))
+                found[place, number] = score, *_shape(model)
                 if self.verbose:
-                    self._tell(pairs[place], number, found[place, number])
+                    say(_line(pairs[place], number, found[place, number]))
         self.cv_results_ = _results(pairs, found)
         self.best_index_ = self._choice(found)
         self.C_, self.depth_penalty_ = pairs[self.best_index_]
         self.best_score_ = float(found[self.best_index_, :, 0].mean())
         before = [(C, a) for C, a in pairs if a == self.depth_penalty_ and C < self.C_]
         start = None
-        for start in self._path(before, X, labels, sample_weight):  # noqa: B007
+        for start in self._path(before, best, whole, labels, weights):  # noqa: B007
             pass
-        best = self._machine(self.C_, self.depth_penalty_)
-        self.best_estimator_ = best._fit(X, labels, sample_weight, start)
-        self.classes_ = best.classes_
-        self.rules_: RuleEnsemble = best.rules_
-        self.intercept_ = best.intercept_
+        model = self._model(self.C_, self.depth_penalty_)
+        model._share_encoding(best)
+        self.best_estimator_ = model._fit_encoded(whole, labels, weights, start)
+        self.classes_ = model.classes_
+        self.rules_: RuleEnsemble = model.rules_
+        self.intercept_ = model.intercept_
         self.__dict__.pop("feature_names_in_", None)
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(best, name):
-                setattr(self, name, getattr(best, name))
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -234,7 +240,7 @@ class HKLClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # -- what is computed -------------------------------------------------------------------------
 
-    def _machine(self, C: float, depth_penalty: float) -> HKLClassifier:
+    def _model(self, C: float, depth_penalty: float) -> HKLClassifier:
         names = set(HKLClassifier().get_params()) - {"C", "depth_penalty", "encoder", "verbose"}
         common = {name: getattr(self, name) for name in names}
         encoder = self.encoder
@@ -245,23 +251,13 @@ class HKLClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             C=C, depth_penalty=depth_penalty, encoder=encoder, verbose=verbose, **common
         )
 
-    def _read(self, X: Any, y: Any, reader: HKLClassifier) -> tuple[npt.NDArray[Any], Any]:
-        """Classes and table, checked as the classifier checks them; rows can be selected."""
-        if y is None:
-            raise DataError(
-                "HKLClassifierCV requires y to be passed, but the target y is None. "
-                "Pass the class of every row."
-            )
-        encoded = reader._fit_encoding(X, y)
-        labels = read_classes(y, encoded.shape[0])
-        if len(np.unique(labels)) < 2:
-            raise DataError(
-                f"all rows are of one class, {labels.tolist()[0]!r}; "
-                "a classifier needs at least two classes."
-            )
+    def _rows(self, X: Any) -> Any:
+        """A table whose rows can be selected by an array of positions."""
         if hasattr(X, "tocsr"):
-            return labels, X.tocsr()
-        return labels, Table.of(X) if self.encoder is not None else _selectable(X)
+            return X.tocsr()
+        if self.encoder is not None:
+            return Table.of(X)
+        return X.iloc if hasattr(X, "iloc") else np.asarray(X)
 
     def _splitter(self, labels: npt.NDArray[Any]) -> Any:
         if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
@@ -278,15 +274,27 @@ class HKLClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return StratifiedKFold(int(self.cv), shuffle=True, random_state=seed)
         return check_cv(self.cv, labels, classifier=True)
 
-    def _path(self, pairs: list[tuple[float, float]], X: Any, y: Any, weights: Any) -> Any:
-        """The fitted machine of each pair, each from the last one of the same depth penalty."""
+    def _path(
+        self,
+        pairs: list[tuple[float, float]],
+        reader: HKLClassifier,
+        table: PackedTable,
+        labels: npt.NDArray[Any],
+        weights: Any,
+    ) -> Iterator[HKLClassifier]:
+        """The fitted model of each pair, each from the last one of the same depth penalty.
+
+        All are fitted to one table, which ``reader`` has encoded.
+        """
         before: HKLClassifier | None = None
         for C, depth_penalty in pairs:
             if before is not None and before.depth_penalty != depth_penalty:
                 before = None
+            model = self._model(C, depth_penalty)
+            model._share_encoding(reader)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                before = self._machine(C, depth_penalty)._fit(X, y, weights, before)
+                before = model._fit_encoded(table, labels, weights, before)
             yield before
 
     def _choice(self, found: FloatArray) -> int:
@@ -299,14 +307,6 @@ class HKLClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         error = float(found[best, :, 0].std(ddof=1)) / folds**0.5 if folds > 1 else 0.0
         near = np.flatnonzero(scores >= scores[best] - error - 1e-12)
         return int(near[np.lexsort((-scores[near], rules[near]))[0]])
-
-    def _tell(self, pair: tuple[float, float], fold: int, measures: FloatArray) -> None:
-        print(
-            f"fold {fold + 1}, depth penalty {pair[1]:g}, C = {pair[0]:g}: score "
-            f"{measures[0]:.4f}, {measures[1]:.0f} rules, gap {measures[3]:.2g}",
-            file=sys.stderr,
-            flush=True,
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -330,9 +330,12 @@ def _numbers(name: str, values: Any, least: float, *, strict: bool) -> list[floa
     return sorted({float(v) for v in listed})
 
 
-def _selectable(X: Any) -> Any:
-    """A table of 0 and 1 whose rows can be selected by an array of positions."""
-    return X.iloc if hasattr(X, "iloc") else np.asarray(X)
+def _line(pair: tuple[float, float], fold: int, measures: FloatArray) -> str:
+    """One fit, as ``verbose`` shows it."""
+    return (
+        f"fold {fold + 1}, depth penalty {pair[1]:g}, C = {pair[0]:g}: score "
+        f"{measures[0]:.4f}, {measures[1]:.0f} rules, gap {measures[3]:.2g}"
+    )
 
 
 def _shape(model: HKLClassifier) -> tuple[float, float, float]:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formulakern.estimators.explanation import Explanation
 from formulakern.learning.hkl.active_set import GrowthStep
 from formulakern.optional import data_frame, new_axes
+from formulakern.rules.explanation import Explanation
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["GrowthHistory", "RegressionExplanation", "teller"]
+__all__ = ["GrowthHistory", "RegressionExplanation", "step_line"]
 
 FIELDS = ("n_nodes", "objective", "gap", "n_violators", "seconds")
 
@@ -91,17 +90,10 @@ class RegressionExplanation(Explanation):
         return "\n".join(lines)
 
 
-def teller(verbose: int, problem: str) -> Callable[[GrowthStep], None]:
-    """A function that writes a line for every round to standard error, or does nothing."""
-
-    def tell(step: GrowthStep) -> None:
-        if verbose:
-            print(
-                f"{problem}{': ' if problem else ''}{step.n_nodes} conjunctions, objective "
-                f"{step.objective:.6g}, gap {step.gap:.2g}; {step.n_violators} in doubt; "
-                f"{step.seconds:.1f} s",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    return tell
+def step_line(problem: str, step: GrowthStep) -> str:
+    """One round, as ``verbose`` shows it."""
+    return (
+        f"{problem}{': ' if problem else ''}{step.n_nodes} conjunctions, objective "
+        f"{step.objective:.6g}, gap {step.gap:.2g}; {step.n_violators} in doubt; "
+        f"{step.seconds:.1f} s"
+    )

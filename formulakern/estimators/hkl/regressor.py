@@ -9,22 +9,16 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
-from sklearn.utils import column_or_1d
-from sklearn.utils.validation import assert_all_finite
 
-from formulakern.errors import DataError
-from formulakern.estimators.base import check_length, row_weights
-from formulakern.estimators.explanation import Explanation
 from formulakern.estimators.hkl.base import HierarchicalLearner
 from formulakern.estimators.hkl.history import RegressionExplanation
+from formulakern.estimators.targets import read_numbers, require_target, row_weights
 from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.rules.explanation import Explanation
 
 __all__ = ["HKLRegressor"]
 
 FloatArray = npt.NDArray[np.float64]
-
-#: Of the numbers to learn: their squares and the sums of these stay finite.
-LARGEST = 1e100
 
 
 class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
@@ -124,37 +118,22 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
             If ``gap_`` is above ``tol``.
         """
         self._check_parameters()
-        if y is None:
-            raise DataError(
-                "HKLRegressor requires y to be passed, but the target y is None. "
-                "Pass a number for every row."
-            )
-        encoded = self._fit_encoding(X, y)
-        target = column_or_1d(y, warn=True)
-        check_length(target, encoded.shape[0])
-        try:
-            target = np.asarray(target, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError("y holds what is no number; use HKLClassifier for classes.") from None
-        assert_all_finite(target, input_name="y")
-        if np.abs(target).max() > LARGEST:
-            raise DataError(
-                f"y holds {target[np.abs(target).argmax()]:g}; expected numbers up to {LARGEST:g}, "
-                "whose squares are finite. Choose another unit for y."
-            )
+        require_target(self, y, "a number for every row")
+        table = self._fit_table(X, y)
+        target = read_numbers(y, table.n_rows)
         weights = row_weights(np.zeros(len(target)), None, sample_weight)
         mean = float(np.average(target, weights=weights))
         largest = float(np.abs(target - mean)[weights > 0].max())
         unit = largest if largest > 1e-14 * abs(mean) else 0.0
         scaled = (target - mean) / unit if unit > 0 else np.zeros(len(target))
-        self._learn(encoded, {"": scaled}, weights, None)
-        [machine] = self._machines
+        self._learn(table, {"": scaled}, weights, None)
+        [model] = self._models
         self.objective_ *= unit**2
         self.lower_bound_ *= unit**2
-        self.intercept_ = mean + unit * machine.bias
+        self.intercept_ = mean + unit * model.bias
         name = str(getattr(y, "name", None) or "y")
         everything = np.zeros(len(target), dtype=np.bool_)
-        self._features, rules = self._rules_of(machine, encoded, name, name, everything, weights)
+        self._features, rules = self._rules_of(model, table, name, name, everything, weights)
         self.rules_ = RuleEnsemble(
             tuple(replace(rule, weight=unit * rule.weight, precision=np.nan) for rule in rules),
             (name,),

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import validate_data
 
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.sources import default_names
+from formulakern.encoding.table import Table
 from formulakern.errors import DataError
-from formulakern.estimators.base import (
-    Encoding,
-    check_relations,
-    read_classes,
-    row_weights,
-)
-from formulakern.estimators.explanation import Explanation, accuracy_by_size, explained
-from formulakern.estimators.prl.history import History, teller
+from formulakern.estimators.prl.history import History, epoch_line
 from formulakern.estimators.prl.parameters import check_parameters, feature_family
 from formulakern.estimators.prl.reading import advice_on, rules_of
-from formulakern.learning.prl.column_generation import Played, Player
-from formulakern.learning.prl.features import (
-    FeatureFamily,
-    evaluate_rules,
+from formulakern.estimators.rule_model import RuleModel
+from formulakern.estimators.targets import (
+    read_classes,
+    require_target,
+    row_weights,
+    several_classes,
 )
-from formulakern.learning.prl.monomials import evaluate_monomials
+from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
 from formulakern.learning.prl.preferences import Preferences, read_preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solver
+from formulakern.progress import say
+from formulakern.rules.explanation import accuracy_by_size
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PRLClassifier"]
@@ -39,7 +40,7 @@ __all__ = ["PRLClassifier"]
 BUDGET = {"exact": 30, "random": 1000}
 
 
-class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
     r"""Preference and rule learning: a weighted vote of rules with the largest margin.
 
     A row x of class y prefers y to every other class y'.  A hypothesis gives weights q ≥ 0, of sum
@@ -76,8 +77,9 @@ class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     margin : {"soft", "hard"}, default="soft"
         The hard margin needs data that rules can separate; else its value is 0.
     C : float or "auto", default="auto"
-        Price of margin errors, for the soft margin; less gives fewer rules.  ``"auto"`` is
-        2/√(Σw), which falls with the number of preferences as the 1-norm penalty should.
+        Penalty parameter of margin errors, for the soft margin; less gives fewer rules.
+        ``"auto"`` is 2/√(Σw), which falls with the number of preferences as the 1-norm penalty
+        should.
     column_selection : {"exact", "random"}, default="exact"
         ``"random"`` is the published algorithm: random columns, those without weight replaced.
     budget : int, optional
@@ -112,7 +114,7 @@ class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     value_, bound_, gap_ : float
         The margin, what no hypothesis passes, and the difference.
     C_ : float
-        The price that was used; inf for the hard margin.
+        The penalty parameter that was used; inf for the hard margin.
     nu_ : float
         See above; 0 for the hard margin.
     history_ : History
@@ -131,7 +133,7 @@ class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     removes a row.  Ctrl-C keeps the best hypothesis so far.  In random selection the bound is
     computed once, at the end.
 
-    ``"linprog"`` plays with an interior-point method: where optimal strategies are not unique, the
+    ``"linprog"`` is an interior-point method: where optimal strategies are not unique, the
     ones in the middle price the other columns best.  At the end HiGHS looks for an optimal
     hypothesis of few rules, for about as long as the game took (not counted in ``time_limit``).
 
@@ -222,23 +224,14 @@ class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             If a parameter is wrong.
         """
         templates = check_parameters(self)
-        if y is None:
-            raise DataError(
-                "PRLClassifier requires y to be passed, but the target y is None. "
-                "Pass the class of every row, or use fit_preferences."
-            )
-        encoded = self._fit_encoding(X, y)
+        require_target(self, y, "the class of every row, or use fit_preferences")
+        encoded = self._fit_table(X, y)
         labels = read_classes(y, encoded.shape[0])
-        self.classes_, codes = np.unique(labels, return_inverse=True)
         weights = row_weights(labels, self.class_weight, sample_weight)
-        present = np.unique(codes[weights > 0])
-        if len(present) < 2:
-            raise DataError(
-                f"all rows (of positive weight) are of one class, {labels.tolist()[0]!r}; "
-                "a classifier needs at least two classes."
-            )
+        several_classes(labels, weights)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
         preferences = Preferences.of_classes(codes, len(self.classes_), weights)
-        return self._play(encoded, preferences, templates)
+        return self._solve(encoded, preferences, templates)
 
     def fit_preferences(
         self, X: Any, preferences: Sequence[Any], sample_weight: npt.ArrayLike | None = None
@@ -272,9 +265,9 @@ class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array(['coffee', 'tea'], dtype='<U6')
         """
         templates = check_parameters(self)
-        encoded = self._fit_encoding(X, None)
+        encoded = self._fit_table(X, None)
         read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
-        return self._play(encoded, read, templates)
+        return self._solve(encoded, read, templates)
 
     # -- prediction ---------------------------------------------------------------------------
 
@@ -321,23 +314,6 @@ class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self._scores(X)
         return np.asarray(self.classes_[np.argsort(-scores, axis=1, kind="stable")])
 
-    def explain(self, X: Any) -> Explanation:
-        """The rules that one row satisfies, and what they contribute.
-
-        Parameters
-        ----------
-        X : table of shape (1, n_columns)
-
-        Raises
-        ------
-        DataError
-            If there is not exactly one row.
-        """
-        values = self._values(X)
-        if len(values) != 1:
-            raise DataError(f"explain() takes one row; got {len(values)}. Pass X[i : i + 1].")
-        return explained(self.rules_, values[0].astype(np.float64))
-
     def accuracy_curve(
         self, X: Any, y: npt.ArrayLike, max_rules: int | None = None
     ) -> npt.NDArray[np.float64]:
@@ -359,32 +335,27 @@ class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         most = len(self.rules_) if max_rules is None else min(max_rules, len(self.rules_))
         return accuracy_by_size(self.rules_, values, np.asarray(y), most)
 
-    def _scores(self, X: Any) -> npt.NDArray[np.float64]:
-        return np.asarray(self._values(X) @ self.rules_.votes())
-
-    def _values(self, X: Any) -> npt.NDArray[Any]:
-        """What each rule of ``rules_`` is on each row."""
-        check_is_fitted(self, "rules_")
-        encoded = self._encoding.read(self, X)
-        evaluate = evaluate_monomials if self._encoding.real else evaluate_rules
-        return evaluate(self._features, encoded)
-
     # -- learning -----------------------------------------------------------------------------
 
-    def _play(
-        self,
-        encoded: Any,
-        preferences: Preferences,
-        templates: tuple[Formula, ...],
+    def _solve(
+        self, encoded: Any, preferences: Preferences, templates: tuple[Formula, ...]
     ) -> Self:
-        """Play the game, and read the strategy as rules."""
+        """Solve the game over different rows, and read the strategy as rules."""
         generator = np.random.default_rng(
             check_random_state(self.random_state).randint(2**31 - 1, size=4)
         )
         weight = float(preferences.weights.sum())
         given = 2.0 / weight**0.5 if isinstance(self.C, str) else float(self.C)
         self.C_ = np.inf if self.margin == "hard" else given
-        family = feature_family(self, self._encoding, encoded, preferences, templates)
+        multiplicity = np.ones(encoded.shape[0], dtype=np.int64)
+        words: Sequence[Any] = self._leaves
+        if isinstance(encoded, PackedTable):
+            encoded, kind = encoded.distinct()
+            multiplicity = np.bincount(kind)
+            preferences = preferences.merged(kind, encoded.n_rows)
+        else:
+            words = self._names
+        family = feature_family(self, encoded, self._exclusive(), preferences, templates)
         game = RestrictedGame(
             preferences,
             None if self.margin == "hard" else self.C_,
@@ -392,43 +363,67 @@ class PRLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             max_iter=self.solver_iterations,
             binary=family.binary,
         )
-        budget = BUDGET[self.column_selection] if self.budget is None else self.budget
-        player = Player(
-            game, family, budget, self.epochs, self.tol, self.time_limit, teller(self.verbose)
+        numbers = itertools.count(1)
+
+        def report(epoch: Epoch) -> None:
+            if self.verbose:
+                say(epoch_line(next(numbers), epoch))
+
+        generation = ColumnGeneration(
+            game,
+            family,
+            BUDGET[self.column_selection] if self.budget is None else self.budget,
+            self.epochs,
+            self.tol,
+            self.time_limit,
+            report,
         )
         exact = self.column_selection == "exact"
-        played = player.exact() if exact else player.random(generator)
-        self._read(played, preferences, family)
-        if (advice := advice_on(self, played, preferences, family)) is not None:
+        outcome = generation.exact() if exact else generation.random(generator)
+        self._features, self.rules_ = rules_of(
+            outcome, preferences, family, multiplicity, words, tuple(self.classes_.tolist())
+        )
+        self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
+        self.gap_ = self.bound_ - self.value_
+        soft = self.margin == "soft" and self.value_ > 0
+        self.nu_ = 1 / (self.value_ * self.C_ * weight) if soft else 0.0
+        self.history_, self.stopped_ = History(tuple(outcome.history)), outcome.reason
+        self.n_iter_ = max(1, len(outcome.history))
+        if (advice := advice_on(self, outcome, preferences, family)) is not None:
             warnings.warn(advice[0], advice[1], stacklevel=3)
         return self
 
-    def _read(self, played: Played, preferences: Preferences, family: FeatureFamily) -> None:
-        """The strategy as rules, those of one feature and one pair of classes joined."""
-        names = tuple(self.classes_.tolist())
-        self._features, self.rules_ = rules_of(played, preferences, family, self._encoding, names)
-        self.value_, self.bound_ = float(played.value), float(played.bound)
-        self.gap_ = self.bound_ - self.value_
-        soft = self.margin == "soft" and self.value_ > 0
-        self.nu_ = 1 / (self.value_ * self.C_ * preferences.weights.sum()) if soft else 0.0
-        self.history_, self.stopped_ = History(tuple(played.history)), played.reason
-        self.n_iter_ = max(1, len(played.history))
+    def _fit_table(self, X: Any, y: Any) -> Any:
+        if self.features != "polynomial":
+            return super()._fit_table(X, y)
+        numbers = self._read_numbers(X, reset=True)
+        named = getattr(self, "feature_names_in_", None)
+        names = default_names(numbers.shape[1]) if named is None else named
+        self._names = tuple(map(str, names))
+        self._leaves, self.encoder_ = (), None
+        return numbers
 
-    def _fit_encoding(self, X: Any, y: Any) -> Any:
-        if self.features == "polynomial":
-            self._encoding, encoded = Encoding.fit_real(self, X)
-        else:
-            self._encoding, encoded = Encoding.fit(
-                self, X, y, self.encoder, check_relations(self.relations), self.cut_points
+    def _read_table(self, X: Any) -> Any:
+        if self.features != "polynomial":
+            return super()._read_table(X)
+        return self._read_numbers(X, reset=False)
+
+    def _read_numbers(self, X: Any, *, reset: bool) -> npt.NDArray[np.float64]:
+        if isinstance(X, Table):
+            X = np.asarray(X) if X.shape[1] else np.empty(X.shape)
+        try:
+            numbers: npt.NDArray[np.float64] = validate_data(
+                self, X, reset=reset, dtype=np.float64, ensure_min_samples=1
             )
-        return encoded
+        except ValueError as error:
+            raise DataError(
+                f"{error}\nfeatures='polynomial' multiplies numbers: encode or impute them first."
+            ) from None
+        return numbers
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if self.features != "polynomial":
-            tags.input_tags.sparse = True
-            if self.encoder is not None:
-                tags.input_tags.allow_nan = True
-                tags.input_tags.string = True
-                tags.input_tags.categorical = True
+        if self.features == "polynomial":
+            for name in ("sparse", "allow_nan", "string", "categorical"):
+                setattr(tags.input_tags, name, False)
         return tags

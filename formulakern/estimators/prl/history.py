@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from formulakern.optional import data_frame, new_axes
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["History", "teller"]
+__all__ = ["History", "epoch_line"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +74,9 @@ class History:
         return "\n".join(lines)
 
 
-def teller(verbose: bool) -> Callable[[Epoch], None]:
-    """A function that writes a line for every epoch to standard error, or does nothing."""
-    number = 0
-
-    def tell(epoch: Epoch) -> None:
-        nonlocal number
-        number += 1
-        if verbose:
-            print(
-                f"epoch {number}: margin {epoch.value:.6g}, at most {epoch.bound:.6g}; "
-                f"{epoch.support} of {epoch.columns} columns used; {epoch.seconds:.1f} s",
-                file=sys.stderr,
-                flush=True,
-            )
-
-    return tell
+def epoch_line(number: int, epoch: Epoch) -> str:
+    """One epoch, as ``verbose`` shows it."""
+    return (
+        f"epoch {number}: margin {epoch.value:.6g}, at most {epoch.bound:.6g}; "
+        f"{epoch.support} of {epoch.columns} columns used; {epoch.seconds:.1f} s"
+    )

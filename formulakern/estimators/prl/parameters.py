@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
-import numpy as np
-
+from formulakern.checks import check_choice, check_flag, check_integer, check_number
+from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
-from formulakern.estimators.base import Encoding, check_relations
 from formulakern.learning.prl.features import (
     ConjunctionFeatures,
     FeatureFamily,
@@ -16,8 +14,6 @@ from formulakern.learning.prl.features import (
 )
 from formulakern.learning.prl.monomials import MonomialFeatures
 from formulakern.learning.prl.preferences import Preferences
-from formulakern.mining.covers import PackedPropositions
-from formulakern.mining.options import is_integer
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 
@@ -41,49 +37,44 @@ def check_parameters(estimator: Any) -> tuple[Formula, ...]:
         If a template cannot be read.
     """
     for name, accepted in CHOICES.items():
-        value = getattr(estimator, name)
-        if value not in accepted:
-            raise ParameterError(
-                f"{name}={value!r}; expected one of {', '.join(map(repr, accepted))}."
-            )
-    for name in ("degree", "epochs", "solver_iterations", "budget", "cut_points"):
-        value = getattr(estimator, name)
-        if value is None and name == "budget":
-            continue
-        if not is_integer(value) or value < 1:
-            raise ParameterError(f"{name}={value!r}; expected an integer, at least 1.")
-    for name in ("C", "tol", "time_limit"):
-        value = getattr(estimator, name)
-        if value is None and name == "time_limit":
-            continue
-        if isinstance(value, str) and value == "auto" and name == "C":
-            continue
-        right = isinstance(value, Real) and not isinstance(value, bool)
-        if not right or not (0 < value < np.inf or (name != "C" and value == 0)):
-            least = "positive" if name == "C" else "not negative"
-            raise ParameterError(f"{name}={value!r}; expected a finite number, {least}.")
-    if not isinstance(estimator.bias_rule, (bool, np.bool_)):
-        raise ParameterError(f"bias_rule={estimator.bias_rule!r}; expected True or False.")
-    check_relations(estimator.relations)
+        check_choice(name, getattr(estimator, name), accepted)
+    for name in ("degree", "epochs", "solver_iterations", "cut_points"):
+        check_integer(name, getattr(estimator, name))
+    check_integer("budget", estimator.budget, otherwise="None for the default")
+    if not (isinstance(estimator.C, str) and estimator.C == "auto"):
+        check_number("C", estimator.C, 0, above=True, otherwise="'auto'")
+    check_number("tol", estimator.tol, 0)
+    check_number("time_limit", estimator.time_limit, 0, otherwise="None for no limit")
+    check_flag("bias_rule", estimator.bias_rule)
     return _templates(estimator.features)
 
 
 def feature_family(
     estimator: Any,
-    encoding: Encoding,
     encoded: Any,
+    exclusive: Any,
     preferences: Preferences,
     templates: tuple[Formula, ...],
 ) -> FeatureFamily:
-    """The features that an estimator's parameters ask for, on its encoded training rows."""
+    """The features that an estimator's parameters ask for, on its different training rows.
+
+    Parameters
+    ----------
+    estimator : PRLClassifier
+    encoded : PackedTable, or for monomials float64 (m, n)
+    exclusive : int64 (p,)
+        Groups of propositions that exclude each other.
+    preferences : Preferences
+        On the rows of ``encoded``.
+    templates : tuple of Formula
+    """
     bias, degree = bool(estimator.bias_rule), int(estimator.degree)
-    if encoding.real:
+    if not isinstance(encoded, PackedTable):
         return MonomialFeatures(encoded, degree, bias, preferences)
-    packed = PackedPropositions.of(encoded)
     if templates:
-        return TemplateFeatures(packed, bias, templates)
+        return TemplateFeatures(encoded, bias, templates)
     least = degree if estimator.features == "conjunctions" else 1
-    return ConjunctionFeatures(packed, bias, encoding.groups, least, degree)
+    return ConjunctionFeatures(encoded, bias, exclusive, least, degree)
 
 
 def _templates(given: Any) -> tuple[Formula, ...]:

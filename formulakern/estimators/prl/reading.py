@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from formulakern.estimators.base import Encoding, named_formula
-from formulakern.learning.prl.column_generation import ZERO, Played
+from formulakern.learning.prl.column_generation import ZERO, Outcome
 from formulakern.learning.prl.features import (
     ConjunctionFeatures,
     FeatureFamily,
@@ -16,26 +16,38 @@ from formulakern.learning.prl.features import (
 )
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
-from formulakern.rules.monomial import Monomial
-from formulakern.rules.rule import Rule
+from formulakern.rules.features import Feature
 
 __all__ = ["advice_on", "rules_of"]
 
 
 def rules_of(
-    played: Played,
+    outcome: Outcome,
     preferences: Preferences,
     family: FeatureFamily,
-    encoding: Encoding,
+    multiplicity: np.ndarray[Any, Any],
+    words: Sequence[Any],
     names: tuple[Any, ...],
-) -> tuple[list[Any], RuleEnsemble]:
+) -> tuple[list[Feature], RuleEnsemble]:
     """The features of positive weight, and what they say; weights before joining sum to 1.
 
     Columns of one feature and one pair of classes are joined, opposite ones with opposite signs.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    preferences : Preferences
+    family : FeatureFamily
+    multiplicity : ndarray of shape (m,), int
+        How many training rows each different row stands for.
+    words : sequence of Formula or of str
+        What the columns of the encoded table say.
+    names : tuple
+        The classes.
     """
-    total = sum(played.weights) or 1.0
-    weight_of: dict[tuple[Hashable, int, int], float] = {}
-    for column, q in zip(played.columns, played.weights, strict=True):
+    total = sum(outcome.weights) or 1.0
+    weight_of: dict[tuple[Feature, int, int], float] = {}
+    for column, q in zip(outcome.columns, outcome.weights, strict=True):
         a, b = column.winner, column.loser
         key = (column.feature, min(a, b), max(a, b))
         vote = column.scale * q / total
@@ -47,14 +59,15 @@ def rules_of(
         winner, loser = (a, b) if weight > 0 else (b, a)
         fired = family.values(feature) != 0
         right, wrong = preferences.counts(winner, loser, fired)
+        support = int(multiplicity[fired].sum())
         rules.append(
             WeightedRule(
-                _named(feature, encoding),
+                feature.named(words),
                 abs(weight),
                 names[winner],
                 names[loser],
-                int(fired.sum()),
-                float(fired.mean()),
+                support,
+                support / int(multiplicity.sum()),
                 right / (right + wrong) if right + wrong else float("nan"),
             )
         )
@@ -62,7 +75,7 @@ def rules_of(
 
 
 def advice_on(
-    estimator: Any, played: Played, preferences: Preferences, family: FeatureFamily
+    estimator: Any, outcome: Outcome, preferences: Preferences, family: FeatureFamily
 ) -> tuple[str, type[Warning]] | None:
     """What a user would otherwise find out late, as a warning; None where all is well."""
     lost = estimator.margin == "hard" and estimator.value_ <= ZERO * family.unit
@@ -70,7 +83,7 @@ def advice_on(
     if isinstance(family, (ConjunctionFeatures, TemplateFeatures)) and (
         lost or not len(estimator.rules_)
     ):
-        clash = preferences.contradictions(family.packed)
+        clash = preferences.contradictions()
     why = f": {clash:,} preferences are opposite on rows that no rule tells apart" * bool(clash)
     if lost:
         return (
@@ -82,16 +95,10 @@ def advice_on(
             f"no rule is worth its weight at C={estimator.C_:g}, everything is margin error{why}. "
             f"Use a larger C{', or more columns' * bool(clash)}."
         ), UserWarning
-    if estimator.column_selection == "exact" and played.reason in ("epochs", "columns"):
+    if estimator.column_selection == "exact" and outcome.reason in ("epochs", "columns"):
         return (
-            f"{len(played.history)} epochs closed the gap to "
+            f"{len(outcome.history)} epochs closed the gap to "
             f"{estimator.gap_ / estimator.bound_:.2%} of the bound, not to tol={estimator.tol:g}. "
             "Allow more epochs, or a larger tol."
         ), ConvergenceWarning
     return None
-
-
-def _named(feature: Any, encoding: Encoding) -> Rule | Monomial:
-    if encoding.real:
-        return Monomial(tuple(encoding.names[j] for j in feature))
-    return Rule(named_formula(feature, encoding.leaves))

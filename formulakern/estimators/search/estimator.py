@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import assert_all_finite, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from formulakern.checks import check_number, is_integer
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.search.candidates import draw_candidates, read_candidates
 from formulakern.estimators.search.results import CandidateScore, SearchResults
@@ -22,6 +22,7 @@ from formulakern.estimators.search.run import score_all
 from formulakern.estimators.search.scores import Scorer, Scoring, Split, scorer_of
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.evaluation import check_folds
+from formulakern.estimators.targets import read_classes, require_target, several_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
@@ -51,7 +52,7 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     variables : {"bound", "free", "distinct"}, default="bound"
         What the names in a formula mean.
     C : float, default=1.0
-        Trade-off of the machine: the price of a margin error.
+        Penalty parameter of margin errors.
     p, eta : float, default=0.4, 0.7
         How formulas are drawn: see :func:`formulakern.random_formula`.
     margin_C : float or None, default=1.0
@@ -187,27 +188,17 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         GramSizeError
             If a Gram matrix does not fit into memory.
         """
-        if y is None:
-            raise DataError(
-                "FormulaSearch requires y to be passed, but the target y is None. "
-                "Pass the class of every row."
-            )
+        require_target(self, y)
         scorer = self._check_parameters()
         generator = check_random_state(self.random_state)
         seeds = generator.randint(2**31 - 1, size=5)
         formulas = self._candidates(np.random.default_rng(seeds[:4]))
-        reader = self._machine(formulas[0])
-        encoded = reader._fit_encoder(X, y)
-        classes = column_or_1d(y, warn=True)
-        check_consistent_length(encoded, classes)
-        assert_all_finite(classes, input_name="y")
-        check_classification_targets(classes)
-        if len(np.unique(classes)) < 2:
-            raise DataError(
-                f"all rows are of one class, {classes[0]}; a classifier needs at least two classes."
-            )
+        reader = self._model(formulas[0])
+        table = reader._fit_table(X, y)
+        classes = read_classes(y, table.n_rows)
+        several_classes(classes)
         scoring = Scoring(
-            CandidateGrams(encoded),
+            CandidateGrams(table),
             classes,
             {"C": self.C, "class_weight": self.class_weight},
             self._splits(classes, int(seeds[4])) if self._validates else (),
@@ -224,7 +215,9 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.best_index_ = best
         self.best_formula_ = formulas[best]
         del scoring  # the joint counts, before the last Gram matrix is made
-        self.best_estimator_ = self._machine(self.best_formula_).fit(X, y)
+        self.best_estimator_ = self._model(self.best_formula_)
+        self.best_estimator_._share_encoding(reader)
+        self.best_estimator_._fit_encoded(table, classes, X)
         self.classes_ = self.best_estimator_.classes_
         self.__dict__.pop("feature_names_in_", None)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -311,14 +304,11 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> Scorer:
         """The scorer of the cross-validation; anything wrong is said before work begins."""
-        if not _is_positive(self.C):
-            raise ParameterError(f"C={self.C!r}; expected a positive finite number.")
-        if self.margin_C is not None and not _is_positive(self.margin_C):
-            raise ParameterError(
-                f"margin_C={self.margin_C!r}; expected a positive finite number, or None for the "
-                "hard margin."
-            )
-        if self.n_jobs is not None and (not _is_integer(self.n_jobs) or self.n_jobs == 0):
+        positive = "a positive finite number"
+        check_number("C", self.C, 0, above=True, expected=positive)
+        hard = "None for the hard margin"
+        check_number("margin_C", self.margin_C, 0, above=True, expected=positive, otherwise=hard)
+        if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
             raise ParameterError(
                 f"n_jobs={self.n_jobs!r}; expected a number of threads, -1 for one per core, "
                 "or None for one."
@@ -342,7 +332,7 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return list(drawn)
 
-    def _machine(self, formula: Formula | Kernel) -> FormulaSVC:
+    def _model(self, formula: Formula | Kernel) -> FormulaSVC:
         return FormulaSVC(
             formula,
             self.variables,
@@ -354,10 +344,10 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _kernel(self, formula: Formula | Kernel, X: Any, reader: FormulaSVC) -> Kernel:
-        """The kernel that the machine of this formula uses."""
-        machine = self._machine(formula)
-        machine.encoder_ = reader.encoder_
-        return machine._make_kernel(X)
+        """The kernel that the model of this formula uses."""
+        model = self._model(formula)
+        model.encoder_ = reader.encoder_
+        return model._make_kernel(X)
 
     def _splits(self, classes: npt.NDArray[Any], seed: int) -> list[Split]:
         if isinstance(self.cv, (int, np.integer)):
@@ -391,11 +381,3 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             tags.input_tags.string = True
             tags.input_tags.categorical = True
         return tags
-
-
-def _is_positive(value: object) -> bool:
-    return isinstance(value, (int, float, np.number)) and 0 < float(value) < np.inf
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

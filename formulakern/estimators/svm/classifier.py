@@ -7,25 +7,20 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.svm import SVC
-from sklearn.utils import assert_all_finite
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from formulakern.backends.base import Scale
-from formulakern.encoding.binary import column_positions, read_binary
-from formulakern.encoding.sources import is_sparse
-from formulakern.errors import DataError, ParameterError
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.selection import column_positions
+from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.svm.extraction import RuleExtraction, propositions_of, rules_of_machine
+from formulakern.estimators.svm.extraction import RuleExtraction, rules_of_model
+from formulakern.estimators.targets import read_classes, require_target, several_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
+from formulakern.progress import Progress
 from formulakern.syntax.formula import Formula
 
 __all__ = ["FormulaSVC"]
@@ -34,8 +29,8 @@ __all__ = ["FormulaSVC"]
 PREDICTION_BLOCK = 1 << 24
 
 
-class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Support vector machine with the kernel of a formula.
+class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
+    """Support vector classification with the kernel of a formula.
 
     Maximises the margin of a linear function of the features that the formula's substitutions
     make, without building them: the dual problem needs only K (see :func:`formulakern.kernel`).
@@ -50,7 +45,7 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     variables : {"bound", "free", "distinct"}, default="bound"
         What the names in the formula mean.
     C : float, default=1.0
-        Trade-off: the price of a margin error.
+        Penalty parameter of margin errors.
     normalize : bool, default=True
         Use the cosine K(x, z) / √(K(x, x)·K(z, z)), so that C means the same for every formula.
     encoder : "auto", None or transformer, default="auto"
@@ -75,7 +70,7 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     cache_size : float, default=200
         Megabytes of the solver's cache.
     verbose : bool, default=False
-        Show how much of the Gram matrix is done.
+        Show how much of the Gram matrix is done, on standard error.
 
     Attributes
     ----------
@@ -86,7 +81,7 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     propositions_ : tuple of str
         The columns of the encoded table, each a rule that :func:`formulakern.rule` reads.
     svc_ : SVC
-        The solved machine, on the precomputed Gram matrix.
+        The solved model, on the precomputed Gram matrix.
     support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
         As in :class:`sklearn.svm.SVC`.
     n_features_in_ : int
@@ -173,20 +168,15 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         GramSizeError
             If the Gram matrix does not fit into memory.
         """
-        if y is None:
-            raise DataError(
-                "FormulaSVC requires y to be passed, but the target y is None. "
-                "Pass the class of every row."
-            )
-        encoded = self._fit_encoder(X, y)
-        classes = column_or_1d(y, warn=True)
-        check_consistent_length(encoded, classes)
-        assert_all_finite(classes, input_name="y")
-        check_classification_targets(classes)
-        if len(np.unique(classes)) < 2:
-            raise DataError(
-                f"all rows are of one class, {classes[0]}; a classifier needs at least two classes."
-            )
+        require_target(self, y)
+        table = self._fit_table(X, y)
+        return self._fit_encoded(table, read_classes(y, table.n_rows), X, sample_weight)
+
+    def _fit_encoded(
+        self, table: PackedTable, classes: npt.NDArray[Any], X: Any, sample_weight: Any = None
+    ) -> Self:
+        """Fit to rows that are encoded already; of X only the columns' names are looked at."""
+        several_classes(classes)
         self.kernel_ = self._make_kernel(X)
         self.svc_ = SVC(
             kernel="precomputed",
@@ -198,13 +188,13 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             break_ties=self.break_ties,
             cache_size=self.cache_size,
         )
-        gram = self.kernel_(encoded, progress=_progress("Gram matrix") if self.verbose else None)
+        with Progress(shown=self.verbose) as bar:
+            gram = self.kernel_(table, progress=lambda share: bar.reach(share, "Gram matrix"))
         self.svc_.fit(gram, classes, sample_weight)
         self.classes_ = self.svc_.classes_
         self.support_ = self.svc_.support_
-        self.support_vectors_ = encoded[self.support_]
-        self._training_rows = read_binary(encoded)
-        self._training_classes = classes
+        self._training_rows, self._training_classes = table, classes
+        self._support_rows = table.take(self.support_)
         return self
 
     def rules(
@@ -216,7 +206,7 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> RuleExtraction:
         """The heaviest features of the hypothesis, as rules in the table's own words.
 
-        The machine is a weighted vote of all features of its kernel; these are the ones with the
+        The model is a weighted vote of all features of its kernel; these are the ones with the
         largest absolute weights Σ_i α_i y_i φ(x_i), found by branch and bound and proven to be so.
 
         Parameters
@@ -248,13 +238,12 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (True, {('positive', 1.0)})
         """
         check_is_fitted(self, "svc_")
-        leaves = propositions_of(self.propositions_)
-        return rules_of_machine(
+        return rules_of_model(
             self.svc_,
             self.kernel_,
             self._training_rows,
             self._training_classes,
-            leaves,
+            self._leaves,
             top,
             time_limit,
             progress,
@@ -288,6 +277,11 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.concatenate([self.svc_.predict(gram) for gram in self._grams(X)])
 
     @property
+    def support_vectors_(self) -> npt.NDArray[np.uint8]:
+        """The encoded rows of the support vectors: (n_support, number of propositions)."""
+        return self._support_rows.unpacked()
+
+    @property
     def dual_coef_(self) -> npt.NDArray[np.float64]:
         """α·y of the support vectors, per pair of classes: (n_classes − 1, n_support)."""
         coefficients: npt.NDArray[np.float64] = self.svc_.dual_coef_
@@ -317,18 +311,13 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Only columns of support vectors are computed; the others do not count.
         """
         check_is_fitted(self, "svc_")
-        encoded = self._encode(X)
-        if not encoded.shape[0]:
-            raise DataError(
-                f"Found array with 0 sample(s) (shape={encoded.shape}) while a minimum of 1 is "
-                "required. Pass at least one row."
-            )
+        table = self._read_table(X)
         n_train = self.svc_.shape_fit_[0]
         height = max(1, PREDICTION_BLOCK // n_train)
-        for start in range(0, encoded.shape[0], height):
-            rows = encoded[start : start + height]
-            gram = np.zeros((rows.shape[0], n_train))
-            gram[:, self.support_] = self.kernel_(rows, self.support_vectors_)
+        for start in range(0, table.n_rows, height):
+            rows = table.take(np.arange(start, min(start + height, table.n_rows)))
+            gram = np.zeros((rows.n_rows, n_train))
+            gram[:, self.support_] = self.kernel_(rows, self._support_rows)
             yield gram
 
     def _make_kernel(self, X: Any) -> Kernel:
@@ -345,49 +334,6 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return made.normalized() if self.normalize else made
 
-    def _fit_encoder(self, X: Any, y: Any) -> Any:
-        if self.encoder is None or (is_sparse(X) and _is_binary(X)):
-            self.encoder_ = None
-        elif isinstance(self.encoder, str):
-            if self.encoder != "auto":
-                raise ParameterError(
-                    f"encoder={self.encoder!r} is unknown; expected 'auto', None or a transformer."
-                )
-            self.encoder_ = PropositionEncoder()
-        else:
-            self.encoder_ = clone(self.encoder)
-        if self.encoder_ is None:
-            encoded = self._validated(X, reset=True)
-            names = getattr(self, "feature_names_in_", None)
-            if names is None:
-                names = [f"x{i}" for i in range(encoded.shape[1])]
-        else:
-            self.encoder_.fit(X, y)
-            encoded = self.encoder_.transform(X)
-            names = self.encoder_.get_feature_names_out()
-            self.__dict__.pop("feature_names_in_", None)
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(self.encoder_, name):
-                    setattr(self, name, getattr(self.encoder_, name))
-        self.propositions_ = tuple(map(str, names))
-        return _plain(encoded)
-
-    def _encode(self, X: Any) -> Any:
-        if self.encoder_ is None:
-            return self._validated(X, reset=False)
-        return _plain(self.encoder_.transform(X))
-
-    def _validated(self, X: Any, *, reset: bool) -> Any:
-        try:
-            return validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=1
-            )
-        except ValueError as error:
-            raise DataError(
-                f"{error}\nThis machine reads 0 and 1 as they are; "
-                "encoder='auto' encodes any table."
-            ) from None
-
     def _encoded_domains(self, X: Any) -> dict[str, Any] | None:
         """Domains over the columns of the encoded table."""
         if self.domains is None or not isinstance(self.encoder_, PropositionEncoder):
@@ -401,33 +347,3 @@ class FormulaSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 int(i) for column in chosen for i in range(ends[column], ends[column + 1])
             ]
         return encoded
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        if self.encoder is not None:
-            tags.input_tags.allow_nan = True
-            tags.input_tags.string = True
-            tags.input_tags.categorical = True
-        return tags
-
-
-def _plain(encoded: Any) -> Any:
-    """The encoder's output as an array, whatever its output was set to."""
-    return encoded if is_sparse(encoded) or isinstance(encoded, np.ndarray) else np.asarray(encoded)
-
-
-def _is_binary(X: Any) -> bool:
-    try:
-        read_binary(X)
-    except DataError:
-        return False
-    return True
-
-
-def _progress(what: str) -> Callable[[float], None]:
-    def show(share: float) -> None:
-        end = "\n" if share >= 1 else ""
-        print(f"\r{what}: {share:4.0%}", end=end, flush=True)
-
-    return show

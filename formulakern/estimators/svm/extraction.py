@@ -3,7 +3,7 @@
 The machine f(x) = Σ_i α_i y_i K(x_i, x) + b is a weighted vote of all features φ of its kernel,
 f(x) = Σ_φ w_φ φ(x) + b with w_φ = Σ_i α_i y_i φ(x_i).  Their number is astronomical and w is never
 written down; branch and bound over the covers of the support vectors finds the largest |w_φ| and
-proves that no other feature weighs more (THEORY §7).
+proves that no other feature weighs more.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ import numpy.typing as npt
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.encoding.binary import BinaryTable, read_binary
-from formulakern.encoding.bits import unpack_rows
-from formulakern.errors import DataError, FormulaSyntaxError, ParameterError
+from formulakern.checks import check_integer
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.zero_one import read_packed
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.base import propositions_of
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.svm_rules.feature_space import parts_of
-from formulakern.mining.covers import PackedPropositions
 from formulakern.mining.options import check_time_limit
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
+from formulakern.rules.features import Instance
 from formulakern.rules.rule import Rule
 from formulakern.syntax.connectives import AND, OR
-from formulakern.syntax.formula import Constant, Formula, Operation, Variable, evaluate
-from formulakern.syntax.parser import parse_rule
+from formulakern.syntax.formula import Formula, Operation
 from formulakern.syntax.traversal import fold
 
-__all__ = ["RuleExtraction", "extract_rules", "propositions_of", "rules_of_machine"]
+__all__ = ["RuleExtraction", "extract_rules", "rules_of_model"]
 
 #: How far decision values of training rows may be from what the solver promises.
 SLACK = 1e-2
@@ -49,6 +50,8 @@ class RuleExtraction:
     ----------
     ensemble : RuleEnsemble
         The rules, largest weight first, for every pair of classes.
+    features : tuple of Instance
+        The same rules, as features of the encoded table.
     proven : bool
         Whether the search ran to the end.
     bounds : dict
@@ -68,6 +71,7 @@ class RuleExtraction:
     """
 
     ensemble: RuleEnsemble
+    features: tuple[Instance, ...]
     proven: bool
     bounds: dict[tuple[Any, Any], float]
     n_evaluated: int
@@ -185,46 +189,28 @@ def extract_rules(
             "Write for example fk.kernel('all[3](x)')."
         )
     check_is_fitted(svc)
-    table = read_binary(X)
+    table = read_packed(X)
     classes = np.asarray(y)
     if classes.shape != (table.n_rows,):
         raise DataError(
             f"y has shape {classes.shape} for {table.n_rows:,} rows; pass one class per row."
         )
-    _check_same_machine(svc, kernel, X, table, classes)
+    _check_same_model(svc, kernel, table, classes)
     if names is None:
         names = table.names or [f"x{j}" for j in range(table.n_columns)]
     if len(names) != table.n_columns:
         raise ParameterError(
             f"{len(names):,} names for {table.n_columns:,} columns; give one per column."
         )
-    return rules_of_machine(
+    return rules_of_model(
         svc, kernel, table, classes, propositions_of(names), top, time_limit, progress
     )
 
 
-def propositions_of(names: Sequence[str]) -> list[Formula]:
-    """What the columns of an encoded table say: the rules that their names are, or the names.
-
-    A column that is called ``0`` or ``true`` is a column, not a constant.
-
-    >>> propositions_of(["odor = foul", "0"])
-    [Formula('odor = foul'), Formula('`0`')]
-    """
-    leaves: list[Formula] = []
-    for name in map(str, names):
-        try:
-            said = parse_rule(name)
-        except FormulaSyntaxError:
-            said = Variable(name)
-        leaves.append(Variable(name) if isinstance(said, Constant) else said)
-    return leaves
-
-
-def rules_of_machine(
+def rules_of_model(
     svc: SVC,
     kernel: Kernel,
-    table: BinaryTable,
+    table: PackedTable,
     classes: npt.NDArray[Any],
     leaves: Sequence[Formula],
     top: int = 10,
@@ -237,7 +223,7 @@ def rules_of_machine(
     ----------
     svc : sklearn.svm.SVC
     kernel : Kernel
-    table : BinaryTable
+    table : PackedTable
         The training rows.
     classes : ndarray of shape (rows,)
     leaves : sequence of Formula
@@ -245,45 +231,47 @@ def rules_of_machine(
     top, time_limit, progress :
         As there.
     """
-    if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
-        raise ParameterError(f"top is an integer, at least 1; got {top!r}.")
+    check_integer("top", top)
     check_time_limit(time_limit)
     started = time.perf_counter()
-    packed = PackedPropositions.of(table)
-    vectors = _rows(table, svc.support_)
-    parts = parts_of(kernel, vectors)
-    columns = packed.restrict(svc.support_)
+    columns = table.take(svc.support_)
+    parts = parts_of(kernel, columns)
     pairs = list(_pair_weights(svc))
     listed: list[WeightedRule] = []
     bounds: dict[tuple[Any, Any], float] = {}
     proven, n_evaluated = True, 0
-    proposition = [Variable(str(j)) for j in range(len(leaves))]  # their positions, as leaves
+    features: list[Instance] = []
     for number, (winner, loser, weights) in enumerate(pairs):
-        found: list[tuple[float, Formula]] = []
+        found: list[tuple[float, Instance]] = []
         bound = 0.0
         for place, part in enumerate(parts):
             left = None
             if time_limit is not None:
                 left = max(time_limit - (time.perf_counter() - started), 1e-3)
             step = _share(progress, number * len(parts) + place, len(pairs) * len(parts))
-            outcome = part.search.run(
-                columns, weights * part.factor, proposition.__getitem__, int(top), left, step
-            )
-            found += [(weight, _without_repeats(formula)) for formula, weight in outcome.features]
+            outcome = part.search.run(columns, weights * part.factor, int(top), left, step)
+            found += [(weight, feature) for feature, weight in outcome.features]
             bound = max(bound, outcome.bound)
             proven &= outcome.proven
             n_evaluated += outcome.n_evaluated
         found.sort(key=lambda item: -abs(item[0]))
         bounds[winner, loser] = max(bound, *(abs(w) for w, _ in found[top:]), 0.0)
-        for weight, formula in found[:top]:
+        for weight, feature in found[:top]:
             votes = (winner, loser) if weight > 0 else (loser, winner)
-            named, covered = _named(formula, leaves), _covered(formula, packed)
-            listed.append(_weighed(named, abs(weight), votes, covered, classes))
-    listed.sort(key=lambda item: -item.weight)
+            named = _without_repeats(feature.named(leaves).formula)
+            listed.append(_weighed(named, abs(weight), votes, feature.values(table), classes))
+            features.append(feature)
+    order = sorted(range(len(listed)), key=lambda r: -listed[r].weight)
     if progress is not None:
         progress(1.0)
-    ensemble = RuleEnsemble(tuple(listed), tuple(svc.classes_.tolist()))
-    return RuleExtraction(ensemble, proven, bounds, n_evaluated, time.perf_counter() - started)
+    return RuleExtraction(
+        RuleEnsemble(tuple(listed[r] for r in order), tuple(svc.classes_.tolist())),
+        tuple(features[r] for r in order),
+        proven,
+        bounds,
+        n_evaluated,
+        time.perf_counter() - started,
+    )
 
 
 def _without_repeats(formula: Formula) -> Formula:
@@ -308,37 +296,6 @@ def _without_repeats(formula: Formula) -> Formula:
         return Operation(connective, parts)
 
     return fold(formula, build)
-
-
-def _covered(formula: Formula, packed: PackedPropositions) -> npt.NDArray[np.bool_]:
-    """The rows on which a formula over positions is true."""
-
-    def value(leaf: Formula) -> npt.NDArray[np.bool_]:
-        return packed.cover((_position(leaf),))
-
-    return np.array(np.broadcast_to(evaluate(formula, value), packed.n_examples), dtype=np.bool_)
-
-
-def _named(formula: Formula, leaves: Sequence[Formula]) -> Formula:
-    """A formula over positions in the user's words."""
-
-    def build(node: Formula, parts: list[Formula]) -> Formula:
-        if isinstance(node, Constant):
-            return node
-        if node.connective is None:
-            return leaves[_position(node)]
-        return Operation(node.connective, parts)
-
-    return fold(formula, build)
-
-
-def _position(leaf: Formula) -> int:
-    assert isinstance(leaf, Variable)
-    return int(leaf.name)
-
-
-def _rows(table: BinaryTable, rows: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    return unpack_rows(table.words[rows], table.n_columns)
 
 
 def _weighed(
@@ -392,8 +349,8 @@ def _share(
     return lambda share: progress((part + share) / parts)
 
 
-def _check_same_machine(
-    svc: SVC, kernel: Kernel, X: Any, table: BinaryTable, classes: npt.NDArray[Any]
+def _check_same_model(
+    svc: SVC, kernel: Kernel, table: PackedTable, classes: npt.NDArray[Any]
 ) -> None:
     """Refuse a machine that this kernel on these rows cannot have given.
 
@@ -418,7 +375,7 @@ def _check_same_machine(
         )
     support = np.zeros(table.n_rows, dtype=np.bool_)
     support[svc.support_] = True
-    gram = kernel(_rows(table, svc.support_), X)
+    gram = kernel(table.take(svc.support_), table)
     intercepts = np.asarray(svc.intercept_)
     slack = max(SLACK, 10 * svc.tol)
     for (winner, loser, weights), intercept in zip(_pair_weights(svc), intercepts, strict=True):

@@ -11,15 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.encoding.binary import BinaryTable, read_binary
-from formulakern.encoding.bits import unpack_rows
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.svm.classifier import FormulaSVC
-from formulakern.estimators.svm.extraction import RuleExtraction, propositions_of
+from formulakern.estimators.svm.extraction import RuleExtraction
 from formulakern.optional import data_frame, new_axes
 from formulakern.rules.ensemble import RuleEnsemble
-from formulakern.rules.rule import Rule
-from formulakern.syntax.formula import Formula, evaluate
+from formulakern.rules.features import feature_values
 
 if TYPE_CHECKING:
     import pandas
@@ -186,8 +183,8 @@ def simplify_svm(
         raise ParameterError("X_test and y_test belong together; pass both, or neither.")
     extraction = model.rules(top, time_limit=time_limit, progress=progress)
     whole = extraction.ensemble
-    train = _Rows(model, whole, X, y)
-    test = None if X_test is None else _Rows(model, whole, X_test, y_test)
+    train = _Rows(model, extraction, X, y)
+    test = None if X_test is None else _Rows(model, extraction, X_test, y_test)
     ensembles, train_accuracy, test_accuracy = [], [], []
     votes = whole.votes()
     for k in range(1, min(top, len(whole)) + 1):
@@ -210,35 +207,17 @@ def simplify_svm(
 class _Rows:
     """Rows with their classes as positions, and what covers them."""
 
-    def __init__(self, model: FormulaSVC, rules: RuleEnsemble, X: Any, y: Any) -> None:
-        table = read_binary(model._encode(X))
+    def __init__(self, model: FormulaSVC, extraction: RuleExtraction, X: Any, y: Any) -> None:
+        table = model._read_table(X)
         classes = np.asarray(y)
         if classes.shape != (table.n_rows,):
             raise DataError(
                 f"{classes.shape} classes for {table.n_rows:,} rows; pass one class per row."
             )
-        position = {name: i for i, name in enumerate(rules.classes)}
+        position = {name: i for i, name in enumerate(extraction.ensemble.classes)}
         self.codes = np.array([position.get(name, -1) for name in classes.tolist()])
-        self.covers = _covers(model, rules, table, X)
-        self.machine = float(np.mean(model.predict(X) == classes))
-
-
-def _covers(
-    model: FormulaSVC, rules: RuleEnsemble, table: BinaryTable, X: Any
-) -> npt.NDArray[np.bool_]:
-    """Which rows satisfy which rule, read off the encoded table, whatever encoded it."""
-    columns = unpack_rows(table.words, table.n_columns).astype(np.bool_)
-    said = {leaf: j for j, leaf in enumerate(propositions_of(model.propositions_))}
-
-    def value(leaf: Formula) -> npt.NDArray[np.bool_]:
-        # a leaf that no column says is part of a name such as "a & b"
-        return columns[:, said[leaf]] if leaf in said else Rule(leaf)(X)
-
-    covers = np.empty((table.n_rows, len(rules)), dtype=np.bool_)
-    for place, item in enumerate(rules):
-        assert isinstance(item.rule, Rule)  # as all rules of a machine are
-        covers[:, place] = evaluate(item.rule.formula, value)
-    return covers
+        self.covers = feature_values(extraction.features, table)
+        self.machine = float(np.mean(model.predict(table) == classes))
 
 
 def _accuracy(scores: Floats, codes: npt.NDArray[np.int64]) -> float:

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import ParameterError
 from formulakern.learning.hkl.frontier import Frontier, Node
-from formulakern.mining.covers import PackedPropositions
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_hierarchical
 
@@ -80,22 +80,26 @@ def grow_hierarchical(
     depth_penalty: float = 2.0,
     loss: str = "hinge",
     sample_weight: Any = None,
+    kind: NDArray[np.intp] | None = None,
     tol: float = 1e-3,
     max_nodes: int = 5000,
     time_limit: float | None = None,
     start: GrownSolution | None = None,
     progress: Callable[[float], None] | None = None,
-    tell: Callable[[GrowthStep], None] | None = None,
+    report: Callable[[GrowthStep], None] | None = None,
 ) -> GrownSolution:
     """The problem of :func:`.solve_hierarchical` over all conjunctions of p propositions.
 
     Parameters
     ----------
-    propositions : array-like of shape (m, p), 0/1
-    y : array-like of shape (m,)
+    propositions : PackedTable of m rows and p columns, or what ``read_packed`` reads
+    y : array-like of shape (n,)
         −1 and 1, or real numbers for the squared loss.
     rho, C, depth_penalty, loss, sample_weight
         As for the solver.
+    kind : ndarray of shape (n,), intp, optional
+        The row of ``propositions`` that each example is about; these rows are different.  By
+        default example i is about row i, and equal rows are found here.
     tol : float
         The relative duality gap to reach, over the whole lattice.
     max_nodes : int
@@ -106,7 +110,7 @@ def grow_hierarchical(
         A solution for other parameters, whose nodes with weight and weights are the start.
     progress : callable, optional
         Called with the share that is done, measured by the logarithm of the gap.
-    tell : callable, optional
+    report : callable, optional
         Called with every step of the history.
 
     Returns
@@ -145,8 +149,10 @@ def grow_hierarchical(
     started = time.perf_counter()
     if not isinstance(max_nodes, (int, np.integer)) or isinstance(max_nodes, bool) or max_nodes < 1:
         raise ParameterError(f"max_nodes={max_nodes!r}; expected an integer, at least 1.")
-    packed = PackedPropositions.of(propositions)
-    bits = np.stack([packed.cover((i,)) for i in range(packed.n_propositions)], axis=1)
+    table = read_packed(propositions)
+    if kind is None:
+        table, kind = table.distinct()
+    rows = kind
     options: dict[str, Any] = {
         "rho": rho,
         "C": C,
@@ -154,10 +160,6 @@ def grow_hierarchical(
         "loss": loss,
         "sample_weight": sample_weight,
     }
-    _, first_row, kind = np.unique(
-        np.packbits(bits, axis=1), axis=0, return_index=True, return_inverse=True
-    )
-    different, kind = bits[first_row], kind.ravel()
     nodes: list[Node] = [()]
     weights: dict[Node, float] = {(): 0.0}
     intercept, gap, best, room = 0.0, 1.0, 0.0, LEAST
@@ -166,7 +168,7 @@ def grow_hierarchical(
     if start is not None:
         weights, intercept = _carrying(start), start.solution.intercept
         nodes = sorted(weights, key=lambda v: (len(v), v))
-    columns = {v: _cover(bits, v) for v in nodes}
+    columns = {v: table.cover(v)[rows] for v in nodes}
     history: list[GrowthStep] = []
     grown: GrownSolution | None = None
     try:
@@ -189,10 +191,11 @@ def grow_hierarchical(
                 )
             weights = dict(zip(nodes, solution.weights.tolist(), strict=True))
             intercept = solution.intercept
-            net = np.bincount(kind, solution.dual)
+            net = np.bincount(rows, solution.dual, table.n_rows)
             used = net != 0
             deadline = None if time_limit is None else started + time_limit
-            frontier = Frontier(different[used], net[used], nodes, rho, depth_penalty, deadline)
+            some = table.take(np.flatnonzero(used))
+            frontier = Frontier(some, net[used], nodes, rho, depth_penalty, deadline)
             room = max(LEAST, int(SHARE * len(nodes)))
             tight, waiting = inner == tol / 2, waiting - 1
             sharing = waiting < 0 or len(violators) <= room
@@ -217,8 +220,8 @@ def grow_hierarchical(
             elif not status and not violators and inner == tol / 2:
                 status = "iteration limit"  # the solver gave up
             grown = GrownSolution(list(nodes), solution, best, gap, history, status)
-            if tell is not None:
-                tell(step)
+            if report is not None:
+                report(step)
             if progress is not None:
                 done = np.log(1 / max(gap, 1e-300)) / np.log(1 / tol)
                 progress(1.0 if status else float(min(1.0, max(0.0, done))))
@@ -226,7 +229,7 @@ def grow_hierarchical(
                 return grown
             for t in violators[: min(room, max_nodes - len(nodes))]:
                 nodes.append(t)
-                columns[t] = _cover(bits, t)
+                columns[t] = table.cover(t)[rows]
     except KeyboardInterrupt:
         if grown is None:
             raise
@@ -269,10 +272,6 @@ def _examine(
 def relative_gap(objective: float, bound: float) -> float:
     """(objective − bound) / objective; 0 where nothing is left to gain."""
     return max(0.0, (objective - bound) / objective) if objective > 0 else 0.0
-
-
-def _cover(bits: NDArray[np.bool_], node: Node) -> NDArray[np.bool_]:
-    return np.asarray(bits[:, list(node)].all(axis=1))
 
 
 def _carrying(start: GrownSolution) -> dict[Node, float]:

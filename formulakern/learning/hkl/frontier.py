@@ -36,10 +36,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.bits import pack_rows
+from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.loops import overlap_sums, subset_forms
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.mining.covers import PackedPropositions
 
 __all__ = ["Frontier", "Node", "sources_of"]
 
@@ -72,7 +71,7 @@ class Frontier:
 
     Parameters
     ----------
-    bits : bool (r, p)
+    table : PackedTable of r rows and p columns
         Examples, different ones, with β ≠ 0.
     beta : float64 (r,)
     nodes : list of tuple of int
@@ -85,7 +84,7 @@ class Frontier:
 
     def __init__(
         self,
-        bits: NDArray[np.bool_],
+        table: PackedTable,
         beta: FloatArray,
         nodes: list[Node],
         rho: float,
@@ -93,18 +92,16 @@ class Frontier:
         deadline: float | None = None,
     ) -> None:
         self.deadline = deadline
-        self.bits = bits
+        self.table = table
         self.beta = beta
         self.a = depth_penalty
         self.dual = rho / (rho - 1)
-        self.packed = PackedPropositions.of(bits)
-        self.words = pack_rows(bits)
-        self.sources = sources_of(nodes, bits.shape[1])
+        self.sources = sources_of(nodes, table.n_columns)
         self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
         self.place = {t: k for k, t in enumerate(self.sources)}
         self.inside = set(nodes)
         base = 1 + (1 + self.a) ** -2
-        most = int(bits.sum(axis=1).max(initial=0))
+        most = int(table.counts.max(initial=0))
         self.powers = base ** np.arange(most + 1.0)
         self.whole = self._forms([np.arange(len(beta))])[0]
         self.masses = np.full(len(self.sources), np.inf)
@@ -123,7 +120,7 @@ class Frontier:
         np.cumsum([len(cover) for cover in covers], out=starts[1:])
         rows = np.concatenate(covers).astype(np.int64)
         forms = np.empty(len(covers))
-        subset_forms(self.words, self.beta, self.powers, rows, starts, forms)
+        subset_forms(self.table.rows, self.beta, self.powers, rows, starts, forms)
         sizes = np.add.reduceat(np.append(np.abs(self.beta)[rows], 0.0), starts[:-1])
         sizes[starts[:-1] == starts[1:]] = 0.0
         # rounding of a sum of terms of both signs, as a share of their sizes
@@ -134,7 +131,7 @@ class Frontier:
         """For each length up to LONG, and all above it: a bound on q_w, and one on Σ q_w²."""
         if self._by_length is None:
             sums = np.zeros(len(self.powers))
-            packed = np.ascontiguousarray(self.words.T)
+            packed = np.ascontiguousarray(self.table.rows.T)
             common = np.empty(len(self.beta), dtype=np.uint64)
             for start in range(0, len(self.beta), BATCH):
                 stop = min(start + BATCH, len(self.beta))
@@ -163,8 +160,11 @@ class Frontier:
             if self._left() == 0:
                 return
             some = which[start : start + BATCH]
-            covers = [np.flatnonzero(self.bits[:, list(self.sources[k])].all(axis=1)) for k in some]
-            self.masses[some] = self._forms(covers) / divisor ** self.lengths[some]
+            covers = self.table.truths(self.table.covers([self.sources[k] for k in some]))
+            self.masses[some] = (
+                self._forms([np.flatnonzero(cover) for cover in covers])
+                / divisor ** self.lengths[some]
+            )
 
     def examine(
         self, allowed: float, enough: int, inside: float | None = None, loose: bool = False
@@ -277,10 +277,10 @@ class Frontier:
             Whether all that pass the given threshold are listed.
         """
         with np.errstate(over="ignore"):
-            factors = (1 + self.a) ** np.arange(self.packed.n_propositions + 1.0)
+            factors = (1 + self.a) ** np.arange(self.table.n_columns + 1.0)
             factors = np.minimum(factors, FINITE)
         found = mine_conjunctions(
-            self.packed,
+            self.table,
             self.beta,
             top=None,
             min_length=1,

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import (
     GrownSolution,
     GrowthStep,
@@ -25,18 +26,17 @@ from formulakern.learning.hkl.active_set import (
     grow_hierarchical,
     relative_gap,
 )
-from formulakern.mining.covers import PackedPropositions
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.norm import read_nodes
 
-__all__ = ["Machine", "different_columns", "evaluate", "learn"]
+__all__ = ["HierarchicalModel", "different_columns", "learn"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Machine:
+class HierarchicalModel:
     """The function Σ_r weights[r] · [x satisfies rules[r]] + bias.
 
     Attributes
@@ -66,32 +66,21 @@ class Machine:
         return relative_gap(self.objective, self.grown.lower_bound)
 
 
-def different_columns(encoded: Any) -> NDArray[np.intp]:
+def different_columns(table: PackedTable) -> NDArray[np.intp]:
     """Positions of the propositions to learn from: the first of equal ones, no constant ones.
 
     If all are constant, the first one.
-
-    Parameters
-    ----------
-    encoded : array or sparse matrix of shape (m, p), 0/1
     """
-    packed = PackedPropositions.of(encoded)
-    p = packed.n_propositions
-    counts = np.bitwise_count(packed.words).sum(axis=1)
-    varies = (counts > 0) & (counts < packed.n_examples)
-    kept = np.flatnonzero(varies & (packed.first_equal == np.arange(p)))
+    p = table.n_columns
+    counts = np.bitwise_count(table.columns).sum(axis=1)
+    varies = (counts > 0) & (counts < table.n_rows)
+    kept = np.flatnonzero(varies & (table.first_equal == np.arange(p)))
     return kept if len(kept) else np.arange(min(1, p))
 
 
-def evaluate(rules: list[Node], encoded: Any) -> BoolArray:
-    """Which rows satisfy which conjunction, shape (rows, conjunctions)."""
-    packed = PackedPropositions.of(encoded)
-    covers = [packed.cover(rule) for rule in rules]
-    return np.array(covers, dtype=np.bool_).reshape(len(covers), packed.n_examples).T
-
-
 def learn(
-    bits: BoolArray,
+    table: PackedTable,
+    kind: NDArray[np.intp],
     y: FloatArray,
     weights: FloatArray,
     options: dict[str, Any],
@@ -100,69 +89,74 @@ def learn(
     max_nodes: int,
     time_limit: float | None,
     start: GrownSolution | None,
-    tell: Callable[[GrowthStep], None],
-) -> Machine:
+    report: Callable[[GrowthStep], None],
+) -> HierarchicalModel:
     """Solve one problem and read the result.
 
     Parameters
     ----------
-    bits : bool (m, p)
-        Different columns.
+    table : PackedTable
+        Different rows, different columns.
+    kind : ndarray of shape (m,), intp
+        The row of the table that each example is about.
     y : float64 (m,)
         −1 and 1, or numbers for the squared loss.
     weights : float64 (m,)
         Positive.
     options : dict
         rho, C, depth_penalty and loss.
-    tol, max_nodes, time_limit, start, tell
+    tol, max_nodes, time_limit, start, report
         As for :func:`.grow_hierarchical`.
     """
-    bits, y, weights = joined_rows(bits, y, weights)
+    kind, y, weights = joined_examples(kind, y, weights)
     grown = grow_hierarchical(
-        bits,
+        table,
         y,
         **options,
         sample_weight=weights,
+        kind=kind,
         tol=tol / 2,
         max_nodes=max_nodes,
         time_limit=time_limit,
         start=start,
-        tell=tell,
+        report=report,
     )
-    return _read(bits, y, weights, options, grown, tol)
+    return _read(table, kind, y, weights, options, grown, tol)
 
 
-def joined_rows(
-    bits: BoolArray, y: FloatArray, weights: FloatArray
-) -> tuple[BoolArray, FloatArray, FloatArray]:
-    """Rows of equal propositions and equal y as one row, of the sum of their weights."""
-    keys = np.concatenate([np.packbits(bits, axis=1), y[:, None].view(np.uint8)], axis=1)
-    whole = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.shape[1]))).ravel()
-    _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
-    total = np.asarray(np.bincount(kind, weights), dtype=np.float64)
-    return bits[first], y[first], total
+def joined_examples(
+    kind: NDArray[np.intp], y: FloatArray, weights: FloatArray
+) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+    """Examples of equal propositions and equal y as one, of the sum of their weights."""
+    _, code = np.unique(y, return_inverse=True)
+    _, first, group = np.unique(
+        kind * (int(code.max()) + 1) + code, return_index=True, return_inverse=True
+    )
+    return kind[first], y[first], np.bincount(group, weights).astype(np.float64)
 
 
 def _read(
-    bits: BoolArray,
+    table: PackedTable,
+    kind: NDArray[np.intp],
     y: FloatArray,
     weights: FloatArray,
     options: dict[str, Any],
     grown: GrownSolution,
     tol: float,
-) -> Machine:
+) -> HierarchicalModel:
     """Drop the smallest weights as far as ``tol`` allows, and join equal covers."""
     goal = max(grown.lower_bound / (1 - tol), grown.solution.objective / (1 - tol / 2))
     nodes, f = grown.nodes, grown.solution.weights
-    groups = _groups_of_equal_covers(bits, nodes)
-    kinds = np.array([groups[_cover(bits, node).tobytes()][0] for node in nodes])
-    covers = [_cover(bits, nodes[members[0]]) for _, members in groups.values()]
-    forms = [
-        min((nodes[k] for k in members), key=lambda node: (len(node), node))
-        for _, members in groups.values()
-    ]
-    F = np.bincount(kinds, f, len(covers))
-    columns = np.array(covers, dtype=np.float64)
+    packed = table.covers(nodes)
+    group_of: dict[bytes, int] = {}
+    groups = np.array([group_of.setdefault(c.tobytes(), len(group_of)) for c in packed])
+    members: list[list[int]] = [[] for _ in group_of]
+    for k, group in enumerate(groups.tolist()):
+        members[group].append(k)
+    forms = [min((nodes[k] for k in m), key=lambda node: (len(node), node)) for m in members]
+    covers = table.truths(packed[[m[0] for m in members]])
+    F = np.bincount(groups, f, len(covers))
+    columns = covers[:, kind].astype(np.float64)
     loss = Loss(str(options["loss"]), y, options["C"] * weights)
     lattice = read_nodes(nodes, rho=options["rho"], depth_penalty=options["depth_penalty"])
 
@@ -172,7 +166,7 @@ def _read(
         cost = expansion.value
         if loss.name == "hinge":
             b, cost = loss.true_intercept(u, b)
-        return 0.5 * lattice.norm(np.where(kept[kinds], f, 0.0)) ** 2 + cost, b
+        return 0.5 * lattice.norm(np.where(kept[groups], f, 0.0)) ** 2 + cost, b
 
     order = np.argsort(np.abs(F), kind="stable")
     best = (F != 0, grown.solution.objective, grown.solution.intercept)
@@ -189,22 +183,14 @@ def _read(
     kept, objective, b = best
     merged, bias = _without_complements(forms, covers, np.where(kept, F, 0.0), -b)
     listed = sorted(np.flatnonzero(merged).tolist(), key=lambda k: (-abs(merged[k]), forms[k]))
-    n_weights = int(np.count_nonzero(kept[kinds] & (f != 0)))
-    return Machine([forms[k] for k in listed], merged[listed], bias, objective, n_weights, grown)
-
-
-def _groups_of_equal_covers(
-    bits: BoolArray, nodes: list[Node]
-) -> dict[bytes, tuple[int, list[int]]]:
-    """Cover → (number of the group, positions of the nodes)."""
-    groups: dict[bytes, tuple[int, list[int]]] = {}
-    for k, node in enumerate(nodes):
-        groups.setdefault(_cover(bits, node).tobytes(), (len(groups), []))[1].append(k)
-    return groups
+    n_weights = int(np.count_nonzero(kept[groups] & (f != 0)))
+    return HierarchicalModel(
+        [forms[k] for k in listed], merged[listed], bias, objective, n_weights, grown
+    )
 
 
 def _without_complements(
-    forms: list[Node], covers: list[BoolArray], F: FloatArray, bias: float
+    forms: list[Node], covers: BoolArray, F: FloatArray, bias: float
 ) -> tuple[FloatArray, float]:
     """Constants go to the bias, and of two opposite propositions the first carries both weights."""
     merged = F.copy()
@@ -222,7 +208,3 @@ def _without_complements(
                 merged[other] -= merged[k]
                 merged[k] = 0.0
     return merged, float(bias)
-
-
-def _cover(bits: BoolArray, node: Node) -> BoolArray:
-    return np.asarray(bits[:, list(node)].all(axis=1))

@@ -1,4 +1,4 @@
-"""Playing the game of a preference learner: columns come in, until no better answer exists.
+"""Column generation for the game of a preference learner, until no column prices out.
 
 With exact columns, every epoch solves the restricted game and asks for the columns that answer the
 row player's strategy p best, in the whole game.  What the best of them pays is an upper bound of
@@ -22,7 +22,7 @@ import numpy as np
 from formulakern.learning.prl.features import FeatureFamily, Priced
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solution
 
-__all__ = ["ZERO", "Epoch", "Played", "Player"]
+__all__ = ["ZERO", "ColumnGeneration", "Epoch", "Outcome"]
 
 #: Columns of a weight below this share of the largest one count as unused,
 UNUSED = 1e-5
@@ -62,7 +62,7 @@ class Epoch:
 
 
 @dataclass(eq=False)
-class Played:
+class Outcome:
     """The best strategies found.
 
     Parameters
@@ -90,8 +90,8 @@ class Played:
         return -np.inf if self.solution is None else self.solution.value
 
 
-class Player:
-    """Plays a game to its end.
+class ColumnGeneration:
+    """Solves a game over columns that are too many to list.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Player:
         Stop when bound − value is at most this share of the bound.
     time_limit : float or None
         Seconds.
-    tell : callable
+    report : callable
         Called with every :class:`Epoch`.
     """
 
@@ -116,62 +116,62 @@ class Player:
         epochs: int,
         tol: float,
         time_limit: float | None,
-        tell: Callable[[Epoch], None],
+        report: Callable[[Epoch], None],
     ) -> None:
         self.game, self.family, self.unit = game, family, family.unit
         self.budget, self.epochs, self.tol = budget, epochs, tol
-        self.time_limit, self.tell = time_limit, tell
+        self.time_limit, self.report = time_limit, report
         self.started = time.perf_counter()
-        self.played = Played()
+        self.outcome = Outcome()
 
-    def exact(self) -> Played:
+    def exact(self) -> Outcome:
         """Best responses until the gap closes."""
         return self._until_interrupted(self._exact)
 
-    def random(self, generator: np.random.Generator) -> Played:
+    def random(self, generator: np.random.Generator) -> Outcome:
         """The published algorithm: random columns, a fixed budget, a number of epochs."""
         return self._until_interrupted(lambda: self._random(generator))
 
-    def _until_interrupted(self, run: Callable[[], None]) -> Played:
+    def _until_interrupted(self, run: Callable[[], None]) -> Outcome:
         try:
             run()
         except KeyboardInterrupt:
-            if not self.played.history:
+            if not self.outcome.history:
                 raise
-            self.played.reason = "interrupted"
+            self.outcome.reason = "interrupted"
             warnings.warn(
-                f"interrupted after {len(self.played.history)} epochs: the best hypothesis so far "
+                f"interrupted after {len(self.outcome.history)} epochs: the best hypothesis so far "
                 "is kept.",
                 stacklevel=5,
             )
-        return self.played
+        return self.outcome
 
     def _exact(self) -> None:
-        played, game = self.played, self.game
+        outcome, game = self.outcome, self.game
         solution = game.start()
         self._without_rules(solution)
         idle, sharper = np.zeros(0, dtype=np.int64), 1.0
         for _ in range(self.epochs):
             priced = self._price(solution)
             if self._closed():
-                played.reason = "optimal"
+                outcome.reason = "optimal"
                 break
-            if played.history and (not priced.proven or self._late()):
-                played.reason = "time"
+            if outcome.history and (not priced.proven or self._late()):
+                outcome.reason = "time"
                 break
             fresh = [c for c in priced.columns if game.add(c, self.family.values(c.feature))]
             if not game.columns:  # there is none that pays anything
                 self._remember(solution)
-                played.reason = "optimal" if priced.proven else "time"
+                outcome.reason = "optimal" if priced.proven else "time"
                 break
             if not fresh:  # what pays is there already: this game was not solved well enough
                 sharper /= 100
                 if sharper < SHARPEST or game.solver != "linprog":
-                    played.reason = "columns"
+                    outcome.reason = "columns"
                     break
-            solution = game.solve(max(self._accuracy() * sharper, 1e-13), self.played.value)
+            solution = game.solve(max(self._accuracy() * sharper, 1e-13), self.outcome.value)
             self._remember(solution)
-            self._report()
+            self._end_epoch()
             idle = np.append(idle, np.zeros(len(fresh), np.int64)) + 1
             idle[solution.q > UNUSED * solution.q.max(initial=0.0)] = 0
             if len(idle) > CROWDED * self.budget:
@@ -182,57 +182,59 @@ class Player:
                 idle = idle[kept]
         else:
             self._price(solution)
-            played.reason = "optimal" if self._closed() else "epochs"
-        self._thin()
-        if played.reason in ("epochs", "columns") and self._closed():  # a corner is more exact
-            played.reason = "optimal"
-        if played.history:  # the last bound belongs to the last value
-            played.history[-1] = self._epoch()
+            outcome.reason = "optimal" if self._closed() else "epochs"
+        self._crossover()
+        if (
+            outcome.reason in ("epochs", "columns") and self._closed()
+        ):  # a basic solution is more exact
+            outcome.reason = "optimal"
+        if outcome.history:  # the last bound belongs to the last value
+            outcome.history[-1] = self._epoch()
 
     def _without_rules(self, solution: Solution) -> None:
         """Slack alone secures a margin, which rules must improve upon."""
         if self.game.C is not None:
             self._remember(solution)
 
-    def _thin(self) -> None:
-        """An optimal hypothesis of few rules in place of one in the middle of all optimal ones."""
-        played, game = self.played, self.game
-        if played.solution is None or game.solver != "linprog":
+    def _crossover(self) -> None:
+        """A basic solution, of few rules, in place of one inside the optimal face."""
+        outcome, game = self.outcome, self.game
+        if outcome.solution is None or game.solver != "linprog":
             return
         place_of = {column: j for j, column in enumerate(game.columns)}
-        used = np.array([place_of[c] for c in played.columns if c in place_of], dtype=np.intp)
+        used = np.array([place_of[c] for c in outcome.columns if c in place_of], dtype=np.intp)
         if len(used):
-            thin = game.vertex(used, self._patience())
+            basic = game.basic_solution(used, self._patience())
             if (
-                thin is not None
-                and thin.value >= played.value * (1 - self.tol / 10) - ZERO * self.family.unit
+                basic is not None
+                and basic.value >= outcome.value * (1 - self.tol / 10) - ZERO * self.family.unit
             ):
-                self._remember(thin, at_any_rate=True)
+                self._remember(basic, at_any_rate=True)
 
     def _random(self, generator: np.random.Generator) -> None:
-        played, game = self.played, self.game
+        outcome, game = self.outcome, self.game
         solution = None
         self._without_rules(game.start())
         for _ in range(self.epochs):
             if solution is not None and (solution.q > 0).any():
                 game.keep(solution.q > UNUSED * solution.q.max())
             if not self._refill(generator) and solution is not None:
-                played.reason = "columns"
+                outcome.reason = "columns"
                 break
             if not game.columns:
                 break
             every = np.arange(len(game.columns))
-            exact = game.solver == "linprog"  # a corner, so that most columns have no weight
-            corner = game.vertex(every, self._patience()) if exact else None
-            solution = game.solve() if corner is None else corner
+            exact = game.solver == "linprog"  # a basic solution leaves most columns without weight
+            basic = game.basic_solution(every, self._patience()) if exact else None
+            solution = game.solve() if basic is None else basic
             self._remember(solution)
-            self._report()
+            self._end_epoch()
             if self._late():
-                played.reason = "time"
+                outcome.reason = "time"
                 break
         if solution is not None:
             self._price(solution)
-            played.history[-1] = self._epoch()
+            outcome.history[-1] = self._epoch()
 
     def _refill(self, generator: np.random.Generator) -> int:
         """Draw columns until there are as many as the budget; how many were new."""
@@ -247,56 +249,56 @@ class Player:
 
     def _price(self, solution: Solution) -> Priced:
         """Best responses to a strategy; lowers the bound."""
-        played = self.played
-        secured = max(played.value, solution.value if played.solution is None else -np.inf)
+        outcome = self.outcome
+        secured = max(outcome.value, solution.value if outcome.solution is None else -np.inf)
         threshold = max(secured * (1 + self.tol / 2), ZERO * self.unit)
         left = None
         if self.time_limit is not None:
             left = max(self.time_limit - (time.perf_counter() - self.started), 0.05)
-        pull = self.game.preferences.pull(solution.p)
-        priced = self.family.price(pull, threshold, self.budget, left, None)
-        played.bound = min(played.bound, max(priced.best, solution.slack_bound))
+        weights = self.game.preferences.row_weights(solution.p)
+        priced = self.family.price(weights, threshold, self.budget, left, None)
+        outcome.bound = min(outcome.bound, max(priced.best, solution.slack_bound))
         return priced
 
     def _patience(self) -> float:
-        """Seconds that are given to finding a corner: about what the game took until now."""
+        """Seconds that are given to crossover: about what the game took until now."""
         return max(LEAST_PATIENCE, time.perf_counter() - self.started)
 
     def _accuracy(self) -> float:
         """How exactly a restricted game is worth solving, while the gap is what it is."""
-        played = self.played
-        gap = 1.0 if played.solution is None else 1.0 - max(played.value, 0.0) / played.bound
+        outcome = self.outcome
+        gap = 1.0 if outcome.solution is None else 1.0 - max(outcome.value, 0.0) / outcome.bound
         return min(max(0.1 * gap, 0.03 * self.tol, 1e-9), 5e-2)
 
     def _closed(self) -> bool:
-        played = self.played
-        if played.solution is None:
+        outcome = self.outcome
+        if outcome.solution is None:
             return False
-        gap = played.bound - played.value
-        return gap <= max(self.tol * played.bound, 4 * ZERO * self.unit)
+        gap = outcome.bound - outcome.value
+        return gap <= max(self.tol * outcome.bound, 4 * ZERO * self.unit)
 
     def _late(self) -> bool:
         taken = time.perf_counter() - self.started
         return self.time_limit is not None and taken >= self.time_limit
 
     def _remember(self, solution: Solution, at_any_rate: bool = False) -> None:
-        played = self.played
-        if at_any_rate or played.solution is None or solution.value >= played.value:
+        outcome = self.outcome
+        if at_any_rate or outcome.solution is None or solution.value >= outcome.value:
             places = np.flatnonzero(solution.q > UNUSED * solution.q.max(initial=0.0)).tolist()
-            played.columns = [self.game.columns[j] for j in places]
-            played.weights = solution.q[places].tolist()
-            played.solution = solution
+            outcome.columns = [self.game.columns[j] for j in places]
+            outcome.weights = solution.q[places].tolist()
+            outcome.solution = solution
 
     def _epoch(self) -> Epoch:
-        played = self.played
+        outcome = self.outcome
         return Epoch(
-            played.value,
-            played.bound,
+            outcome.value,
+            outcome.bound,
             len(self.game.columns),
-            len(played.columns),
+            len(outcome.columns),
             time.perf_counter() - self.started,
         )
 
-    def _report(self) -> None:
-        self.played.history.append(self._epoch())
-        self.tell(self.played.history[-1])
+    def _end_epoch(self) -> None:
+        self.outcome.history.append(self._epoch())
+        self.report(self.outcome.history[-1])

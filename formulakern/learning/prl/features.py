@@ -7,43 +7,40 @@ with all pairs of classes.  Among those with the largest spread, in classificati
 Σ_c v_c = 0; then a row of class a is covered and its preference over b makes the column: the value
 is that of the game in which preferences make the columns.
 
-The feature that is always true (the bias) is called ``()`` in every family.
+The feature that is always true (:data:`formulakern.rules.features.BIAS`) is the bias of families of
+0/1 features; of monomials it is the empty product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.bits import unpack_rows
+from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import Column
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.mining.covers import PackedPropositions
-from formulakern.mining.templates.expansion import expand, substitute
+from formulakern.mining.templates.expansion import expand
 from formulakern.mining.templates.search import mine_templates
-from formulakern.syntax.formula import Formula, Variable, evaluate
+from formulakern.rules.features import BIAS, Conjunction, Feature, Instance
+from formulakern.syntax.formula import Formula, evaluate
 
 __all__ = [
-    "BIAS",
     "ConjunctionFeatures",
     "FeatureFamily",
     "Priced",
     "TemplateFeatures",
     "draw_columns",
-    "evaluate_rules",
 ]
 
 #: Features that were drawn: the one of each draw, and their values on one row each.
 Drawn = tuple[Callable[[int], Any], Callable[[NDArray[Any]], NDArray[Any]]]
 
-#: The feature that is true on every row.
-BIAS: Hashable = ()
 #: Mined results per column that is asked for: many have equal covers.
 SPARE = 3
 #: Random pairs of preference and feature that are tried at once, and how often.
@@ -84,7 +81,7 @@ class FeatureFamily(Protocol):
 
     def price(
         self,
-        pull: NDArray[np.float64],
+        weights: NDArray[np.float64],
         threshold: float,
         top: int,
         time_limit: float | None,
@@ -94,11 +91,11 @@ class FeatureFamily(Protocol):
 
         Parameters
         ----------
-        pull : ndarray of shape (m, K)
-            Σ p_i (e_{y⁺} − e_{y⁻}) of every row.
+        weights : ndarray of shape (m, K)
+            Σ p_i (e_{y⁺} − e_{y⁻}) over the preferences of every row.
         """
 
-    def values(self, feature: Hashable) -> NDArray[Any]:
+    def values(self, feature: Any) -> NDArray[Any]:
         """The feature on the training rows, shape (m,)."""
 
     def draw(
@@ -111,27 +108,27 @@ class FeatureFamily(Protocol):
 class _Rules:
     """What families of 0/1 features over packed propositions share."""
 
-    packed: PackedPropositions
+    table: PackedTable
     bias: bool
 
     binary = True
     unit = 2.0
 
-    def values(self, feature: Hashable) -> NDArray[Any]:
+    def values(self, feature: Feature) -> NDArray[Any]:
         """The feature on the training rows."""
-        return _cover(feature, self.packed)
+        return feature.values(self.table)  # type: ignore[arg-type]
 
     def _columns(
         self,
-        found: Sequence[tuple[Hashable, NDArray[np.float64]]],
-        pull: NDArray[np.float64],
+        found: Sequence[tuple[Feature, NDArray[np.float64]]],
+        weights: NDArray[np.float64],
         threshold: float,
         top: int,
     ) -> tuple[list[Column], list[float]]:
         """The best columns of features with these sums, one for each set of covered rows."""
         listed = list(found)
         if self.bias:
-            listed.append((BIAS, pull.sum(axis=0)))
+            listed.append((BIAS, weights.sum(axis=0)))
         listed.sort(key=lambda item: -float(item[1].max() - item[1].min()))
         columns: list[Column] = []
         payoffs: list[float] = []
@@ -154,8 +151,8 @@ class ConjunctionFeatures(_Rules):
 
     Parameters
     ----------
-    packed : PackedPropositions
-        On the training rows.
+    table : PackedTable
+        The different training rows.
     bias : bool
         Whether the feature that is always true belongs to the family.
     groups : ndarray of shape (p,), int64
@@ -168,15 +165,16 @@ class ConjunctionFeatures(_Rules):
     least: int
     greatest: int
     _usable: NDArray[np.intp] = field(init=False)
+    _columns_used: PackedTable = field(init=False)
 
     def __post_init__(self) -> None:
-        p = self.packed.n_propositions
+        p = self.table.n_columns
         self._usable = np.arange(p)
         if self.least <= 1:  # a longer conjunction with an equal cover is no other column
-            most = self.packed.n_examples - self.bias  # what is true everywhere is the bias
-            varied = [0 < n <= most for n in _counts(self.packed)]
-            first = self.packed.first_equal == np.arange(p)
-            self._usable = np.flatnonzero(first & np.array(varied, dtype=np.bool_))
+            most = self.table.n_rows - self.bias  # what is true everywhere is the bias
+            counts = np.bitwise_count(self.table.columns).sum(axis=1, dtype=np.int64)
+            first = self.table.first_equal == np.arange(p)
+            self._usable = np.flatnonzero(first & (counts > 0) & (counts <= most))
             if not len(self._usable):
                 self._usable = np.arange(1)
         elif self.least > p:
@@ -184,10 +182,11 @@ class ConjunctionFeatures(_Rules):
                 f"degree={self.least} and the table has {p} propositions; a conjunction needs as "
                 "many. Lower the degree, or use features='rules'."
             )
+        self._columns_used = self.table.select(self._usable)
 
     def price(
         self,
-        pull: NDArray[np.float64],
+        weights: NDArray[np.float64],
         threshold: float,
         top: int,
         time_limit: float | None = None,
@@ -196,8 +195,8 @@ class ConjunctionFeatures(_Rules):
         """By branch and bound over conjunctions; see :class:`FeatureFamily`."""
         usable = self._usable
         mined = mine_conjunctions(
-            PackedPropositions(self.packed.words[usable], self.packed.n_examples),
-            pull,
+            self._columns_used,
+            weights,
             top=SPARE * top,
             min_length=self.least,
             max_length=self.greatest,
@@ -207,19 +206,17 @@ class ConjunctionFeatures(_Rules):
             time_limit=time_limit,
             progress=progress,
         )
-        features = [tuple(usable[list(w)].tolist()) for w in mined.conjunctions]
-        found = list(zip(features, mined.sums, strict=True))
-        columns, payoffs = self._columns(found, pull, threshold, top)
+        features = [Conjunction(tuple(usable[list(w)].tolist())) for w in mined.conjunctions]
+        found: list[tuple[Feature, NDArray[np.float64]]] = [*zip(features, mined.sums, strict=True)]
+        columns, payoffs = self._columns(found, weights, threshold, top)
         best = max([threshold, *payoffs[:1]] + [mined.bound] * (not mined.proven))
-        return Priced(columns, payoffs, best + _rounding(pull), mined.proven)
+        return Priced(columns, payoffs, best + _rounding(weights), mined.proven)
 
     def draw(
         self, preferences: Preferences, count: int, generator: np.random.Generator
     ) -> list[Column]:
         """Random propositions, different ones and none that exclude each other."""
-        p = self.packed.n_propositions
-        bits = unpack_rows(self.packed.words, self.packed.n_examples)
-
+        p = self.table.n_columns
         greatest = min(self.greatest, p)
 
         def features(size: int) -> Drawn:
@@ -233,10 +230,10 @@ class ConjunctionFeatures(_Rules):
             right = ~repeated.any(axis=1)  # propositions of a conjunction are different ones
 
             def values(rows: NDArray[Any]) -> NDArray[Any]:
-                true = ((bits[drawn, rows[:, None]] != 0) | beyond).all(axis=1)
+                true = (self.table.entries(rows[:, None], drawn) | beyond).all(axis=1)
                 return np.asarray(right & true)
 
-            return (lambda i: tuple(ordered[i, : lengths[i]].tolist())), values
+            return (lambda i: Conjunction(tuple(ordered[i, : lengths[i]].tolist()))), values
 
         return draw_columns(preferences, count, generator, features)
 
@@ -247,8 +244,8 @@ class TemplateFeatures(_Rules):
 
     Parameters
     ----------
-    packed : PackedPropositions
-        On the training rows.
+    table : PackedTable
+        The different training rows.
     bias : bool
         Whether the feature that is always true belongs to the family.
     templates : tuple of Formula
@@ -258,20 +255,20 @@ class TemplateFeatures(_Rules):
 
     def price(
         self,
-        pull: NDArray[np.float64],
+        weights: NDArray[np.float64],
         threshold: float,
         top: int,
         time_limit: float | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Priced:
         """By branch and bound over the instances of each template."""
-        found: list[tuple[Hashable, NDArray[np.float64]]] = []
+        found: list[tuple[Feature, NDArray[np.float64]]] = []
         bound, proven = threshold, True
         for template in self.templates:
             mined = mine_templates(
                 template,
-                self.packed,
-                pull,
+                self.table,
+                weights,
                 distinct=True,
                 top=SPARE * top,
                 objective="spread",
@@ -280,18 +277,18 @@ class TemplateFeatures(_Rules):
                 progress=progress,
             )
             for rank, sums in enumerate(mined.sums):
-                found.append((mined.formula(rank, lambda j: Variable(str(j))), sums))
+                expansion, propositions = mined.expansion, mined.assignments[rank]
+                found.append((Instance(expansion.formula, expansion.leaves, propositions), sums))
             if not mined.proven:
                 bound, proven = max(bound, mined.bound), False
-        columns, payoffs = self._columns(found, pull, threshold, top)
-        return Priced(columns, payoffs, max([bound, *payoffs[:1]]) + _rounding(pull), proven)
+        columns, payoffs = self._columns(found, weights, threshold, top)
+        return Priced(columns, payoffs, max([bound, *payoffs[:1]]) + _rounding(weights), proven)
 
     def draw(
         self, preferences: Preferences, count: int, generator: np.random.Generator
     ) -> list[Column]:
         """Random propositions for the variables of a random template."""
-        p = self.packed.n_propositions
-        bits = unpack_rows(self.packed.words, self.packed.n_examples) != 0
+        p = self.table.n_columns
         expansions = [expand(template, True) for template in self.templates]
 
         def features(size: int) -> Drawn:
@@ -300,12 +297,11 @@ class TemplateFeatures(_Rules):
                 which[generator.random(size) < 1 / (p + 1)] = -1
             drawn = [_different(generator, size, len(e.leaves), p) for e in expansions]
 
-            def feature(i: int) -> Hashable:
+            def feature(i: int) -> Feature:
                 if which[i] < 0:
                     return BIAS
-                expansion, chosen = expansions[which[i]], drawn[which[i]][i].tolist()
-                filled = zip(expansion.leaves, chosen, strict=True)
-                return substitute(expansion.formula, {v: Variable(str(j)) for v, j in filled})
+                expansion, chosen = expansions[which[i]], tuple(drawn[which[i]][i].tolist())
+                return Instance(expansion.formula, expansion.leaves, chosen)
 
             def values(rows: NDArray[Any]) -> NDArray[Any]:
                 true = which < 0
@@ -314,10 +310,10 @@ class TemplateFeatures(_Rules):
                     chosen = drawn[number][mine]
                     leaves = enumerate(expansion.leaves)
                     columns: dict[Formula, NDArray[np.bool_]] = {
-                        leaf: bits[chosen[:, k], rows[mine]] for k, leaf in leaves
+                        leaf: self.table.entries(rows[mine], chosen[:, k]) for k, leaf in leaves
                     }
                     right = np.ones(len(mine), dtype=np.bool_)
-                    for group in expansion.apart:  # these are different propositions
+                    for group in expansion.all_different:  # these are different propositions
                         right &= (np.diff(np.sort(chosen[:, list(group)], axis=1)) != 0).all(axis=1)
                     true[mine] = right & evaluate(expansion.formula, columns.__getitem__)
                 return true
@@ -360,7 +356,7 @@ def draw_columns(
     for _ in range(ATTEMPTS):
         before = len(columns)
         feature_of, values_on = features(DRAWS)
-        chosen = generator.integers(len(preferences), size=DRAWS)
+        chosen = preferences.origin[generator.integers(len(preferences.origin), size=DRAWS)]
         values = values_on(preferences.rows[chosen])
         for place in np.flatnonzero(values).tolist():
             j = int(chosen[place])
@@ -373,31 +369,6 @@ def draw_columns(
     return list(columns)
 
 
-def evaluate_rules(features: Sequence[Hashable], encoded: Any) -> NDArray[np.bool_]:
-    """0/1 features on the rows of an encoded table, shape (rows, features)."""
-    packed = PackedPropositions.of(encoded)
-    covers = [_cover(feature, packed) for feature in features]
-    return np.array(covers, dtype=np.bool_).reshape(len(covers), packed.n_examples).T
-
-
-def _cover(feature: Any, packed: PackedPropositions) -> NDArray[np.bool_]:
-    if isinstance(feature, tuple):
-        return packed.cover(feature)
-    known: dict[Formula, NDArray[np.bool_]] = {}
-
-    def value(leaf: Formula) -> NDArray[np.bool_]:
-        if leaf not in known:
-            known[leaf] = packed.cover((int(leaf.name),))  # type: ignore[attr-defined]
-        return known[leaf]
-
-    return np.array(np.broadcast_to(evaluate(feature, value), packed.n_examples), dtype=np.bool_)
-
-
-def _counts(packed: PackedPropositions) -> list[int]:
-    counts: list[int] = np.bitwise_count(packed.words).sum(axis=1, dtype=np.int64).tolist()
-    return counts
-
-
-def _rounding(pull: NDArray[np.float64]) -> float:
+def _rounding(weights: NDArray[np.float64]) -> float:
     """How far sums of these weights may be off, generously."""
-    return 1e-12 * float(np.abs(pull).sum())
+    return 1e-12 * float(np.abs(weights).sum())

@@ -1,25 +1,26 @@
 """Homogeneous polynomial features of a preference learner: products of d columns.
 
 All monomials are priced in one sweep: for degree 2 the sums v_c of all of them are the upper
-triangle of Xᵀ diag(pull_c) X, and for degree d one such product for each product of d − 2 columns.
+triangle of Xᵀ diag(w_c) X, and for degree d one such product for each product of d − 2 columns.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.errors import DataError, ParameterError
-from formulakern.learning.prl.features import BIAS, Drawn, Priced, draw_columns
+from formulakern.learning.prl.features import Drawn, Priced, draw_columns
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import Column
+from formulakern.rules.features import Monomial
 
-__all__ = ["MonomialFeatures", "evaluate_monomials"]
+__all__ = ["MonomialFeatures"]
 
 #: More monomials than this are not priced.
 MAX_MONOMIALS = 20_000_000
@@ -73,27 +74,27 @@ class MonomialFeatures:
             )
         self.unit = 2.0 * largest**2
 
-    def values(self, feature: Hashable) -> NDArray[Any]:
+    def values(self, feature: Monomial) -> NDArray[Any]:
         """The monomial on the training rows."""
-        return _product(self.X, feature)
+        return feature.values(self.X)
 
     def price(
         self,
-        pull: NDArray[np.float64],
+        weights: NDArray[np.float64],
         threshold: float,
         top: int,
         time_limit: float | None = None,  # noqa: ARG002 - one sweep has no shorter form
         progress: Callable[[float], None] | None = None,
     ) -> Priced:
         """Every monomial with every pair of classes."""
-        sums = np.empty((pull.shape[1], self.size))
+        sums = np.empty((weights.shape[1], self.size))
         for done, prefix, start in self._blocks():
             rest = self.X[:, start:]
-            for c, weights in enumerate(pull.T):
+            for c, column in enumerate(weights.T):
                 if self.degree == 1:
-                    block = (weights @ self.X)[None]
+                    block = (column @ self.X)[None]
                 else:
-                    block = (rest * (weights * prefix)[:, None]).T @ rest
+                    block = (rest * (column * prefix)[:, None]).T @ rest
                     block = block[np.triu_indices(block.shape[0])][None]
                 sums[c, done : done + block.size] = block.ravel()
             if progress is not None:
@@ -108,13 +109,13 @@ class MonomialFeatures:
         names = _Names(self.X.shape[1], self.degree)
         listed = [(pay, Column(names[place], a, b, s)) for pay, place, a, b, s in found]
         if self.bias:
-            total = pull.sum(axis=0)
+            total = weights.sum(axis=0)
             pair = int(total.argmax()), int(total.argmin())
-            listed.append((float(total.max() - total.min()), Column(BIAS, *pair)))
+            listed.append((float(total.max() - total.min()), Column(Monomial(()), *pair)))
         listed.sort(key=lambda item: -item[0])
         best = max(threshold, listed[0][0])
         listed = [item for item in listed[:top] if item[0] > threshold]
-        rounding = 1e-12 * float(np.abs(pull).sum()) * self.unit
+        rounding = 1e-12 * float(np.abs(weights).sum()) * self.unit
         columns = [column for _, column in listed]
         return Priced(columns, [pay for pay, _ in listed], best + rounding, True)
 
@@ -130,7 +131,7 @@ class MonomialFeatures:
             def values(rows: NDArray[Any]) -> NDArray[Any]:
                 return np.asarray(self.X[rows[:, None], drawn].prod(axis=1))
 
-            return (lambda i: tuple(drawn[i].tolist())), values
+            return (lambda i: Monomial(tuple(drawn[i].tolist()))), values
 
         return draw_columns(preferences, count, generator, features)
 
@@ -142,7 +143,7 @@ class MonomialFeatures:
         n, done = self.X.shape[1], 0
         for head in itertools.combinations_with_replacement(range(n), self.degree - 2):
             start = head[-1] if head else 0
-            yield done, _product(self.X, head), start
+            yield done, Monomial(head).values(self.X), start
             done += (n - start) * (n - start + 1) // 2
 
     def _extremes(
@@ -172,16 +173,10 @@ class MonomialFeatures:
         n = X.shape[1]
         high, low = [], []
         for head in itertools.combinations_with_replacement(range(n), self.degree - 1):
-            block = X[:, head[-1] :] * _product(X, head)[:, None]
+            block = X[:, head[-1] :] * Monomial(head).values(X)[:, None]
             high.append(block.max(axis=0))
             low.append(block.min(axis=0))
         return np.concatenate(high), np.concatenate(low)
-
-
-def evaluate_monomials(features: Sequence[Hashable], rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Monomials on the rows of a table of numbers, shape (rows, features)."""
-    columns = [_product(rows, feature) for feature in features]
-    return np.array(columns, dtype=np.float64).reshape(len(columns), len(rows)).T
 
 
 class _Names:
@@ -190,7 +185,7 @@ class _Names:
     def __init__(self, n: int, degree: int) -> None:
         self.n, self.degree = n, degree
 
-    def __getitem__(self, place: int) -> tuple[int, ...]:
+    def __getitem__(self, place: int) -> Monomial:
         columns: list[int] = []
         first = 0
         for left in range(self.degree - 1, -1, -1):
@@ -201,12 +196,7 @@ class _Names:
                     first = j
                     break
                 place -= count
-        return tuple(columns)
-
-
-def _product(X: NDArray[np.float64], feature: Any) -> NDArray[np.float64]:
-    product: NDArray[np.float64] = X[:, list(feature)].prod(axis=1)
-    return product
+        return Monomial(tuple(columns))
 
 
 def _largest(values: NDArray[np.float64], top: int) -> list[int]:

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulakern.encoding.bits import pack_rows, unpack_rows
 from formulakern.errors import DataError
-from formulakern.mining.covers import PackedPropositions
 
 __all__ = ["Preferences", "read_preferences"]
 
@@ -32,13 +30,15 @@ class Preferences:
         What a violation costs, relative to the others; positive.
     n_rows, n_classes : int
         m and K.
+    origin : ndarray of shape (number of preferences as given,), intp
+        Which preference of this object each given one is; equal ones are merged.
 
     Examples
     --------
     >>> preferences = Preferences.of_classes(np.array([0, 2]), 3, np.ones(2))
     >>> preferences.winners, preferences.losers
     (array([0, 0, 2, 2]), array([1, 2, 0, 1]))
-    >>> preferences.pull(np.array([0.5, 0.25, 0.25, 0.0]))
+    >>> preferences.row_weights(np.array([0.5, 0.25, 0.25, 0.0]))
     array([[ 0.75, -0.5 , -0.25],
            [-0.25,  0.  ,  0.25]])
     """
@@ -49,6 +49,7 @@ class Preferences:
     weights: NDArray[np.float64]
     n_rows: int
     n_classes: int
+    origin: NDArray[np.intp]
 
     @classmethod
     def of_classes(
@@ -74,6 +75,36 @@ class Preferences:
             np.repeat(weights[kept].astype(np.float64), n_others),
             len(codes),
             n_classes,
+            np.arange(len(kept) * n_others),
+        )
+
+    def merged(self, kind: NDArray[np.intp], n_kinds: int) -> Preferences:
+        """The preferences on different rows, equal ones once with the sum of their weights.
+
+        Parameters
+        ----------
+        kind : ndarray of shape (m,), intp
+            The different row that each row is.
+        n_kinds : int
+
+        Examples
+        --------
+        >>> twice = Preferences.of_classes(np.array([0, 0, 1]), 2, np.ones(3))
+        >>> once = twice.merged(np.array([0, 0, 0]), 1)
+        >>> once.winners, once.weights, once.origin
+        (array([0, 1]), array([2., 1.]), array([0, 0, 1]))
+        """
+        rows, k = kind[self.rows], self.n_classes
+        key = (rows.astype(np.int64) * k + self.winners) * k + self.losers
+        _, first, group = np.unique(key, return_index=True, return_inverse=True)
+        return Preferences(
+            rows[first],
+            self.winners[first],
+            self.losers[first],
+            np.bincount(group, self.weights, len(first)).astype(np.float64),
+            n_kinds,
+            k,
+            group[self.origin],
         )
 
     def __len__(self) -> int:
@@ -85,29 +116,31 @@ class Preferences:
         signs -= (self.winners == loser).astype(np.int8) - (self.losers == loser)
         return np.asarray(signs, dtype=np.int8)
 
-    def pull(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Σ of p_i·(e_{y⁺ᵢ} − e_{y⁻ᵢ}) over the preferences of each row; shape (m, K)."""
+    def row_weights(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Σ of p_i·(e_{y⁺ᵢ} − e_{y⁻ᵢ}) over the preferences of each row; shape (m, K).
+
+        They are what pricing weighs rows by.
+        """
         size = self.n_rows * self.n_classes
         up = np.bincount(self.rows * self.n_classes + self.winners, p, size)
         down = np.bincount(self.rows * self.n_classes + self.losers, p, size)
         return np.asarray((up - down).reshape(self.n_rows, self.n_classes), dtype=np.float64)
 
     def counts(self, winner: int, loser: int, covered: NDArray[np.bool_]) -> tuple[int, int]:
-        """On covered rows: preferences for winner over loser, and for loser over winner."""
+        """On covered rows: given preferences for winner over loser, and for loser over winner."""
         on = covered[self.rows]
+        number = np.bincount(self.origin, minlength=len(self))
         right = on & (self.winners == winner) & (self.losers == loser)
         wrong = on & (self.winners == loser) & (self.losers == winner)
-        return int(right.sum()), int(wrong.sum())
+        return int(number[right].sum()), int(number[wrong].sum())
 
-    def contradictions(self, packed: PackedPropositions) -> int:
-        """How many preferences are opposite to one on a row with the same propositions."""
-        bits = unpack_rows(packed.words, packed.n_examples).T
-        _, found = np.unique(pack_rows(np.ascontiguousarray(bits)), axis=0, return_inverse=True)
-        kind = found.reshape(-1)[self.rows].astype(np.int64)
+    def contradictions(self) -> int:
+        """How many given preferences are opposite to one on the same row."""
         k = self.n_classes
-        own = (kind * k + self.winners) * k + self.losers
-        opposite = (kind * k + self.losers) * k + self.winners
-        return int(np.isin(own, opposite).sum())
+        own = (self.rows.astype(np.int64) * k + self.winners) * k + self.losers
+        opposite = (self.rows.astype(np.int64) * k + self.losers) * k + self.winners
+        number = np.bincount(self.origin, minlength=len(self))
+        return int(number[np.isin(own, opposite)].sum())
 
 
 def read_preferences(
@@ -179,7 +212,13 @@ def read_preferences(
     kept = weight > 0
     rows = np.array([triple[0] for triple in triples], dtype=np.intp)
     read = Preferences(
-        rows[kept], codes[kept, 0], codes[kept, 1], weight[kept], n_rows, len(labels)
+        rows[kept],
+        codes[kept, 0],
+        codes[kept, 1],
+        weight[kept],
+        n_rows,
+        len(labels),
+        np.arange(int(kept.sum())),
     )
     return read, labels
 

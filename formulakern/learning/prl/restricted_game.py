@@ -12,7 +12,7 @@ Let v be the value and write q = v·λ, slack columns s_i = v·C·w_i·ξ_i.  Di
 
     1/v = min Σ_k λ_k + C Σ_i w_i ξ_i   with (Mλ)_i ≥ 1 − ξ_i,  λ, ξ ≥ 0 :
 
-the support vector machine of 1-norm, C being the price of margin errors as usual.  Its dual, with
+the 1-norm support vector machine with penalty parameter C.  Its dual, with
 α = p/v,
 
     1/v = max Σ_i α_i   with Mᵀα ≤ 1,  0 ≤ α_i ≤ C·w_i,
@@ -31,7 +31,6 @@ weights; splitting its α in proportion to the weights is optimal again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -40,6 +39,7 @@ from numpy.typing import NDArray
 
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
+from formulakern.rules.features import Feature
 from formulakern.solvers.capped_lp.interior_point import solve_box_program
 
 __all__ = ["Column", "RestrictedGame", "Solution", "Solver", "slack_value"]
@@ -62,15 +62,14 @@ class Column:
 
     Parameters
     ----------
-    feature : hashable
-        What the feature family calls it.
+    feature : Conjunction, Instance or Monomial
     winner, loser : int
         Positions of classes.
     scale : float
         φ(x_j) of the preference j that made the column; 1 for features that are 0 or 1.
     """
 
-    feature: Hashable
+    feature: Feature
     winner: int
     loser: int
     scale: float = 1.0
@@ -108,7 +107,7 @@ class RestrictedGame:
     ----------
     preferences : Preferences
     C : float or None
-        The price of margin errors; None for the hard margin.
+        The penalty parameter of margin errors; None for the hard margin.
     solver : {"linprog", "fictitious-play", "multiplicative-weights"}
     max_iter : int
         Rounds of the two iterated solvers.
@@ -225,8 +224,12 @@ class RestrictedGame:
         lam = np.array([weight.get(column, 0.0) for column in self.columns])
         return np.bincount(inverse, alpha * unit, n).astype(np.float64), lam * unit
 
-    def vertex(self, columns: NDArray[np.intp], time_limit: float | None = None) -> Solution | None:
-        """Optimal strategies over some of the columns, as few of them as a vertex has (HiGHS).
+    def basic_solution(
+        self, columns: NDArray[np.intp], time_limit: float | None = None
+    ) -> Solution | None:
+        """Optimal strategies over some of the columns that are a basic solution (by HiGHS).
+
+        A basic solution has no more columns of positive weight than there are constraints.
 
         Parameters
         ----------

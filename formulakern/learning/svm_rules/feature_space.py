@@ -16,7 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.encoding.bits import n_words
+from formulakern.encoding.bits import all_ones
+from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import (
@@ -32,8 +33,8 @@ from formulakern.kernels.boolean.dyadic import rounded
 from formulakern.kernels.boolean.family import FeatureSpace
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.mining.covers import PackedPropositions
 from formulakern.mining.templates.search import mine_templates
+from formulakern.rules.features import Instance
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import TRUE, Constant, Formula, Operation, Variable
@@ -42,7 +43,6 @@ from formulakern.syntax.traversal import fold
 __all__ = ["Found", "Part", "parts_of"]
 
 Floats = npt.NDArray[np.float64]
-Leaf = Callable[[int], Formula]
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Found:
 
     Parameters
     ----------
-    features : list of (Formula, float)
-        Over the leaves that were given; largest absolute weight first.
+    features : list of (Instance, float)
+        Largest absolute weight first.
     bound : float
         No feature that was not found has a larger absolute weight.
     proven : bool
@@ -60,7 +60,7 @@ class Found:
     n_evaluated : int
     """
 
-    features: list[tuple[Formula, float]]
+    features: list[tuple[Instance, float]]
     bound: float
     proven: bool
     n_evaluated: int
@@ -71,9 +71,8 @@ class Search(Protocol):
 
     def run(
         self,
-        columns: PackedPropositions,
+        columns: PackedTable,
         weights: Floats,
-        leaf: Leaf,
         top: int,
         time_limit: float | None,
         progress: Callable[[float], None] | None,
@@ -161,18 +160,18 @@ class ClauseSearch:
 
     def run(
         self,
-        columns: PackedPropositions,
+        columns: PackedTable,
         weights: Floats,
-        leaf: Leaf,
         top: int,
         time_limit: float | None,
         progress: Callable[[float], None] | None,
     ) -> Found:
         """Disjunctions are searched as the complements of conjunctions of the negations."""
-        p = columns.n_propositions
+        p = columns.n_columns
         space = self.space
         either = space.form == "disjunction"
-        words = [columns.words, _negated(columns)]
+        negated = columns.columns ^ all_ones(columns.n_rows)
+        words = [columns.columns, negated]
         kinds = [False, True] if space.signed else [False]  # whether a literal is negated
         table = np.vstack([words[int(negated) ^ int(either)] for negated in kinds])
         longest = p if space.max_length is None else min(space.max_length, p)
@@ -183,7 +182,7 @@ class ClauseSearch:
             for length in range(longest + 1)
         ]
         result = mine_conjunctions(
-            PackedPropositions(table, columns.n_examples),
+            PackedTable.of_columns(table, columns.n_rows),
             weights,
             top=top,
             min_length=space.min_length,
@@ -197,25 +196,20 @@ class ClauseSearch:
         total = float(weights.sum())
         features = []
         for clause, sums in zip(result.conjunctions, result.sums, strict=True):
-            literals = [~leaf(j - p) if j >= p else leaf(j) for j in clause]
             value = (total - sums[0] if either else sums[0]) / divisors[len(clause)]
-            features.append((_joined(literals, either), float(value)))
+            features.append((_clause(clause, p, either), float(value)))
         return Found(features, result.bound, result.proven, result.n_evaluated)
 
 
-def _negated(columns: PackedPropositions) -> npt.NDArray[np.uint64]:
-    """The complements of all columns; bits behind the last example stay 0."""
-    words = ~columns.words
-    rest = columns.n_examples - 64 * (n_words(columns.n_examples) - 1)
-    if rest < 64 and words.shape[1]:
-        words[:, -1] &= np.uint64((1 << rest) - 1)
-    return words
-
-
-def _joined(literals: Sequence[Formula], either: bool) -> Formula:
-    if not literals:
-        return ~TRUE if either else TRUE
-    return literals[0] if len(literals) == 1 else Operation(OR if either else AND, literals)
+def _clause(literals: Sequence[int], p: int, either: bool) -> Instance:
+    """A conjunction or disjunction of literals; from p on they are negations."""
+    places = tuple(Variable(f"s{k}") for k in range(len(literals)))
+    signed = [~v if j >= p else v for v, j in zip(places, literals, strict=True)]
+    if not signed:
+        template = ~TRUE if either else TRUE
+    else:
+        template = signed[0] if len(signed) == 1 else Operation(OR if either else AND, signed)
+    return Instance(template, places, tuple(j % p for j in literals))
 
 
 # -- templates --------------------------------------------------------------------------------
@@ -231,9 +225,8 @@ class TemplateSearch:
 
     def run(
         self,
-        columns: PackedPropositions,
+        columns: PackedTable,
         weights: Floats,
-        leaf: Leaf,
         top: int,
         time_limit: float | None,
         progress: Callable[[float], None] | None,
@@ -249,8 +242,10 @@ class TemplateSearch:
             time_limit=time_limit,
             progress=progress,
         )
+        written, places = result.expansion.formula, result.expansion.leaves
         features = [
-            (result.formula(rank, leaf), float(sums[0])) for rank, sums in enumerate(result.sums)
+            (Instance(written, places, propositions), float(sums[0]))
+            for propositions, sums in zip(result.assignments, result.sums, strict=True)
         ]
         return Found(features, result.bound, result.proven, result.n_evaluated)
 

@@ -24,16 +24,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.bits import n_words, pack_rows, unpack_rows
+from formulakern.checks import check_integer, is_integer
+from formulakern.encoding.bits import all_ones, n_words
+from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
-from formulakern.mining.covers import PackedPropositions, read_propositions
 from formulakern.mining.objective import Objective, read_objective
 from formulakern.mining.options import (
     MAX_RESULTS,
     check_threshold,
     check_time_limit,
     check_top,
-    is_integer,
+    read_propositions,
 )
 from formulakern.slices import DONE, FULL, enlarged, run_slices
 
@@ -103,7 +104,7 @@ def mine_conjunctions(
 
     Parameters
     ----------
-    propositions : PackedPropositions, or a table of 0 and 1 of shape (m, p)
+    propositions : PackedTable, or a table of 0 and 1 of shape (m, p)
     weights : array-like of shape (m,) or (m, K)
         c, finite; one column per vector.
     top : int or None
@@ -161,8 +162,8 @@ def mine_conjunctions(
     started = time.perf_counter()
     packed = read_propositions(propositions)
     limit = check_top(top, max_results)
-    goal = read_objective(weights, packed.n_examples, objective, direction)
-    groups = _groups(exclusive, packed.n_propositions)
+    goal = read_objective(weights, packed.n_rows, objective, direction)
+    groups = _groups(exclusive, packed.n_columns)
     least, greatest = _lengths(min_length, max_length, groups)
     factor = _factors(length_factor, greatest, max_length)
     check_time_limit(time_limit)
@@ -195,7 +196,7 @@ class _ConjunctionSearch:
 
     def __init__(
         self,
-        packed: PackedPropositions,
+        packed: PackedTable,
         goal: Objective,
         limit: int,
         lengths: tuple[int, int],
@@ -209,9 +210,9 @@ class _ConjunctionSearch:
         self.loop = search_conjunctions
         weighted = np.any(goal.columns != 0, axis=0, keepdims=True)[0]
         if not weighted.all():
-            packed = packed.restrict(np.flatnonzero(weighted))
-        m, p = packed.n_examples, packed.n_propositions
-        self.words = packed.words
+            packed = packed.take(np.flatnonzero(weighted))
+        m, p = packed.n_rows, packed.n_columns
+        self.words = packed.columns
         self.columns = np.zeros((len(goal.columns), 64 * n_words(m)))
         self.columns[:, :m] = goal.columns[:, weighted]
         self.totals = self.columns.sum(axis=1)
@@ -229,7 +230,7 @@ class _ConjunctionSearch:
         self.items[:p] = np.arange(p)
         self.bounds = np.zeros(4 * p)
         self.covers = np.zeros((depth, n_words(m)), dtype=np.uint64)
-        self.covers[0] = pack_rows(np.ones((1, m), dtype=np.bool_))[0]
+        self.covers[0] = all_ones(m)
         self.scores = np.zeros(capacity)
         self.heap = np.zeros(capacity, dtype=np.int64)
         self.found = np.zeros((capacity, depth), dtype=np.int32)
@@ -327,16 +328,16 @@ class _ConjunctionSearch:
 
 
 def _sums(
-    packed: PackedPropositions, goal: Objective, conjunctions: list[tuple[int, ...]]
+    packed: PackedTable, goal: Objective, conjunctions: list[tuple[int, ...]]
 ) -> NDArray[np.float64]:
     """S_k of each conjunction, summed pairwise from the weights as given."""
     rows = np.flatnonzero((goal.weights != 0).any(axis=1))
-    packed, weights = packed.restrict(rows), goal.weights[rows]
+    packed, weights = packed.take(rows), goal.weights[rows]
     sums = np.zeros((len(conjunctions), weights.shape[1]))
     step = max(1, BATCH // max(1, len(rows)))
     for start in range(0, len(conjunctions), step):
         batch = conjunctions[start : start + step]
-        covers = unpack_rows(packed.covers(batch), len(rows)) != 0
+        covers = packed.truths(packed.covers(batch))
         for k, column in enumerate(weights.T):
             sums[start : start + len(batch), k] = np.where(covers, column, 0.0).sum(axis=1)
     return sums
@@ -356,8 +357,7 @@ def _groups(exclusive: Any, p: int) -> NDArray[np.int64]:
 
 def _lengths(min_length: int, max_length: int | None, groups: NDArray[np.int64]) -> tuple[int, int]:
     """Least and greatest length; the greatest one not above what groups and p allow."""
-    if not is_integer(min_length) or min_length < 0:
-        raise ParameterError(f"min_length={min_length!r}; expected an integer, at least 0.")
+    check_integer("min_length", min_length, 0)
     if max_length is not None and (not is_integer(max_length) or max_length < min_length):
         raise ParameterError(
             f"max_length={max_length!r}; expected an integer, at least min_length={min_length}, "

@@ -8,9 +8,8 @@ interchangeable, so they are kept in lexicographic order, strictly, because the 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from formulakern.syntax.formula import (
     Variable,
     evaluate,
 )
+from formulakern.syntax.substitution import substitute
 from formulakern.syntax.traversal import fold, postorder
 
 __all__ = [
@@ -37,7 +37,6 @@ __all__ = [
     "Slot",
     "bit_program",
     "expand",
-    "substitute",
 ]
 
 #: Templates with more slots than this are refused; truth tables have 2 to this power rows.
@@ -81,7 +80,7 @@ class Expansion:
     leaves : tuple of Variable
     slots : tuple of Slot
         In the order in which a search fills them.
-    apart : tuple of tuple of int
+    all_different : tuple of tuple of int
         Groups of slots that hold different propositions.
     orders : tuple of Order
         What leaves out instances that are the same feature as another one, and sets of features
@@ -93,7 +92,7 @@ class Expansion:
     formula: Formula
     leaves: tuple[Variable, ...]
     slots: tuple[Slot, ...]
-    apart: tuple[tuple[int, ...], ...]
+    all_different: tuple[tuple[int, ...], ...]
     orders: tuple[Order, ...]
     empty: bool
 
@@ -157,7 +156,7 @@ def expand(
         formula=written,
         leaves=tuple(writer.leaves),
         slots=tuple(writer.slots),
-        apart=tuple(writer.apart),
+        all_different=tuple(writer.all_different),
         orders=tuple(writer.orders),
         empty=writer.empty,
     )
@@ -169,7 +168,7 @@ class _Writer:
         self.kind_of = kind_of
         self.slots: list[Slot] = []
         self.leaves: list[Variable] = []
-        self.apart: list[tuple[int, ...]] = []
+        self.all_different: list[tuple[int, ...]] = []
         self.orders: list[Order] = []
         self.empty = False
 
@@ -196,7 +195,7 @@ class _Writer:
                 slot_of[i] = len(self.slots)
                 written[atom] = self._slot(atom, copy)
         if self.distinct and len(slot_of) > 1:
-            self.apart.append(tuple(slot_of.values()))
+            self.all_different.append(tuple(slot_of.values()))
         if self.distinct or not inside:  # in a choice, features that name the same set differ
             for i, j in _exchanges(table, list(slot_of), [self.kind_of_atom(a) for a in atoms]):
                 self.orders.append(Order((slot_of[i],), (slot_of[j],), self.distinct))
@@ -378,14 +377,3 @@ def _exchanges(
         moves = {g.get(i, i) for g in group if all(g.get(h, h) == h for h in still)}
         pairs += [(i, j) for j in axes if j in moves and j != i]
     return pairs
-
-
-def substitute(formula: Formula, leaf: Mapping[Any, Formula]) -> Formula:
-    """The formula with leaves replaced; leaves that are not named stay."""
-
-    def step(node: Formula, values: list[Formula]) -> Formula:
-        if node.connective is None:
-            return leaf.get(node, node)
-        return Operation(node.connective, values)
-
-    return fold(formula, step)

@@ -71,7 +71,7 @@ def search_instances(
     planes: Any,
     unknown: Any,
     allowed: Any,
-    apart: Any,
+    different: Any,
     orders: Any,
     strict: Any,
     assigned: Any,
@@ -99,7 +99,7 @@ def search_instances(
         Where each reference is surely true; filled for slots and for the constant.
     unknown : uint64 (2 S, W): the planes of slots that are not filled
     allowed : bool (S, p)
-    apart : bool (S, S): which slots hold different propositions
+    different : bool (S, S): which slots hold different propositions
     orders : int64 (L, T, 2): pairs of slots to be compared one after the other, then −1
     strict : bool (L,)
     assigned : int64 (S,)
@@ -156,7 +156,7 @@ def search_instances(
             if allowed[slot, j]:
                 fits = True
                 for other in range(slot):
-                    if apart[slot, other] and assigned[other] == j:
+                    if different[slot, other] and assigned[other] == j:
                         fits = False
                 assigned[slot] = j
                 if fits and _ordered(assigned, slot, orders, strict):

@@ -22,13 +22,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.bits import n_words
+from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
-from formulakern.mining.covers import PackedPropositions, read_propositions
 from formulakern.mining.objective import Objective, read_objective
-from formulakern.mining.options import MAX_RESULTS, check_threshold, check_time_limit, check_top
-from formulakern.mining.templates.expansion import Expansion, Slot, bit_program, expand, substitute
+from formulakern.mining.options import (
+    MAX_RESULTS,
+    check_threshold,
+    check_time_limit,
+    check_top,
+    read_propositions,
+)
+from formulakern.mining.templates.expansion import Expansion, Slot, bit_program, expand
 from formulakern.slices import DONE, FULL, enlarged, run_slices
 from formulakern.syntax.formula import Formula, Variable, evaluate
+from formulakern.syntax.substitution import substitute
 
 __all__ = ["TemplateResult", "mine_templates"]
 
@@ -102,7 +109,7 @@ def mine_templates(
     formula : Formula
         Variables, constants, connectives, and choices, in which d copies of the inner formula
         stand for d different features of its space.
-    propositions : PackedPropositions, or a table of 0 and 1 of shape (m, p)
+    propositions : PackedTable, or a table of 0 and 1 of shape (m, p)
     weights : array-like of shape (m,) or (m, K)
     distinct : bool
         Different variables of one formula are different propositions.
@@ -149,7 +156,7 @@ def mine_templates(
     started = time.perf_counter()
     packed = read_propositions(propositions)
     limit = check_top(top, max_results)
-    goal = read_objective(weights, packed.n_examples, objective, direction)
+    goal = read_objective(weights, packed.n_rows, objective, direction)
     threshold = check_threshold(threshold)
     check_time_limit(time_limit)
     if not isinstance(formula, Formula):
@@ -157,7 +164,7 @@ def mine_templates(
             f"the template is a Formula; got {type(formula).__name__}. "
             "Parse text first: fk.parse('a & ~b')."
         )
-    ranges = _Ranges(formula, columns, packed.n_propositions)
+    ranges = _Ranges(formula, columns, packed.n_columns)
     expansion = expand(formula, bool(distinct), ranges.of)
     capacity = limit
     while True:
@@ -234,7 +241,7 @@ class _InstanceSearch:
 
     def __init__(
         self,
-        packed: PackedPropositions,
+        packed: PackedTable,
         goal: Objective,
         limit: int,
         expansion: Expansion,
@@ -246,10 +253,10 @@ class _InstanceSearch:
         self.loop = search_instances
         weighted = np.any(goal.columns != 0, axis=0, keepdims=True)[0]
         if not weighted.all():
-            packed = packed.restrict(np.flatnonzero(weighted))
-        m, p, n = packed.n_examples, packed.n_propositions, len(expansion.slots)
+            packed = packed.take(np.flatnonzero(weighted))
+        m, p, n = packed.n_rows, packed.n_columns, len(expansion.slots)
         width = n_words(m)
-        self.words = packed.words
+        self.words = packed.columns
         self.columns = np.zeros((len(goal.columns), 64 * width))
         self.columns[:, :m] = goal.columns[:, weighted]
         self.flags = np.array([goal.upwards, goal.downwards])
@@ -264,9 +271,9 @@ class _InstanceSearch:
         self.planes = np.zeros((2 * self.program.n_registers, width), dtype=np.uint64)
         self.planes[: 2 * n] = self.unknown
         self.planes[2 * n] = ~np.uint64(0)
-        self.apart = np.zeros((n, n), dtype=np.bool_)
-        for group in expansion.apart:
-            self.apart[np.ix_(group, group)] = True
+        self.different = np.zeros((n, n), dtype=np.bool_)
+        for group in expansion.all_different:
+            self.different[np.ix_(group, group)] = True
         longest = max((len(order.left) for order in expansion.orders), default=1)
         self.orders = np.full((len(expansion.orders), longest, 2), -1, dtype=np.int64)
         for i, order in enumerate(expansion.orders):
@@ -316,7 +323,7 @@ class _InstanceSearch:
                 self.planes,
                 self.unknown,
                 self.allowed,
-                self.apart,
+                self.different,
                 self.orders,
                 self.strict,
                 self.assigned,
@@ -403,11 +410,11 @@ def _function(
 
 
 def _sums(
-    goal: Objective, packed: PackedPropositions, expansion: Expansion, assignment: tuple[int, ...]
+    goal: Objective, packed: PackedTable, expansion: Expansion, assignment: tuple[int, ...]
 ) -> NDArray[np.float64]:
     """S_k from the weights as given."""
     cover_of: dict[Formula, Any] = {
         leaf: packed.cover((j,)) for leaf, j in zip(expansion.leaves, assignment, strict=True)
     }
-    covered = np.broadcast_to(evaluate(expansion.formula, cover_of.__getitem__), packed.n_examples)
+    covered = np.broadcast_to(evaluate(expansion.formula, cover_of.__getitem__), packed.n_rows)
     return goal.sums(covered)

@@ -16,11 +16,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import datasets
-from formulakern.estimators.hkl import base as hkl_learner
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.cross_validation import HKLClassifierCV
 from formulakern.estimators.hkl.regressor import HKLRegressor
-from formulakern.learning.hkl import problem as hkl_machine
+from formulakern.learning.hkl import problem as hkl_problem
 from formulakern.solvers.hierarchical.solve import solve_hierarchical
 
 WEIGHTS = "cut points are quantiles of the unweighted rows"
@@ -91,8 +90,8 @@ def test_the_objective_is_that_of_the_whole_lattice(seed, p, rho, log_C, loss):
     loss_value = C * LOSS[loss]((2 * y - 1) * model.decision_function(X)).sum()
     assert loss_value <= model.objective_ * (1 + 1e-9)
     # the shown rules, as weights, cost at least the optimum (joining equal covers can cost)
-    [machine] = model._machines
-    shown = {frozenset(v): w for v, w in zip(machine.rules, machine.weights, strict=True)}
+    [solved] = model._models
+    shown = {frozenset(v): w for v, w in zip(solved.rules, solved.weights, strict=True)}
     assert loss_value + penalty(shown, rho, 2.0) >= model.lower_bound_ * (1 - 1e-9)
 
 
@@ -117,8 +116,8 @@ def test_rules_are_what_predicts(seed, p, log_C):
 def test_equal_covers_take_the_shortest_form_and_opposites_join():
     bits = np.array([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 0]], dtype=bool)
     forms = [(), (0,), (1,), (0, 2), (2,)]
-    covers = [bits[:, list(v)].all(axis=1) for v in forms]
-    F, bias = hkl_machine._without_complements(
+    covers = np.array([bits[:, list(v)].all(axis=1) for v in forms])
+    F, bias = hkl_problem._without_complements(
         forms, covers, np.array([0.5, 1.0, 3.0, 0.25, 0.0]), -1.0
     )
     # 3·[x1] is 3 − 3·[x0], and the empty conjunction is a constant
@@ -240,17 +239,17 @@ def test_limits_are_told():
 def test_an_interrupted_fit_keeps_the_best_so_far(monkeypatch, capsys):
     X, y = labelled(0, 150, 20, noise=0.2)
 
-    def stop_at_the_third(verbose, problem):
+    def stop_at_the_third(estimator, problem):
         steps = []
 
-        def tell(step):
+        def report(step):
             steps.append(step)
             if len(steps) == 3:
                 raise KeyboardInterrupt
 
-        return tell
+        return report
 
-    monkeypatch.setattr(hkl_learner, "teller", stop_at_the_third)
+    monkeypatch.setattr(HKLClassifier, "_reporter", stop_at_the_third)
     model = HKLClassifier(C=100, encoder=None).fit(X, y)
     assert model.stopped_ == "interrupted"
     assert len(model.history_) == 3
@@ -432,7 +431,7 @@ def test_regression_in_any_units():
     np.testing.assert_allclose(1e6 - 1e3 * model.predict(X), other.predict(X), rtol=1e-6)
     assert other.objective_ == pytest.approx(1e6 * model.objective_, rel=1e-6)
     loss = 100 * np.sum((y - model.predict(X)) ** 2)
-    [machine] = model._machines
+    [solved] = model._models
     assert loss < model.objective_
     kept = X[:, model._kept]
     p = kept.shape[1]
@@ -442,7 +441,7 @@ def test_regression_in_any_units():
         columns, nodes, y, rho=1.1, C=100, depth_penalty=1.5, loss="squared", tol=1e-4
     )
     assert whole.lower_bound <= model.objective_ <= whole.objective * (1 + 2e-3)
-    assert len(machine.rules) == len(model.rules_)
+    assert len(solved.rules) == len(model.rules_)
     np.testing.assert_allclose(
         model.rules_.scores(pd.DataFrame(X, columns=[f"x{j}" for j in range(6)]))[:, 0],
         model.predict(X),

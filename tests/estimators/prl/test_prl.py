@@ -18,11 +18,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import datasets
+from formulakern.encoding.zero_one import read_packed
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.learning.prl import column_generation as prl_play
 from formulakern.learning.prl.features import TemplateFeatures
 from formulakern.learning.prl.preferences import Preferences
-from formulakern.mining.covers import PackedPropositions
 
 TIGHT = {"tol": 1e-4, "epochs": 400}
 WEIGHTS = "cut points are quantiles of the unweighted rows"
@@ -359,7 +359,7 @@ def test_what_the_corner_closes_is_optimal():
 def test_random_templates_draw_every_instance():
     generator = np.random.default_rng(0)
     X = generator.integers(0, 2, (20, 4))
-    packed = PackedPropositions.of(X)
+    packed = read_packed(X)
     family = TemplateFeatures(packed, True, (fk.parse("a & ~b"), fk.parse("c")))
     preferences = Preferences.of_classes(generator.integers(0, 2, 20), 2, np.ones(20))
     columns = family.draw(preferences, 10_000, generator)

@@ -15,7 +15,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.svm import SVC
 
 import formulakern as fk
-from formulakern.encoding.binary import read_binary
+from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, MagnitudeError
 from formulakern.kernels import boolean
 
@@ -178,7 +178,7 @@ def test_a_pair_of_real_tables_has_no_counts():
         pair.tables((None,))
     with pytest.raises(DataError, match="packed"):
         _ = TablePair([[1, 0]], real=True).values
-    assert read_binary([[1, 0]]).n_columns == 2
+    assert read_packed([[1, 0]]).n_columns == 2
 
 
 def test_nothing_overflows_in_silence():

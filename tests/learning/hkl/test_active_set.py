@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, ParameterError
 from formulakern.learning.hkl import frontier as hkl_frontier
 from formulakern.learning.hkl.active_set import grow_hierarchical
@@ -67,7 +68,7 @@ def test_shares_of_the_subsets_inside(seed, p, rho, a):
     grown = grow_hierarchical(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 12)
     nodes, whole = everything(X)
     beta = grown.solution.dual
-    frontier = Frontier(X.astype(bool), beta, grown.nodes, rho, a)
+    frontier = Frontier(read_packed(X), beta, grown.nodes, rho, a)
     g = beta @ whole
     q = np.abs(g) / (1 + a) ** np.array([len(w) for w in nodes])
     caps, masses = frontier.by_length()
@@ -105,7 +106,7 @@ def test_bounds_of_the_sources(seed, p, rho, a):
     """Against the sum over all supersets, written out, with the smallest W and after growth."""
     X, y = problem(seed, p, 25)
     grown = grow_hierarchical(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 5)
-    frontier = Frontier(X.astype(bool), grown.solution.dual, grown.nodes, rho, a)
+    frontier = Frontier(read_packed(X), grown.solution.dual, grown.nodes, rho, a)
     nodes, whole = everything(X)
     inside = set(grown.nodes)
     g = np.abs(grown.solution.dual @ whole)
@@ -155,7 +156,7 @@ def test_ties_at_the_end_of_a_list(monkeypatch):
     monkeypatch.setattr(hkl_frontier, "FIRST", 2)
     rng = np.random.default_rng(0)
     X = np.repeat(rng.random((40, 3)) < 0.5, 3, axis=1)  # each proposition three times
-    frontier = Frontier(X, rng.normal(size=40), [()], 1.1, 2.0)
+    frontier = Frontier(read_packed(X), rng.normal(size=40), [()], 1.1, 2.0)
     listed, scores, passed, complete = frontier.list_heavy(0.0, 5)
     assert not complete
     assert len(listed) < 5

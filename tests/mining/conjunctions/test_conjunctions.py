@@ -11,7 +11,6 @@ from strategies import tables
 
 from formulakern.errors import DataError, ParameterError
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.mining.covers import PackedPropositions
 
 WEIGHTS = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 1.0, 2.0]) | st.floats(-5, 5, width=32)
 
@@ -266,38 +265,3 @@ X2, W2 = [[1, 0], [1, 1]], [1.0, -1.0]
 def test_bad_input_is_refused(arguments, options, error, says):
     with pytest.raises(error, match=says):
         mine_conjunctions(*arguments, **options)
-
-
-@given(tables(st.integers(1, 200), st.integers(1, 70)), st.data())
-def test_packed_propositions(X, data):
-    packed = PackedPropositions.of(X)
-    m, p = X.shape
-    assert (packed.n_examples, packed.n_propositions) == (m, p)
-    chosen = data.draw(st.lists(st.integers(0, p - 1), max_size=4))
-    covered = X[:, chosen].all(axis=1)
-    assert np.array_equal(packed.cover(chosen), covered)
-    assert packed.count(chosen) == covered.sum()
-    keep = np.array(data.draw(st.lists(st.booleans(), min_size=m, max_size=m)))
-    part = packed.restrict(keep)
-    assert np.array_equal(part.words, PackedPropositions.of(X[keep]).words.reshape(p, -1))
-    for j, first in enumerate(packed.first_equal):
-        assert first <= j
-        assert np.array_equal(X[:, j], X[:, first])
-        assert not any(np.array_equal(X[:, j], X[:, i]) for i in range(first))
-
-
-@pytest.mark.parametrize("rows", [np.array([True]), np.array([5]), np.array([-1])])
-def test_bad_rows_are_refused(rows):
-    with pytest.raises(ParameterError):
-        PackedPropositions.of(X2).restrict(rows)
-
-
-def test_bad_positions_are_refused():
-    with pytest.raises(ParameterError, match="0 to 1"):
-        PackedPropositions.of(X2).cover([2])
-
-
-def test_packed_propositions_of_another_size_are_refused():
-    words = PackedPropositions.of(X2).words
-    with pytest.raises(DataError, match="do not hold"):
-        mine_conjunctions(PackedPropositions(words, 100), np.ones(100))

@@ -10,15 +10,11 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulakern.encoding import binary
-from formulakern.encoding.binary import (
-    check_same_columns,
-    column_positions,
-    paired_words,
-    read_binary,
-)
 from formulakern.encoding.bits import pack_rows
+from formulakern.encoding.packed import check_same_columns, paired_rows
+from formulakern.encoding.selection import column_positions
 from formulakern.encoding.table import Table
+from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError
 
 U = (np.random.default_rng(1).random((20, 130)) < 0.3).astype(np.uint8)
@@ -59,25 +55,25 @@ SOURCES = {
 
 @pytest.mark.parametrize("kind", SOURCES)
 def test_every_kind_of_table_reads_the_same(kind):
-    table = read_binary(SOURCES[kind])
+    table = read_packed(SOURCES[kind])
     assert (table.n_rows, table.n_columns) == U.shape
     assert table.counts.dtype == np.int64
     np.testing.assert_array_equal(table.counts, U.sum(axis=1))
-    np.testing.assert_array_equal(table.words, pack_rows(U))
+    np.testing.assert_array_equal(table.rows, pack_rows(U))
     chosen = table.select([129, 0, 64])
-    np.testing.assert_array_equal(chosen.words, pack_rows(U[:, [129, 0, 64]]))
+    np.testing.assert_array_equal(chosen.rows, pack_rows(U[:, [129, 0, 64]]))
     np.testing.assert_array_equal(chosen.counts, U[:, [129, 0, 64]].sum(axis=1))
 
 
 def test_names():
-    assert read_binary(U).names is None
-    assert read_binary(FRAME).names == tuple(NAMES)
-    assert read_binary(FRAME, columns=["c7", "c3"]).names == ("c7", "c3")
-    assert read_binary(SOURCES["pandas sparse"]).names == tuple(NAMES)
+    assert read_packed(U).names is None
+    assert read_packed(FRAME).names == tuple(NAMES)
+    assert read_packed(FRAME).select([7, 3]).names == ("c7", "c3")
+    assert read_packed(SOURCES["pandas sparse"]).names == tuple(NAMES)
 
 
 def test_one_row_and_no_rows():
-    assert read_binary(np.ones((1, 5))).counts.tolist() == [5]
+    assert read_packed(np.ones((1, 5))).counts.tolist() == [5]
     for empty in (
         np.zeros((0, 5)),
         np.empty((0, 2), dtype=object),
@@ -86,8 +82,8 @@ def test_one_row_and_no_rows():
         sp.csr_array((0, 4)),
         pl.DataFrame({"a": []}),
     ):
-        assert read_binary(empty).n_rows == 0
-        assert len(read_binary(empty).words) == 0
+        assert read_packed(empty).n_rows == 0
+        assert len(read_packed(empty).rows) == 0
 
 
 def with_entry(value, dtype=float):
@@ -113,7 +109,7 @@ def with_entry(value, dtype=float):
 )
 def test_the_column_and_the_row_are_named(make, label, value):
     with pytest.raises(DataError) as caught:
-        read_binary(make(with_entry(value)))
+        read_packed(make(with_entry(value)))
     assert str(caught.value) == (
         f"{label} holds {value!r} (row 17); a formula kernel reads 0 and 1.\n"
         "Encode the table first: fk.PropositionEncoder().fit_transform(X), "
@@ -126,7 +122,7 @@ def test_objects(value):
     table = U.astype(object)
     table[17, 5] = value
     with pytest.raises(DataError, match=r"column 5 of Z holds .* \(row 17\)"):
-        read_binary(table, role="Z")
+        read_packed(table, role="Z")
 
 
 @pytest.mark.parametrize(
@@ -165,25 +161,25 @@ def test_objects(value):
 )
 def test_refusals(X, sentence):
     with pytest.raises(DataError, match=sentence):
-        read_binary(X)
+        read_packed(X)
 
 
 def test_explicit_zeros_and_the_callers_matrix():
     data, rows, columns = np.array([1, 0, 1, 0]), [0, 0, 2, 1], [3, 1, 0, 1]
     matrix = sp.csr_matrix((data, (rows, columns)), shape=(3, 4))
     before = matrix.copy()
-    table = read_binary(matrix)
-    np.testing.assert_array_equal(table.words, [[8], [0], [1]])
+    table = read_packed(matrix)
+    np.testing.assert_array_equal(table.rows, [[8], [0], [1]])
     assert matrix.nnz == before.nnz == 4
     unsorted = sp.csr_array((np.ones(3), [3, 0, 1], [0, 2, 3]), shape=(2, 4))
-    np.testing.assert_array_equal(read_binary(unsorted).words, [[9], [2]])
+    np.testing.assert_array_equal(read_packed(unsorted).rows, [[9], [2]])
     assert unsorted.indices.tolist() == [3, 0, 1]
     twice = sp.csr_array((np.array([2, -1]), [1, 1], [0, 2]), shape=(1, 2))
-    assert read_binary(twice).counts.tolist() == [1]
+    assert read_packed(twice).counts.tolist() == [1]
 
 
 def inner_products(x, z):
-    a, b = paired_words(x, z)
+    a, b = paired_rows(x, z)
     return np.bitwise_count(a[:, None] & b[None]).sum(axis=2)
 
 
@@ -193,9 +189,9 @@ def test_paired_words_give_inner_products(few, data):
     width = data.draw(st.integers(1, 150))
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     tables = [(rng.random((data.draw(st.integers(0, 4)), width)) < 0.1) * 1 for _ in range(2)]
-    read = [read_binary(sp.csr_array(t) if data.draw(st.booleans()) else t) for t in tables]
+    read = [read_packed(sp.csr_array(t) if data.draw(st.booleans()) else t) for t in tables]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(binary, "FEW_COLUMNS", few)
+        patch.setattr("formulakern.encoding.packed.FEW_COLUMNS", few)
         np.testing.assert_array_equal(inner_products(*read), tables[0] @ tables[1].T)
         np.testing.assert_array_equal(inner_products(read[0], read[0]), tables[0] @ tables[0].T)
 
@@ -203,23 +199,23 @@ def test_paired_words_give_inner_products(few, data):
 def test_huge_sparse_tables():
     x = sp.random_array((300, 10_000_000), density=1e-6, format="csr", rng=1)
     x.data[:] = 1
-    table = read_binary(x)
+    table = read_packed(x)
     assert inner_products(table, table).trace() == x.nnz
-    identity = read_binary(sp.eye_array(1_000_000, format="csr"))
+    identity = read_packed(sp.eye_array(1_000_000, format="csr"))
     with pytest.raises(DataError, match=r"1,000,000 sparse rows .* 116\.4 GiB"):
-        paired_words(identity, identity)
+        paired_rows(identity, identity)
     with pytest.raises(DataError, match="4 GiB"):
-        _ = identity.words
+        _ = identity.rows
 
 
 def test_same_columns():
-    check_same_columns(read_binary(FRAME), read_binary(U))
+    check_same_columns(read_packed(FRAME), read_packed(U))
     with pytest.raises(DataError, match="X has 130 columns and Z has 5"):
-        check_same_columns(read_binary(U), read_binary(U[:, :5]))
+        check_same_columns(read_packed(U), read_packed(U[:, :5]))
     with pytest.raises(DataError, match="different order"):
-        check_same_columns(read_binary(FRAME), read_binary(FRAME[NAMES[::-1]]))
+        check_same_columns(read_packed(FRAME), read_packed(FRAME[NAMES[::-1]]))
     with pytest.raises(DataError, match='column 3 is "c3" in X and "d" in Z'):
-        paired_words(read_binary(FRAME), read_binary(FRAME.rename(columns={"c3": "d"})))
+        paired_rows(read_packed(FRAME), read_packed(FRAME.rename(columns={"c3": "d"})))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +238,7 @@ def test_same_columns():
 )
 def test_column_positions(spec, expected):
     frame = pd.DataFrame(U[:, :4], columns=NAMES[:4])
-    for table in (frame, pl.from_dict(dict(frame)), Table.of(frame), read_binary(frame)):
+    for table in (frame, pl.from_dict(dict(frame)), Table.of(frame), read_packed(frame)):
         assert column_positions(table, spec) == expected
 
 

@@ -1,0 +1,130 @@
+"""Checks of parameters: one sentence that says what was given and what was expected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from formulakern.errors import ParameterError
+
+__all__ = ["check_choice", "check_flag", "check_integer", "check_number", "is_integer", "is_number"]
+
+
+def is_integer(value: object) -> bool:
+    """Whether a value is an integer, Python's or NumPy's, and no bool."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number and no bool; NaN is one."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_choice(name: str, value: Any, accepted: Sequence[Any]) -> None:
+    """Check that a parameter is one of a few values.
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> check_choice("margin", "soft", ("soft", "hard"))
+    >>> check_choice("margin", "firm", ("soft", "hard"))
+    Traceback (most recent call last):
+        ...
+    formulakern.errors.ParameterError: margin='firm'; expected one of 'soft', 'hard'.
+    """
+    if not any(isinstance(value, type(item)) and value == item for item in accepted):
+        raise ParameterError(f"{name}={value!r}; expected one of {', '.join(map(repr, accepted))}.")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Check that a parameter is True or False.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(f"{name}={value!r}; expected True or False.")
+
+
+def check_integer(name: str, value: Any, least: int = 1, otherwise: str = "") -> None:
+    """Check that a parameter is an integer and not too small.
+
+    Parameters
+    ----------
+    name, value
+    least : int
+    otherwise : str
+        What else is accepted, for the sentence; None is, if this begins with "None".
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> check_integer("top", None, otherwise="None for all")
+    >>> check_integer("top", 0, otherwise="None for all")
+    Traceback (most recent call last):
+        ...
+    formulakern.errors.ParameterError: top=0; expected an integer, at least 1, or None for all.
+    """
+    if value is None and otherwise.startswith("None"):
+        return
+    if not is_integer(value) or value < least:
+        rest = f", or {otherwise}" if otherwise else ""
+        raise ParameterError(f"{name}={value!r}; expected an integer, at least {least}{rest}.")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    least: float,
+    largest: float = math.inf,
+    *,
+    above: bool = False,
+    expected: str = "",
+    otherwise: str = "",
+) -> None:
+    """Check that a parameter is a finite number of a range.
+
+    Parameters
+    ----------
+    name, value
+    least, largest : float
+        The ends of the range, which belong to it if they are finite.
+    above : bool
+        Whether ``least`` itself does not.
+    expected : str
+        What to say; by default the range.
+    otherwise : str
+        What else is accepted, for the sentence; None is, if this begins with "None".
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> check_number("C", 0.5, 0, above=True)
+    >>> check_number("C", 0, 0, above=True)
+    Traceback (most recent call last):
+        ...
+    formulakern.errors.ParameterError: C=0; expected a finite number above 0.
+    """
+    if value is None and otherwise.startswith("None"):
+        return
+    right = is_number(value) and math.isfinite(value) and least <= value <= largest
+    if not right or (above and value == least):
+        if not expected:
+            expected = f"a finite number {'above' if above else 'of at least'} {least:g}"
+            expected += f" and at most {largest:g}" if math.isfinite(largest) else ""
+        rest = f", or {otherwise}" if otherwise else ""
+        raise ParameterError(f"{name}={value!r}; expected {expected}{rest}.")

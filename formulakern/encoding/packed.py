@@ -1,0 +1,391 @@
+"""One packed table of 0 and 1, read by row for pairs of rows and by column for covers of features.
+
+Kernels count the columns that are 1 in two rows, so they read words of 64 columns, row by row.  A
+search over conjunctions needs covers, the rows on which a conjunction is true: these are ANDs of
+columns, so it reads words of 64 rows, column by column.  A :class:`PackedTable` is made of one of
+the two, and makes the other when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.bits import (
+    Words,
+    all_ones,
+    n_words,
+    pack_coordinates,
+    row_counts,
+    select_bits,
+    transposed,
+    unpack_rows,
+)
+from formulakern.errors import DataError
+
+__all__ = ["MAX_PACKED_BYTES", "PackedTable", "check_same_columns", "paired_rows"]
+
+#: Packed words of one sparse table never take more than this.
+MAX_PACKED_BYTES = 4 * 2**30
+
+#: Sparse tables of at most this many columns are packed whole, without looking for common columns.
+FEW_COLUMNS = 4096
+
+Truths = NDArray[np.bool_]
+
+
+class PackedTable:
+    """m rows of n columns of 0 and 1.
+
+    Build it by :func:`formulakern.encoding.zero_one.read_packed` from a foreign table, or from
+    words by :meth:`of_rows` and :meth:`of_columns`.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+        m and n.
+    names : tuple of str or None
+        The columns' names, where the table has them.
+    sparse : scipy.sparse.csr_array or None
+        For a sparse table its ones, in canonical form; such a table is packed when words are first
+        asked for.
+
+    Examples
+    --------
+    >>> table = PackedTable.of_rows(np.array([[5], [6]], dtype=np.uint64), 3)
+    >>> table.unpacked()
+    array([[1, 0, 1],
+           [0, 1, 1]], dtype=uint8)
+    >>> table.columns.tolist(), table.counts, table.cover((0, 2))
+    ([[1], [2], [3]], array([2, 2]), array([ True, False]))
+    """
+
+    def __init__(
+        self,
+        n_rows: int,
+        n_columns: int,
+        names: tuple[str, ...] | None = None,
+        *,
+        rows: Words | None = None,
+        columns: Words | None = None,
+        sparse: Any = None,
+    ) -> None:
+        self.n_rows, self.n_columns, self.names, self.sparse = n_rows, n_columns, names, sparse
+        for name, words, shape in (
+            ("rows", rows, (n_rows, n_words(n_columns))),
+            ("columns", columns, (n_columns, n_words(n_rows))),
+        ):
+            if words is None:
+                continue
+            if words.shape != shape:
+                raise DataError(
+                    f"words of shape {words.shape} do not hold the {name} of a table of {n_rows:,} "
+                    f"rows and {n_columns:,} columns; expected {shape}. Build it by read_packed(X)."
+                )
+            self.__dict__[name] = words  # what is known already is not computed
+
+    @classmethod
+    def of_rows(
+        cls, words: Words, n_columns: int, names: tuple[str, ...] | None = None
+    ) -> PackedTable:
+        """A table from its rows, uint64 of shape (m, ceil(n / 64)); bits behind n are 0."""
+        return cls(len(words), n_columns, names, rows=words)
+
+    @classmethod
+    def of_columns(
+        cls, words: Words, n_rows: int, names: tuple[str, ...] | None = None
+    ) -> PackedTable:
+        """A table from its columns, uint64 of shape (n, ceil(m / 64)); bits behind m are 0."""
+        return cls(n_rows, len(words), names, columns=words)
+
+    def __repr__(self) -> str:
+        return f"<PackedTable: {self.n_rows:,} rows, {self.n_columns:,} columns>"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, n)."""
+        return self.n_rows, self.n_columns
+
+    # -- views ---------------------------------------------------------------------------------
+
+    @cached_property
+    def rows(self) -> Words:
+        """Bit j of word w of row i is column 64·w + j: uint64 of shape (m, ceil(n / 64)).
+
+        Raises
+        ------
+        DataError
+            If a sparse table would take more than ``MAX_PACKED_BYTES``.
+        """
+        if self.sparse is not None:
+            _check_size(self.n_rows, self.n_columns, self.n_columns)
+            return pack_coordinates(*_ones(self.sparse), self.shape)
+        return transposed(self.columns, self.n_rows)
+
+    @cached_property
+    def columns(self) -> Words:
+        """Bit i of word w of column j is row 64·w + i: uint64 of shape (n, ceil(m / 64)).
+
+        Raises
+        ------
+        DataError
+            If a sparse table would take more than ``MAX_PACKED_BYTES``.
+        """
+        if self.sparse is not None:
+            _check_size(self.n_columns, self.n_rows, self.n_rows)
+            return pack_coordinates(*_ones(self.sparse.T.tocsr()), self.shape[::-1])
+        return transposed(self.rows, self.n_columns)
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of ones in every row, int64 of shape (m,)."""
+        if self.sparse is not None:
+            return np.asarray(np.diff(self.sparse.indptr), dtype=np.int64)
+        return row_counts(self.rows)
+
+    def unpacked(self) -> NDArray[np.uint8]:
+        """All entries, uint8 of shape (m, n)."""
+        return unpack_rows(self.rows, self.n_columns)
+
+    def entries(self, rows: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.bool_]:
+        """Single entries, of positions that broadcast together, in their shape."""
+        words = self.rows[rows, columns >> 6]
+        bits = words >> (columns & 63).astype(np.uint64) & np.uint64(1)
+        return np.asarray(bits != 0)
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def select(self, columns: Sequence[int] | NDArray[Any]) -> PackedTable:
+        """The table with only these columns, in this order.
+
+        Parameters
+        ----------
+        columns : sequence of int
+            Positions.
+        """
+        positions = np.asarray(columns, dtype=np.intp)
+        if np.array_equal(positions, np.arange(self.n_columns)):
+            return self
+        names = None if self.names is None else tuple(self.names[j] for j in positions.tolist())
+        parts: dict[str, Any] = {}
+        if self.sparse is not None:
+            parts["sparse"] = self.sparse[:, positions]
+            parts["sparse"].sort_indices()
+        elif "columns" in self.__dict__:
+            parts["columns"] = self.columns[positions]
+        else:
+            parts["rows"] = select_bits(self.rows, self.n_columns, positions)
+        return PackedTable(self.n_rows, len(positions), names, **parts)
+
+    def take(self, rows: NDArray[Any]) -> PackedTable:
+        """The table with only these rows, in this order, repeated where a position is.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (k,), int, or of shape (m,), bool
+            Positions, or a mask.
+
+        Raises
+        ------
+        DataError
+            If a mask has another length than m, or a position is out of range.
+        """
+        rows = np.asarray(rows)
+        if rows.dtype == np.bool_:
+            if rows.shape != (self.n_rows,):
+                raise DataError(
+                    f"a mask of shape {rows.shape} for {self.n_rows:,} rows; "
+                    "a mask has one entry per row."
+                )
+            rows = np.flatnonzero(rows)
+        rows = rows.astype(np.intp, copy=False)
+        if rows.size and not (rows.min() >= 0 and rows.max() < self.n_rows):
+            raise DataError(
+                f"rows are numbered 0 to {self.n_rows - 1}; got {rows.min()} to {rows.max()}."
+            )
+        parts: dict[str, Any] = {}
+        if self.sparse is not None:
+            parts["sparse"] = self.sparse[rows]
+        elif "rows" in self.__dict__:
+            parts["rows"] = self.rows[rows]
+        else:
+            parts["columns"] = select_bits(self.columns, self.n_rows, rows)
+        return PackedTable(len(rows), self.n_columns, self.names, **parts)
+
+    def distinct(self) -> tuple[PackedTable, NDArray[np.intp]]:
+        """The different rows, each once, and for every row of this table the number of its own.
+
+        Returns
+        -------
+        table : PackedTable
+            In the order of the words.
+        kind : ndarray of shape (m,), intp
+            ``table.take(kind)`` is this table.
+
+        Notes
+        -----
+        One sort of the rows.
+
+        Examples
+        --------
+        >>> table = PackedTable.of_rows(np.array([[5], [6], [5]], dtype=np.uint64), 3)
+        >>> [part.tolist() for part in (table.distinct()[0].rows, table.distinct()[1])]
+        [[[5], [6]], [0, 1, 0]]
+        """
+        rows = np.ascontiguousarray(self.rows)
+        whole = rows.view(np.dtype((np.void, rows.shape[1] * 8))).reshape(-1)
+        _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
+        return self.take(first), kind.reshape(-1).astype(np.intp, copy=False)
+
+    @cached_property
+    def first_equal(self) -> NDArray[np.intp]:
+        """For every column the first one that is equal on all rows, intp of shape (n,).
+
+        >>> PackedTable.of_columns(np.array([[1], [2], [1]], dtype=np.uint64), 2).first_equal
+        array([0, 1, 0])
+        """
+        first: dict[bytes, int] = {}
+        return np.array(
+            [first.setdefault(row.tobytes(), j) for j, row in enumerate(self.columns)],
+            dtype=np.intp,
+        )
+
+    # -- covers --------------------------------------------------------------------------------
+
+    def covers(self, conjunctions: Sequence[Sequence[int]]) -> Words:
+        """The rows on which all columns of a conjunction are 1, packed, for many conjunctions.
+
+        Parameters
+        ----------
+        conjunctions : sequence of r sequences of int
+            Positions of columns; none is the conjunction that is true everywhere.
+
+        Returns
+        -------
+        ndarray of shape (r, ceil(m / 64)), uint64
+
+        Raises
+        ------
+        DataError
+            If a position is out of range.
+        """
+        covers = np.repeat(all_ones(self.n_rows)[None], len(conjunctions), axis=0)
+        for place in range(max(map(len, conjunctions), default=0)):
+            longer = [r for r, columns in enumerate(conjunctions) if len(columns) > place]
+            positions = np.array([conjunctions[r][place] for r in longer], dtype=np.intp)
+            if positions.min() < 0 or positions.max() >= self.n_columns:
+                raise DataError(
+                    f"columns are numbered 0 to {self.n_columns - 1}; "
+                    f"got {positions.min()} to {positions.max()}."
+                )
+            covers[longer] &= self.columns[positions]
+        return covers
+
+    def cover(self, conjunction: Iterable[int]) -> Truths:
+        """The rows on which all columns of one conjunction are 1, bool of shape (m,)."""
+        return np.asarray(self.truths(self.covers([tuple(conjunction)]))[0])
+
+    def truths(self, covers: Words) -> NDArray[np.bool_]:
+        """Packed covers, uint64 of shape (r, ceil(m / 64)), as bool of shape (r, m)."""
+        return unpack_rows(covers, self.n_rows).view(np.bool_)
+
+
+def check_same_columns(x: Any, z: Any) -> None:
+    """Check that two tables have the same columns: as many, and of the same names.
+
+    Parameters
+    ----------
+    x, z : PackedTable or RealTable
+
+    Raises
+    ------
+    DataError
+        If the widths differ, or both have names and these differ in any place.
+    """
+    if x.n_columns != z.n_columns:
+        raise DataError(
+            f"X has {x.n_columns} columns and Z has {z.n_columns}; a kernel compares rows over the "
+            "same columns. Encode both with one encoder: fit it on X, transform both."
+        )
+    if x.names is None or z.names is None or x.names == z.names:
+        return
+    if sorted(x.names) == sorted(z.names):
+        raise DataError(
+            "X and Z have the same columns in a different order; a kernel compares them by "
+            "position. Write Z[X.columns]."
+        )
+    place = next(j for j in range(x.n_columns) if x.names[j] != z.names[j])
+    raise DataError(
+        f'column {place} is "{x.names[place]}" in X and "{z.names[place]}" in Z; a kernel '
+        "compares rows over the same columns. Rename or choose the columns."
+    )
+
+
+def paired_rows(x: PackedTable, z: PackedTable) -> tuple[Words, Words]:
+    """Packed rows of two tables over common columns: popcount(x_i & z_j) is ⟨x_i, z_j⟩.
+
+    Parameters
+    ----------
+    x, z : PackedTable
+        Over the same columns, each dense or sparse.
+
+    Returns
+    -------
+    x_words, z_words : ndarray of shape (x.n_rows, w) and (z.n_rows, w), uint64
+        Over all columns, or, for wide sparse tables, over those that have a 1 in both tables (no
+        other column can add to an inner product). The same object twice when ``x is z``.
+
+    Raises
+    ------
+    DataError
+        If the columns differ, or the words would take more than ``MAX_PACKED_BYTES``.
+
+    Examples
+    --------
+    >>> x = PackedTable.of_rows(np.array([[5], [2]], dtype=np.uint64), 3)
+    >>> a, b = paired_rows(x, x)
+    >>> np.bitwise_count(a[:, None, :] & b[None, :, :]).sum(axis=2)
+    array([[2, 0],
+           [0, 1]], dtype=uint64)
+    """
+    check_same_columns(x, z)
+    if (x.sparse is None and z.sparse is None) or x.n_columns <= FEW_COLUMNS:
+        return x.rows, x.rows if x is z else z.rows
+    common = _used_columns(x)
+    if x is not z:
+        common &= _used_columns(z)
+    positions = np.flatnonzero(common)
+    _check_size(max(x.n_rows, z.n_rows), len(positions), x.n_columns)
+    words = x.select(positions).rows
+    return words, words if x is z else z.select(positions).rows
+
+
+def _ones(sparse: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row and column of every 1 of a sparse matrix, row by row."""
+    rows = np.repeat(np.arange(sparse.shape[0], dtype=np.int64), np.diff(sparse.indptr))
+    return rows, sparse.indices.astype(np.int64)
+
+
+def _used_columns(table: PackedTable) -> Truths:
+    if table.sparse is not None:
+        used = np.zeros(table.n_columns, dtype=np.bool_)
+        used[table.sparse.indices] = True
+        return used
+    together = np.bitwise_or.reduce(table.rows, axis=0)[None]
+    return np.asarray(unpack_rows(together, table.n_columns)[0] != 0)
+
+
+def _check_size(n_rows: int, n_columns: int, all_columns: int) -> None:
+    size = n_rows * n_words(n_columns) * 8
+    if size > MAX_PACKED_BYTES:
+        common = "" if n_columns == all_columns else f" of {all_columns:,}"
+        raise DataError(
+            f"{n_rows:,} sparse rows over {n_columns:,}{common} columns would take "
+            f"{size / 2**30:,.1f} GiB packed, more than {MAX_PACKED_BYTES / 2**30:g} GiB. "
+            "Leave out the rarest columns (sklearn.feature_selection.VarianceThreshold), or pass "
+            "fewer rows at a time."
+        )

@@ -1,0 +1,128 @@
+"""Choosing columns of a table: by names, positions, a mask, a slice or a range."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from formulakern.encoding.columns import did_you_mean
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.sources import frame_library
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError
+
+__all__ = ["column_positions"]
+
+
+def column_positions(X: object, spec: object) -> tuple[int, ...]:
+    """The positions of chosen columns, such as those of one domain.
+
+    Parameters
+    ----------
+    X : PackedTable, Table, DataFrame, array or sparse matrix
+        The table whose columns are chosen; only its names and width are looked at.
+    spec : list of str or int, one str or int, Boolean mask, slice or range
+        Names need a table that has names. Negative positions count from the end.
+
+    Returns
+    -------
+    tuple of int
+        In the order of ``spec``, without repetition, at least one.
+
+    Raises
+    ------
+    DataError
+        If a name is unknown, a position out of range, a column chosen twice, or none chosen.
+
+    Examples
+    --------
+    >>> table = Table({"fever": [1], "rash": [0], "brca1": [1]})
+    >>> column_positions(table, ["rash", "fever"]), column_positions(table, slice(1, None))
+    ((1, 0), (1, 2))
+    >>> column_positions(table, ["feve"])
+    Traceback (most recent call last):
+        ...
+    formulakern.errors.DataError: no column "feve" in the table; did you mean "fever"?
+    """
+    names, width = _names_and_width(X)
+    if isinstance(spec, (slice, range)):
+        items: list[Any] = list(range(width)[spec] if isinstance(spec, slice) else spec)
+    elif isinstance(spec, (str, int, np.integer)) and not isinstance(spec, bool):
+        items = [spec]
+    else:
+        items = _listed(spec)
+    if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+        if len(items) != width:
+            raise DataError(
+                f"a mask of length {len(items)} for a table of {width} columns; "
+                "a mask has one entry per column."
+            )
+        items = [position for position, chosen in enumerate(items) if chosen]
+    index = {name: position for position, name in enumerate(names or ())}
+    positions: dict[int, object] = {}
+    for item in items:
+        position = _position(item, names, index, width)
+        if position in positions:
+            raise DataError(
+                f"column {item!r} is chosen twice (also as {positions[position]!r}); "
+                "the columns of a domain are different. Name each once."
+            )
+        positions[position] = item
+    if not positions:
+        raise DataError(f"no column is chosen by {spec!r}; a domain has at least one column.")
+    return tuple(positions)
+
+
+def _position(
+    item: object, names: tuple[str, ...] | None, index: dict[str, int], width: int
+) -> int:
+    if isinstance(item, str):
+        if names is None:
+            raise DataError(
+                f"column {item!r} is chosen by name, but the table has no names. Give positions "
+                "(0, 1, …), or pass a DataFrame or a Table."
+            )
+        if item not in index:
+            raise DataError(f'no column "{item}" in the table; {did_you_mean(item, names)}')
+        return index[item]
+    if isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+        if not -width <= item < width:
+            raise DataError(
+                f"column {item} is out of range: the table has {width} columns, numbered "
+                f"0 to {width - 1}."
+            )
+        return int(item) % width
+    if names is not None and str(item) in index:  # labels that are not str, as pandas has them
+        return index[str(item)]
+    _refuse_spec(item)
+
+
+def _listed(spec: object) -> list[Any]:
+    items = spec.tolist() if hasattr(spec, "tolist") else spec
+    if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):
+        _refuse_spec(spec)
+    return list(items)
+
+
+def _refuse_spec(spec: object) -> NoReturn:
+    raise DataError(
+        f"columns are chosen by names, positions, a Boolean mask, a slice or a range; "
+        f"got {spec!r} ({type(spec).__name__})."
+    )
+
+
+def _names_and_width(X: object) -> tuple[tuple[str, ...] | None, int]:
+    if isinstance(X, PackedTable):
+        return X.names, X.n_columns
+    if isinstance(X, Table):
+        return X.names, len(X.names)
+    frame: Any = X
+    if frame_library(X) is not None:
+        names = tuple(str(name) for name in frame.columns)
+        return names, len(names)
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and len(shape) == 2:
+        return None, int(shape[1])
+    table = Table.of(X)
+    return (table.names if isinstance(X, dict) else None), table.shape[1]

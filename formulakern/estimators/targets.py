@@ -1,0 +1,157 @@
+"""What an estimator is told about rows beside the table: classes, numbers, weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import column_or_1d
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, assert_all_finite
+
+from formulakern.errors import DataError
+
+__all__ = ["read_classes", "read_numbers", "require_target", "row_weights", "several_classes"]
+
+FloatArray = NDArray[np.float64]
+
+#: The largest weight of a row, and how many times the smallest positive one it may be.
+HEAVIEST, SPREAD = 1e50, 1e15
+#: Of numbers to learn: their squares and the sums of these stay finite.
+LARGEST = 1e100
+
+
+def require_target(estimator: object, y: Any, what: str = "the class of every row") -> None:
+    """Refuse a y that is None.
+
+    Raises
+    ------
+    DataError
+    """
+    if y is None:
+        raise DataError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
+            f"Pass {what}."
+        )
+
+
+def read_classes(y: Any, n_rows: int) -> NDArray[Any]:
+    """The class of every row, shape (n_rows,).
+
+    Raises
+    ------
+    DataError
+        If there is not one for each row, one is missing, or they are no classes.
+    """
+    try:
+        labels = column_or_1d(y, warn=True)
+        _check_length(labels, n_rows)
+        assert_all_finite(labels, input_name="y")
+        if labels.dtype == object:
+            missing = [i for i, label in enumerate(labels) if label is None or label != label]
+            if missing:
+                raise DataError(
+                    f"the class of row {missing[0]} is missing ({labels[missing[0]]}). Leave such "
+                    "rows out."
+                )
+            np.unique(labels)  # raises where classes have no order
+        check_classification_targets(labels)
+    except DataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{str(error).rstrip('.')}. Pass one class per row: all text, or all numbers or bools."
+        ) from None
+    return np.asarray(labels)
+
+
+def several_classes(labels: NDArray[Any], weights: FloatArray | None = None) -> NDArray[Any]:
+    """The classes of the rows (of positive weight), sorted; two at least.
+
+    Raises
+    ------
+    DataError
+        If there is one class only.
+    """
+    present = np.unique(labels if weights is None else labels[weights > 0])
+    if len(present) < 2:
+        some = "" if weights is None else " (of positive weight)"
+        raise DataError(
+            f"all rows{some} are of one class, {labels.tolist()[0]!r}; "
+            "a classifier needs at least two classes."
+        )
+    return present
+
+
+def read_numbers(y: Any, n_rows: int) -> FloatArray:
+    """The number of every row, float64 of shape (n_rows,).
+
+    Raises
+    ------
+    DataError
+        If there is not one for each row, or one is no finite number or larger than ``LARGEST``.
+    """
+    target = column_or_1d(y, warn=True)
+    _check_length(target, n_rows)
+    try:
+        target = np.asarray(target, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("y holds what is no number; use HKLClassifier for classes.") from None
+    assert_all_finite(target, input_name="y")
+    if np.abs(target).max() > LARGEST:
+        raise DataError(
+            f"y holds {target[np.abs(target).argmax()]:g}; expected numbers up to {LARGEST:g}, "
+            "whose squares are finite. Choose another unit for y."
+        )
+    return np.asarray(target)
+
+
+def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> FloatArray:
+    """The weight of every row: its own times that of its class.
+
+    Raises
+    ------
+    DataError
+        If one is negative, not finite, too large, or very much smaller than another, all are
+        zero, the length differs, or a class is not among those of ``class_weight``.
+    """
+    weights = np.ones(len(labels))
+    if sample_weight is not None:
+        try:
+            weights = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), copy=True)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"{str(error).rstrip('.')}. Pass one weight per row, some of them positive."
+            ) from None
+        if (weights < 0).any():
+            raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
+    classes, codes = np.unique(labels, return_inverse=True)
+    try:
+        factors = compute_class_weight(class_weight, classes=classes, y=labels)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{str(error).rstrip('.')}. Pass class_weight={{class: weight, ...}}, 'balanced' or "
+            "None."
+        ) from None
+    if not np.isfinite(factors).all():
+        raise DataError(f"class_weight={class_weight!r}; expected finite numbers.")
+    found: FloatArray = weights * factors[codes]
+    if (found < 0).any():
+        raise DataError("class_weight holds negative numbers; give 0 to leave a class out.")
+    some = found[found > 0]
+    if len(some) and not (some.max() <= HEAVIEST and some.min() * SPREAD >= some.max()):
+        raise DataError(
+            f"the weights of rows lie between {some.min():.3g} and {some.max():.3g}; expected at "
+            f"most {HEAVIEST:g}, and none {SPREAD:g} times another. Give 0 to leave a row out."
+        )
+    return found
+
+
+def _check_length(y: NDArray[Any], n_rows: int) -> None:
+    if len(y) != n_rows:
+        raise DataError(
+            f"Found input variables with inconsistent numbers of samples: {[n_rows, len(y)]}. "
+            "Pass one entry of y per row."
+        )
