@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.errors import DataError
-from formulakern.solvers.simplex_qp.gram_input import read_semidefinite
-from formulakern.solvers.simplex_qp.label_input import read_labels
+from formulakern.measures.gram_input import read_semidefinite
+from formulakern.measures.label_input import read_labels
 
 __all__ = ["alignment", "spectral_ratio"]
 
@@ -58,7 +58,7 @@ def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True
     Examples
     --------
     >>> import numpy as np
-    >>> from formulakern.measures.gram_measures import alignment
+    >>> from formulakern.measures import alignment
     >>> round(alignment(np.eye(4), [0, 0, 1, 1]), 6)  # 4 / (2 * 4)
     0.5
     """
@@ -119,7 +119,7 @@ def spectral_ratio(K: Any, *, normalize: bool = True, check: bool = True) -> flo
     Examples
     --------
     >>> import numpy as np
-    >>> from formulakern.measures.gram_measures import spectral_ratio
+    >>> from formulakern.measures import spectral_ratio
     >>> spectral_ratio(np.eye(9)), spectral_ratio(np.ones((9, 9)))
     (1.0, 0.0)
     """

@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.solvers.simplex_qp import enclosing_ball as _ball
-from formulakern.solvers.simplex_qp import margins as _hulls
-from formulakern.solvers.simplex_qp.enclosing_ball import EnclosingBall
-from formulakern.solvers.simplex_qp.gram_input import (
+from formulakern.measures.gram_input import (
     check_semidefinite,
     read_gram,
     read_semidefinite,
     read_square,
 )
-from formulakern.solvers.simplex_qp.label_input import read_labels
+from formulakern.measures.label_input import read_labels
+from formulakern.solvers.simplex_qp import enclosing_ball as _ball
+from formulakern.solvers.simplex_qp import margins as _hulls
+from formulakern.solvers.simplex_qp.enclosing_ball import EnclosingBall
 from formulakern.solvers.simplex_qp.margins import Margin
 
 __all__ = [
@@ -97,7 +97,7 @@ def enclosing_ball(
     --------
     Two points at distance 2:
 
-    >>> from formulakern.measures.gram_measures import enclosing_ball
+    >>> from formulakern.measures import enclosing_ball
     >>> ball = enclosing_ball([[1, -1], [-1, 1]])
     >>> ball.radius, ball.coefficients
     (1.0, array([0.5, 0.5]))
@@ -141,7 +141,7 @@ def radius(
     --------
     The corners of a regular simplex, √(1 − 1/m):
 
-    >>> from formulakern.measures.gram_measures import radius
+    >>> from formulakern.measures import radius
     >>> round(radius([[1, 0], [0, 1]]), 6)
     0.707107
     """
@@ -218,7 +218,7 @@ def margin(
     Examples
     --------
     >>> import numpy as np
-    >>> from formulakern.measures.gram_measures import margin
+    >>> from formulakern.measures import margin
     >>> x = np.array([0.0, 1.0, 4.0])  # one feature, so the distance is the one from 1 to 4
     >>> found = margin(np.outer(x, x), ["no", "no", "yes"])
     >>> round(found.distance, 6), round(found.margin, 6)
@@ -310,7 +310,7 @@ def radius_margin_ratio(
     Four points at right angles: R² = 3/4, and the midpoints of two pairs are at distance 1.
 
     >>> import numpy as np
-    >>> from formulakern.measures.gram_measures import radius_margin_ratio
+    >>> from formulakern.measures import radius_margin_ratio
     >>> round(radius_margin_ratio(np.eye(4), [0, 0, 1, 1]), 6)
     0.75
     """

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 import formulakern as fk
-from formulakern.measures import gram_measures as measures
+from formulakern import measures
 
 ROWS = 3_000
 REPETITIONS = 5

@@ -18,7 +18,7 @@ from formulakern.estimators.search.results import CandidateScore
 from formulakern.estimators.svm.evaluation import area_under_curve
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.shared_grams import CandidateGrams
-from formulakern.measures.gram_measures import enclosing_ball, margin
+from formulakern.measures import enclosing_ball, margin
 
 __all__ = ["Scorer", "Scoring", "ratio_of", "scorer_of"]
 

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.rules.features import Feature
-from formulakern.solvers.capped_lp.interior_point import solve_box_program
+from formulakern.solvers.capped_lp.interior_point import solve_capped_lp
 
 __all__ = ["Column", "RestrictedGame", "Solution", "Solver", "slack_value"]
 
@@ -200,10 +200,10 @@ class RestrictedGame:
             if self.C is None:  # a constant is added, so that the value is positive
                 caps, largest = np.full(len(rows), np.inf), float(np.abs(A).max(initial=0))
                 shift = 0.0 if secured > POSITIVE * unit * largest else 1.0 + largest
-                found = solve_box_program(A, caps, shift, tol, None if shift else start)
+                found = solve_capped_lp(A, caps, shift, tol, None if shift else start)
             else:
                 caps = np.minimum(self.C * unit * weights, FREE)
-                found = solve_box_program(A, caps, 0.0, tol, start)
+                found = solve_capped_lp(A, caps, 0.0, tol, start)
             played, q = found.alpha, found.multipliers / found.alpha.sum()
         else:
             played, q = self._iterated(rows, weights)

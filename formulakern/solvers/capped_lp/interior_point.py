@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from formulakern.solvers.capped_lp.matrix import Matrix, matrix_of
 
-__all__ = ["BoxSolution", "solve_box_program"]
+__all__ = ["CappedSolution", "solve_capped_lp"]
 
 MAX_STEPS = 100
 #: Share of the way to the boundary that a step takes.
@@ -37,7 +37,7 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class BoxSolution:
+class CappedSolution:
     """Where the interior-point method stopped.
 
     Parameters
@@ -56,13 +56,13 @@ class BoxSolution:
     iterations: int
 
 
-def solve_box_program(
+def solve_capped_lp(
     A: NDArray[Any],
     u: Vector,
     shift: float = 0.0,
     tol: float = 1e-8,
     start: tuple[Vector, Vector] | None = None,
-) -> BoxSolution:
+) -> CappedSolution:
     """max Σα with (A + shift)ᵀα ≤ 1, 0 ≤ α ≤ u.
 
     Parameters
@@ -81,7 +81,7 @@ def solve_box_program(
 
     Returns
     -------
-    BoxSolution
+    CappedSolution
 
     Notes
     -----
@@ -90,7 +90,7 @@ def solve_box_program(
 
     Examples
     --------
-    >>> solution = solve_box_program(np.array([[1.0, 0.0], [0.0, 2.0]]), np.full(2, np.inf))
+    >>> solution = solve_capped_lp(np.array([[1.0, 0.0], [0.0, 2.0]]), np.full(2, np.inf))
     >>> solution.alpha.round(6)
     array([1. , 0.5])
     """
@@ -113,7 +113,7 @@ def solve_box_program(
             if ended or not np.isfinite(error) or state.step() < STUCK:
                 break
             steps += 1
-    return BoxSolution(alpha, multipliers, best[1], steps)
+    return CappedSolution(alpha, multipliers, best[1], steps)
 
 
 class _State:

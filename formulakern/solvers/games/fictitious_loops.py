@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 
 from formulakern.compilation import compiled
 
-__all__ = ["BLOCK", "play_rounds"]
+__all__ = ["BLOCK", "fictitious_rounds"]
 
 #: Entries whose largest is kept; vectors are padded to a multiple.
 BLOCK = 64
@@ -134,7 +134,7 @@ def _signature(stored: Any, element: Any) -> Any:
 
 
 @compiled([_signature(types.float64, types.float64), _signature(types.int8, types.int32)])
-def play_rounds(
+def fictitious_rounds(
     payoffs: Any,
     losses: Any,
     row_totals: Any,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["linprog_strategies"]
+__all__ = ["optimal_strategies"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -21,7 +21,7 @@ FEASIBILITY = 1e-9
 LIMIT_REACHED = 1
 
 
-def linprog_strategies(
+def optimal_strategies(
     M: FloatArray,
     *,
     max_iter: int | None = None,
@@ -48,8 +48,8 @@ def linprog_strategies(
 
     Notes
     -----
-    The interior point method with crossover to a vertex: on dense games of 1,000 × 1,000 random
-    payoffs it took 3 to 5 seconds, the simplex method 16 to 60.  Where it fails, the simplex
+    The interior point method with crossover to a basic solution: on dense games of 1,000 × 1,000
+    random payoffs it took 3 to 5 seconds, the simplex method 16 to 60.  Where it fails, the simplex
     method is asked.  The payoffs are first moved and scaled to lie between −1 and 1, so that the
     solver's absolute tolerances mean the same for every game.  HiGHS cannot be interrupted: an
     exception in the waiting thread, such as Ctrl-C, comes through at once and leaves it to finish
@@ -58,7 +58,7 @@ def linprog_strategies(
     Examples
     --------
     >>> import numpy as np
-    >>> p, q, _ = linprog_strategies(np.array([[3.0, 0.0], [1.0, 2.0]]))
+    >>> p, q, _ = optimal_strategies(np.array([[3.0, 0.0], [1.0, 2.0]]))
     >>> p, q
     (array([0.25, 0.75]), array([0.5, 0.5]))
     """

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.solvers.games.linprog import linprog_strategies
-from formulakern.solvers.games.players import TINY, FictitiousPlay, Hedge, Players, play
+from formulakern.solvers.games.dynamics import TINY, Dynamics, FictitiousPlay, Hedge, iterate
+from formulakern.solvers.games.linprog import optimal_strategies
 
 __all__ = ["METHODS", "GameSolution", "Method", "solve_game"]
 
@@ -208,7 +208,7 @@ def solve_game(
         max_iter = rounds
     iterations, timed_out = 0, False
     if method == "linprog":
-        found = linprog_strategies(
+        found = optimal_strategies(
             matrix, max_iter=max_iter, time_limit=time_limit, progress=progress
         )
         if found is None:
@@ -218,20 +218,20 @@ def solve_game(
             counts, iterations = found[:2], found[2]
     else:
         assert max_iter is not None
-        players: Players
+        dynamics: Dynamics
         if method == "fictitious-play":
-            players = FictitiousPlay(matrix, *counts, max_iter)
+            dynamics = FictitiousPlay(matrix, *counts, max_iter)
         else:
-            players = Hedge(matrix, *counts)
-        iterations, timed_out = play(
-            players,
+            dynamics = Hedge(matrix, *counts)
+        iterations, timed_out = iterate(
+            dynamics,
             lambda p, q: _bounds(matrix, _scaled(p), _scaled(q))[2],
             tol=tol,
             max_iter=max_iter,
             time_limit=time_limit,
             progress=progress,
         )
-        counts = players.weights()
+        counts = dynamics.weights()
     p, q = map(_scaled, counts)
     lower, upper, gap = _bounds(matrix, p, q)
     if gap > tol > 0 and not timed_out:

@@ -211,7 +211,7 @@ def check_options(
     if not (_is_number(rho) and 1 < rho <= 2):
         raise ParameterError(f"rho={rho!r}; expected 1 < rho <= 2. Near 1 few rules get weight.")
     if not (_is_number(C) and 0 < C <= LARGEST):
-        raise ParameterError(f"C={C!r}; expected a finite number above 0, the price of errors.")
+        raise ParameterError(f"C={C!r}; expected a finite number above 0, the penalty parameter.")
     if not (_is_number(depth_penalty) and 1 <= depth_penalty <= LARGEST):
         raise ParameterError(
             f"depth_penalty={depth_penalty!r}; expected a finite number, at least 1."

@@ -1,4 +1,4 @@
-"""The compiled inner loop of :mod:`.pairwise`: move weight from one coefficient to another."""
+"""The compiled inner loop of sequential minimal optimisation: move weight from one coefficient to another."""
 
 # mypy: disallow-untyped-decorators=False
 
@@ -11,7 +11,7 @@ from numba import types
 
 from formulakern.compilation import compiled
 
-__all__ = ["pairwise_steps"]
+__all__ = ["smo_steps"]
 
 #: Curvature below this share of K_ii + K_jj counts as this share: two rows that coincide.
 FLAT = 1e-12
@@ -38,7 +38,7 @@ _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
         types.int64,
     )
 )
-def pairwise_steps(
+def smo_steps(
     K: Any,
     ridge: Any,
     diagonal: Any,

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.solvers.simplex_qp.loops import pairwise_steps
+from formulakern.solvers.simplex_qp.loops import smo_steps
 
 __all__ = ["ROUNDING", "Bounds", "QuadraticProgram", "Solution", "minimise"]
 
@@ -175,7 +175,7 @@ def minimise(
                 break
             gradient = product + program.linear
         floor = 2 * np.finfo(np.float64).eps * float(np.abs(gradient).max())
-        done = pairwise_steps(
+        done = smo_steps(
             program.K,
             program.ridge,
             diagonal,

@@ -26,7 +26,7 @@ from formulakern.estimators.search.candidates import draw_candidates
 from formulakern.estimators.search.estimator import FormulaSearch
 from formulakern.estimators.search.scores import ratio_of
 from formulakern.estimators.svm.classifier import FormulaSVC
-from formulakern.measures.gram_measures import radius_margin_ratio
+from formulakern.measures import radius_margin_ratio
 
 
 @parametrize_with_checks(

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from formulakern.solvers.capped_lp import interior_point as box_program
-from formulakern.solvers.capped_lp import matrix as box_matrix
-from formulakern.solvers.capped_lp.interior_point import solve_box_program
+from formulakern.solvers.capped_lp import interior_point
+from formulakern.solvers.capped_lp import matrix as representation
+from formulakern.solvers.capped_lp.interior_point import solve_capped_lp
 
 
 def optimum(A, u):
@@ -45,7 +45,7 @@ seeds = st.integers(0, 10_000).map(np.random.default_rng)
 def test_capped(generator, n, k, cap):
     A = generator.integers(-2, 3, (n, k)).astype(np.int8)
     u = cap * generator.uniform(0.2, 2.0, n)
-    solution = solve_box_program(A, u)
+    solution = solve_capped_lp(A, u)
     assert solution.alpha.sum() == pytest.approx(optimum(A.astype(float), u), rel=1e-6)
     check(A, u, solution)
 
@@ -55,7 +55,7 @@ def test_capped(generator, n, k, cap):
 def test_games(generator, n, k):
     A = generator.normal(size=(n, k))
     shift = 1.0 + np.abs(A).max()
-    solution = solve_box_program(A, np.full(n, np.inf), shift)
+    solution = solve_capped_lp(A, np.full(n, np.inf), shift)
     assert solution.alpha.sum() == pytest.approx(optimum(A + shift, np.full(n, np.inf)), rel=1e-6)
     check(A, np.full(n, np.inf), solution, shift)
 
@@ -64,10 +64,10 @@ def test_blocks_are_the_whole(monkeypatch):
     generator = np.random.default_rng(0)
     A = generator.integers(-2, 3, (100, 6)).astype(np.int8)
     u = np.ones(100)
-    expected = solve_box_program(A, u)
-    monkeypatch.setattr(box_matrix, "KEPT_BYTES", 0)
-    monkeypatch.setattr(box_matrix, "BLOCK", 7)
-    found = solve_box_program(A, u)
+    expected = solve_capped_lp(A, u)
+    monkeypatch.setattr(representation, "KEPT_BYTES", 0)
+    monkeypatch.setattr(representation, "BLOCK", 7)
+    found = solve_capped_lp(A, u)
     np.testing.assert_allclose(found.alpha, expected.alpha, atol=1e-7)
 
 
@@ -77,7 +77,7 @@ def test_products_by_nonzero_entries(generator, n, k, shift):
     A = generator.integers(-2, 3, (n, k)) * (generator.random((n, k)) < 0.3)
     x, y, d = generator.normal(size=k), generator.normal(size=n), generator.uniform(0, 5, n)
     whole = A + shift
-    for matrix in (box_matrix.Sparse(A, shift), box_matrix.Dense(A.astype(np.int8), shift)):
+    for matrix in (representation.Sparse(A, shift), representation.Dense(A.astype(np.int8), shift)):
         assert matrix.shape == (n, k)
         np.testing.assert_allclose(matrix.product(x), whole @ x, atol=1e-12)
         np.testing.assert_allclose(matrix.transposed(y), y @ whole, atol=1e-12)
@@ -90,10 +90,10 @@ def test_sparse_and_dense_programs_agree(monkeypatch, capped):
     generator = np.random.default_rng(1)
     A = (generator.integers(-2, 3, (200, 30)) * (generator.random((200, 30)) < 0.1)).astype(np.int8)
     u, shift = (np.ones(200), 0.0) if capped else (np.full(200, np.inf), 3.0)
-    expected = solve_box_program(A, u, shift)
-    monkeypatch.setattr(box_matrix, "SMALL", 0)
-    assert isinstance(box_matrix.matrix_of(A, 0.0, 1e-8), box_matrix.Sparse)
-    found = solve_box_program(A, u, shift)
+    expected = solve_capped_lp(A, u, shift)
+    monkeypatch.setattr(representation, "SMALL", 0)
+    assert isinstance(representation.matrix_of(A, 0.0, 1e-8), representation.Sparse)
+    found = solve_capped_lp(A, u, shift)
     assert found.alpha.sum() == pytest.approx(expected.alpha.sum(), rel=1e-6)
     check(A, u, found, shift)
 
@@ -106,9 +106,9 @@ def test_rough_solutions_in_single_precision(generator, n, k, cap, capped):
     u = np.full(n, cap if capped else np.inf)
     shift = 0.0 if capped else 3.0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(box_matrix, "SMALL", 0)
-        patch.setattr(box_matrix, "SPARSE", 0)
-        solution = solve_box_program(A, u, shift, tol=1e-3)
+        patch.setattr(representation, "SMALL", 0)
+        patch.setattr(representation, "SPARSE", 0)
+        solution = solve_capped_lp(A, u, shift, tol=1e-3)
     assert solution.gap <= 1e-3
     assert solution.alpha.sum() == pytest.approx(optimum(A + shift, u), rel=5e-3)
 
@@ -116,17 +116,17 @@ def test_rough_solutions_in_single_precision(generator, n, k, cap, capped):
 def test_in_the_middle_of_the_optimal_strategies():
     """Equal rows get equal shares, where a corner would choose one of them."""
     A = np.ones((4, 1))
-    solution = solve_box_program(A, np.full(4, np.inf))
+    solution = solve_capped_lp(A, np.full(4, np.inf))
     np.testing.assert_allclose(solution.alpha, 0.25, rtol=1e-6)
 
 
 def test_what_cannot_be_reached_ends_with_the_best(monkeypatch):
     """No tolerance is met: no number may vanish or overflow on the way."""
-    monkeypatch.setattr(box_matrix, "SMALL", 0)
-    monkeypatch.setattr(box_matrix, "ROUGH", 0.0)
+    monkeypatch.setattr(representation, "SMALL", 0)
+    monkeypatch.setattr(representation, "ROUGH", 0.0)
     generator = np.random.default_rng(3)
     A = generator.integers(-2, 3, (120, 70)).astype(np.int8)
     u = np.full(120, 0.05)
-    solution = solve_box_program(A, u, tol=0.0)
-    assert solution.iterations < box_program.MAX_STEPS
+    solution = solve_capped_lp(A, u, tol=0.0)
+    assert solution.iterations < interior_point.MAX_STEPS
     assert solution.alpha.sum() == pytest.approx(optimum(A, u), rel=1e-3)

@@ -18,12 +18,12 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
+from formulakern.solvers.games.dynamics import FictitiousPlay, Hedge, iterate
 from formulakern.solvers.games.fictitious_loops import BLOCK
-from formulakern.solvers.games.players import FictitiousPlay, Hedge, play
 from formulakern.solvers.games.solve import METHODS, solve_game
 
 every_method = pytest.mark.parametrize("method", list(METHODS))
-players = pytest.mark.parametrize("method", ["fictitious-play", "multiplicative-weights"])
+iterated = pytest.mark.parametrize("method", ["fictitious-play", "multiplicative-weights"])
 
 TINY = hnp.arrays(
     np.int64, st.tuples(st.integers(1, 4), st.integers(1, 4)), elements=st.integers(-3, 3)
@@ -388,11 +388,11 @@ def test_bytes_give_way_before_their_sums_overflow():
     M = np.array([[127, -127], [-127, 126]])
     rounds = 1_000
     start = (np.array([2.0**24, 0.0]), np.array([0.0, 2.0**24]))
-    players = FictitiousPlay(M.astype(float), *start, rounds)
+    dynamics = FictitiousPlay(M.astype(float), *start, rounds)
     rows, columns = naive_fictitious_play(M, rounds, start=start)
-    assert players.advance(rounds, -1.0) == rounds
-    assert players.weights()[0].tolist() == rows.tolist()
-    assert players.weights()[1].tolist() == columns.tolist()
+    assert dynamics.advance(rounds, -1.0) == rounds
+    assert dynamics.weights()[0].tolist() == rows.tolist()
+    assert dynamics.weights()[1].tolist() == columns.tolist()
     solution = solve_game(M, "fictitious-play", tol=0, max_iter=rounds, start=start)
     assert solution.row_counts.tolist() == rows.tolist()
 
@@ -427,7 +427,7 @@ def test_a_gap_that_rounding_made_up_is_looked_at_again():
 
     optimist = Optimist()
     gaps = iter([0.3, 0.2, 0.1])
-    ended = play(
+    ended = iterate(
         optimist,
         lambda p, q: next(gaps),
         tol=0.1,
@@ -471,7 +471,7 @@ def test_fictitious_play_goes_on_where_it_ended(factor):
         assert second.column_counts.tolist() == whole.column_counts.tolist()
 
 
-@players
+@iterated
 def test_a_start_at_the_solution_saves_rounds(method):
     M = game(60, 60)
     exact = solve_game(M)
@@ -510,7 +510,7 @@ def test_the_start_is_left_alone(method):
 # -- how it stops ---------------------------------------------------------------------------------
 
 
-@players
+@iterated
 def test_too_few_rounds_warn_and_the_bounds_hold(method):
     M = game(40, 40)
     exact = solve_game(M)
@@ -522,14 +522,14 @@ def test_too_few_rounds_warn_and_the_bounds_hold(method):
     assert solution.lower_bound <= exact.value <= solution.upper_bound
 
 
-@players
+@iterated
 def test_rounds_that_are_limited_on_purpose_do_not_warn(method):
     solution = solve_game(game(40, 40), method, tol=0, max_iter=77)
     assert solution.iterations == 77
     assert not solution.converged
 
 
-@players
+@iterated
 @pytest.mark.parametrize("tol", [1.0, 0.3, 0.05])
 def test_the_tolerance_is_the_gap_in_payoffs(method, tol):
     solution = solve_game(10 * game(30, 30), method, tol=tol)
@@ -551,7 +551,7 @@ def test_a_linear_program_that_is_cut_short_falls_back_on_the_start():
     assert not without.converged
 
 
-@players
+@iterated
 def test_time_limit(method):
     M = game(400, 400)
     begin = time.perf_counter()
@@ -641,7 +641,7 @@ def test_truth_values_are_payoffs():
     assert solve_game(np.eye(4, dtype=bool)).value == pytest.approx(0.25)
 
 
-@players
+@iterated
 def test_the_same_again(method):
     M = game(70, 90)
     first, second = (solve_game(M, method, tol=0, max_iter=500) for _ in range(2))
@@ -709,8 +709,8 @@ def test_other_arguments_out_of_range_are_refused(options):
 
 
 def test_hedge_needs_no_whole_prior():
-    players = Hedge(game(3, 2), np.array([1.0, 0, 0]), np.zeros(2))
-    players.advance(1, -1.0)
+    dynamics = Hedge(game(3, 2), np.array([1.0, 0, 0]), np.zeros(2))
+    dynamics.advance(1, -1.0)
     # the first round is played with the prior: half the start, half uniform
-    assert players.weights()[0] == pytest.approx([2 / 3, 1 / 6, 1 / 6])
-    assert players.weights()[1] == pytest.approx([0.5, 0.5])
+    assert dynamics.weights()[0] == pytest.approx([2 / 3, 1 / 6, 1 / 6])
+    assert dynamics.weights()[1] == pytest.approx([0.5, 0.5])

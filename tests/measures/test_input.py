@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from formulakern.errors import DataError
-from formulakern.solvers.simplex_qp import gram_input as semidefinite
-from formulakern.solvers.simplex_qp.gram_input import (
+from formulakern.measures import gram_input as semidefinite
+from formulakern.measures.gram_input import (
     check_semidefinite,
     read_gram,
     read_semidefinite,
 )
-from formulakern.solvers.simplex_qp.label_input import read_labels
+from formulakern.measures.label_input import read_labels
 
 POINTS = hnp.arrays(
     np.float64,

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.solvers.games.fictitious_loops import BLOCK, play_rounds
+from formulakern.solvers.games.fictitious_loops import BLOCK, fictitious_rounds
 from formulakern.solvers.games.hedge_loops import hedge_rounds
 
-__all__ = ["TINY", "FictitiousPlay", "Hedge", "Played", "Players", "play"]
+__all__ = ["TINY", "Dynamics", "FictitiousPlay", "Hedge", "Outcome", "iterate"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -35,7 +35,7 @@ LARGEST_BYTE = 127
 LARGEST_SUM = 2**31 - 1
 
 
-class Players(Protocol):
+class Dynamics(Protocol):
     """Both sides of a game, which can be played for some rounds, and then for some more."""
 
     #: The gap falls as the number of rounds to the power −1/speed.
@@ -54,7 +54,7 @@ class Players(Protocol):
         """Entries of vectors or of the matrix that a round goes through."""
 
 
-class Played(NamedTuple):
+class Outcome(NamedTuple):
     """How a play ended: after how many rounds, and whether the time limit ended it."""
 
     rounds: int
@@ -106,7 +106,7 @@ class FictitiousPlay:
     def advance(self, rounds: int, tol: float) -> int:
         """Play; the number of rounds, or minus that if the last one brought the gap to ``tol``."""
         return int(
-            play_rounds(
+            fictitious_rounds(
                 self._payoffs,
                 self._losses,
                 self._row_totals,
@@ -196,20 +196,20 @@ class Hedge:
         return self._M.size + 30 * sum(self._M.shape)
 
 
-def play(
-    players: Players,
+def iterate(
+    dynamics: Dynamics,
     gap_of: Callable[[FloatArray, FloatArray], float],
     *,
     tol: float,
     max_iter: int,
     time_limit: float | None,
     progress: Callable[[float], None] | None,
-) -> Played:
+) -> Outcome:
     """Play until the gap is at most ``tol``, or the rounds or the seconds are over.
 
     Parameters
     ----------
-    players : Players
+    dynamics : Dynamics
     gap_of : callable
         The gap of two vectors of weights, computed from the matrix: what was summed up round by
         round only says when it is worth looking.
@@ -222,32 +222,32 @@ def play(
 
     Returns
     -------
-    Played
+    Outcome
     """
     started = time.perf_counter()
-    slice_rounds = max(1, FIRST_WORK // players.round_cost())
+    slice_rounds = max(1, FIRST_WORK // dynamics.round_cost())
     rounds, share = 0, 0.0
     while rounds < max_iter:
         begin = time.perf_counter()
         asked = min(slice_rounds, max_iter - rounds)
-        done = players.advance(asked, tol)
+        done = dynamics.advance(asked, tol)
         rounds += abs(done)
         now = time.perf_counter()
         speed = SLICE_SECONDS / max(now - begin, 1e-6) if abs(done) == asked else 1.0
         slice_rounds = int(slice_rounds * min(4.0, max(0.25, speed))) + 1
-        gap = gap_of(*players.weights()) if done < 0 or (progress and tol) else np.inf
+        gap = gap_of(*dynamics.weights()) if done < 0 or (progress and tol) else np.inf
         if gap <= tol:
             break
         if done < 0:  # rounding had hidden the rest of the gap
-            players.refresh()
+            dynamics.refresh()
         if progress is not None:
-            share = max(share, rounds / max_iter, (tol / gap) ** players.speed)
+            share = max(share, rounds / max_iter, (tol / gap) ** dynamics.speed)
             progress(min(share, 1.0))
         if time_limit is not None and now - started >= time_limit:
-            return Played(rounds, timed_out=rounds < max_iter)
+            return Outcome(rounds, timed_out=rounds < max_iter)
     if progress is not None:
         progress(1.0)
-    return Played(rounds, timed_out=False)
+    return Outcome(rounds, timed_out=False)
 
 
 def _is_whole(array: FloatArray) -> bool:

@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
+from formulakern import measures
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.measures import gram_measures as measures
 
 POINTS = hnp.arrays(
     np.float64,
