@@ -235,7 +235,7 @@ def test_names_for_nameless_training():
         ({"unknown": "ignore"}, "'false', 'error'"),
         ({"nominal": "size"}, r"nominal=\['size'\]"),
         ({"cut_points": 0}, "at least 1"),
-        ({"cut_points": 2.5}, "whole number"),
+        ({"cut_points": 2.5}, "expected an integer"),
         ({"max_nominal": -1}, "at least 0"),
     ],
 )

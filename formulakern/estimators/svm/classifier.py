@@ -20,7 +20,7 @@ from formulakern.estimators.svm.extraction import RuleExtraction, rules_of_model
 from formulakern.estimators.targets import read_classes, require_target, several_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
-from formulakern.progress import Progress
+from formulakern.progress import Progress, say
 from formulakern.syntax.formula import Formula
 
 __all__ = ["FormulaSVC"]
@@ -190,7 +190,11 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         )
         with Progress(shown=self.verbose) as bar:
             gram = self.kernel_(table, progress=lambda share: bar.reach(share, "Gram matrix"))
+        if self.verbose:
+            say(f"Gram matrix: {len(gram):,} x {len(gram):,} values")
         self.svc_.fit(gram, classes, sample_weight)
+        if self.verbose:
+            say(f"{len(self.svc_.support_):,} support vectors")
         self.classes_ = self.svc_.classes_
         self.support_ = self.svc_.support_
         self._training_rows, self._training_classes = table, classes
@@ -277,9 +281,13 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         return np.concatenate([self.svc_.predict(gram) for gram in self._grams(X)])
 
     @property
-    def support_vectors_(self) -> npt.NDArray[np.uint8]:
-        """The encoded rows of the support vectors: (n_support, number of propositions)."""
-        return self._support_rows.unpacked()
+    def support_vectors_(self) -> Any:
+        """The encoded rows of the support vectors: (n_support, number of propositions).
+
+        uint8, or a SciPy CSR array where the training table was a sparse one of 0 and 1.
+        """
+        rows = self._support_rows
+        return rows.unpacked() if rows.sparse is None else rows.sparse
 
     @property
     def dual_coef_(self) -> npt.NDArray[np.float64]:
