@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedKFold, check_cv
@@ -21,6 +21,7 @@ from formulakern.checks import check_choice
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.base import PropositionLearner
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.targets import read_classes, require_target, several_classes
 from formulakern.progress import say
@@ -34,7 +35,7 @@ FloatArray = npt.NDArray[np.float64]
 SELECTIONS = ("best", "one-standard-error")
 
 
-class HKLClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class HKLClassifierCV(ClassifierMixin, PropositionLearner):  # type: ignore[misc]
     """:class:`HKLClassifier` with C and the depth penalty chosen by cross-validation.
 
     For each depth penalty and fold the problems for C₁ < C₂ < … are solved one after the other,
@@ -211,10 +212,7 @@ class HKLClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = model.classes_
         self.rules_: RuleEnsemble = model.rules_
         self.intercept_ = model.intercept_
-        self.__dict__.pop("feature_names_in_", None)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(model, name):
-                setattr(self, name, getattr(model, name))
+        self._share_encoding(model)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -307,15 +305,6 @@ class HKLClassifierCV(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         error = float(found[best, :, 0].std(ddof=1)) / folds**0.5 if folds > 1 else 0.0
         near = np.flatnonzero(scores >= scores[best] - error - 1e-12)
         return int(near[np.lexsort((-scores[near], rules[near]))[0]])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        if self.encoder is not None:
-            tags.input_tags.allow_nan = True
-            tags.input_tags.string = True
-            tags.input_tags.categorical = True
-        return tags
 
 
 def _numbers(name: str, values: Any, least: float, *, strict: bool) -> list[float]:

@@ -9,13 +9,14 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.checks import check_number, is_integer
 from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.search.candidates import draw_candidates, read_candidates
 from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.run import score_all
@@ -32,7 +33,7 @@ from formulakern.syntax.formula import Formula
 __all__ = ["FormulaSearch"]
 
 
-class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Draw formulas, rank their kernels, train a support vector machine with the best.
 
     Each candidate's kernel places the rows in a feature space.  There R is the radius of the
@@ -193,8 +194,7 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         generator = check_random_state(self.random_state)
         seeds = generator.randint(2**31 - 1, size=5)
         formulas = self._candidates(np.random.default_rng(seeds[:4]))
-        reader = self._model(formulas[0])
-        table = reader._fit_table(X, y)
+        table = self._fit_table(X, y)
         classes = read_classes(y, table.n_rows)
         several_classes(classes)
         scoring = Scoring(
@@ -206,7 +206,7 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._measures,
             self.margin_C,
         )
-        make = [partial(self._kernel, formula, X, reader) for formula in formulas]
+        make = [partial(self._kernel, formula, X) for formula in formulas]
         scores = score_all(scoring, make, formulas, self._ranked_by, self.n_jobs, self.verbose)
         self.results_ = SearchResults(formulas, scores, self._ranked_by)
         best = self.results_.best_index
@@ -216,13 +216,9 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.best_formula_ = formulas[best]
         del scoring  # the joint counts, before the last Gram matrix is made
         self.best_estimator_ = self._model(self.best_formula_)
-        self.best_estimator_._share_encoding(reader)
+        self.best_estimator_._share_encoding(self)
         self.best_estimator_._fit_encoded(table, classes, X)
         self.classes_ = self.best_estimator_.classes_
-        self.__dict__.pop("feature_names_in_", None)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.best_estimator_, name):
-                setattr(self, name, getattr(self.best_estimator_, name))
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -343,10 +339,10 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             class_weight=self.class_weight,
         )
 
-    def _kernel(self, formula: Formula | Kernel, X: Any, reader: FormulaSVC) -> Kernel:
+    def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel:
         """The kernel that the model of this formula uses."""
         model = self._model(formula)
-        model.encoder_ = reader.encoder_
+        model.encoder_ = self.encoder_
         return model._make_kernel(X)
 
     def _splits(self, classes: npt.NDArray[Any], seed: int) -> list[Split]:
@@ -372,12 +368,3 @@ class FormulaSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             f"none of the {len(scores)} candidates could be scored. For "
             f"{statuses.count(most)} of them: {most}. Give other candidates, or another criterion."
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        if self.encoder is not None:
-            tags.input_tags.allow_nan = True
-            tags.input_tags.string = True
-            tags.input_tags.categorical = True
-        return tags

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
 from queue import SimpleQueue
 
 import numpy as np
@@ -15,6 +14,7 @@ from joblib import effective_n_jobs
 from formulakern.estimators.search.results import CandidateScore
 from formulakern.estimators.search.scores import Scoring
 from formulakern.kernels.algebra import Kernel
+from formulakern.progress import Progress
 from formulakern.syntax.formula import Formula
 
 __all__ = ["score_all"]
@@ -57,11 +57,14 @@ def score_all(
     scores: dict[int, CandidateScore] = {}
     jobs = min(effective_n_jobs(n_jobs), len(kernels))
     interrupted = False
-    with _progress(len(kernels), verbose) as advance:
+    with Progress(shown=bool(verbose)) as bar:
         try:
             for number, score in _in_threads(scoring, kernels, jobs):
                 scores[number] = score
-                advance(_line(number, formulas[number], score))
+                line = _line(number, formulas[number], score)
+                bar.reach(len(scores) / len(kernels), "candidates")
+                if verbose > 1:
+                    bar.line(line)
         except KeyboardInterrupt:
             if not any(np.isfinite(getattr(score, by)) for score in scores.values()):
                 raise
@@ -103,29 +106,6 @@ def _in_threads(
             yield futures[future], future.result()
     finally:  # also after an interrupt or an error: what has not begun does not begin
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-@contextmanager
-def _progress(total: int, verbose: int) -> Iterator[Callable[[str], None]]:
-    """A function that says that one more is done."""
-    if not verbose:
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = ("candidates", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    shown = console.is_terminal or console.is_jupyter
-    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
-        task = bar.add_task("candidates", total=total)
-
-        def advance(line: str) -> None:
-            if verbose > 1:
-                console.print(line, markup=False, highlight=False, soft_wrap=True)
-            bar.advance(task)
-
-        yield advance
 
 
 def _line(number: int, formula: Formula | Kernel, score: CandidateScore) -> str:
