@@ -7,7 +7,7 @@ faster, for all of them at once, as coordinates of the true entries.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.bits import Words, pack_coordinates
+from formulakern.encoding.bits import Words, pack_coordinates, pack_rows
 from formulakern.encoding.columns import read_number
 from formulakern.encoding.cut_points import Strategy, cuts
 from formulakern.encoding.propositions import evaluate_proposition
@@ -90,27 +90,12 @@ class ColumnPlan:
         -----
         The ``x = v`` of a text column cost one pass over the column together, not one each.
         """
-        rows: list[NDArray[np.intp]] = []
-        places: list[NDArray[np.intp]] = []
-        first = 0
-        if self.kind == "nominal":
-            codes = self.codes(table)
-            known = np.flatnonzero(codes >= 0)
-            rows.append(known)
-            places.append(codes[known])
-            first = len(self.values)
-        for place in range(first, len(self.propositions)):
-            leaf = self.propositions[place]
-            true = np.flatnonzero(
-                self._boolean(table)
-                if isinstance(leaf, Variable)
-                else evaluate_proposition(leaf, table)
-            )
-            rows.append(true)
-            places.append(np.full(len(true), place, dtype=np.intp))
-        if not rows:
-            return np.zeros(0, np.intp), np.zeros(0, np.intp)
-        return np.concatenate(rows), np.concatenate(places)
+        rows, places = self._known(table)
+        listed = [(rows, places)]
+        for place, truths in self._others(table):
+            true = np.flatnonzero(truths)
+            listed.append((true, np.full(len(true), place, dtype=np.intp)))
+        return np.concatenate([r for r, _ in listed]), np.concatenate([p for _, p in listed])
 
     def packed(self, table: Table) -> Words:
         """The propositions on the rows of a table, packed by column.
@@ -119,10 +104,29 @@ class ColumnPlan:
         -------
         ndarray of shape (number of propositions, ceil(n_rows / 64)), uint64
         """
-        rows, places = self.true_entries(table)
+        rows, places = self._known(table)
         order = np.argsort(places, kind="stable")
         shape = (len(self.propositions), len(table))
-        return pack_coordinates(places[order], rows[order], shape)
+        words = pack_coordinates(places[order], rows[order], shape)
+        for place, truths in self._others(table):
+            words[place] = pack_rows(truths[None])[0]
+        return words
+
+    def _known(self, table: Table) -> Coordinates:
+        """Rows with a known value of a nominal column, and the numbers of their values."""
+        if self.kind != "nominal":
+            return np.zeros(0, np.intp), np.zeros(0, np.intp)
+        codes = self.codes(table)
+        known = np.flatnonzero(codes >= 0)
+        return known, codes[known]
+
+    def _others(self, table: Table) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+        """The propositions behind ``x = v`` of a nominal column, each on all rows."""
+        first = len(self.values) if self.kind == "nominal" else 0
+        for place in range(first, len(self.propositions)):
+            leaf = self.propositions[place]
+            boolean = isinstance(leaf, Variable)
+            yield place, self._boolean(table) if boolean else evaluate_proposition(leaf, table)
 
     def codes(self, table: Table) -> NDArray[np.intp]:
         """The number of every entry's value among the known ones; -1 for unknown and missing."""

@@ -261,7 +261,7 @@ def test_wrong_data(boards):
     X, y, _ = boards
     with pytest.raises(DataError, match="target y is None"):
         FormulaSearch().fit(X, None)
-    with pytest.raises(DataError, match="one class, x"):
+    with pytest.raises(DataError, match="one class, 'x'"):
         FormulaSearch().fit(X, np.repeat("x", 200))
     with pytest.raises(ValueError, match="inconsistent"):
         FormulaSearch().fit(X, y[:100])
