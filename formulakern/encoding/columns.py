@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 
 from formulakern.errors import DataError
 
-__all__ = ["Column", "did_you_mean", "normal_column", "numbers_in", "read_number", "text_column"]
+__all__ = [
+    "Column",
+    "as_series",
+    "did_you_mean",
+    "has_plain_numbers",
+    "normal_column",
+    "numbers_in",
+    "read_number",
+    "text_column",
+]
 
 #: A column in normal form.
 Column = NDArray[Any]
@@ -135,11 +144,9 @@ def normal_column(values: object, name: str) -> Column:
     >>> normal_column([1, None, "x"], "a")
     array(['1', None, 'x'], dtype=object)
     """
-    library = type(values).__module__.partition(".")[0]
-    if library == "pandas" and hasattr(values, "array"):
-        return _from_pandas(values, name)
-    if library == "polars" and hasattr(values, "null_count"):
-        return _from_polars(values, name)
+    series = as_series(values)
+    if series is not None:
+        return _from_series(series, name)
     if isinstance(values, np.ma.MaskedArray):
         hidden = np.ma.getmaskarray(values)
         kept: list[Any] = values.data.tolist()
@@ -160,6 +167,29 @@ def normal_column(values: object, name: str) -> Column:
             f'column "{name}" has shape {values.shape}; expected one dimension, one value per row.'
         )
     return _from_numpy(values, name)
+
+
+def as_series(values: object) -> Any:
+    """A column of a data frame as a ``narwhals.Series``; None if it is none."""
+    plain = isinstance(values, (np.ndarray, list, tuple))
+    if plain or not hasattr(type(values), "dtype") or not hasattr(type(values), "to_numpy"):
+        return None
+    import narwhals
+
+    if isinstance(values, narwhals.Series):
+        return values
+    series: Any = narwhals.from_native(values, series_only=True, pass_through=True)
+    return series if isinstance(series, narwhals.Series) else None
+
+
+def has_plain_numbers(series: Any) -> bool:
+    """Whether a ``narwhals.Series`` holds numbers or truth values, and none is missing.
+
+    A type that narwhals does not know is that of a sparse column of pandas.
+    """
+    dtype = series.dtype
+    numbers = dtype.is_numeric() and not dtype.is_decimal()
+    return bool((numbers or str(dtype) in ("Boolean", "Unknown")) and not series.null_count())
 
 
 def did_you_mean(name: str, names: Sequence[str]) -> str:
@@ -209,32 +239,18 @@ def _from_numpy(values: NDArray[Any], name: str) -> Column:
     )
 
 
-def _from_pandas(series: Any, name: str) -> Column:
-    dtype = series.dtype
-    if isinstance(dtype, np.dtype):
-        return normal_column(series.to_numpy(), name)
-    if hasattr(dtype, "categories") and hasattr(series, "cat"):
-        labels = [str(label) for label in series.cat.categories]
-        return text_column(labels[code] if code >= 0 else None for code in series.cat.codes)
-    if getattr(dtype, "kind", "O") in "biuf" and hasattr(dtype, "numpy_dtype"):
-        if series.isna().any():
-            return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
-        return _from_numpy(series.to_numpy(dtype=dtype.numpy_dtype), name)
-    if hasattr(dtype, "subtype") and hasattr(series, "sparse"):
-        return _from_numpy(np.asarray(series), name)
-    return _from_objects(series.astype(object).tolist(), name)
-
-
-def _from_polars(series: Any, name: str) -> Column:
-    dtype = series.dtype
-    kind = type(dtype).__name__
-    if kind in ("Categorical", "Enum"):
-        return text_column(series.to_list())
+def _from_series(series: Any, name: str) -> Column:
+    native, dtype = series.to_native(), series.dtype
+    if isinstance(native.dtype, np.dtype):  # pandas over NumPy
+        return normal_column(native.to_numpy(), name)
+    if str(dtype).startswith(("Categorical", "Enum")):
+        values = series.to_list()
+        labels = {value: str(value) for value in set(values) if not _is_missing(value)}
+        return text_column(labels.get(value) for value in values)
+    if has_plain_numbers(series):
+        return _from_numpy(np.asarray(native), name)
     if dtype.is_numeric() and not dtype.is_decimal():
-        if series.null_count():
-            values = series.to_list()
-            return np.array([math.nan if v is None else v for v in values], dtype=np.float64)
-        return _from_numpy(series.to_numpy(), name)
+        return np.asarray(series.to_numpy(), dtype=np.float64)
     return _from_objects(series.to_list(), name)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from formulakern.encoding.bits import row_blocks
 from formulakern.encoding.sources import (
-    frame_library,
+    as_frame,
     is_sparse,
     spread_out,
     wrong_dimensions,
@@ -86,7 +86,7 @@ def read_real(X: object, role: str = "X") -> RealTable:
         array = X
     else:
         table = X if isinstance(X, Table) else Table.of(X)
-        if isinstance(X, (Table, Mapping)) or frame_library(X) is not None:
+        if isinstance(X, (Table, Mapping)) or as_frame(X) is not None:
             names = table.names
         array = _columns_together(table, names, role)
     if array.ndim != 2:

@@ -8,7 +8,7 @@ import numpy as np
 
 from formulakern.encoding.columns import did_you_mean
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.sources import frame_library
+from formulakern.encoding.sources import as_frame
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 
@@ -117,8 +117,8 @@ def _names_and_width(X: object) -> tuple[tuple[str, ...] | None, int]:
         return X.names, X.n_columns
     if isinstance(X, Table):
         return X.names, len(X.names)
-    frame: Any = X
-    if frame_library(X) is not None:
+    frame = as_frame(X)
+    if frame is not None:
         names = tuple(str(name) for name in frame.columns)
         return names, len(names)
     shape = getattr(X, "shape", None)

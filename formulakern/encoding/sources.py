@@ -1,6 +1,7 @@
 """The kinds of tables there are, and how each is opened: names, columns, number of rows.
 
-pandas, polars and SciPy are recognised by the classes of what is passed, never imported.
+Data frames of any library are read through narwhals; neither they nor SciPy are imported for
+tables of other kinds.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from formulakern.errors import DataError
 
 __all__ = [
     "MAX_DENSE_ENTRIES",
+    "as_frame",
     "default_names",
-    "frame_library",
     "is_sparse",
     "opened",
     "ragged_row",
@@ -29,13 +30,30 @@ __all__ = [
 MAX_DENSE_ENTRIES = 250_000_000
 
 
-def frame_library(X: object) -> str | None:
-    """``"pandas"`` or ``"polars"`` when X is a data frame of that library, else None."""
-    for kind in type(X).__mro__:
-        library = kind.__module__.partition(".")[0]
-        if kind.__name__ == "DataFrame" and library in ("pandas", "polars"):
-            return library
-    return None
+def as_frame(X: object) -> Any:
+    """X as a ``narwhals.DataFrame``, if it is a data frame (pandas, polars, …), else None.
+
+    Raises
+    ------
+    DataError
+        If two columns have one name.
+    """
+    plain = isinstance(X, (np.ndarray, Mapping, list, tuple))
+    if plain or not hasattr(type(X), "columns") or not hasattr(X, "shape"):
+        return None
+    import narwhals
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        frame: Any = narwhals.from_native(X, eager_only=True, pass_through=True)
+    except DuplicateError:
+        names = [str(name) for name in X.columns]  # type: ignore[attr-defined]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(
+            f'two columns are named "{twice}"; a rule could not tell them apart. '
+            "Rename one of them."
+        ) from None
+    return frame if isinstance(frame, narwhals.DataFrame) else None
 
 
 def is_sparse(X: object) -> bool:
@@ -70,16 +88,15 @@ def opened(X: object) -> tuple[Sequence[object], Sequence[Any], int]:
     >>> opened([["x", 1], ["o", 2]])
     (['x0', 'x1'], [('x', 'o'), (1, 2)], 2)
     """
-    library = frame_library(X)
-    frame: Any = X
-    if library == "pandas":
-        return list(frame.columns), [frame.iloc[:, j] for j in range(frame.shape[1])], len(frame)
-    if library == "polars":
-        return frame.columns, frame.get_columns(), frame.height
+    source: Any = X
+    frame = as_frame(X)
+    if frame is not None:
+        names = frame.columns
+        return names, [frame.get_column(name) for name in names], len(frame)
     if isinstance(X, Mapping) and not is_sparse(X):  # a matrix in DOK format is a dict
         return list(X), list(X.values()), 0
     if is_sparse(X):
-        array = spread_out(frame)
+        array = spread_out(source)
     elif isinstance(X, np.ndarray):
         array = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
         if array.dtype.names is not None and array.ndim == 1:

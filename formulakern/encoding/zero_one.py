@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.bits import first_offence, is_zero_or_one, n_words, pack_rows
+from formulakern.encoding.columns import has_plain_numbers
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.sources import frame_library, is_sparse, ragged_row, wrong_dimensions
+from formulakern.encoding.sources import as_frame, is_sparse, ragged_row, wrong_dimensions
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 
@@ -64,20 +65,17 @@ def read_packed(X: object, role: str = "X") -> PackedTable:
     """  # noqa: E501
     if isinstance(X, PackedTable):
         return X
-    library = frame_library(X)
-    frame: Any = X
+    source: Any = X
     if is_sparse(X):  # before the mappings: a matrix in DOK format is a dict
-        return _read_sparse(frame, role)
+        return _read_sparse(source, role)
     if isinstance(X, Mapping):
         X = Table.of(X)
     if isinstance(X, Table):
         columns = list(X.columns.values())
         return _read_columns(columns, X.names, len(X), role, lambda column: column)
-    if library == "pandas":
-        return _read_pandas(frame, role)
-    if library == "polars":
-        names = tuple(frame.columns)
-        return _read_columns(frame.get_columns(), names, frame.height, role, _polars_values)
+    frame = as_frame(X)
+    if frame is not None:
+        return _read_frame(frame, role)
     return _read_array(_as_array(X, role), None, role)
 
 
@@ -189,32 +187,25 @@ def _first_offence_in(values: NDArray[Any]) -> int | None:
     return 0
 
 
-def _polars_values(series: Any) -> NDArray[Any]:
-    plain = series.dtype.is_numeric() and not series.dtype.is_decimal()
-    if series.null_count() == 0 and (plain or str(series.dtype) == "Boolean"):
-        return np.asarray(series.to_numpy())
+def _read_frame(frame: Any, role: str) -> PackedTable:
+    names = tuple(map(str, frame.columns))
+    columns = [frame.get_column(name) for name in frame.columns]
+    dtypes = [column.to_native().dtype for column in columns]
+    if columns and all(isinstance(d, np.dtype) and d == dtypes[0] for d in dtypes):
+        if dtypes[0].kind in "biuf":  # pandas over one array
+            return _read_array(frame.to_numpy(), names, role)
+    elif columns and all(_is_mostly_zero(dtype) for dtype in dtypes):
+        return _read_sparse_frame(frame.to_native(), names, role)
+    return _read_columns(columns, names, len(frame), role, _values_of)
+
+
+def _values_of(series: Any) -> NDArray[Any]:
+    native = series.to_native()
+    if isinstance(native.dtype, np.dtype) or has_plain_numbers(series):
+        return np.asarray(native)
     values = np.empty(len(series), dtype=object)
     values[:] = series.to_list()
     return values
-
-
-def _pandas_values(series: Any) -> NDArray[Any]:
-    if isinstance(series.dtype, np.dtype) or hasattr(series, "sparse"):
-        return np.asarray(series)
-    return np.asarray(series.astype(object))
-
-
-def _read_pandas(frame: Any, role: str) -> PackedTable:
-    names = tuple(str(name) for name in frame.columns)
-    n_rows, n_columns = frame.shape
-    dtypes = list(frame.dtypes)
-    if n_columns and all(isinstance(d, np.dtype) and d == dtypes[0] for d in dtypes):
-        if dtypes[0].kind in "biuf":
-            return _read_array(frame.to_numpy(), names, role)
-    elif n_columns and all(_is_mostly_zero(dtype) for dtype in dtypes):
-        return _read_sparse_frame(frame, names, role)
-    columns = [frame.iloc[:, position] for position in range(n_columns)]
-    return _read_columns(columns, names, n_rows, role, _pandas_values)
 
 
 def _is_mostly_zero(dtype: Any) -> bool:
