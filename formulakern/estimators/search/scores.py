@@ -25,7 +25,7 @@ __all__ = ["Scorer", "Scoring", "ratio_of", "scorer_of"]
 FloatArray = npt.NDArray[np.float64]
 #: Larger numbers in a Gram matrix are not given to the solver.
 LARGEST = 1e100
-#: ``scorer(machine, Gram rows of the test rows, their classes)``, larger is better.
+#: ``scorer(model, Gram rows of the test rows, their classes)``, larger is better.
 Scorer = Callable[[Any, FloatArray, npt.NDArray[Any]], float]
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
@@ -58,9 +58,9 @@ def scorer_of(criterion: str | Scorer) -> Scorer:
             "for classes such as 'roc_auc', 'accuracy' or 'balanced_accuracy', or a scorer."
         ) from None
 
-    def score(machine: Any, gram: FloatArray, y: npt.NDArray[Any]) -> float:
+    def score(model: Any, gram: FloatArray, y: npt.NDArray[Any]) -> float:
         try:
-            return scorer(machine, gram, y)
+            return scorer(model, gram, y)
         except (AttributeError, TypeError, ValueError) as error:
             raise ParameterError(
                 f"criterion={criterion!r} cannot score the classes that a support vector machine "
@@ -123,7 +123,7 @@ class Scoring:
     grams : CandidateGrams
         Of the training rows.
     y : ndarray of shape (m,)
-    machine : dict
+    svc : dict
         Parameters of the support vector machine of a fold.
     splits : sequence of (ndarray, ndarray)
         Training and test rows of every fold; empty to leave cross-validation out.
@@ -135,7 +135,7 @@ class Scoring:
 
     grams: CandidateGrams
     y: npt.NDArray[Any]
-    machine: dict[str, Any]
+    svc: dict[str, Any]
     splits: Sequence[Split]
     scorer: Scorer
     ratio: bool
@@ -176,13 +176,13 @@ class Scoring:
     def _fold(
         self, gram: FloatArray, train: npt.NDArray[np.intp], test: npt.NDArray[np.intp]
     ) -> float:
-        machine = SVC(kernel="precomputed", **self.machine)
-        machine.fit(gram[np.ix_(train, train)], self.y[train])
-        return float(self.scorer(machine, gram[np.ix_(test, train)], self.y[test]))
+        model = SVC(kernel="precomputed", **self.svc)
+        model.fit(gram[np.ix_(train, train)], self.y[train])
+        return float(self.scorer(model, gram[np.ix_(test, train)], self.y[test]))
 
 
-def _area(machine: Any, gram: FloatArray, y: npt.NDArray[Any]) -> float:
-    return area_under_curve(y, machine.decision_function(gram), machine.classes_)
+def _area(model: Any, gram: FloatArray, y: npt.NDArray[Any]) -> float:
+    return area_under_curve(y, model.decision_function(gram), model.classes_)
 
 
 def _check_magnitude(gram: FloatArray) -> None:

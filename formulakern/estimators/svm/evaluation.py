@@ -203,10 +203,10 @@ def _score(
     start = perf_counter()
     k_train, k_test = gram(x_train, x_train), gram(x_test, x_train)
     middle = perf_counter()
-    machine = SVC(kernel="precomputed", C=C, cache_size=500).fit(k_train, y_train)
-    score.accuracy.append(float(machine.score(k_test, y_test)))
-    decision = machine.decision_function(k_test)
-    score.auc.append(area_under_curve(y_test, decision, machine.classes_))
+    model = SVC(kernel="precomputed", C=C, cache_size=500).fit(k_train, y_train)
+    score.accuracy.append(float(model.score(k_test, y_test)))
+    decision = model.decision_function(k_test)
+    score.auc.append(area_under_curve(y_test, decision, model.classes_))
     score.gram_seconds += middle - start
     score.fit_seconds += perf_counter() - middle
 

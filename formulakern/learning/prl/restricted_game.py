@@ -46,7 +46,7 @@ __all__ = ["Column", "RestrictedGame", "Solution", "Solver", "slack_value"]
 
 Solver = Literal["linprog", "fictitious-play", "multiplicative-weights"]
 
-#: The iterated solvers hold the slack columns as a matrix; at most so many entries.
+#: The iterative solvers hold the slack columns as a matrix; at most so many entries.
 MAX_ENTRIES = 1 << 28
 #: Values above this share of the largest payoff are surely positive.
 POSITIVE = 1e-6
@@ -101,7 +101,7 @@ class Solution:
 
 
 class RestrictedGame:
-    """The columns that are played so far.
+    """A matrix game over the columns that were generated so far.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class RestrictedGame:
         The penalty parameter of margin errors; None for the hard margin.
     solver : {"linprog", "fictitious-play", "multiplicative-weights"}
     max_iter : int
-        Rounds of the two iterated solvers.
+        Rounds of the two iterative solvers.
     binary : bool
         Whether features are 0 or 1; the matrix is then held in bytes.
     """
@@ -181,7 +181,7 @@ class RestrictedGame:
         tol : float
             Relative gap of the linear program, which an interior-point method solves: where
             optimal strategies are not unique, p is then in the middle of them, and best responses
-            to it say most about the rest of the game.  The other solvers play their rounds.
+            to it say most about the rest of the game.  The other solvers run for their rounds.
         secured : float
             A value that is known to be reached.  Where it is positive, the hard margin's linear
             program needs no constant to be added, and is the more accurate for it.
@@ -189,7 +189,7 @@ class RestrictedGame:
         Raises
         ------
         ParameterError
-            If the matrix with its slack columns is too large for an iterated solver.
+            If the matrix with its slack columns is too large for an iterative solver.
         """
         rows, weights, inverse = self._merged()
         if self.solver == "linprog":
@@ -204,12 +204,12 @@ class RestrictedGame:
             else:
                 caps = np.minimum(self.C * unit * weights, FREE)
                 found = solve_capped_lp(A, caps, 0.0, tol, start)
-            played, q = found.alpha, found.multipliers / found.alpha.sum()
+            strategy, q = found.alpha, found.multipliers / found.alpha.sum()
         else:
-            played, q = self._iterated(rows, weights)
-        solution = self._split(played, q, weights, inverse)
+            strategy, q = self._iterated(rows, weights)
+        solution = self._split(strategy, q, weights, inverse)
         if self.solver == "linprog":
-            total = float(played.sum()) / unit
+            total = float(strategy.sum()) / unit
             weight = dict(zip(self.columns, (q * total).tolist(), strict=True))
             self._last = solution.p * total, weight
         return solution
@@ -252,10 +252,10 @@ class RestrictedGame:
             found = _soft_program(program / unit, caps, time_limit)
         if found is None:
             return None
-        played, chosen = found
+        strategy, chosen = found
         q = np.zeros(len(self.columns))
         q[columns] = np.where(chosen > NEGLIGIBLE * chosen.max(initial=0.0), chosen, 0.0)
-        return self._split(played, q, weights, inverse)
+        return self._split(strategy, q, weights, inverse)
 
     def _merged(
         self, columns: NDArray[np.intp] | None = None
@@ -270,13 +270,13 @@ class RestrictedGame:
 
     def _split(
         self,
-        played: NDArray[np.float64],
+        strategy: NDArray[np.float64],
         q: NDArray[np.float64],
         weights: NDArray[np.float64],
         inverse: NDArray[np.intp],
     ) -> Solution:
         """A strategy over different rows, shared out among the preferences that have them."""
-        p = played[inverse] * self.preferences.weights / weights[inverse]
+        p = strategy[inverse] * self.preferences.weights / weights[inverse]
         return self.judged(p / p.sum(), q / max(float(q.sum()), 1.0))
 
     def judged(self, p: NDArray[np.float64], q: NDArray[np.float64]) -> Solution:

@@ -1,6 +1,6 @@
 """Which search finds the heaviest features of a kernel: its feature space, in parts.
 
-A trained machine is f(x) = Σ_φ w_φ·φ(x) over the features of its kernel, with
+A trained support vector machine is f(x) = Σ_φ w_φ·φ(x) over the features of its kernel, with
 w_φ = Σ_i α_i y_i φ(x_i).  A kernel's space is made of parts (the terms of a sum), each of which is
 a set of clauses, searched by :mod:`formulakern.mining.conjunctions.search`, or the instances of a
 template, searched by :mod:`formulakern.mining.templates.search`.
