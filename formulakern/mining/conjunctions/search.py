@@ -17,7 +17,7 @@ alone, so that every set is met once and the most promising children have the sm
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +36,8 @@ from formulakern.mining.options import (
     check_top,
     read_propositions,
 )
-from formulakern.slices import DONE, FULL, enlarged, run_slices
+from formulakern.mining.search import CompiledSearch
+from formulakern.slices import enlarged, run_slices
 
 __all__ = ["MiningResult", "mine_conjunctions"]
 
@@ -191,7 +192,7 @@ def mine_conjunctions(
     )
 
 
-class _ConjunctionSearch:
+class _ConjunctionSearch(CompiledSearch):
     """The arrays of the compiled loop ``search_conjunctions``, and how they grow."""
 
     def __init__(
@@ -208,97 +209,51 @@ class _ConjunctionSearch:
         from formulakern.mining.conjunctions.loop import search_conjunctions  # loads numba
 
         self.loop = search_conjunctions
-        weighted = np.any(goal.columns != 0, axis=0, keepdims=True)[0]
-        if not weighted.all():
-            packed = packed.take(np.flatnonzero(weighted))
-        m, p = packed.n_rows, packed.n_columns
-        self.words = packed.columns
-        self.columns = np.zeros((len(goal.columns), 64 * n_words(m)))
-        self.columns[:, :m] = goal.columns[:, weighted]
-        self.totals = self.columns.sum(axis=1)
+        p, (least, greatest) = packed.n_columns, lengths
+        depth = max(1, min(greatest, 8))
+        super().__init__(packed, goal, limit, threshold, p + 1, depth)
         self.groups = groups
         self.flags = np.array([complement, goal.upwards, goal.downwards])
-        least, greatest = lengths
         self.lengths = np.array([least, greatest, limit])
         self.factors = _reachable(factor, least, greatest)
-        self.threshold = goal.in_units(threshold)
-        depth = max(1, min(greatest, 8))
-        capacity = min(limit, p + 1)
-        self.counters = np.zeros(4, dtype=np.int64)
         self.levels = np.zeros((depth, 4), dtype=np.int64)
         self.items = np.zeros(4 * p, dtype=np.int64)
         self.items[:p] = np.arange(p)
         self.bounds = np.zeros(4 * p)
-        self.covers = np.zeros((depth, n_words(m)), dtype=np.uint64)
-        self.covers[0] = all_ones(m)
-        self.scores = np.zeros(capacity)
-        self.heap = np.zeros(capacity, dtype=np.int64)
-        self.found = np.zeros((capacity, depth), dtype=np.int32)
-        self.found_lengths = np.zeros(capacity, dtype=np.int64)
+        self.covers = np.zeros((depth, n_words(self.n_examples)), dtype=np.uint64)
+        self.covers[0] = all_ones(self.n_examples)
+        self.found_lengths = np.zeros(len(self.scores), dtype=np.int64)
         self.levels[0, 1] = p if greatest >= max(least, 1) else 0
-        if least == 0:
-            self._offer_empty(complement, goal)
+        if least == 0:  # the empty conjunction
+            values = np.zeros_like(self.totals) if complement else self.totals
+            self.offer_first(goal.best(values) / self.factors[0, 0])
 
-    @property
-    def n_found(self) -> int:
-        return int(self.counters[1])
+    def _run(self, work: int) -> int:
+        status: int = self.loop(
+            self.words,
+            self.groups,
+            self.columns,
+            self.totals,
+            self.flags,
+            self.lengths,
+            self.factors,
+            self.counters,
+            self.levels,
+            self.items,
+            self.bounds,
+            self.covers,
+            self.scores,
+            self.heap,
+            self.found,
+            self.found_lengths,
+            self.threshold,
+            work,
+        )
+        return status
 
-    @property
-    def n_evaluated(self) -> int:
-        return int(self.counters[2])
-
-    def _offer_empty(self, complement: bool, goal: Objective) -> None:
-        """Start with the empty conjunction among the results, if it scores enough."""
-        values = np.zeros_like(self.totals) if complement else self.totals
-        high, low = float(values.max()), float((-values).max())
-        best = max([high] * goal.upwards + [low] * goal.downwards)
-        self.scores[0] = best / self.factors[0, 0]
-        self.counters[1] = int(self.scores[0] > self.threshold)
-
-    def advance(self, work: int) -> bool:
-        """Do about so much work; whether the search has ended."""
-        while True:
-            status = self.loop(
-                self.words,
-                self.groups,
-                self.columns,
-                self.totals,
-                self.flags,
-                self.lengths,
-                self.factors,
-                self.counters,
-                self.levels,
-                self.items,
-                self.bounds,
-                self.covers,
-                self.scores,
-                self.heap,
-                self.found,
-                self.found_lengths,
-                self.threshold,
-                work,
-            )
-            if status != FULL:
-                return bool(status == DONE)
-            self._grow()
-
-    def share(self) -> float:
-        """The children that are done at each open level, as shares of their parent's share."""
-        total, part = 0.0, 1.0
-        for _, count, following, _ in self.levels[: self.counters[0]].tolist():
-            total += part * (following - 1) / count
-            part /= count
-        return total
-
-    def bound(self) -> float:
-        """In units: what no conjunction that is not among the results passes."""
-        bound = self.threshold
-        if self.n_found == self.lengths[2]:
-            bound = max(bound, float(self.scores[self.heap[0]]))
+    def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
         for start, count, following, _ in self.levels[: self.counters[0]].tolist():
-            if following < count:
-                bound = max(bound, float(self.bounds[start + following]))
-        return bound
+            yield count, following, self.bounds[start:]
 
     def conjunctions(self) -> list[tuple[int, ...]]:
         """The results, in no order."""
@@ -307,7 +262,6 @@ class _ConjunctionSearch:
         return [tuple(sorted(row[:n])) for row, n in zip(rows, lengths, strict=True)]
 
     def _grow(self) -> None:
-        """Twice the room in everything that can be too small, within what can be needed."""
         top = self.counters[0] - 1
         start, count, following, _ = self.levels[top].tolist()
         if top + 1 >= len(self.levels):
@@ -318,13 +272,8 @@ class _ConjunctionSearch:
         if start + count + following > len(self.items):
             self.items = enlarged(self.items, 2 * len(self.items))
             self.bounds = enlarged(self.bounds, 2 * len(self.bounds))
-        needed = min(int(self.lengths[2]), self.n_found + following)
-        if needed > len(self.scores):
-            capacity = min(int(self.lengths[2]), max(needed, 2 * len(self.scores)))
-            self.scores = enlarged(self.scores, capacity)
-            self.heap = enlarged(self.heap, capacity)
-            self.found = enlarged(self.found, capacity)
-            self.found_lengths = enlarged(self.found_lengths, capacity)
+        self._make_room(self.n_found + following)
+        self.found_lengths = enlarged(self.found_lengths, len(self.scores))
 
 
 def _sums(

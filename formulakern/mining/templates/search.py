@@ -14,7 +14,7 @@ propositions for a variable are bounded at once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +32,9 @@ from formulakern.mining.options import (
     check_top,
     read_propositions,
 )
+from formulakern.mining.search import CompiledSearch
 from formulakern.mining.templates.expansion import Expansion, Slot, bit_program, expand
-from formulakern.slices import DONE, FULL, enlarged, run_slices
+from formulakern.slices import DONE, run_slices
 from formulakern.syntax.formula import Formula, Variable, evaluate
 from formulakern.syntax.substitution import substitute
 
@@ -236,7 +237,7 @@ class _Ranges:
         return mask
 
 
-class _InstanceSearch:
+class _InstanceSearch(CompiledSearch):
     """The arrays of :func:`formulakern.mining.templates.loop.search_instances`."""
 
     def __init__(
@@ -251,14 +252,9 @@ class _InstanceSearch:
         from formulakern.mining.templates.loop import search_instances  # loads numba
 
         self.loop = search_instances
-        weighted = np.any(goal.columns != 0, axis=0, keepdims=True)[0]
-        if not weighted.all():
-            packed = packed.take(np.flatnonzero(weighted))
-        m, p, n = packed.n_rows, packed.n_columns, len(expansion.slots)
-        width = n_words(m)
-        self.words = packed.columns
-        self.columns = np.zeros((len(goal.columns), 64 * width))
-        self.columns[:, :m] = goal.columns[:, weighted]
+        p, n = packed.n_columns, len(expansion.slots)
+        super().__init__(packed, goal, limit, threshold, p, n)
+        width = n_words(self.n_examples)
         self.flags = np.array([goal.upwards, goal.downwards])
         self.program = bit_program(expansion.formula, expansion.leaves)
         self.allowed = np.array([ranges.mask(slot.variable) for slot in expansion.slots]).reshape(
@@ -280,90 +276,51 @@ class _InstanceSearch:
             self.orders[i, : len(order.left)] = np.array([order.left, order.right]).T
         self.strict = np.array([order.strict for order in expansion.orders], dtype=np.bool_)
         self.assigned = np.zeros(n, dtype=np.int64)
-        self.counters = np.zeros(4, dtype=np.int64)
         self.levels = np.zeros((n, 2), dtype=np.int64)
         self.items = np.zeros((n, p), dtype=np.int64)
         self.bounds = np.zeros((n, p))
-        self.limit = limit
-        capacity = min(limit, p)
-        self.scores = np.zeros(capacity)
-        self.heap = np.zeros(capacity, dtype=np.int64)
-        self.found = np.zeros((capacity, n), dtype=np.int32)
-        self.threshold = goal.in_units(threshold)
         self.empty = expansion.empty
-        if n == 0 and not self.empty:
-            self._offer_constant(bool(evaluate(expansion.formula, lambda _: False)), goal)
+        if n == 0 and not self.empty:  # a template without variables has one instance
+            value = bool(evaluate(expansion.formula, lambda _: False))
+            self.offer_first(goal.best(self.totals * value))
+            self.counters[2] = 1
+            self.empty = True
 
-    @property
-    def n_found(self) -> int:
-        return int(self.counters[1])
+    def _run(self, work: int) -> int:
+        if self.empty:
+            return DONE
+        status: int = self.loop(
+            self.words,
+            self.columns,
+            self.flags,
+            self.program.steps,
+            self.program.output,
+            self.planes,
+            self.unknown,
+            self.allowed,
+            self.different,
+            self.orders,
+            self.strict,
+            self.assigned,
+            self.counters,
+            self.levels,
+            self.items,
+            self.bounds,
+            self.scores,
+            self.heap,
+            self.found,
+            self.limit,
+            self.threshold,
+            work,
+        )
+        return status
 
-    @property
-    def n_evaluated(self) -> int:
-        return int(self.counters[2])
+    def _grow(self) -> None:
+        self._make_room(self.n_found + self.words.shape[0])
 
-    def _offer_constant(self, value: bool, goal: Objective) -> None:
-        """A template without variables has one instance."""
-        totals = self.columns.sum(axis=1) * value
-        best = max([float(totals.max())] * goal.upwards + [float((-totals).max())] * goal.downwards)
-        self.scores[0] = best
-        self.counters[1] = int(best > self.threshold)
-        self.counters[2] = 1
-        self.empty = True
-
-    def advance(self, work: int) -> bool:
-        """Do about so much work; whether the search has ended."""
-        while not self.empty:
-            status = self.loop(
-                self.words,
-                self.columns,
-                self.flags,
-                self.program.steps,
-                self.program.output,
-                self.planes,
-                self.unknown,
-                self.allowed,
-                self.different,
-                self.orders,
-                self.strict,
-                self.assigned,
-                self.counters,
-                self.levels,
-                self.items,
-                self.bounds,
-                self.scores,
-                self.heap,
-                self.found,
-                self.limit,
-                self.threshold,
-                work,
-            )
-            if status != FULL:
-                return bool(status == DONE)
-            needed = self.n_found + self.words.shape[0]
-            capacity = min(self.limit, max(needed, 2 * len(self.scores)))
-            self.scores = enlarged(self.scores, capacity)
-            self.heap = enlarged(self.heap, capacity)
-            self.found = enlarged(self.found, capacity)
-        return True
-
-    def share(self) -> float:
-        """The children that are done at each open level, as shares of their parent's share."""
-        total, part = 0.0, 1.0
-        for count, following in self.levels[: self.counters[0]].tolist():
-            total += part * max(following - 1, 0) / max(count, 1)
-            part /= max(count, 1)
-        return total
-
-    def bound(self) -> float:
-        """In units: what no instance that is not among the results passes."""
-        bound = self.threshold
-        if self.n_found == self.limit:
-            bound = max(bound, float(self.scores[self.heap[0]]))
+    def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
         for level, (count, following) in enumerate(self.levels[: self.counters[0]].tolist()):
-            if following < count:
-                bound = max(bound, float(self.bounds[level, following]))
-        return bound
+            yield count, following, self.bounds[level]
 
     def assignments(self) -> list[tuple[int, ...]]:
         """The results, best first."""
