@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "state_type"]
 
 
 def compiled(signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -36,3 +36,28 @@ def compiled(signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], 
         return made
 
     return decorate
+
+
+def state_type(state: type) -> Any:
+    """The numba type of a ``NamedTuple`` whose fields are annotated by theirs.
+
+    A loop with many arrays takes them as one such tuple.
+
+    Parameters
+    ----------
+    state : type
+        Fields are annotated ``Annotated[Any, "float64[:, ::1]"]``.
+
+    Examples
+    --------
+    >>> from formulakern.mining.templates.loop import InstanceState
+    >>> str(state_type(InstanceState).types[0])
+    "Array(uint64, 2, 'C', False, aligned=True)"
+    """
+    from numba import types
+    from numba.core.sigutils import normalize_signature
+
+    hints = get_type_hints(state, include_extras=True)
+    texts = [hint.__metadata__[0] for hint in hints.values()]
+    members, _ = normalize_signature(f"void({', '.join(texts)})")
+    return types.NamedTuple(members, state)

@@ -1,8 +1,8 @@
-"""What the compiled searches share: the examples with weight, a heap of results, how far they are."""
+"""What the compiled searches share: examples with weight, a heap of results, how far they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from formulakern.mining.objective import Objective
 from formulakern.slices import DONE, FULL, enlarged
 
 __all__ = ["CompiledSearch"]
+
+#: Arrays with a row for every result.
+PER_RESULT = ("scores", "heap", "found", "found_lengths")
 
 
 class CompiledSearch:
@@ -30,7 +33,15 @@ class CompiledSearch:
         Only higher scores are results.
     capacity, width : int
         Results that there is room for at first, and numbers that describe one.
+
+    Attributes
+    ----------
+    state : NamedTuple
+        What ``loop`` works on, made of ``common`` and of arrays of the search's own.
     """
+
+    state: Any
+    loop: Callable[[Any, int], int]
 
     def __init__(
         self,
@@ -41,39 +52,44 @@ class CompiledSearch:
         capacity: int,
         width: int,
     ) -> None:
-        weighted = goal.columns.any(axis=0)
+        weighted = np.asarray(goal.columns.any(axis=0))
         if not weighted.all():
             packed = packed.take(weighted)
-        self.n_examples, self.limit = packed.n_rows, limit
-        self.words = packed.columns
-        self.columns = np.zeros((len(goal.columns), 64 * n_words(packed.n_rows)))
-        self.columns[:, : packed.n_rows] = goal.columns[:, weighted]
-        self.totals = self.columns.sum(axis=1)
-        self.threshold = goal.in_units(threshold)
-        self.counters = np.zeros(4, dtype=np.int64)  # open levels, results, evaluated, begun
-        self.scores = np.zeros(min(limit, capacity))
-        self.heap = np.zeros(len(self.scores), dtype=np.int64)
-        self.found = np.zeros((len(self.scores), width), dtype=np.int32)
+        n, capacity = packed.n_rows, min(limit, capacity)
+        columns = np.zeros((len(goal.columns), 64 * n_words(n)))
+        columns[:, :n] = goal.columns[:, weighted]
+        self.limit = limit
+        self.totals: NDArray[np.float64] = columns.sum(axis=1)
+        self.n_examples = n
+        self.common: dict[str, Any] = {
+            "words": packed.columns,
+            "columns": columns,
+            "threshold": goal.in_units(threshold),
+            "counters": np.zeros(4, dtype=np.int64),  # open levels, results, evaluated, begun
+            "scores": np.zeros(capacity),
+            "heap": np.zeros(capacity, dtype=np.int64),
+            "found": np.zeros((capacity, width), dtype=np.int32),
+        }
 
     @property
     def n_found(self) -> int:
         """Results so far."""
-        return int(self.counters[1])
+        return int(self.state.counters[1])
 
     @property
     def n_evaluated(self) -> int:
         """Nodes whose sums or bounds were computed."""
-        return int(self.counters[2])
+        return int(self.state.counters[2])
 
     def offer_first(self, score: float) -> None:
         """Start with one result, if it scores enough."""
-        self.scores[0] = score
-        self.counters[1] = int(score > self.threshold)
+        self.state.scores[0] = score
+        self.state.counters[1] = int(score > self.state.threshold)
 
     def advance(self, work: int) -> bool:
         """Do about so much work (words of 64 examples); whether the search has ended."""
         while True:
-            status = self._run(work)
+            status = self.loop(self.state, work)
             if status != FULL:
                 return bool(status == DONE)
             self._grow()
@@ -88,9 +104,9 @@ class CompiledSearch:
 
     def bound(self) -> float:
         """In units: what nothing that is not among the results passes."""
-        bound = self.threshold
+        bound = float(self.state.threshold)
         if self.n_found == self.limit:
-            bound = max(bound, float(self.scores[self.heap[0]]))
+            bound = max(bound, float(self.state.scores[self.state.heap[0]]))
         for count, following, bounds in self._open_levels():
             if following < count:
                 bound = max(bound, float(bounds[following]))
@@ -98,16 +114,15 @@ class CompiledSearch:
 
     def _make_room(self, needed: int) -> None:
         """Room for so many results, if the limit allows them."""
+        state = self.state
         needed = min(self.limit, needed)
-        if needed > len(self.scores):
-            capacity = min(self.limit, max(needed, 2 * len(self.scores)))
-            self.scores = enlarged(self.scores, capacity)
-            self.heap = enlarged(self.heap, capacity)
-            self.found = enlarged(self.found, capacity)
+        if needed > len(state.scores):
+            capacity = min(self.limit, max(needed, 2 * len(state.scores)))
+            names = [name for name in PER_RESULT if name in state._fields]
+            self._replace({name: enlarged(getattr(state, name), capacity) for name in names})
 
-    def _run(self, work: int) -> int:
-        """Call the compiled loop: DONE, SLICE or FULL."""
-        raise NotImplementedError
+    def _replace(self, arrays: dict[str, Any]) -> None:
+        self.state = self.state._replace(**arrays)
 
     def _grow(self) -> None:
         """Twice the room in everything that can be too small."""

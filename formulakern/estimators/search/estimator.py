@@ -101,8 +101,8 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     -----
     Joint counts of the rows are found once; a candidate costs a look-up per pair of rows, then one
     ball and one distance (per class, for more than two), or ``cv`` support vector machines.
-    Peak memory is about two Gram matrices per job: the one that all candidates are written to, and what is sliced from
-    it, or what the last model is fitted on.
+    Peak memory is about two Gram matrices per job: the one that all candidates are written to, and
+    what is sliced from it, or what the last model is fitted on.
 
     A candidate that cannot be computed is told in ``status`` and ranks last.  Ctrl-C ends the
     search: the best candidate so far is fitted, with a warning.

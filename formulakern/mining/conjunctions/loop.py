@@ -6,16 +6,16 @@ State is in arrays, so that the search can stop after a slice of work and go on 
 # mypy: disallow-untyped-decorators=False
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
-from formulakern.compilation import compiled
+from formulakern.compilation import compiled, state_type
 from formulakern.mining.sums import column_sums, divided, offer
 from formulakern.slices import DONE, FULL, SLICE
 
-__all__ = ["search_conjunctions"]
+__all__ = ["ConjunctionState", "search_conjunctions"]
 
 
 @njit(nogil=True)
@@ -35,51 +35,46 @@ def _bound(
     return above if upwards else -below
 
 
-@compiled(
-    "int64(uint64[:, ::1], int64[::1], float64[:, ::1], float64[::1], boolean[::1], int64[::1],"
-    " float64[:, ::1], int64[::1], int64[:, ::1], int64[::1], float64[::1], uint64[:, ::1],"
-    " float64[::1], int64[::1], int32[:, ::1], int64[::1], float64, int64)",
-)
-def search_conjunctions(
-    words: Any,
-    groups: Any,
-    columns: Any,
-    totals: Any,
-    flags: Any,
-    lengths: Any,
-    factors: Any,
-    counters: Any,
-    levels: Any,
-    items: Any,
-    bounds: Any,
-    covers: Any,
-    scores: Any,
-    heap: Any,
-    found: Any,
-    found_lengths: Any,
-    threshold: Any,
-    work: Any,
-) -> Any:
-    """Go on with a depth-first branch and bound over conjunctions; see :mod:`.conjunctions`.
+class ConjunctionState(NamedTuple):
+    """The arrays of a search for p propositions, W words of examples, K columns of weights.
+
+    ``columns`` are in units, 0 behind the last example, with sums ``totals``; ``flags`` are
+    complement, upwards, downwards; ``lengths`` the least and greatest length and the largest number
+    of results.  Row 0 of ``factors`` divides the scores of each length; rows 1 and 2 are the
+    smallest and largest of these among the lengths from here on that are reported (1 and 1 where
+    there is none).  ``counters`` are open levels, results, conjunctions evaluated, and whether the
+    root is open.  A row of ``levels`` says where the children of a level start in ``items`` and
+    ``bounds`` (best bound first), how many there are, the next, and the one open; ``covers`` has
+    the cover of the conjunction whose children a level holds.  Only scores above ``threshold`` are
+    results: ``scores``, with a heap of the rows, and what was ``found``.
+    """
+
+    words: Annotated[Any, "uint64[:, ::1]"]  # (p, W)
+    groups: Annotated[Any, "int64[::1]"]  # (p,), −1 for no group
+    columns: Annotated[Any, "float64[:, ::1]"]  # (K, 64 W)
+    totals: Annotated[Any, "float64[::1]"]  # (K,)
+    flags: Annotated[Any, "boolean[::1]"]  # (3,)
+    lengths: Annotated[Any, "int64[::1]"]  # (3,)
+    factors: Annotated[Any, "float64[:, ::1]"]  # (3, greatest length + 1)
+    threshold: Annotated[Any, "float64"]
+    counters: Annotated[Any, "int64[::1]"]  # (4,)
+    levels: Annotated[Any, "int64[:, ::1]"]  # (D, 4)
+    items: Annotated[Any, "int64[::1]"]  # (C,)
+    bounds: Annotated[Any, "float64[::1]"]  # (C,)
+    covers: Annotated[Any, "uint64[:, ::1]"]  # (D, W)
+    scores: Annotated[Any, "float64[::1]"]  # (R,)
+    heap: Annotated[Any, "int64[::1]"]  # (R,)
+    found: Annotated[Any, "int32[:, ::1]"]  # (R, D)
+    found_lengths: Annotated[Any, "int64[::1]"]  # (R,)
+
+
+@compiled(types.int64(state_type(ConjunctionState), types.int64))
+def search_conjunctions(state: Any, work: Any) -> Any:
+    """Go on with a depth-first branch and bound over conjunctions; see :mod:`.search`.
 
     Parameters
     ----------
-    words : uint64 (p, W)
-    groups : int64 (p,), −1 for no group
-    columns : float64 (K, 64 W), weights in units, 0 behind the last example
-    totals : float64 (K,), their sums
-    flags : bool (3,): complement, upwards, downwards
-    lengths : int64 (3,): least and greatest length, largest number of results
-    factors : float64 (3, greatest length + 1)
-        Row 0: by which a score of each length is divided; rows 1 and 2: the smallest and largest
-        of these among the lengths from here on that are reported (1 and 1 where there is none).
-    counters : int64 (4,): open levels, results, conjunctions evaluated, whether the root is open
-    levels : int64 (D, 4): where the children of a level start, how many, the next, the one open
-    items, bounds : int64 and float64 (C,): the children of all open levels, best bound first
-    covers : uint64 (D, W): the cover of the conjunction whose children a level holds
-    scores, heap, found, found_lengths : float64, int64 (R,), int32 (R, D), int64 (R,)
-    threshold : float
-        Only higher scores are results.
+    state : ConjunctionState
     work : int
         Words of 64 examples to look at, about.
 
@@ -88,6 +83,11 @@ def search_conjunctions(
     int
         DONE, SLICE, or FULL: D, C or R must grow, then go on.
     """
+    words, groups, columns, totals = state.words, state.groups, state.columns, state.totals
+    flags, lengths, factors, threshold = state.flags, state.lengths, state.factors, state.threshold
+    counters, levels, covers = state.counters, state.levels, state.covers
+    items, bounds, scores, heap = state.items, state.bounds, state.scores, state.heap
+    found, found_lengths = state.found, state.found_lengths
     n_words = words.shape[1]
     n_columns = columns.shape[0]
     complement, upwards, downwards = flags[0], flags[1], flags[2]

@@ -206,74 +206,67 @@ class _ConjunctionSearch(CompiledSearch):
         complement: bool,
         threshold: float,
     ) -> None:
-        from formulakern.mining.conjunctions.loop import search_conjunctions  # loads numba
+        from formulakern.mining.conjunctions.loop import (  # loads numba
+            ConjunctionState,
+            search_conjunctions,
+        )
 
         self.loop = search_conjunctions
         p, (least, greatest) = packed.n_columns, lengths
         depth = max(1, min(greatest, 8))
         super().__init__(packed, goal, limit, threshold, p + 1, depth)
-        self.groups = groups
-        self.flags = np.array([complement, goal.upwards, goal.downwards])
-        self.lengths = np.array([least, greatest, limit])
-        self.factors = _reachable(factor, least, greatest)
-        self.levels = np.zeros((depth, 4), dtype=np.int64)
-        self.items = np.zeros(4 * p, dtype=np.int64)
-        self.items[:p] = np.arange(p)
-        self.bounds = np.zeros(4 * p)
-        self.covers = np.zeros((depth, n_words(self.n_examples)), dtype=np.uint64)
-        self.covers[0] = all_ones(self.n_examples)
-        self.found_lengths = np.zeros(len(self.scores), dtype=np.int64)
-        self.levels[0, 1] = p if greatest >= max(least, 1) else 0
+        items = np.zeros(4 * p, dtype=np.int64)
+        items[:p] = np.arange(p)
+        covers = np.zeros((depth, n_words(self.n_examples)), dtype=np.uint64)
+        covers[0] = all_ones(self.n_examples)
+        levels = np.zeros((depth, 4), dtype=np.int64)
+        levels[0, 1] = p if greatest >= max(least, 1) else 0
+        self.state = ConjunctionState(
+            **self.common,
+            groups=groups,
+            totals=self.totals,
+            flags=np.array([complement, goal.upwards, goal.downwards]),
+            lengths=np.array([least, greatest, limit]),
+            factors=_reachable(factor, least, greatest),
+            levels=levels,
+            items=items,
+            bounds=np.zeros(4 * p),
+            covers=covers,
+            found_lengths=np.zeros(min(limit, p + 1), dtype=np.int64),
+        )
         if least == 0:  # the empty conjunction
             values = np.zeros_like(self.totals) if complement else self.totals
-            self.offer_first(goal.best(values) / self.factors[0, 0])
-
-    def _run(self, work: int) -> int:
-        status: int = self.loop(
-            self.words,
-            self.groups,
-            self.columns,
-            self.totals,
-            self.flags,
-            self.lengths,
-            self.factors,
-            self.counters,
-            self.levels,
-            self.items,
-            self.bounds,
-            self.covers,
-            self.scores,
-            self.heap,
-            self.found,
-            self.found_lengths,
-            self.threshold,
-            work,
-        )
-        return status
+            self.offer_first(goal.best(values) / float(self.state.factors[0, 0]))
 
     def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
-        for start, count, following, _ in self.levels[: self.counters[0]].tolist():
-            yield count, following, self.bounds[start:]
+        state = self.state
+        for start, count, following, _ in state.levels[: state.counters[0]].tolist():
+            yield count, following, state.bounds[start:]
 
     def conjunctions(self) -> list[tuple[int, ...]]:
         """The results, in no order."""
-        rows = self.found[: self.n_found].tolist()
-        lengths = self.found_lengths[: self.n_found].tolist()
+        rows = self.state.found[: self.n_found].tolist()
+        lengths = self.state.found_lengths[: self.n_found].tolist()
         return [tuple(sorted(row[:n])) for row, n in zip(rows, lengths, strict=True)]
 
     def _grow(self) -> None:
-        top = self.counters[0] - 1
-        start, count, following, _ = self.levels[top].tolist()
-        if top + 1 >= len(self.levels):
-            depth = min(2 * len(self.levels), int(self.lengths[1]))
-            self.levels = enlarged(self.levels, depth)
-            self.covers = enlarged(self.covers, depth)
-            self.found = np.ascontiguousarray(enlarged(self.found.T, depth).T)
-        if start + count + following > len(self.items):
-            self.items = enlarged(self.items, 2 * len(self.items))
-            self.bounds = enlarged(self.bounds, 2 * len(self.bounds))
+        state = self.state
+        top = state.counters[0] - 1
+        start, count, following, _ = state.levels[top].tolist()
+        if top + 1 >= len(state.levels):
+            depth = min(2 * len(state.levels), int(state.lengths[1]))
+            self._replace(
+                {
+                    "levels": enlarged(state.levels, depth),
+                    "covers": enlarged(state.covers, depth),
+                    "found": np.ascontiguousarray(enlarged(state.found.T, depth).T),
+                }
+            )
+        if start + count + following > len(state.items):
+            size = 2 * len(state.items)
+            names = ("items", "bounds")
+            self._replace({name: enlarged(getattr(state, name), size) for name in names})
         self._make_room(self.n_found + following)
-        self.found_lengths = enlarged(self.found_lengths, len(self.scores))
 
 
 def _sums(

@@ -9,16 +9,16 @@ two cases, so the bounds for *all* propositions are sums of two modified weights
 # mypy: disallow-untyped-decorators=False
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
-from formulakern.compilation import compiled
+from formulakern.compilation import compiled, state_type
 from formulakern.mining.sums import column_sums, offer
 from formulakern.slices import DONE, FULL, SLICE
 
-__all__ = ["search_instances"]
+__all__ = ["InstanceState", "search_instances"]
 
 
 @njit(nogil=True)
@@ -56,62 +56,64 @@ def _ordered(assigned: Any, slot: Any, orders: Any, strict: Any) -> Any:
     return True
 
 
-@compiled(
-    "int64(uint64[:, ::1], float64[:, ::1], boolean[::1], int64[:, ::1], int64, uint64[:, ::1],"
-    " uint64[:, ::1], boolean[:, ::1], boolean[:, ::1], int64[:, :, ::1], boolean[::1],"
-    " int64[::1], int64[::1], int64[:, ::1], int64[:, ::1], float64[:, ::1], float64[::1],"
-    " int64[::1], int32[:, ::1], int64, float64, int64)",
-)
-def search_instances(
-    words: Any,
-    columns: Any,
-    flags: Any,
-    steps: Any,
-    output: Any,
-    planes: Any,
-    unknown: Any,
-    allowed: Any,
-    different: Any,
-    orders: Any,
-    strict: Any,
-    assigned: Any,
-    counters: Any,
-    levels: Any,
-    items: Any,
-    bounds: Any,
-    scores: Any,
-    heap: Any,
-    found: Any,
-    limit: Any,
-    threshold: Any,
-    work: Any,
-) -> Any:
-    """Go on with the search; see :mod:`.templates`.
+class InstanceState(NamedTuple):
+    """The arrays of a search over S slots, p propositions, W words of examples, K columns.
+
+    ``columns`` are in units, 0 behind the last example; ``flags`` are upwards, downwards; ``steps``
+    and ``output`` the program (:class:`formulakern.mining.templates.expansion.BitProgram`).
+    ``planes`` say where each reference is surely true, filled for slots and for the constant;
+    ``unknown`` are those of slots that are not filled.  ``different`` marks slots that hold
+    different propositions; ``orders`` are pairs of slots to be compared one after the other, then
+    −1, strictly or not.  ``counters`` are open levels, results, instances and parts evaluated, and
+    whether it has begun; a row of ``levels`` has the number of children and the next, which
+    ``items`` and ``bounds`` list, best bound first.  At most ``limit`` results score above
+    ``threshold``: ``scores``, with a heap of the rows, and what was ``found``.
+    """
+
+    words: Annotated[Any, "uint64[:, ::1]"]  # (p, W)
+    columns: Annotated[Any, "float64[:, ::1]"]  # (K, 64 W)
+    flags: Annotated[Any, "boolean[::1]"]  # (2,)
+    steps: Annotated[Any, "int64[:, ::1]"]  # (n, 3)
+    output: Annotated[Any, "int64"]
+    planes: Annotated[Any, "uint64[:, ::1]"]  # (2 (S + 1 + n), W)
+    unknown: Annotated[Any, "uint64[:, ::1]"]  # (2 S, W)
+    allowed: Annotated[Any, "boolean[:, ::1]"]  # (S, p)
+    different: Annotated[Any, "boolean[:, ::1]"]  # (S, S)
+    orders: Annotated[Any, "int64[:, :, ::1]"]  # (L, T, 2)
+    strict: Annotated[Any, "boolean[::1]"]  # (L,)
+    limit: Annotated[Any, "int64"]
+    threshold: Annotated[Any, "float64"]
+    assigned: Annotated[Any, "int64[::1]"]  # (S,)
+    counters: Annotated[Any, "int64[::1]"]  # (4,)
+    levels: Annotated[Any, "int64[:, ::1]"]  # (S, 2)
+    items: Annotated[Any, "int64[:, ::1]"]  # (S, p)
+    bounds: Annotated[Any, "float64[:, ::1]"]  # (S, p)
+    scores: Annotated[Any, "float64[::1]"]  # (R,)
+    heap: Annotated[Any, "int64[::1]"]  # (R,)
+    found: Annotated[Any, "int32[:, ::1]"]  # (R, S)
+
+
+@compiled(types.int64(state_type(InstanceState), types.int64))
+def search_instances(state: Any, work: Any) -> Any:
+    """Go on with the search; see :mod:`.search`.
 
     Parameters
     ----------
-    words : uint64 (p, W)
-    columns : float64 (K, 64 W), weights in units, 0 behind the last example
-    flags : bool (2,): upwards, downwards
-    steps : int64 (n, 3), output : int
-        The program, see :class:`formulakern.mining.templates.expansion.BitProgram`.
-    planes : uint64 (2 (S + 1 + n), W)
-        Where each reference is surely true; filled for slots and for the constant.
-    unknown : uint64 (2 S, W): the planes of slots that are not filled
-    allowed : bool (S, p)
-    different : bool (S, S): which slots hold different propositions
-    orders : int64 (L, T, 2): pairs of slots to be compared one after the other, then −1
-    strict : bool (L,)
-    assigned : int64 (S,)
-    counters : int64 (4,): open levels, results, instances and parts evaluated, whether begun
-    levels : int64 (S, 2): how many children a level has, the next
-    items, bounds : int64 and float64 (S, p): the children, best bound first
-    scores, heap, found : float64, int64 (R,), int32 (R, S)
-    limit : int
-        The largest number of results.
-    threshold, work :
-        As in :func:`formulakern.mining.conjunctions.loop.search_conjunctions`.
+    state : InstanceState
+    work : int
+        Words of 64 examples to look at, about.
+
+    Returns
+    -------
+    int
+        DONE, SLICE, or FULL: R must grow, then go on.
     """
+    words, columns, flags, steps = state.words, state.columns, state.flags, state.steps
+    planes, unknown, output, allowed = state.planes, state.unknown, state.output, state.allowed
+    different, orders, strict = state.different, state.orders, state.strict
+    assigned, limit, threshold = state.assigned, state.limit, state.threshold
+    counters, levels, items, bounds = state.counters, state.levels, state.items, state.bounds
+    scores, heap, found = state.scores, state.heap, state.found
     n_slots, p = allowed.shape
     n_words, n_columns = words.shape[1], columns.shape[0]
     upwards, downwards = flags[0], flags[1]

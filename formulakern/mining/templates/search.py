@@ -249,83 +249,69 @@ class _InstanceSearch(CompiledSearch):
         ranges: _Ranges,
         threshold: float,
     ) -> None:
-        from formulakern.mining.templates.loop import search_instances  # loads numba
+        from formulakern.mining.templates.loop import (  # loads numba
+            InstanceState,
+            search_instances,
+        )
 
         self.loop = search_instances
         p, n = packed.n_columns, len(expansion.slots)
         super().__init__(packed, goal, limit, threshold, p, n)
-        width = n_words(self.n_examples)
-        self.flags = np.array([goal.upwards, goal.downwards])
-        self.program = bit_program(expansion.formula, expansion.leaves)
-        self.allowed = np.array([ranges.mask(slot.variable) for slot in expansion.slots]).reshape(
-            n, p
-        )
-        self.unknown = np.zeros((2 * n, width), dtype=np.uint64)
-        for i, mask in enumerate(self.allowed):
-            self.unknown[2 * i] = np.bitwise_and.reduce(self.words[mask], axis=0)
-            self.unknown[2 * i + 1] = ~np.bitwise_or.reduce(self.words[mask], axis=0)
-        self.planes = np.zeros((2 * self.program.n_registers, width), dtype=np.uint64)
-        self.planes[: 2 * n] = self.unknown
-        self.planes[2 * n] = ~np.uint64(0)
-        self.different = np.zeros((n, n), dtype=np.bool_)
+        program = bit_program(expansion.formula, expansion.leaves)
+        masks = [ranges.mask(slot.variable) for slot in expansion.slots]
+        unknown = np.zeros((2 * n, n_words(self.n_examples)), dtype=np.uint64)
+        for i, mask in enumerate(masks):
+            words = self.common["words"][mask]
+            unknown[2 * i] = np.bitwise_and.reduce(words, axis=0)
+            unknown[2 * i + 1] = ~np.bitwise_or.reduce(words, axis=0)
+        planes = np.zeros((2 * program.n_registers, unknown.shape[1]), dtype=np.uint64)
+        planes[: 2 * n] = unknown
+        planes[2 * n] = ~np.uint64(0)
+        different = np.zeros((n, n), dtype=np.bool_)
         for group in expansion.all_different:
-            self.different[np.ix_(group, group)] = True
+            different[np.ix_(group, group)] = True
         longest = max((len(order.left) for order in expansion.orders), default=1)
-        self.orders = np.full((len(expansion.orders), longest, 2), -1, dtype=np.int64)
+        orders = np.full((len(expansion.orders), longest, 2), -1, dtype=np.int64)
         for i, order in enumerate(expansion.orders):
-            self.orders[i, : len(order.left)] = np.array([order.left, order.right]).T
-        self.strict = np.array([order.strict for order in expansion.orders], dtype=np.bool_)
-        self.assigned = np.zeros(n, dtype=np.int64)
-        self.levels = np.zeros((n, 2), dtype=np.int64)
-        self.items = np.zeros((n, p), dtype=np.int64)
-        self.bounds = np.zeros((n, p))
-        self.empty = expansion.empty
-        if n == 0 and not self.empty:  # a template without variables has one instance
+            orders[i, : len(order.left)] = np.array([order.left, order.right]).T
+        self.state = InstanceState(
+            **self.common,
+            flags=np.array([goal.upwards, goal.downwards]),
+            steps=program.steps,
+            output=program.output,
+            planes=planes,
+            unknown=unknown,
+            allowed=np.array(masks, dtype=np.bool_).reshape(n, p),
+            different=different,
+            orders=orders,
+            strict=np.array([order.strict for order in expansion.orders], dtype=np.bool_),
+            limit=limit,
+            assigned=np.zeros(n, dtype=np.int64),
+            levels=np.zeros((n, 2), dtype=np.int64),
+            items=np.zeros((n, p), dtype=np.int64),
+            bounds=np.zeros((n, p)),
+        )
+        empty = expansion.empty
+        if n == 0 and not empty:  # a template without variables has one instance
             value = bool(evaluate(expansion.formula, lambda _: False))
             self.offer_first(goal.best(self.totals * value))
-            self.counters[2] = 1
-            self.empty = True
-
-    def _run(self, work: int) -> int:
-        if self.empty:
-            return DONE
-        status: int = self.loop(
-            self.words,
-            self.columns,
-            self.flags,
-            self.program.steps,
-            self.program.output,
-            self.planes,
-            self.unknown,
-            self.allowed,
-            self.different,
-            self.orders,
-            self.strict,
-            self.assigned,
-            self.counters,
-            self.levels,
-            self.items,
-            self.bounds,
-            self.scores,
-            self.heap,
-            self.found,
-            self.limit,
-            self.threshold,
-            work,
-        )
-        return status
+            self.state.counters[2] = 1
+            empty = True
+        if empty:  # there is nothing to search
+            self.loop = lambda *_: DONE
 
     def _grow(self) -> None:
-        self._make_room(self.n_found + self.words.shape[0])
+        self._make_room(self.n_found + len(self.state.words))
 
     def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
-        for level, (count, following) in enumerate(self.levels[: self.counters[0]].tolist()):
-            yield count, following, self.bounds[level]
+        state = self.state
+        for level, (count, following) in enumerate(state.levels[: state.counters[0]].tolist()):
+            yield count, following, state.bounds[level]
 
     def assignments(self) -> list[tuple[int, ...]]:
         """The results, best first."""
-        rows = self.found[: self.n_found].tolist()
-        order = sorted(range(self.n_found), key=lambda r: (-self.scores[r], rows[r]))
+        rows = self.state.found[: self.n_found].tolist()
+        order = sorted(range(self.n_found), key=lambda r: (-self.state.scores[r], rows[r]))
         return [tuple(rows[r]) for r in order]
 
 
