@@ -52,7 +52,7 @@ def state_type(state: type) -> Any:
     --------
     >>> from formulakern.mining.templates.loop import InstanceState
     >>> str(state_type(InstanceState).types[0])
-    "Array(uint64, 2, 'C', False, aligned=True)"
+    'array(uint64, 2d, C)'
     """
     from numba import types
     from numba.core.sigutils import normalize_signature

@@ -256,9 +256,9 @@ ERRORS = {
     ),
     "one fold": (
         ("fit", "monks-1", "--formula", "a", "--cv", "1"),
-        "cross-validation takes at least 2 folds; got 1.",
+        "n_folds=1; expected an integer, at least 2.",
     ),
-    "C": (("fit", "monks-1", *FIT, "--C", "-1"), "C is a positive finite number; got -1.0."),
+    "C": (("fit", "monks-1", *FIT, "--C", "-1"), "C=-1.0; expected a finite number above 0."),
     "rows": (("fit", "monks-1", *FIT, "--max-rows", "1"), "--max-rows is at least 2; got 1."),
     "reading": (
         ("fit", "monks-1", *FIT, "--variables", "loose"),

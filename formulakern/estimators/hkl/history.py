@@ -2,53 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from formulakern.display.history import History
 from formulakern.learning.hkl.active_set import GrowthStep
-from formulakern.optional import data_frame, new_axes
 from formulakern.rules.explanation import Explanation
-
-if TYPE_CHECKING:
-    import pandas
 
 __all__ = ["GrowthHistory", "RegressionExplanation", "step_line"]
 
-FIELDS = ("n_nodes", "objective", "gap", "n_violators", "seconds")
 
+class GrowthHistory(History):
+    """The rounds of all problems that were solved; a sequence of :class:`GrowthStep`."""
 
-@dataclass(frozen=True, eq=False)
-class GrowthHistory:
-    """The rounds of all problems that were solved; a sequence of :class:`GrowthStep`.
-
-    Parameters
-    ----------
-    steps : tuple of GrowthStep
-        Of one problem after the other.
-    problems : tuple of str
-        What the problem of each step is about: a class against the rest; empty for two classes.
-    """
-
-    steps: tuple[GrowthStep, ...]
-    problems: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def __iter__(self) -> Iterator[GrowthStep]:
-        return iter(self.steps)
-
-    def __getitem__(self, position: int) -> GrowthStep:
-        return self.steps[position]
-
-    def to_frame(self) -> pandas.DataFrame:
-        """One row per round: problem, n_nodes, objective, gap, n_violators, seconds."""
-        columns: dict[str, list[Any]] = {"problem": list(self.problems)}
-        columns |= {name: [getattr(step, name) for step in self.steps] for name in FIELDS}
-        return data_frame(columns)
+    STEP = "round"
+    COLUMNS = (
+        ("n_nodes", "nodes", 9, "d"),
+        ("objective", "objective", 9, ".6g"),
+        ("gap", "gap", 9, ".2g"),
+        ("n_violators", "violators", 9, "d"),
+        ("seconds", "seconds", 9, ".2f"),
+    )
 
     def plot(self, ax: Any = None) -> Any:
         """The relative gap against the rounds, a line for each problem.
@@ -58,25 +33,14 @@ class GrowthHistory:
         ax : matplotlib.axes.Axes, optional
             A new figure by default.
         """
-        ax = new_axes() if ax is None else ax
-        for problem in dict.fromkeys(self.problems):
-            gaps = [s.gap for s, p in zip(self.steps, self.problems, strict=True) if p == problem]
-            ax.plot(np.arange(1, len(gaps) + 1), gaps, label=problem or "gap")
-        ax.set_yscale("log")
-        ax.set_xlabel("round")
-        ax.set_ylabel("relative duality gap")
-        ax.legend()
-        return ax
 
-    def __str__(self) -> str:
-        head = ("round", "nodes", "objective", "gap", "violators", "seconds")
-        lines = ["  ".join(f"{name:>9}" for name in head)]
-        for number, s in enumerate(self.steps, 1):
-            lines.append(
-                f"{number:>9}  {s.n_nodes:>9}  {s.objective:>9.6g}  {s.gap:>9.2g}  "
-                f"{s.n_violators:>9}  {s.seconds:>9.2f}"
-            )
-        return "\n".join(lines)
+        def draw(ax: Any) -> None:
+            for problem in dict.fromkeys(self.problems):
+                gaps = self.values("gap", problem)
+                ax.plot(np.arange(1, len(gaps) + 1), gaps, label=problem or "gap")
+            ax.set_yscale("log")
+
+        return self._drawn(ax, "relative duality gap", draw)
 
 
 class RegressionExplanation(Explanation):

@@ -17,7 +17,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
-from formulakern.estimators.prl.history import History, epoch_line
+from formulakern.estimators.prl.history import EpochHistory, epoch_line
 from formulakern.estimators.prl.parameters import check_parameters, feature_family
 from formulakern.estimators.prl.reading import advice_on, rules_of
 from formulakern.estimators.rule_model import RuleModel
@@ -117,7 +117,7 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         The penalty parameter that was used; inf for the hard margin.
     nu_ : float
         See above; 0 for the hard margin.
-    history_ : History
+    history_ : EpochHistory
         Value and bound of every epoch.
     stopped_ : {"optimal", "epochs", "time", "interrupted", "columns"}
     classes_ : ndarray of shape (n_classes,)
@@ -387,7 +387,7 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         self.gap_ = self.bound_ - self.value_
         soft = self.margin == "soft" and self.value_ > 0
         self.nu_ = 1 / (self.value_ * self.C_ * weight) if soft else 0.0
-        self.history_, self.stopped_ = History(tuple(outcome.history)), outcome.reason
+        self.history_, self.stopped_ = EpochHistory(tuple(outcome.history)), outcome.reason
         self.n_iter_ = max(1, len(outcome.history))
         if (advice := advice_on(self, outcome, preferences, family)) is not None:
             warnings.warn(advice[0], advice[1], stacklevel=3)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -16,15 +15,18 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
+from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError, ParameterError
+from formulakern.encoding.zero_one import read_packed
+from formulakern.errors import DataError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import Kernel
+from formulakern.kernels.boolean import polynomial as monomials
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.syntax.choice import columns_read
 
@@ -123,33 +125,28 @@ def compare_kernels(
     program = kernel.program
     degrees = program.degrees or (columns_read(kernel.formula),)  # none where features are chosen
     degree = max(1, sum(degrees))
-    cosine = kernel.normalized()
-    grams: dict[str, Callable[[Any, Any], Matrix]] = {"formula": partial(_gram, cosine)}
+    kernels = {"formula": kernel.normalized()}
     for baseline in baselines:
+        check_choice("baseline", baseline, BASELINES)
         if baseline == "linear":
-            grams["linear"] = partial(_polynomial_cosine, degree=1, constant=0.0)
-        elif baseline == "polynomial":
-            name = f"polynomial, degree {degree}"
-            grams[name] = partial(_polynomial_cosine, degree=degree, constant=1.0)
+            kernels["linear"] = monomials(1, 0.0).normalized()
         else:
-            raise ParameterError(
-                f"unknown baseline {baseline!r}; expected {' or '.join(map(repr, BASELINES))}."
-            )
-    scores = tuple(KernelScores(name) for name in grams)
+            kernels[f"polynomial, degree {degree}"] = monomials(degree, 1.0).normalized()
+    scores = tuple(KernelScores(name) for name in kernels)
     backend = reason = ""
     n_propositions = 0
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
     for number, (train, test) in enumerate(folds.split(np.zeros(len(table)), classes), 1):
         fitted = clone(encoder).fit(table[train])
-        x_train, x_test = fitted.transform(table[train]), fitted.transform(table[test])
+        rows = [read_packed(fitted.transform(table[part])) for part in (train, test)]
         if not backend:
-            choice = kernel.choose(TablePair(x_train))
+            choice = kernel.choose(TablePair(rows[0]))
             backend, reason = choice.backend.name, choice.reason
-            n_propositions = x_train.shape[1]
-        for score, gram in zip(scores, grams.values(), strict=True):
+            n_propositions = rows[0].n_columns
+        for score, used in zip(scores, kernels.values(), strict=True):
             if step is not None:
                 step(f"fold {number} of {n_folds}, {score.name} kernel")
-            _score(score, gram, x_train, x_test, classes[train], classes[test], C)
+            _score(score, used, rows, (classes[train], classes[test]), C)
     return Comparison(scores, n_propositions, backend, reason)
 
 
@@ -193,38 +190,21 @@ def area_under_curve(truth: npt.NDArray[Any], decision: Matrix, labels: Sequence
 
 def _score(
     score: KernelScores,
-    gram: Callable[[Any, Any], Matrix],
-    x_train: Any,
-    x_test: Any,
-    y_train: npt.NDArray[Any],
-    y_test: npt.NDArray[Any],
+    kernel: Kernel,
+    rows: Sequence[PackedTable],
+    classes: Sequence[npt.NDArray[Any]],
     C: float,
 ) -> None:
+    """Train on the first part, measure on the second."""
     start = perf_counter()
-    k_train, k_test = gram(x_train, x_train), gram(x_test, x_train)
+    k_train, k_test = kernel(rows[0]), kernel(rows[1], rows[0])
     middle = perf_counter()
-    model = SVC(kernel="precomputed", C=C, cache_size=500).fit(k_train, y_train)
-    score.accuracy.append(float(model.score(k_test, y_test)))
+    model = SVC(kernel="precomputed", C=C, cache_size=500).fit(k_train, classes[0])
+    score.accuracy.append(float(model.score(k_test, classes[1])))
     decision = model.decision_function(k_test)
-    score.auc.append(area_under_curve(y_test, decision, model.classes_))
+    score.auc.append(area_under_curve(classes[1], decision, model.classes_))
     score.gram_seconds += middle - start
     score.fit_seconds += perf_counter() - middle
-
-
-def _gram(kernel: Kernel, x: Any, z: Any) -> Matrix:
-    gram: Matrix = kernel(x, z)
-    return gram
-
-
-def _polynomial_cosine(x: Any, z: Any, degree: int, constant: float) -> Matrix:
-    x, z = x.astype(np.float64), z.astype(np.float64)
-    gram: Matrix = polynomial_kernel(x, z, degree=degree, gamma=1.0, coef0=constant)
-    lengths = [np.sqrt((np.einsum("ij,ij->i", t, t) + constant) ** degree) for t in (x, z)]
-    for length in lengths:
-        length[length == 0] = 1.0
-    gram /= lengths[0][:, None]
-    gram /= lengths[1][None, :]
-    return gram
 
 
 def check_folds(classes: npt.NDArray[Any], n_folds: int, C: float) -> None:
@@ -240,10 +220,8 @@ def check_folds(classes: npt.NDArray[Any], n_folds: int, C: float) -> None:
     ParameterError
         If ``n_folds`` or ``C`` is out of range.
     """
-    if n_folds < 2:
-        raise ParameterError(f"cross-validation takes at least 2 folds; got {n_folds}.")
-    if not C > 0 or not np.isfinite(C):
-        raise ParameterError(f"C is a positive finite number; got {C!r}.")
+    check_integer("n_folds", n_folds, 2)
+    check_number("C", C, 0, above=True)
     labels, counts = np.unique(classes, return_counts=True)
     if len(labels) < 2:
         raise DataError(

@@ -121,10 +121,10 @@ def test_subsample_is_stratified_and_repeatable():
         ((np.ones(9), 3, 1.0), fk.DataError, "every row has the class 1.0"),
         ((np.arange(9), 3, 1.0), fk.DataError, "9 values, of which fewer than two have two rows"),
         ((np.array([0] * 9 + [1] * 4), 5, 1.0), fk.DataError, "Use at most 4 folds"),
-        ((np.array([0, 1] * 5), 1, 1.0), fk.ParameterError, "at least 2 folds; got 1"),
-        ((np.array([0, 1] * 5), 2, 0.0), fk.ParameterError, "positive finite number; got 0.0"),
-        ((np.array([0, 1] * 5), 2, np.inf), fk.ParameterError, "got inf"),
-        ((np.array([0, 1] * 5), 2, np.nan), fk.ParameterError, "got nan"),
+        ((np.array([0, 1] * 5), 1, 1.0), fk.ParameterError, "n_folds=1; expected an integer, at least 2"),
+        ((np.array([0, 1] * 5), 2, 0.0), fk.ParameterError, "C=0.0; expected a finite number above 0"),
+        ((np.array([0, 1] * 5), 2, np.inf), fk.ParameterError, "C=inf"),
+        ((np.array([0, 1] * 5), 2, np.nan), fk.ParameterError, "C=nan"),
     ],
 )
 def test_refusals(arguments, error, sentence):
@@ -133,5 +133,5 @@ def test_refusals(arguments, error, sentence):
 
 
 def test_unknown_baseline(robots):
-    with pytest.raises(fk.ParameterError, match="unknown baseline 'rbf'; expected 'linear' or"):
+    with pytest.raises(fk.ParameterError, match="baseline='rbf'; expected one of 'linear', "):
         compare_kernels(fk.kernel("a"), *robots, n_folds=2, baselines=["rbf"])

@@ -1,0 +1,84 @@
+"""The steps of an optimisation, as a table and a plot of how its gap closed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.optional import data_frame, new_axes
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["History"]
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """A sequence of steps, which prints as a table.
+
+    Parameters
+    ----------
+    steps : tuple
+        One value for each step; its attributes are the columns of the table.
+    problems : tuple of str, optional
+        What each step is about, where several problems were solved one after the other.
+
+    Notes
+    -----
+    A subclass names the columns: ``COLUMNS`` are attributes of a step, each with its heading, the
+    width of its column and the format of a number in it; ``STEP`` is what a step is called.
+    """
+
+    steps: tuple[Any, ...]
+    problems: tuple[str, ...] = ()
+
+    STEP: ClassVar[str] = "step"
+    COLUMNS: ClassVar[tuple[tuple[str, str, int, str], ...]] = ()
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.steps)
+
+    def __getitem__(self, position: int) -> Any:
+        return self.steps[position]
+
+    def values(self, name: str, problem: str | None = None) -> NDArray[Any]:
+        """One attribute of all steps, or of those of one problem."""
+        names = self.problems or ("",) * len(self.steps)
+        chosen = zip(self.steps, names, strict=True)
+        return np.array([getattr(s, name) for s, p in chosen if problem in (None, p)])
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per step (needs pandas).
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        columns: dict[str, Any] = {"problem": list(self.problems)} if self.problems else {}
+        return data_frame(columns | {c[0]: self.values(c[0]) for c in self.COLUMNS})
+
+    def __str__(self) -> str:
+        head = [f"{self.STEP:>5}", *(f"{title:>{width}}" for _, title, width, _ in self.COLUMNS)]
+        lines = ["  ".join(head)]
+        for number, step in enumerate(self.steps, 1):
+            cells = [f"{getattr(step, n):>{width}{form}}" for n, _, width, form in self.COLUMNS]
+            lines.append("  ".join([f"{number:>5}", *cells]))
+        return "\n".join(lines)
+
+    def _drawn(self, ax: Any, ylabel: str, draw: Callable[[Any], None]) -> Any:
+        """Axes (new ones where none are given) with lines over the steps."""
+        ax = new_axes() if ax is None else ax
+        draw(ax)
+        ax.set_xlabel(self.STEP)
+        ax.set_ylabel(ylabel)
+        ax.legend()
+        return ax
