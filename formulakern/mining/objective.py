@@ -78,12 +78,12 @@ class Objective:
         if self.kind == "spread":
             spread: NDArray[np.float64] = sums.max(axis=1) - sums.min(axis=1)
             return spread
+        return self.unit_scores(sums)
+
+    def unit_scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores, in units, of sets with these sums of ``columns``, (r, K') → (r,)."""
         signed = [sums] * self.upwards + [-sums] * self.downwards
         return np.asarray(np.max(signed, axis=(0, 2)))
-
-    def best(self, totals: NDArray[np.float64]) -> float:
-        """The score, in units, of a set with these sums of ``columns``; shape (K',)."""
-        return float(np.max([totals] * self.upwards + [-totals] * self.downwards))
 
 
 def read_weights(weights: object, n_examples: int) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit, types
 
 from formulakern.compilation import compiled, state_type
+from formulakern.mining.sorting import sort_descending
 from formulakern.mining.sums import column_sums, divided, offer
 from formulakern.slices import DONE, FULL, SLICE
 
@@ -96,7 +97,9 @@ def search_conjunctions(state: Any, work: Any) -> Any:
     signed = np.empty((n_columns, 64 * n_words))
     absolute = np.empty((n_columns, 64 * n_words))
     active = np.empty(n_columns, np.int64)
-    eight = np.empty(8)
+    eight, sums = np.empty(8), np.empty((words.shape[0], 2))
+    best, bound_of = np.empty(words.shape[0]), np.empty(words.shape[0])
+    spare_items, spare_bounds = np.empty(words.shape[0], np.int64), np.empty(words.shape[0])
     done = 0
     while True:
         n_found = counters[1]
@@ -160,9 +163,8 @@ def search_conjunctions(state: Any, work: Any) -> Any:
         counters[2] += n_candidates
         if n_active == 0:
             continue
-        best = np.full(n_candidates, -np.inf)
-        bound_of = np.full(n_candidates, -np.inf)
-        sums = np.empty((n_candidates, 2))
+        for j in range(n_candidates):
+            best[j] = bound_of[j] = -np.inf
         for row in range(n_active):
             total = totals[active[row]]
             column_sums(
@@ -198,11 +200,9 @@ def search_conjunctions(state: Any, work: Any) -> Any:
                 bound_of[kept] = bound
                 kept += 1
         if kept > 1:
-            order = np.argsort(-bound_of[:kept], kind="mergesort")
-            chosen = items[fresh : fresh + kept].copy()
+            sort_descending(bound_of, items[fresh:], kept, spare_bounds, spare_items)
             for j in range(kept):
-                items[fresh + j] = chosen[order[j]]
-                bounds[fresh + j] = bound_of[order[j]]
+                bounds[fresh + j] = bound_of[j]
             levels[level + 1, 0], levels[level + 1, 1], levels[level + 1, 2] = fresh, kept, 1
             counters[0] += 1
     return DONE

@@ -28,6 +28,7 @@ from formulakern.checks import check_integer, is_integer
 from formulakern.encoding.bits import all_ones, n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
+from formulakern.mining.conjunctions.enumeration import Enumeration, is_small
 from formulakern.mining.objective import Objective, read_objective
 from formulakern.mining.options import (
     MAX_RESULTS,
@@ -150,15 +151,17 @@ def mine_conjunctions(
 
     Notes
     -----
-    Examples without weight are dropped first.  A conjunction costs some 10 ns per 64 examples and
-    column of weights; how many are looked at depends on how well the bound prunes.
+    Where all conjunctions can be listed at once (at most 2¹⁸ of them times examples), they are, and
+    nothing is compiled.  Else examples without weight are dropped first.  A conjunction then costs
+    some 10 ns per 64 examples and column of weights; how many are looked at depends on how well the
+    bound prunes.
 
     Examples
     --------
     >>> X = [[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]]
-    >>> result = mine_conjunctions(X, [2.0, 1.0, -1.0, -1.0], top=2, max_length=2)
+    >>> result = mine_conjunctions(X, [2.0, 1.0, -1.0, -1.0], top=1, max_length=2)
     >>> result.conjunctions, result.scores, result.proven
-    ([(0, 1), (1,)], array([3., 2.]), True)
+    ([(0, 1)], array([3.]), True)
     """
     started = time.perf_counter()
     packed = read_propositions(propositions)
@@ -169,7 +172,8 @@ def mine_conjunctions(
     factor = _factors(length_factor, greatest, max_length)
     check_time_limit(time_limit)
     threshold = check_threshold(threshold)
-    search = _ConjunctionSearch(
+    small = is_small(packed.n_columns, packed.n_rows, least, greatest)
+    search = (Enumeration if small else _ConjunctionSearch)(
         packed, goal, limit, (least, greatest), factor, groups, bool(complement), threshold
     )
     outcome = run_slices(search, time_limit, progress, started)
@@ -236,7 +240,8 @@ class _ConjunctionSearch(CompiledSearch):
         )
         if least == 0:  # the empty conjunction
             values = np.zeros_like(self.totals) if complement else self.totals
-            self.offer_first(goal.best(values) / float(self.state.factors[0, 0]))
+            score = float(goal.unit_scores(values[None])[0])
+            self.offer_first(score / float(self.state.factors[0, 0]))
 
     def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
         state = self.state

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit, types
 
 from formulakern.compilation import compiled, state_type
+from formulakern.mining.sorting import sort_descending
 from formulakern.mining.sums import column_sums, offer
 from formulakern.slices import DONE, FULL, SLICE
 
@@ -220,13 +221,13 @@ def search_instances(state: Any, work: Any) -> Any:
                         for i in range(n_slots):
                             found[place, i] = assigned[i]
             continue
-        order = np.argsort(-best[:n_candidates], kind="mergesort")
         kept = 0
-        for i in order:
+        for i in range(n_candidates):
             if best[i] > lowest:
                 items[slot, kept] = candidates[i]
                 bounds[slot, kept] = best[i]
                 kept += 1
+        sort_descending(bounds[slot], items[slot], kept, best, candidates)
         levels[slot, 0], levels[slot, 1] = kept, 0
         counters[0] = slot + 1
     return DONE

@@ -294,7 +294,7 @@ class _InstanceSearch(CompiledSearch):
         empty = expansion.empty
         if n == 0 and not empty:  # a template without variables has one instance
             value = bool(evaluate(expansion.formula, lambda _: False))
-            self.offer_first(goal.best(self.totals * value))
+            self.offer_first(float(goal.unit_scores(self.totals[None] * value)[0]))
             self.state.counters[2] = 1
             empty = True
         if empty:  # there is nothing to search

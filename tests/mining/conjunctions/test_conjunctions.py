@@ -10,9 +10,18 @@ from hypothesis import strategies as st
 from strategies import tables
 
 from formulakern.errors import DataError, ParameterError
+from formulakern.mining.conjunctions import enumeration
 from formulakern.mining.conjunctions.search import mine_conjunctions
 
 WEIGHTS = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 1.0, 2.0]) | st.floats(-5, 5, width=32)
+
+
+@pytest.fixture(params=["listed", "searched"], autouse=True)
+def how(request, monkeypatch):
+    """Small tables are listed; all tests hold for the search too."""
+    if request.param == "searched":
+        monkeypatch.setattr(enumeration, "MAX_ENTRIES", -1)
+    return request.param
 
 
 def score(sums, totals, objective, direction, complement):
