@@ -336,7 +336,7 @@ def _ends_operand(before: str, last: str) -> bool:
 
 
 def _looks_like_operand(came: str) -> bool:
-    return came[0].isalpha() or came[0] in "_`⊤⊥~!¬"
+    return came[0].isalpha() or came[0] in "_`⊤⊥" or came in _SPELLINGS
 
 
 def _shown(sign: str) -> str:
