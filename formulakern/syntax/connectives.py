@@ -15,6 +15,7 @@ from formulakern.errors import ParameterError
 
 __all__ = [
     "AND",
+    "ARGUMENTS",
     "CONNECTIVES",
     "IMPLIES",
     "NOT",
@@ -26,6 +27,9 @@ __all__ = [
 ]
 
 Chain = Literal["flat", "right", "refused"]
+
+#: The arguments of the entries of a truth table, in their order.
+ARGUMENTS = ((True, True), (True, False), (False, True), (False, False))
 
 
 @dataclass(frozen=True)
