@@ -45,21 +45,27 @@ def kernel(
     A formula is a template: substitute a column of a 0/1 table for each of its variables and get
     one Boolean feature of a row.  The kernel is the inner product of these feature vectors,
 
-        K(x, z) = the number of substitutions under which the formula is true in x and true in z,
+        K(x, z) = the number of substitutions under which the formula is true in x and true in z.
 
-    computed from the joint counts s = ⟨x,z⟩, p = ⟨x,x⟩, q = ⟨z,z⟩ and the number of columns n
-    without ever enumerating a substitution.
+    It is computed from the joint counts s = ⟨x,z⟩, p = ⟨x,x⟩, q = ⟨z,z⟩ and the number of columns
+    n, without enumerating substitutions.
 
     Parameters
     ----------
     formula : str or Formula
         For example ``"(a & ~b) | c"``; see ``grammar/README.md`` for the language.
     variables : {"bound", "free", "distinct"}
-        THE THREE READINGS.  ``"bound"``: equal names are the same column, different names may
-        coincide; the kernel depends on the Boolean function alone.  ``"free"``: every occurrence
-        ranges over the columns by itself; the Propositional kernel as published.  ``"distinct"``:
-        different names are different columns, and substitutions that give the same feature
-        count once (Boolean kernels without repeated variables).
+        Which substitutions are counted.
+
+        ``"bound"``: equal names are the same column, different names may be too.  Only variables
+        on which the truth value depends are substituted, so the kernel depends on the Boolean
+        function alone: ``a & (b | ~b)`` has the kernel of ``a``, not n times that.
+
+        ``"distinct"``: as ``"bound"``, and different names are different columns; substitutions
+        that give the same feature count once (Polato, Lauriola & Aiolli 2018).
+
+        ``"free"``: every occurrence of a variable is substituted independently, whatever its name
+        (Polato & Aiolli 2021).
     domains : mapping of str to columns, optional
         For formulas such as ``a:symptom & b:gene``: the columns of each domain, as names (when
         the table has names), positions, a slice, a range or a Boolean mask.
