@@ -1,4 +1,4 @@
-"""The compiled inner loop of sequential minimal optimisation: move weight from one coefficient to another."""
+"""Compiled steps of sequential minimal optimisation: two coefficients move at a time."""
 
 from __future__ import annotations
 
