@@ -11,7 +11,7 @@ from formulakern.mining.objective import Objective
 __all__ = ["MAX_ENTRIES", "Enumeration", "enumerated"]
 
 #: Conjunctions times examples up to which this is quicker than the compiled search.
-MAX_ENTRIES = 1 << 18
+MAX_ENTRIES = 1 << 19
 
 FloatArray = NDArray[np.float64]
 

@@ -151,7 +151,7 @@ def mine_conjunctions(
 
     Notes
     -----
-    Where few conjunctions are looked at (at most 2¹⁸, times examples), nothing is compiled.  Else
+    Where few conjunctions are looked at (at most 2¹⁹, times examples), nothing is compiled.  Else
     examples without weight are dropped first.  A conjunction then costs some 10 ns per 64 examples
     and column of weights; how many are looked at depends on how well the bound prunes.
 
