@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from formulakern.backends.base import Fill, FloatArray, Scale, Task
-from formulakern.backends.emitter import emit_source
-from formulakern.backends.exact import bound, exact_dtype, exact_values
+from formulakern.backends.emitter import emit_pair
+from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.selection import Choice, check_backend, choose
 from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
@@ -193,7 +193,7 @@ class FormulaKernel(Kernel):
     def source(self) -> str:
         """The Python source that the numba backend compiles; no word of the formula is in it."""
         weighted = self.scale == "probability" and self.program.degrees is not None
-        return emit_source(self.program, weighted)
+        return emit_pair(self.program, weighted)
 
     def task(self, pair: TablePair) -> Task:
         """The program, to be evaluated on two tables."""
@@ -223,7 +223,7 @@ class FormulaKernel(Kernel):
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """Yes, where every number on the way is an integer that float64 holds."""
-        return self.scale == "count" and bound(self.task(pair)) < 2**53
+        return self.scale == "count" and self.task(pair).bound < 2**53
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
         """The number of substitutions, an exact integer.
@@ -244,7 +244,7 @@ class FormulaKernel(Kernel):
 
     def within_range(self, pair: TablePair) -> FormulaKernel:
         """This kernel, or at scale="probability" where its counts may pass float64."""
-        if self.scale == "probability" or bound(self.task(pair)) <= FLOAT64_MAX:
+        if self.scale == "probability" or self.task(pair).bound <= FLOAT64_MAX:
             return self
         return FormulaKernel(
             self.formula, self.variables, self.domains, "probability", self.backend

@@ -1,9 +1,9 @@
 """Programs: arithmetic on joint counts, a small graph with every number computed once.
 
-The joint counts of one domain (a group of columns) for a pair of rows x, z are written by the
-truth values that they count, in the order of the house: ``11`` true in both, ``10`` only in x,
-``01`` only in z, ``00`` in neither; a star sums over both values: ``1*`` is the number of ones of
-x, ``**`` the number of columns.
+A count is the number of columns of a domain (a group of columns) that lie in a *cell*.  A cell is
+written by the truth values of its columns in the rows x and z: ``11`` true in both, ``10`` only in
+x, ``01`` only in z, ``00`` in neither.  A star stands for both values: ``1*`` counts the ones of x,
+``**`` all columns.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 __all__ = [
     "CELLS",
@@ -23,13 +23,39 @@ __all__ = [
     "Program",
     "Quotient",
     "Sum",
+    "cell_count",
     "with_operands",
 ]
 
-Cell = Literal["11", "10", "01", "00", "1*", "0*", "*1", "*0", "**"]
+#: The nine cells, joint counts first, and how many of n columns lie in each, where s of them are
+#: true in both rows, p in x and q in z.
+CELLS = {
+    "11": "s",
+    "10": "p - s",
+    "01": "q - s",
+    "00": "n - p - q + s",
+    "1*": "p",
+    "0*": "n - p",
+    "*1": "q",
+    "*0": "n - q",
+    "**": "n",
+}
 
-#: All nine cells, joint counts first.
-CELLS: tuple[Cell, ...] = ("11", "10", "01", "00", "1*", "0*", "*1", "*0", "**")
+
+def cell_count(cell: str, s: Any, p: Any, q: Any, n: Any) -> Any:
+    """How many of n columns lie in a cell: numbers, arrays or symbols, as ``CELLS`` says.
+
+    Examples
+    --------
+    >>> [cell_count(cell, 2, 3, 4, 10) for cell in CELLS]
+    [2, 1, 2, 5, 3, 7, 4, 6, 10]
+    """
+    counts = {"s": s, "p": p, "q": q, "n": n}
+    first, *rest = CELLS[cell].split()
+    total = counts[first]
+    for sign, name in zip(rest[::2], rest[1::2], strict=True):
+        total = total + counts[name] if sign == "+" else total - counts[name]
+    return total
 
 
 @dataclass(frozen=True)
@@ -127,17 +153,17 @@ class Program:
     @cached_property
     def kernel_nodes(self) -> tuple[int, ...]:
         """Positions of the nodes that the kernel needs, in order."""
-        return _needed(self.nodes, self.output)
+        return self.needed(self.output)
 
     @cached_property
     def dimension_nodes(self) -> tuple[int, ...]:
         """Positions of the nodes that the dimension needs, in order."""
-        return _needed(self.nodes, self.dimension)
+        return self.needed(self.dimension)
 
     @cached_property
     def choice_nodes(self) -> tuple[int, ...]:
         """Positions of the nodes that the numbers of features to choose from need, in order."""
-        return _needed(self.nodes, *(position for position, _ in self.choices))
+        return self.needed(*(position for position, _ in self.choices))
 
     @cached_property
     def depth(self) -> int:
@@ -149,10 +175,10 @@ class Program:
                 depth[position] = steps + max(depth[i] for i in node.operands)
         return depth[self.output]
 
-
-def _needed(nodes: tuple[Node, ...], *outputs: int) -> tuple[int, ...]:
-    needed = set(outputs)
-    for position in range(max(outputs, default=-1), -1, -1):
-        if position in needed:
-            needed.update(nodes[position].operands)
-    return tuple(sorted(needed))
+    def needed(self, *outputs: int) -> tuple[int, ...]:
+        """Positions of the nodes that the nodes at these positions need, in order."""
+        needed = set(outputs)
+        for position in range(max(outputs, default=-1), -1, -1):
+            if position in needed:
+                needed.update(self.nodes[position].operands)
+        return tuple(sorted(needed))

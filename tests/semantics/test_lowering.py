@@ -13,8 +13,8 @@ from oracle import on_all_counts
 from strategies import countable, tables
 
 import formulakern as fk
-from formulakern.backends.interpreter import run
 from formulakern.errors import FormulaError, FormulaSizeError, ParameterError
+from formulakern.program.interpreter import run
 from formulakern.program.listing import listing
 from formulakern.program.magnitude import dimension, upper_bound
 from formulakern.program.node import Constant, Count, Program

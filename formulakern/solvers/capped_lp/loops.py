@@ -1,23 +1,22 @@
 """Compiled products of a matrix that is held by its nonzero entries, row after row."""
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any
-
-from numba import types
 
 from formulakern.compilation import compiled
 
 __all__ = ["rows_normal", "rows_product", "rows_transposed"]
 
-_REALS = types.float64[::1]
-_STARTS = types.int64[::1]
-_PLACES = types.int32[::1]
+_REALS = "float64[::1]"
+_STARTS = "int64[::1]"
+_PLACES = "int32[::1]"
+_PRODUCT = f"void({_STARTS}, {_PLACES}, {_REALS}, {_REALS}, {_REALS})"
 
 
-@compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, _REALS), fastmath={"reassoc", "contract"})
+@compiled(
+    f"void({_STARTS}, {_PLACES}, {_REALS}, {_REALS}, {_REALS})", fastmath={"reassoc", "contract"}
+)
 def rows_product(starts: Any, places: Any, entries: Any, x: Any, out: Any) -> None:
     """``out = A x``."""
     for i in range(len(out)):
@@ -27,7 +26,7 @@ def rows_product(starts: Any, places: Any, entries: Any, x: Any, out: Any) -> No
         out[i] = total
 
 
-@compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, _REALS))
+@compiled(_PRODUCT)
 def rows_transposed(starts: Any, places: Any, entries: Any, y: Any, out: Any) -> None:
     """``out += Aᵀ y``."""
     for i in range(len(y)):
@@ -35,7 +34,7 @@ def rows_transposed(starts: Any, places: Any, entries: Any, y: Any, out: Any) ->
             out[places[e]] += entries[e] * y[i]
 
 
-@compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, types.float64[:, ::1]))
+@compiled(f"void({_STARTS}, {_PLACES}, {_REALS}, {_REALS}, float64[:, ::1])")
 def rows_normal(starts: Any, places: Any, entries: Any, d: Any, out: Any) -> None:
     """The upper triangle of ``out += Aᵀ diag(d) A``; places of a row must increase."""
     for i in range(len(d)):

@@ -7,17 +7,11 @@ of all stands reads one block.
 
 # ruff: noqa: ARG001
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
-
-from formulakern.compilation import compiled
+from formulakern.compilation import compiled, intrinsic
 
 __all__ = ["BLOCK", "fictitious_rounds"]
 
@@ -34,10 +28,13 @@ def _add_row(typing_context: Any, totals: Any, rows: Any, index: Any, tops: Any)
     All arrays are C-contiguous and share no memory; the length of ``totals`` is a multiple of BLOCK
     and there is at least one block.  Nothing is NaN.
     """
+    from numba import types
+
     signature = totals.dtype(totals, rows, types.intp, tops)
 
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        from numba.np.arrayobj import make_array  # the compiler's own module, loaded with it
+        from llvmlite import ir
+        from numba.np.arrayobj import make_array
 
         # llvmlite writes out any name, but its method add() knows only those without a value
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
@@ -110,7 +107,7 @@ def _add_row(typing_context: Any, totals: Any, rows: Any, index: Any, tops: Any)
     return signature, code
 
 
-@njit(nogil=True)
+@compiled()
 def _first(totals: Any, tops: Any, best: Any) -> Any:
     """The lowest index of the largest entry, ``best``, given the largest of each block."""
     b = 0
@@ -124,16 +121,13 @@ def _first(totals: Any, tops: Any, best: Any) -> Any:
     return BLOCK * b + at
 
 
-def _signature(stored: Any, element: Any) -> Any:
-    matrix = types.Array(stored, 2, "C", readonly=True)
-    totals, counts = element[::1], types.float64[::1]
-    return types.int64(
-        *(matrix, matrix, totals, totals, totals, totals, counts, counts),
-        *(types.float64, types.float64, types.float64, types.int64),
-    )
+def _signature(stored: str, element: str) -> str:
+    matrix, totals = f"Array({stored}, 2, 'C', readonly=True)", f"{element}[::1]"
+    arrays = ", ".join([matrix, matrix, *[totals] * 4, *["float64[::1]"] * 2])
+    return f"int64({arrays}, float64, float64, float64, int64)"
 
 
-@compiled([_signature(types.float64, types.float64), _signature(types.int8, types.int32)])
+@compiled(_signature("float64", "float64"), _signature("int8", "int32"))
 def fictitious_rounds(
     payoffs: Any,
     losses: Any,

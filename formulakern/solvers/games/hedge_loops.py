@@ -1,20 +1,17 @@
 """Compiled: rounds of two players who both hedge, one pass over the matrix a round."""
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import njit, types
 
 from formulakern.compilation import compiled
 
 __all__ = ["hedge_rounds"]
 
 
-@njit(nogil=True)
+@compiled()
 def _weigh(losses: Any, hint: Any, eta: Any, prior: Any, weights: Any) -> None:
     """``weights ∝ prior · exp(−eta (losses + hint))``, of sum 1."""
     least = np.inf
@@ -29,7 +26,7 @@ def _weigh(losses: Any, hint: Any, eta: Any, prior: Any, weights: Any) -> None:
         weights[k] /= total
 
 
-@njit(nogil=True)
+@compiled()
 def _mixed(losses: Any, eta: Any, prior: Any) -> Any:
     """−ln(Σ prior exp(−eta · losses)) / eta, which lies between the least and the mean loss."""
     if losses.size == 1:  # eta = ln 1 = 0
@@ -41,7 +38,7 @@ def _mixed(losses: Any, eta: Any, prior: Any) -> Any:
     return least - np.log(total) / eta
 
 
-@njit(nogil=True)
+@compiled()
 def _suffer(losses: Any, last: Any, eta: Any, prior: Any, weights: Any, sums: Any) -> Any:
     """Add a round's losses and weights to the sums; the round's mixability gap, at least 0."""
     before = _mixed(losses, eta, prior)
@@ -54,7 +51,7 @@ def _suffer(losses: Any, last: Any, eta: Any, prior: Any, weights: Any, sums: An
 
 
 # adding in any order lets the sum be taken in vectors
-@njit(nogil=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def _use_row(row: Any, weight: Any, weights: Any, sums: Any) -> Any:
     """``sums += weight · row``; returns ``row · weights``."""
     product = 0.0
@@ -64,16 +61,13 @@ def _use_row(row: Any, weight: Any, weights: Any, sums: Any) -> Any:
     return product
 
 
-_REALS = types.float64[::1]
-_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
+_REALS = "float64[::1]"
+_MATRIX = "Array(float64, 2, 'C', readonly=True)"
 
 
 @compiled(
-    types.int64(
-        *(_MATRIX, types.float64),
-        *(_REALS, _REALS, _REALS, _REALS, _REALS, _REALS, _REALS, _REALS),
-        *(_REALS, types.int64, types.float64, types.int64),
-    )
+    f"int64({_MATRIX}, float64, {_REALS}, {_REALS}, {_REALS}, {_REALS}, {_REALS}, {_REALS},"
+    f" {_REALS}, {_REALS}, {_REALS}, int64, float64, int64)"
 )
 def hedge_rounds(
     M: Any,

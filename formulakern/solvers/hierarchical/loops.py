@@ -1,23 +1,19 @@
 """Compiled sums over 0/1 columns, and over the pairs (subset, set) of the lattice."""
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any
-
-from numba import types
 
 from formulakern.compilation import compiled
 
 __all__ = ["over_ancestors", "over_descendants", "sum_columns", "sums_in_columns"]
 
-_REALS = types.float64[::1]
-_PLACES = types.int64[::1]
-_COLUMNS = types.uint8[:, ::1]
+_REALS = "float64[::1]"
+_PLACES = "int64[::1]"
+_COLUMNS = "uint8[:, ::1]"
 
 
-@compiled(types.void(_COLUMNS, _REALS, _REALS))
+@compiled(f"void({_COLUMNS}, {_REALS}, {_REALS})")
 def sum_columns(columns: Any, weights: Any, out: Any) -> None:
     """``out[i] = Σ_k weights[k] · columns[k, i]``."""
     out[:] = 0.0
@@ -29,7 +25,7 @@ def sum_columns(columns: Any, weights: Any, out: Any) -> None:
 
 
 # adding in any order lets the sum be taken in vectors
-@compiled(types.void(_COLUMNS, _REALS, _REALS), fastmath={"reassoc", "contract"})
+@compiled(f"void({_COLUMNS}, {_REALS}, {_REALS})", fastmath={"reassoc", "contract"})
 def sums_in_columns(columns: Any, values: Any, out: Any) -> None:
     """``out[k] = Σ_i columns[k, i] · values[i]``."""
     for k in range(columns.shape[0]):
@@ -39,7 +35,7 @@ def sums_in_columns(columns: Any, values: Any, out: Any) -> None:
         out[k] = total
 
 
-@compiled(types.void(_PLACES, _PLACES, _REALS, _REALS))
+@compiled(f"void({_PLACES}, {_PLACES}, {_REALS}, {_REALS})")
 def over_ancestors(starts: Any, ancestors: Any, values: Any, out: Any) -> None:
     """``out[w] = Σ of values[v] over the subsets v of w``."""
     for w in range(out.size):
@@ -49,7 +45,7 @@ def over_ancestors(starts: Any, ancestors: Any, values: Any, out: Any) -> None:
         out[w] = total
 
 
-@compiled(types.void(_PLACES, _PLACES, _REALS, _REALS))
+@compiled(f"void({_PLACES}, {_PLACES}, {_REALS}, {_REALS})")
 def over_descendants(starts: Any, ancestors: Any, values: Any, out: Any) -> None:
     """``out[v] = Σ of values[w] over the sets w that contain v``."""
     out[:] = 0.0

@@ -1,13 +1,10 @@
 """The compiled inner loop of sequential minimal optimisation: move weight from one coefficient to another."""
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from formulakern.compilation import compiled
 
@@ -19,24 +16,14 @@ FLAT = 1e-12
 TINY = 1e-300
 
 
-_REALS = types.float64[::1]
+_REALS = "float64[::1]"
 #: Read-only, so that matrices which several processes share can be passed; others can be as well.
-_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
+_MATRIX = "Array(float64, 2, 'C', readonly=True)"
 
 
 @compiled(
-    types.int64(
-        _MATRIX,
-        types.float64,
-        _REALS,
-        types.int8[::1],
-        _REALS,
-        _REALS,
-        _REALS,
-        _REALS,
-        types.float64,
-        types.int64,
-    )
+    f"int64({_MATRIX}, float64, {_REALS}, int8[::1], {_REALS}, {_REALS}, {_REALS}, {_REALS},"
+    " float64, int64)"
 )
 def smo_steps(
     K: Any,
