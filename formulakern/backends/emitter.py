@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from math import inf
 
 from formulakern.backends.loops import choose, whole
-from formulakern.program.fold import apply
 from formulakern.program.magnitude import FLOAT64_MAX
 from formulakern.program.node import CELLS, Count, Program
 from formulakern.program.staging import stages
@@ -54,7 +53,7 @@ def emit_pair(program: Program, weighted: bool) -> str:
     for position in stage.pair:
         node = program.nodes[position]
         operands = [name(operand) for operand in node.operands]
-        for part in apply(algebra, node, operands):
+        for part in node.become(algebra, operands):
             lines.append(f"r{position} = {part.replace('_', f'r{position}')}")
     result = name(program.output)
     if program.divisor != 1 and not weighted:
@@ -82,7 +81,7 @@ class _Expressions:
     weighted: bool
 
     def count(self, node: Count) -> Sequence[str]:
-        value = re.sub(r"([spqn])", rf"\g<1>{node.domain}", CELLS[node.cell])
+        value = "".join(f"{c}{node.domain}" if c.isalpha() else c for c in CELLS[node.cell])
         if node.used:
             value = f"max({value} - {float(node.used)!r}, 0.0)"
         return [f"({value}) * w{node.domain}" if self.weighted else value]

@@ -24,8 +24,8 @@ SYMMETRIC_BLOCK = (128, 512)
 #: Rows and pairs of the largest other blocks.  All rows of a block pass before the next columns
 #: come, so it wants many; an interrupt waits for the block at work, so it wants few pairs.
 MAX_HEIGHT, MAX_PAIRS = 256, 1 << 23
-#: For fewer pairs than this no thread is started.
-FEW_PAIRS = 1 << 15
+#: For fewer pairs than this no thread is started, and for fewer than these no block is begun.
+FEW_PAIRS, MIN_PAIRS = 1 << 15, 1 << 12
 
 
 def n_threads() -> int:
@@ -47,8 +47,9 @@ def n_threads() -> int:
 def row_blocks(shape: tuple[int, int], height: int | None = None) -> Iterator[Block]:
     """Bands of rows, so high or as suits: rows are written from left to right, as memory lies."""
     if height is None:
-        height = min(MAX_HEIGHT, MAX_PAIRS // max(shape[1], 1), shape[0] // (16 * n_threads()))
-        height = max(ROWS, height // ROWS * ROWS)
+        width = max(shape[1], 1)
+        height = min(MAX_HEIGHT, MAX_PAIRS // width, shape[0] // (16 * n_threads()))
+        height = max(ROWS, max(height, MIN_PAIRS // width) // ROWS * ROWS)
     for start in range(0, shape[0], height):
         yield slice(start, min(start + height, shape[0])), slice(0, shape[1])
 

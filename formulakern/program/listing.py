@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from formulakern.program.fold import apply
 from formulakern.program.node import CELLS, Count, Program
 from formulakern.program.staging import Stage, stages
 
@@ -43,7 +42,7 @@ def listing(program: Program, limit: int = 60) -> str:
     rows = []
     for position in program.kernel_nodes:
         node = program.nodes[position]
-        what, meaning = apply(lines, node, [f"r{operand}" for operand in node.operands])
+        what, meaning = node.become(lines, [f"r{operand}" for operand in node.operands])
         rows.append((f"r{position}", what, meaning, _STAGE_TEXT[stage[position]]))
     if len(rows) > limit:
         left_out = len(rows) - limit

@@ -69,7 +69,7 @@ def upper_bound(
     counts as 1, because the factors before it may have been multiplied already.  Cost: one exact
     evaluation.
     """
-    return max(value for _, value in fold(program, _OnTheWay(sizes, most_x, most_z)))
+    return max(dict(fold(program, _OnTheWay(sizes, most_x, most_z))).values())
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ x, ``01`` only in z, ``00`` in neither.  A star stands for both values: ``1*`` c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 __all__ = [
     "CELLS",
+    "Algebra",
     "Binomial",
     "Constant",
     "Count",
@@ -51,11 +52,41 @@ def cell_count(cell: str, s: Any, p: Any, q: Any, n: Any) -> Any:
     [2, 1, 2, 5, 3, 7, 4, 6, 10]
     """
     counts = {"s": s, "p": p, "q": q, "n": n}
-    first, *rest = CELLS[cell].split()
-    total = counts[first]
-    for sign, name in zip(rest[::2], rest[1::2], strict=True):
+    first, *terms = _TERMS[cell]
+    total = counts[first[-1]]
+    for sign, name in terms:
         total = total + counts[name] if sign == "+" else total - counts[name]
     return total
+
+
+#: Every cell as its terms: a name, then signs with names.
+_TERMS = {cell: text.replace("+ ", "+").replace("- ", "-").split() for cell, text in CELLS.items()}
+
+
+Operand = TypeVar("Operand", contravariant=True)
+Result = TypeVar("Result", covariant=True)
+
+
+class Algebra(Protocol[Operand, Result]):
+    """What each kind of node becomes, given what stands for its operands."""
+
+    def count(self, node: Count) -> Result:
+        """What ``max(count − used, 0)`` becomes."""
+
+    def constant(self, value: int) -> Result:
+        """What an integer becomes."""
+
+    def sum(self, operands: Sequence[Operand]) -> Result:
+        """What a sum becomes."""
+
+    def product(self, operands: Sequence[Operand]) -> Result:
+        """What a product becomes."""
+
+    def binomial(self, operand: Operand, lower: int) -> Result:
+        """What C(operand, lower) becomes."""
+
+    def quotient(self, operand: Operand, divisor: int) -> Result:
+        """What an operand, divided by an integer that divides it, becomes."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +98,10 @@ class Count:
     cell: str
     used: int = 0
 
+    def become(self, algebra: Algebra[Any, Result], operands: Sequence[Any]) -> Result:  # noqa: ARG002
+        """What this node is in an algebra, given what its operands are."""
+        return algebra.count(self)
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -75,6 +110,10 @@ class Constant:
     operands: ClassVar[tuple[int, ...]] = ()
     value: int
 
+    def become(self, algebra: Algebra[Any, Result], operands: Sequence[Any]) -> Result:  # noqa: ARG002
+        """See :meth:`Count.become`."""
+        return algebra.constant(self.value)
+
 
 @dataclass(frozen=True)
 class Sum:
@@ -82,12 +121,20 @@ class Sum:
 
     operands: tuple[int, ...]
 
+    def become(self, algebra: Algebra[Operand, Result], operands: Sequence[Operand]) -> Result:
+        """See :meth:`Count.become`."""
+        return algebra.sum(operands)
+
 
 @dataclass(frozen=True)
 class Product:
     """The product of earlier nodes, named by their positions."""
 
     operands: tuple[int, ...]
+
+    def become(self, algebra: Algebra[Operand, Result], operands: Sequence[Operand]) -> Result:
+        """See :meth:`Count.become`."""
+        return algebra.product(operands)
 
 
 @dataclass(frozen=True)
@@ -97,6 +144,10 @@ class Binomial:
     operands: tuple[int]
     lower: int
 
+    def become(self, algebra: Algebra[Operand, Result], operands: Sequence[Operand]) -> Result:
+        """See :meth:`Count.become`."""
+        return algebra.binomial(operands[0], self.lower)
+
 
 @dataclass(frozen=True)
 class Quotient:
@@ -104,6 +155,10 @@ class Quotient:
 
     operands: tuple[int]
     divisor: int
+
+    def become(self, algebra: Algebra[Operand, Result], operands: Sequence[Operand]) -> Result:
+        """See :meth:`Count.become`."""
+        return algebra.quotient(operands[0], self.divisor)
 
 
 Node = Count | Constant | Sum | Product | Binomial | Quotient
