@@ -52,16 +52,18 @@ def cell_count(cell: str, s: Any, p: Any, q: Any, n: Any) -> Any:
     [2, 1, 2, 5, 3, 7, 4, 6, 10]
     """
     counts = {"s": s, "p": p, "q": q, "n": n}
-    first, *terms = _TERMS[cell]
-    total = counts[first[-1]]
-    for sign, name in terms:
+    (_, first), *rest = _TERMS[cell]
+    total = counts[first]
+    for sign, name in rest:
         total = total + counts[name] if sign == "+" else total - counts[name]
     return total
 
 
-#: Every cell as its terms: a name, then signs with names.
-_TERMS = {cell: text.replace("+ ", "+").replace("- ", "-").split() for cell, text in CELLS.items()}
-
+#: The terms of every cell, each a sign and a name.
+_TERMS = {
+    cell: tuple(zip(["+", *text.split()[1::2]], text.split()[::2], strict=True))
+    for cell, text in CELLS.items()
+}
 
 Operand = TypeVar("Operand", contravariant=True)
 Result = TypeVar("Result", covariant=True)
