@@ -121,14 +121,19 @@ class Diagrams:
                     pending.append(successor)
         return sorted((n for n in seen if n > 1), key=self.level.__getitem__)
 
-    def support(self, root: int) -> list[int]:
-        """The variables that the function depends on, in order."""
-        return sorted({self.level[node] for node in self.reachable(root)})
+    def rebuild(
+        self, root: int, make: Callable[[int, int, int], int], *, counted: bool = False
+    ) -> int:
+        """The function put together anew, from the leaves up.
 
-    def rebuild(self, root: int, make: Callable[[int, int, int], int]) -> int:
-        """The function put together anew by ``make(level, high, low)``, from the leaves up."""
+        ``make(level, high, low)`` gives the new function for a node with new successors;
+        ``counted`` says whether every node is a step.
+        """
+        nodes = self.reachable(root)
+        if counted:
+            self.spend(len(nodes))
         made = {0: 0, 1: 1}
-        for node in reversed(self.reachable(root)):
+        for node in reversed(nodes):
             made[node] = make(self.level[node], made[self.high[node]], made[self.low[node]])
         return made[root]
 
@@ -140,14 +145,13 @@ class Diagrams:
 
     def restrict(self, root: int, values: Mapping[int, bool]) -> int:
         """The function with some variables set."""
-        self.spend(len(self.reachable(root)))
 
         def make(level: int, high: int, low: int) -> int:
             if level in values:
                 return high if values[level] else low
             return self.node(level, high, low)
 
-        return self.rebuild(root, make)
+        return self.rebuild(root, make, counted=True)
 
     def spend(self, steps: int) -> None:
         """Count work; refuse to go on where it passes ``MAX_DIAGRAM_STEPS`` in all.
