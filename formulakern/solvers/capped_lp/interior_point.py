@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.solvers.blas import one_thread
 from formulakern.solvers.capped_lp.matrix import Matrix, matrix_of
 
 __all__ = ["CappedSolution", "solve_capped_lp"]
@@ -94,10 +95,8 @@ def solve_capped_lp(
     >>> solution.alpha.round(6)
     array([1. , 0.5])
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
     best, steps = (np.inf, np.inf), 0
-    with threadpool_limits(1, "blas"):  # threads that wait for each other cost more than they do
+    with one_thread():
         state = _State(matrix_of(A, shift, tol), u, start)
         alpha, multipliers, since = state.alpha, state.lam, 0
         while True:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,9 @@ def optimal_strategies(
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[FloatArray, FloatArray, int] | None:
-    """min v over p ≥ 0, Σ p_i = 1 subject to M'p ≤ v, and its dual, the column player's strategy.
+    """min v over p ≥ 0, Σ p_i = 1 with M'p ≤ v, and the dual solution q, by HiGHS.
+
+    p is an optimal mixed strategy of the row player, who pays p'Mq, and q of the column player.
 
     Parameters
     ----------
@@ -49,11 +51,12 @@ def optimal_strategies(
     Notes
     -----
     The interior point method with crossover to a basic solution: on dense games of 1,000 × 1,000
-    random payoffs it took 3 to 5 seconds, the simplex method 16 to 60.  Where it fails, the simplex
-    method is asked.  The payoffs are first moved and scaled to lie between −1 and 1, so that the
-    solver's absolute tolerances mean the same for every game.  HiGHS cannot be interrupted: an
-    exception in the waiting thread, such as Ctrl-C, comes through at once and leaves it to finish
-    in the background, and a program that ends then waits for it.
+    random payoffs it took 3 to 5 seconds, the simplex method 16 to 60.  The simplex method follows
+    where it fails.  Payoffs are first moved and scaled to lie between −1 and 1, so that the
+    solver's absolute tolerances mean the same for every game.
+
+    HiGHS cannot be interrupted.  An exception in the waiting thread, such as Ctrl-C, comes through
+    at once and leaves HiGHS to finish in the background; a program that ends then waits for it.
 
     Examples
     --------
@@ -119,24 +122,10 @@ def optimal_strategies(
 
 def _watched(solve: Callable[[], Any], progress: Callable[[float], None] | None) -> Any:
     """What ``solve`` returns or raises, run in a thread while this one stays responsive."""
-    outcome: list[Any] = []
-    failure: list[BaseException] = []
-    ended = threading.Event()
-
-    def work() -> None:
-        try:
-            outcome.append(solve())
-        except BaseException as error:  # raised again in the thread that waits
-            failure.append(error)
-        finally:
-            ended.set()
-
-    # No daemon: HiGHS aborts the whole process if Python shuts down under it.  And an event: a
-    # join() that is interrupted takes the thread for ended, and then nothing waits for it at exit.
-    threading.Thread(target=work, daemon=False).start()
-    while not ended.wait(LOOK_SECONDS):
+    executor = ThreadPoolExecutor(1)
+    running = executor.submit(solve)
+    executor.shutdown(wait=False)  # the thread ends with its work; Python waits for it at exit
+    while not wait([running], LOOK_SECONDS).done:
         if progress is not None:
             progress(0.0)
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    return running.result()

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import math
-import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.solvers.games.dynamics import TINY, Dynamics, FictitiousPlay, Hedge, iterate
+from formulakern.solvers.games.dynamics import TINY, Dynamics, iterate
 from formulakern.solvers.games.linprog import optimal_strategies
+from formulakern.solvers.input import (
+    LARGEST,
+    is_integer,
+    is_real,
+    read_matrix,
+    read_vector,
+    require,
+)
+from formulakern.solvers.stopping import Monitor, warn_unless
 
 __all__ = ["METHODS", "GameSolution", "Method", "solve_game"]
 
@@ -28,8 +33,6 @@ METHODS: dict[str, tuple[float, int | None]] = {
     "fictitious-play": (1e-3, 1_000_000),
     "multiplicative-weights": (1e-3, 20_000),
 }
-#: The largest size of a payoff: sums over 10^15 rounds stay far from overflow.
-LARGEST = 1e100
 #: Rounding of a mean of payoffs, as a share of their largest size: no gap below is asked for.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
@@ -194,50 +197,46 @@ def solve_game(
     >>> solve_game(rock_paper_scissors, "multiplicative-weights").column_strategy.round(3)
     array([0.333, 0.333, 0.333])
     """
-    started = time.perf_counter()
-    if not isinstance(method, str) or method not in METHODS:
-        raise ParameterError(f"method={method!r}; expected one of {', '.join(map(repr, METHODS))}.")
-    matrix = _read_matrix(M)
+    monitor = Monitor(time_limit=time_limit)
+    accepted = isinstance(method, str) and method in METHODS
+    require(accepted, "method", method, f"one of {', '.join(map(repr, METHODS))}")
+    matrix = _read_payoffs(M)
     low, high = float(matrix.min()), float(matrix.max())
     _check_limits(tol, max_iter, time_limit)
     counts = _read_start(start, matrix.shape)
     share, rounds = METHODS[method]
     if tol is None:
         tol = share * (high - low) + ROUNDING * max(-low, high) + TINY
-    if max_iter is None:
-        max_iter = rounds
     iterations, timed_out = 0, False
-    if method == "linprog":
-        found = optimal_strategies(
-            matrix, max_iter=max_iter, time_limit=time_limit, progress=progress
-        )
-        if found is None:
-            seconds = time.perf_counter() - started
-            timed_out = time_limit is not None and seconds >= 0.9 * time_limit  # another clock
-        else:
+    limits: dict[str, Any] = {"time_limit": time_limit, "progress": progress}
+    if rounds is None:
+        found = optimal_strategies(matrix, max_iter=max_iter, **limits)
+        if found is not None:
             counts, iterations = found[:2], found[2]
+        elif time_limit is not None:  # HiGHS reads another clock
+            timed_out = monitor.seconds() >= 0.9 * time_limit
     else:
-        assert max_iter is not None
-        dynamics: Dynamics
-        if method == "fictitious-play":
-            dynamics = FictitiousPlay(matrix, *counts, max_iter)
-        else:
-            dynamics = Hedge(matrix, *counts)
+        max_iter = rounds if max_iter is None else max_iter
+        dynamics = _dynamics(method, matrix, *counts, max_iter)
         iterations, timed_out = iterate(
             dynamics,
             lambda p, q: _bounds(matrix, _scaled(p), _scaled(q))[2],
             tol=tol,
             max_iter=max_iter,
-            time_limit=time_limit,
-            progress=progress,
+            **limits,
         )
         counts = dynamics.weights()
     p, q = map(_scaled, counts)
     lower, upper, gap = _bounds(matrix, p, q)
-    if gap > tol > 0 and not timed_out:
-        _warn(method, gap, tol, iterations)
-    if method != "fictitious-play":
-        counts = p, q
+    warn_unless(
+        gap <= tol or tol == 0 or timed_out,
+        f"after {iterations:,} iterations the gap of {method}",
+        gap,
+        tol,
+        "The bounds hold, but more rounds (max_iter) or another method is needed to bring them "
+        "together. tol=0 says that the rounds are limited on purpose.",
+    )
+    row_counts, column_counts = counts if method == "fictitious-play" else (p, q)
     return GameSolution(
         row_strategy=p,
         column_strategy=q,
@@ -247,9 +246,22 @@ def solve_game(
         gap=gap,
         iterations=iterations,
         converged=gap <= tol,
-        row_counts=counts[0],
-        column_counts=counts[1],
+        row_counts=row_counts,
+        column_counts=column_counts,
     )
+
+
+def _dynamics(
+    method: str, M: FloatArray, row_counts: FloatArray, column_counts: FloatArray, max_iter: int
+) -> Dynamics:
+    """The compiled rounds of the one that is asked for are loaded, and of no other."""
+    if method == "fictitious-play":
+        from formulakern.solvers.games.fictitious_play import FictitiousPlay
+
+        return FictitiousPlay(M, row_counts, column_counts, max_iter)
+    from formulakern.solvers.games.hedge import Hedge
+
+    return Hedge(M, row_counts, column_counts)
 
 
 def _bounds(M: FloatArray, p: FloatArray, q: FloatArray) -> tuple[float, float, float]:
@@ -264,36 +276,28 @@ def _scaled(counts: FloatArray) -> FloatArray:
     return counts / total if total > 0 else np.full(len(counts), 1 / len(counts))
 
 
-def _read_matrix(M: Any) -> FloatArray:
+def _read_payoffs(M: Any) -> FloatArray:
     """M as float64, C-contiguous: the same memory where it is such an array."""
-    try:
-        array = np.asarray(M)
-        if array.dtype.kind not in "biufO":
-            raise TypeError(f"its entries are of type {array.dtype}")
-        matrix = np.require(array, np.float64, ["C", "ALIGNED"])
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(
-            f"M cannot be read as a matrix of real numbers ({error}). Pass the payoffs as rows of "
-            "numbers of equal length; a sparse matrix as M.toarray()."
-        ) from None
+    matrix = read_matrix(
+        M,
+        "M",
+        unread="Pass the payoffs as rows of numbers of equal length; a sparse matrix as "
+        "M.toarray().",
+        infinite="payoffs are finite numbers. Leave out strategies that must not be played, and "
+        "replace what is missing.",
+    )
     if matrix.ndim != 2 or not matrix.size:
         raise DataError(
-            f"M has shape {matrix.shape}; expected a row for each choice of the minimising player "
-            "and a column for each choice of the maximising one, at least one of both."
+            f"M has shape {matrix.shape}; expected a row for each pure strategy of the minimising "
+            "player and a column for each of the maximising one, at least one of both."
         )
-    low, high = float(matrix.min()), float(matrix.max())
-    if not (math.isfinite(low) and math.isfinite(high)):
-        i, j = np.argwhere(~np.isfinite(matrix))[0]
-        raise DataError(
-            f"M[{i}, {j}] = {matrix[i, j]}; payoffs are finite numbers. Leave out what must not be "
-            "chosen, and replace what is missing."
-        )
-    if max(-low, high) > LARGEST:
+    largest = float(max(-matrix.min(), matrix.max()))
+    if largest > LARGEST:
         raise MagnitudeError(
-            f"the largest payoff is {max(-low, high):.3g} in size; expected at most {LARGEST:g}. "
-            "Divide M by a number: the strategies stay as they are, and the value is divided too."
+            f"the largest payoff is {largest:.3g} in size; expected at most {LARGEST:g}. Divide M "
+            "by a number: the strategies stay as they are, and the value is divided too."
         )
-    return matrix.view(np.ndarray)
+    return matrix
 
 
 def _read_start(
@@ -306,33 +310,12 @@ def _read_start(
             f"start={start!r}; expected two arrays: row counts and column counts, as in "
             "start=(game.row_counts, game.column_counts)."
         )
+    # a larger count would no longer grow when a round is added
     rows, columns = (
-        _read_counts(counts, size, name)
-        for counts, size, name in zip(start, shape, ("row", "column"), strict=True)
+        read_vector(counts, size, f"{side} counts", low=0, high=2**52, error=ParameterError)
+        for counts, size, side in zip(start, shape, ("row", "column"), strict=True)
     )
     return rows, columns
-
-
-def _read_counts(counts: Any, size: int, name: str) -> FloatArray:
-    try:
-        array = np.array(counts, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ParameterError(
-            f"the {name} counts of start cannot be read ({error}); expected {size} numbers."
-        ) from None
-    if array.shape != (size,):
-        raise ParameterError(
-            f"the {name} counts of start have shape {array.shape}; M has {size} {name}s. Give a "
-            f"count for each {name}, 0 for one that is new."
-        )
-    # a larger number would no longer grow when a round is added
-    if not ((array >= 0) & (array <= 2**52)).all():
-        k = int(np.argmin((array >= 0) & (array <= 2**52)))
-        raise ParameterError(
-            f"the {name} counts of start hold {array[k]} at index {k}; expected numbers from 0 to "
-            "2^52."
-        )
-    return array
 
 
 def _check_limits(tol: float | None, max_iter: int | None, time_limit: float | None) -> None:
@@ -340,27 +323,7 @@ def _check_limits(tol: float | None, max_iter: int | None, time_limit: float | N
         ("tol", tol, "a gap in units of payoff, at least 0"),
         ("time_limit", time_limit, "seconds, at least 0"),
     ):
-        if value is None:
-            continue
-        if not isinstance(value, Real) or isinstance(value, bool) or not value >= 0:
-            raise ParameterError(f"{name}={value!r}; expected {what}, or None.")
-    if max_iter is not None and (
-        not isinstance(max_iter, (int, np.integer))
-        or isinstance(max_iter, bool)
-        or not 1 <= max_iter <= 10**15
-    ):
-        raise ParameterError(
-            f"max_iter={max_iter!r}; expected a whole number from 1 to 10^15, or None."
-        )
-
-
-def _warn(method: str, gap: float, tol: float, iterations: int) -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
-    warnings.warn(
-        f"the gap of {method} is {gap:.2g} after {iterations:,} iterations, more than "
-        f"tol={tol:.2g}: the bounds hold, but more rounds (max_iter) or another method is needed "
-        "to bring them together. tol=0 says that the rounds are limited on purpose.",
-        ConvergenceWarning,
-        stacklevel=3,
-    )
+        accepted = value is None or (is_real(value) and value >= 0)
+        require(accepted, name, value, f"{what}, or None")
+    accepted = max_iter is None or (is_integer(max_iter) and 1 <= max_iter <= 10**15)
+    require(accepted, "max_iter", max_iter, "a whole number from 1 to 10^15, or None")

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -34,7 +35,6 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.errors import DataError, ParameterError
-from formulakern.solvers.hierarchical.loops import over_ancestors, over_descendants
 
 __all__ = ["DualNorm", "Lattice", "read_nodes"]
 
@@ -47,6 +47,8 @@ LEAST = 1e-14
 TINY = 1e-120
 #: The largest penalty of a node.
 LARGEST = 1e60
+#: Up to so many nodes, their inclusions are a dense matrix: BLAS starts sooner than a sparse sum.
+FEW = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +97,28 @@ class Lattice:
         """int64 (pairs,): the set of each pair (subset, set), in the order of ``ancestors``."""
         return np.repeat(np.arange(len(self.nodes)), np.diff(self.starts))
 
+    @cached_property
+    def _inclusions(self) -> tuple[Any, Any]:
+        """Z with Z_wv = 1 where v ⊆ w, and Z'."""
+        n = len(self.nodes)
+        matrix: Any
+        if n <= FEW:
+            matrix = np.zeros((n, n))
+            matrix[self.descendants, self.ancestors] = 1.0
+        else:
+            from scipy.sparse import csr_array
+
+            ones = np.ones(len(self.ancestors))
+            matrix = csr_array((ones, self.ancestors, self.starts), shape=(n, n))
+        return matrix, matrix.T
+
     def _below(self, values: FloatArray) -> FloatArray:
-        out = np.empty(len(values))
-        over_ancestors(self.starts, self.ancestors, values, out)
-        return out
+        """Σ of values_v over the subsets v of each node w."""
+        return np.asarray(self._inclusions[0] @ values)
 
     def _above(self, values: FloatArray) -> FloatArray:
-        out = np.empty(len(values))
-        over_descendants(self.starts, self.ancestors, values, out)
-        return out
+        """Σ of values_w over the sets w that contain each node v."""
+        return np.asarray(self._inclusions[1] @ values)
 
     def group_norms(self, f: FloatArray) -> FloatArray:
         """‖f_{D(v)}‖_ρ of every node v, float64 (n,); O(pairs)."""

@@ -26,8 +26,6 @@ Equal columns are one column of the ridge problem, equal rows one row.
 from __future__ import annotations
 
 import math
-import time
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -35,10 +33,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical.input import Problem, check_options, read_problem, read_start
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns, Point, minimise_ridge, point
 from formulakern.solvers.hierarchical.norm import DualNorm, Lattice, read_nodes
+from formulakern.solvers.stopping import Monitor, share_done, warn_unless
 
 __all__ = ["HierarchicalSolution", "solve_hierarchical"]
 
@@ -199,7 +199,7 @@ def solve_hierarchical(
     >>> solution.gap <= 1e-3
     True
     """
-    started = time.perf_counter()
+    monitor = Monitor(progress, time_limit)
     check_options(rho, C, depth_penalty, loss, tol, max_iter, time_limit)
     lattice = read_nodes(nodes, rho=float(rho), depth_penalty=float(depth_penalty))
     problem = read_problem(columns, len(lattice.nodes), y, sample_weight, float(C), loss)
@@ -209,25 +209,29 @@ def solve_hierarchical(
     search = _Search(lattice, problem, first, float(tol))
     status = "iteration limit"
     try:
-        while search.iterations < max_iter:
-            search.round()
-            if progress is not None:
-                progress(search.share())
-            if search.gap <= tol:
-                status = "optimal"
-                break
-            if time_limit is not None and time.perf_counter() - started >= time_limit:
-                status = "time limit"
-                break
+        with one_thread():
+            while search.iterations < max_iter:
+                search.round()
+                monitor.report(share_done(search.first_gap, search.gap, search.tol))
+                if search.gap <= tol:
+                    status = "optimal"
+                    break
+                if monitor.time_is_over():
+                    status = "time limit"
+                    break
     except KeyboardInterrupt:
         if not math.isfinite(search.objective):
             raise
         status = "interrupted"
-    if status == "iteration limit":
-        _warn(search.gap, tol, search.iterations)
-    if progress is not None:
-        progress(1.0)
-    return search.solution(status, started)
+    warn_unless(
+        status != "iteration limit",
+        f"after {search.iterations} rounds the relative duality gap",
+        search.gap,
+        tol,
+        "Raise max_iter or tol, or choose a smaller C.",
+    )
+    monitor.report(1.0)
+    return search.solution(status, monitor.seconds())
 
 
 class _Search:
@@ -274,13 +278,6 @@ class _Search:
         if self.objective <= self.lower:  # both can be zero
             return 0.0
         return (self.objective - self.lower) / self.objective
-
-    def share(self) -> float:
-        """How much of the way from the first gap to the tolerance is done, in powers of ten."""
-        if self.gap <= self.tol or self.first_gap <= self.tol:
-            return 1.0
-        done = math.log(self.first_gap / self.gap) / math.log(self.first_gap / self.tol)
-        return min(1.0, max(0.0, done))
 
     def _joined(self, values: FloatArray) -> FloatArray:
         """Sums over the nodes of equal columns."""
@@ -355,7 +352,7 @@ class _Search:
         self.last_scales, self.last_value = scales, value
         self.scales = np.maximum(np.maximum(following, LIFT * dual.scales), FLOOR)
 
-    def solution(self, status: str, started: float) -> HierarchicalSolution:
+    def solution(self, status: str, seconds: float) -> HierarchicalSolution:
         """The best that was found."""
         lattice, f = self.lattice, self.weights
         return HierarchicalSolution(
@@ -373,7 +370,7 @@ class _Search:
             mixing=lattice.mixing(f),
             iterations=self.iterations,
             newton_steps=self.newton_steps,
-            seconds=time.perf_counter() - started,
+            seconds=seconds,
             status=status,
         )
 
@@ -386,14 +383,3 @@ def _balanced(beta: FloatArray) -> FloatArray:
     if up == 0 or down == 0:
         return np.zeros_like(beta)
     return np.where(beta > 0, beta * min(1.0, down / up), beta * min(1.0, up / down))
-
-
-def _warn(gap: float, tol: float, rounds: int) -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
-    warnings.warn(
-        f"after {rounds} rounds the relative duality gap is {gap:.2g}, above tol={tol:g}. Raise "
-        "max_iter or tol, or choose a smaller C.",
-        ConvergenceWarning,
-        stacklevel=3,
-    )

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.solvers.simplex_qp.loops import smo_steps
+from formulakern.solvers.stopping import Monitor, share_done
 
 __all__ = ["ROUNDING", "Bounds", "QuadraticProgram", "Solution", "minimise"]
 
@@ -161,6 +162,7 @@ def minimise(
     >>> solution.u, solution.bounds.upper
     (array([0.75, 0.25]), 1.0)
     """
+    monitor = Monitor(progress)
     u = start.copy()
     diagonal = program.K.diagonal() + program.ridge
     gradient = program.product(u) + program.linear
@@ -190,15 +192,6 @@ def minimise(
         taken += done
         stalled = done < CHUNK
         bounds = certificate(u, gradient - program.linear)
-        if progress is not None and first.gap > tol:
-            progress(_share(first.gap, bounds.gap, tol))
-    if progress is not None:
-        progress(1.0)
+        monitor.report(share_done(first.gap, bounds.gap, tol))
+    monitor.report(1.0)
     return Solution(u, product, bounds, taken, bounds.gap <= tol)
-
-
-def _share(first: float, now: float, tol: float) -> float:
-    """How much of the way from the first gap to the tolerance is done, in powers of ten."""
-    if now <= tol:
-        return 1.0
-    return min(1.0, max(0.0, math.log(first / now) / math.log(first / tol)))

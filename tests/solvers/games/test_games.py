@@ -18,8 +18,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.solvers.games.dynamics import FictitiousPlay, Hedge, iterate
-from formulakern.solvers.games.fictitious_loops import BLOCK
+from formulakern.solvers.games.dynamics import iterate
+from formulakern.solvers.games.fictitious_play import BLOCK, FictitiousPlay
+from formulakern.solvers.games.hedge import Hedge
 from formulakern.solvers.games.solve import METHODS, solve_game
 
 every_method = pytest.mark.parametrize("method", list(METHODS))
