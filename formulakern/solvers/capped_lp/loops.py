@@ -1,4 +1,4 @@
-"""Compiled products of a matrix that is held by its nonzero entries, row after row."""
+"""Compiled: AᵀDA of a sparse matrix with few columns, summed into a dense one."""
 
 # mypy: disallow-untyped-decorators=False
 
@@ -10,34 +10,28 @@ from numba import types
 
 from formulakern.compilation import compiled
 
-__all__ = ["rows_normal", "rows_product", "rows_transposed"]
+__all__ = ["rows_normal"]
 
 _REALS = types.float64[::1]
-_STARTS = types.int64[::1]
-_PLACES = types.int32[::1]
 
 
-@compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, _REALS), fastmath={"reassoc", "contract"})
-def rows_product(starts: Any, places: Any, entries: Any, x: Any, out: Any) -> None:
-    """``out = A x``."""
-    for i in range(len(out)):
-        total = 0.0
-        for e in range(starts[i], starts[i + 1]):
-            total += entries[e] * x[places[e]]
-        out[i] = total
-
-
-@compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, _REALS))
-def rows_transposed(starts: Any, places: Any, entries: Any, y: Any, out: Any) -> None:
-    """``out += Aᵀ y``."""
-    for i in range(len(y)):
-        for e in range(starts[i], starts[i + 1]):
-            out[places[e]] += entries[e] * y[i]
-
-
-@compiled(types.void(_STARTS, _PLACES, _REALS, _REALS, types.float64[:, ::1]))
+@compiled(
+    types.void(types.int64[::1], types.int32[::1], _REALS, _REALS, types.float64[:, ::1]),
+)
 def rows_normal(starts: Any, places: Any, entries: Any, d: Any, out: Any) -> None:
-    """The upper triangle of ``out += Aᵀ diag(d) A``; places of a row must increase."""
+    """The upper triangle of ``out += Aᵀ diag(d) A``.
+
+    Parameters
+    ----------
+    starts : int64 (n + 1,)
+    places : int32 (nonzeros,)
+        ``places[starts[i]:starts[i + 1]]`` are the columns of row i's nonzero entries, increasing.
+    entries : float64 (nonzeros,)
+        These entries.
+    d : float64 (n,)
+    out : float64 (k, k)
+        Changes in place.
+    """
     for i in range(len(d)):
         for e in range(starts[i], starts[i + 1]):
             weight = entries[e] * d[i]

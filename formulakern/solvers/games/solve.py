@@ -1,4 +1,4 @@
-"""Two-player zero-sum games in matrix form: strategies for both sides, with proof of the value."""
+"""Zero-sum matrix games: mixed strategies for both players, and proven bounds on the value."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from formulakern.solvers.input import (
     read_vector,
     require,
 )
+from formulakern.solvers.solution import Certified
 from formulakern.solvers.stopping import Monitor, warn_unless
 
 __all__ = ["METHODS", "GameSolution", "Method", "solve_game"]
@@ -27,7 +28,7 @@ __all__ = ["METHODS", "GameSolution", "Method", "solve_game"]
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["linprog", "fictitious-play", "multiplicative-weights"]
 
-#: The methods, the share of the payoffs' range that is their default tolerance, and their rounds.
+#: For each method its default tolerance as a share of the payoffs' range, and its most rounds.
 METHODS: dict[str, tuple[float, int | None]] = {
     "linprog": (1e-6, None),
     "fictitious-play": (1e-3, 1_000_000),
@@ -37,9 +38,9 @@ METHODS: dict[str, tuple[float, int | None]] = {
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True, eq=False)
-class GameSolution:
-    """A strategy for each player, and what each guarantees whatever the other does.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GameSolution(Certified):
+    """A mixed strategy for each player, and what each guarantees whatever the other does.
 
     Attributes
     ----------
@@ -60,8 +61,8 @@ class GameSolution:
     converged : bool
         Whether the gap is at most the tolerance.
     row_counts, column_counts : float64 (m,), (n,)
-        What the strategies are proportional to.  After fictitious play: in how many rounds each row
-        and column was played, the start included, so that ``start=(row_counts, column_counts)``
+        What the strategies are proportional to.  After fictitious play: in how many rounds each
+        pure strategy was played, the start included, so that ``start=(row_counts, column_counts)``
         goes on where this ended.  After another method: the strategies.
 
     Examples
@@ -73,12 +74,6 @@ class GameSolution:
 
     row_strategy: FloatArray
     column_strategy: FloatArray
-    value: float
-    lower_bound: float
-    upper_bound: float
-    gap: float
-    iterations: int
-    converged: bool
     row_counts: FloatArray
     column_counts: FloatArray
 
@@ -93,44 +88,45 @@ def solve_game(
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> GameSolution:
-    """min over p, max over q of p'Mq: the value of a game and strategies that attain it.
+    """min_p max_q p'Mq over the mixed strategies of two players: the value of a matrix game.
 
-    The row player chooses a row i with probabilities p, the column player a column j with
-    probabilities q, and the row player pays M_ij to the column player.  For all p and q
+    The row player chooses row i with probability p_i, the column player column j with probability
+    q_j, independently, and the row player pays M_ij to the column player.  For all p and q
 
         min_i (Mq)_i  ≤  V  ≤  max_j (p'M)_j,
 
-    and some p and q make all three equal (von Neumann).  Every method returns both bounds,
-    computed from M at the end, and so proves how good its answer is.
+    and some p and q make all three equal (von Neumann).  Every method returns both bounds, computed
+    from M at the end.
 
     Parameters
     ----------
     M : array-like of shape (m, n)
         Real payoffs, finite, at most 1e100 in size; read only.
-    method : "linprog", "fictitious-play" or "multiplicative-weights"
+    method : {"linprog", "fictitious-play", "multiplicative-weights"}
         * "linprog": the linear program, exact up to rounding, by HiGHS through SciPy.
-        * "fictitious-play" (Brown): round by round the row player, and then the column player, does
-          what is best against all that the other has played so far, the lowest index where several
-          are equally good.  The strategies are the frequencies.
-        * "multiplicative-weights": both players weigh each choice by exp(−η · its loss so far),
-          with the last loss as a forecast of the next (optimistic Hedge), and
-          η = ln(choices) / (R/4 + sum of mixability gaps) for each player (AdaHedge),
-          R = max M − min M: no step size and no number of rounds is chosen beforehand, and
-          M → aM + b with a > 0 leaves the strategies as they are.  The strategies are the means
-          over the rounds.
+        * "fictitious-play" (Brown): in each round the row player, and then the column player, plays
+          a pure best response to the frequencies of the other's strategies so far, the lowest index
+          where several are equally good.  The strategies returned are the frequencies.
+        * "multiplicative-weights" (optimistic Hedge): both players weigh each pure strategy by
+          exp(−η · its loss so far), with the last loss as a forecast of the next (Rakhlin and
+          Sridharan).  The learning rate is AdaHedge's, η = ln(strategies) / (R/4 + sum of
+          mixability gaps) for each player, R = max M − min M.  So neither a step size nor a number
+          of rounds is chosen beforehand, and M → aM + b with a > 0 leaves the strategies as they
+          are.  The strategies returned are the means over the rounds.
     tol : float, optional
-        The gap to reach, in units of payoff.  By default R·10⁻⁶ for the
-        linear program and R·10⁻³ for the others (and never less than rounding hides).
-        ``tol=0`` asks for as much as ``max_iter`` rounds give, and never warns.
+        The gap to reach, in units of payoff.  By default R·10⁻⁶ for the linear program and R·10⁻³
+        for the others (and never less than rounding hides).  ``tol=0`` asks for as much as
+        ``max_iter`` rounds give, and never warns.
     max_iter : int, optional
-        At most so many rounds, by default 1,000,000 of fictitious play and 20,000 of
-        multiplicative weights; for the linear program, steps of the interior point method, by
-        default HiGHS's own limit.
+        At most so many rounds, by default 1,000,000 of fictitious play and 20,000 of multiplicative
+        weights.  For the linear program, steps of the interior point method, by default HiGHS's own
+        limit.
     start : (row counts, column counts), optional
         Arrays (m,) and (n,), not negative.  Fictitious play counts them as rounds that were played
-        before the first one, so their sums say how much they weigh; multiplicative weights begins
-        half with these proportions and half uniformly; the linear program needs no start, and
-        falls back on it where a limit ends it first.  Without a start, nothing was played.
+        before the first one, so their sums say how much they weigh.  Multiplicative weights begins
+        half with these proportions and half uniformly.  The linear program needs no start, and
+        returns it where a limit ends it before it has a solution.  Without a start, nothing was
+        played.
     time_limit : float, optional
         Seconds.  When they are over, the result says how far it came, without a warning.
     progress : callable, optional
@@ -157,12 +153,13 @@ def solve_game(
 
     Notes
     -----
-    Every method is deterministic.  A round of fictitious play costs O(m + n); the gap falls about
-    as 1/√rounds in practice (Robinson proves that it falls to 0).  It works on two copies of M, of
-    a byte a payoff where all payoffs are whole numbers up to 127 in size, else of eight.
-    A round of multiplicative weights costs O(mn), one pass over M, and the gap falls about as
-    1/rounds.  The linear program takes a few seconds at 1,000 × 1,000, and several
-    copies of M.
+    Every method is deterministic.
+
+    A round of fictitious play costs O(m + n); the gap falls about as 1/√rounds in practice
+    (Robinson proves that it falls to 0).  It works on two copies of M, of a byte a payoff where all
+    payoffs are whole numbers up to 127 in size, else of eight.  A round of multiplicative weights
+    costs O(mn), one pass over M, and the gap falls about as 1/rounds.  The linear program takes a
+    few seconds at 1,000 × 1,000, and several copies of M.
 
     Ctrl-C is felt within some 0.05 s, or one round.  A linear program that is interrupted so goes
     on in the background until HiGHS ends, and a program that exits waits for that: give a
@@ -176,8 +173,9 @@ def solve_game(
     of solving a game", Annals of Mathematics 54, 1951, doi:10.2307/1969530.  Y. Freund,
     R. E. Schapire, "Adaptive game playing using multiplicative weights", Games and Economic
     Behavior 29, 1999, doi:10.1006/game.1999.0738.  S. de Rooij, T. van Erven, P. D. Grünwald,
-    W. M. Koolen, "Follow the leader if you can, hedge if you must", JMLR 15, 2014.  A. Rakhlin,
-    K. Sridharan, "Optimization, learning, and games with predictable sequences", NIPS 2013.
+    W. M. Koolen, "Follow the leader if you can, hedge if you must", JMLR 15, 2014, arXiv:1301.0534.
+    A. Rakhlin, K. Sridharan, "Optimization, learning, and games with predictable sequences", NIPS
+    2013, arXiv:1311.1869.
 
     Examples
     --------
@@ -254,7 +252,7 @@ def solve_game(
 def _dynamics(
     method: str, M: FloatArray, row_counts: FloatArray, column_counts: FloatArray, max_iter: int
 ) -> Dynamics:
-    """The compiled rounds of the one that is asked for are loaded, and of no other."""
+    """The dynamic of this name; the compiled rounds of the other are not loaded."""
     if method == "fictitious-play":
         from formulakern.solvers.games.fictitious_play import FictitiousPlay
 

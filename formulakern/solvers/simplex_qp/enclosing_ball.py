@@ -15,17 +15,18 @@ from formulakern.solvers.simplex_qp.solve import (
     QuadraticProgram,
     minimise,
 )
+from formulakern.solvers.solution import Certified
 
 __all__ = ["EnclosingBall", "enclosing_ball"]
 
 
-@dataclass(frozen=True, eq=False)
-class EnclosingBall:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EnclosingBall(Certified):
     """A ball around all feature vectors, its centre Σ β_i φ(x_i), and the proof of its radius.
 
     Attributes
     ----------
-    squared_radius : float
+    value : float
         R² = Σ β_i K_ii − β'Kβ at the coefficients, the value of the dual problem; 0 where all
         points coincide.
     lower_bound, upper_bound : float
@@ -36,6 +37,7 @@ class EnclosingBall:
     gap : float
         (upper_bound − lower_bound) / upper_bound; 0 where all points coincide.
     iterations : int
+        Steps that move two coefficients each.
     converged : bool
         Whether the gap is at most the tolerance that was asked for.
 
@@ -46,18 +48,17 @@ class EnclosingBall:
     (0.5, array([0.5, 0.5]))
     """
 
-    squared_radius: float
-    lower_bound: float
-    upper_bound: float
     coefficients: FloatArray
-    gap: float
-    iterations: int
-    converged: bool
+
+    @property
+    def squared_radius(self) -> float:
+        """R², the value."""
+        return self.value
 
     @property
     def radius(self) -> float:
         """R, the root of the squared radius."""
-        return math.sqrt(self.squared_radius)
+        return math.sqrt(self.value)
 
 
 def enclosing_ball(
@@ -69,6 +70,8 @@ def enclosing_ball(
     progress: Callable[[float], None] | None = None,
 ) -> EnclosingBall:
     """R² = max Σ β_i K_ii − β'Kβ over the simplex β ≥ 0, Σ β_i = 1.
+
+    R is the radius of the smallest ball around points φ(x_i) with ⟨φ(x_i), φ(x_j)⟩ = K_ij.
 
     Parameters
     ----------
@@ -117,8 +120,5 @@ def enclosing_ball(
     start[one] += 0.5
     start[other] += 0.5
     found = minimise(program, start, certificate, tol=tol, max_iter=max_iter, progress=progress)
-    bounds = found.bounds
-    value = 0.0 if bounds.zero else max(0.0, float(found.u @ (diagonal - found.product)))
-    return EnclosingBall(
-        value, bounds.lower, bounds.upper, found.u, bounds.gap, found.steps, found.converged
-    )
+    value = 0.0 if found.bounds.zero else max(0.0, float(found.u @ (diagonal - found.product)))
+    return EnclosingBall(**found.certified(value))

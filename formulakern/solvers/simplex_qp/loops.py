@@ -26,16 +26,8 @@ _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 
 @compiled(
     types.int64(
-        _MATRIX,
-        types.float64,
-        _REALS,
-        types.int8[::1],
-        _REALS,
-        _REALS,
-        _REALS,
-        _REALS,
-        types.float64,
-        types.int64,
+        *(_MATRIX, types.float64, _REALS, types.int8[::1]),
+        *(_REALS, _REALS, _REALS, _REALS, types.float64, types.int64),
     )
 )
 def smo_steps(

@@ -1,4 +1,4 @@
-"""Margins: how far apart the convex hulls of two classes are, hard, or softened in two ways."""
+"""The margin of two classes: the distance of their convex hulls, or a soft one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from formulakern.solvers.simplex_qp.solve import (
     Bounds,
     FloatArray,
     QuadraticProgram,
-    Solution,
     minimise,
 )
+from formulakern.solvers.solution import Certified
 
 __all__ = ["ZERO", "Margin", "hinge_margin", "hull_margin"]
 
@@ -24,15 +24,15 @@ __all__ = ["ZERO", "Margin", "hinge_margin", "hull_margin"]
 ZERO = 1e-5
 
 
-@dataclass(frozen=True, eq=False)
-class Margin:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Margin(Certified):
     """The distance between two classes along the normal w of the best hyperplane, with proof.
 
     Attributes
     ----------
-    distance : float
-        2/‖w‖, the width of the corridor between the classes; for the hard margin, the distance
-        between their convex hulls.  0 where the hulls meet.
+    value : float
+        The distance 2/‖w‖, the width of the corridor between the classes.  For the hard margin it
+        is the distance between their convex hulls, 0 where the hulls meet.
     lower_bound, upper_bound : float
         The true distance lies between.
     coefficients : float64 (m,)
@@ -41,6 +41,7 @@ class Margin:
     gap : float
         (upper_bound − lower_bound) / upper_bound; 0 where the hulls meet.
     iterations : int
+        Steps that move two coefficients each.
     converged : bool
         Whether the gap is at most the tolerance that was asked for.
 
@@ -51,18 +52,17 @@ class Margin:
     (1.414214, 0.707107)
     """
 
-    distance: float
-    lower_bound: float
-    upper_bound: float
     coefficients: FloatArray
-    gap: float
-    iterations: int
-    converged: bool
+
+    @property
+    def distance(self) -> float:
+        """2/‖w‖, the value."""
+        return self.value
 
     @property
     def margin(self) -> float:
         """1/‖w‖, half the distance: from the hyperplane in the middle to the nearest points."""
-        return self.distance / 2
+        return self.value / 2
 
 
 def hull_margin(
@@ -138,7 +138,7 @@ def hull_margin(
     start = np.where(positive, 1 / positive.sum(), -1 / (~positive).sum())
     found = minimise(program, start, certificate, tol=tol, max_iter=max_iter, progress=progress)
     squared = 0.0 if found.bounds.zero else max(0.0, float(found.u @ found.product))
-    return _margin(found, math.sqrt(squared))
+    return Margin(**found.certified(math.sqrt(squared)))
 
 
 def hinge_margin(
@@ -213,13 +213,8 @@ def hinge_margin(
         program, np.zeros(m), certificate, tol=tol, max_iter=max_iter, progress=progress
     )
     squared = float(found.u @ found.product)
-    return _margin(found, _quotient(2, math.sqrt(max(0.0, squared))))
+    return Margin(**found.certified(_quotient(2, math.sqrt(max(0.0, squared)))))
 
 
 def _quotient(numerator: float, denominator: float) -> float:
     return numerator / denominator if denominator > 0 else math.inf
-
-
-def _margin(found: Solution, distance: float) -> Margin:
-    low, high = found.bounds.lower, found.bounds.upper
-    return Margin(distance, low, high, found.u, found.bounds.gap, found.steps, found.converged)

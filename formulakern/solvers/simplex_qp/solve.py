@@ -1,15 +1,13 @@
 """Convex quadratic programs over simplices and boxes, stopped by a certificate.
 
-The minimum enclosing ball, the distance between two convex hulls and the support vector machine are
-one problem with different constants::
+    min ½ u'(K + ridge·I)u + p'u   with lower ≤ u ≤ upper and Σ_{i in group} u_i fixed, two groups
 
-    minimise  ½ u'(K + ridge·I)u + p'u   subject to  lower ≤ u ≤ upper,
-                                          the sum of each group of coefficients fixed.
-
-Each step moves weight between two coefficients of one group (sequential minimal optimisation, the
-pair chosen to second order: Fan, Chen & Lin, JMLR 6, 2005) and reads two rows of K, O(m).  When to
-stop is decided not by the steps but by the caller's certificate: bounds from below and above on the
-number that is wanted, computed from u and Ku.
+The smallest enclosing ball, the distance between two convex hulls and the support vector machine
+are this problem with different constants.  It is solved by sequential minimal optimisation: each
+step changes two coefficients of one group, chosen by second-order information (R.-E. Fan,
+P.-H. Chen, C.-J. Lin, "Working set selection using second order information for training support
+vector machines", JMLR 6, 2005), and reads two rows of K.  The caller's certificate decides when to
+stop: bounds from below and above on the number that is wanted, computed from u and Ku.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +105,18 @@ class Solution:
     bounds: Bounds
     steps: int
     converged: bool
+
+    def certified(self, value: float) -> dict[str, Any]:
+        """The fields of a result of this value, whose bounds are the certificate's."""
+        return {
+            "value": value,
+            "lower_bound": self.bounds.lower,
+            "upper_bound": self.bounds.upper,
+            "gap": self.bounds.gap,
+            "iterations": self.steps,
+            "converged": self.converged,
+            "coefficients": self.u,
+        }
 
 
 def minimise(
