@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from formulakern.checks import check_integer, check_number
 from formulakern.measures.input import ADVICE, check_range, read_semidefinite
-from formulakern.solvers.input import check_stopping
 from formulakern.solvers.simplex_qp import enclosing_ball as solver
 from formulakern.solvers.simplex_qp.enclosing_ball import EnclosingBall
 from formulakern.solvers.stopping import warn_unless
@@ -76,7 +76,8 @@ def enclosing_ball(
     """
     gram = read_semidefinite(K, check)
     check_range(gram)
-    check_stopping(tol, max_iter)
+    check_number("tol", tol, 0, 1, above=True)
+    check_integer("max_iter", max_iter)
     ball = solver.enclosing_ball(gram, tol=tol, max_iter=max_iter, progress=progress)
     warn_unless(ball.converged, "the relative gap of the squared radius", ball.gap, tol, ADVICE)
     return ball

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.checks import check_number
 from formulakern.errors import DataError, MagnitudeError
-from formulakern.solvers.input import LARGEST, is_real, read_matrix, require
+from formulakern.solvers.input import LARGEST, read_matrix
 
 __all__ = [
     "ADVICE",
@@ -278,10 +279,12 @@ def read_penalty(C: Any) -> float:
     ParameterError
         If C is no positive number, or so small that 1/C leaves the range of float64.
     """
-    penalty = math.inf if C is None else C
-    accepted = is_real(penalty) and penalty > 0 and 1 / penalty <= LARGEST
-    require(accepted, "C", C, "a positive penalty parameter, or None for the hard margin")
-    return float(penalty)
+    if C is None or math.inf == C:
+        return math.inf
+    check_number(
+        "C", C, 1 / LARGEST, expected="a positive number", otherwise="None for the hard margin"
+    )
+    return float(C)
 
 
 def check_range(K: FloatArray) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import ParameterError
 from formulakern.measures.input import (
     ADVICE,
@@ -16,7 +17,7 @@ from formulakern.measures.input import (
     read_penalty,
     read_semidefinite,
 )
-from formulakern.solvers.input import LARGEST, check_stopping, require
+from formulakern.solvers.input import LARGEST
 from formulakern.solvers.simplex_qp.margins import Margin, hinge_margin, hull_margin
 from formulakern.solvers.stopping import warn_unless
 
@@ -101,8 +102,9 @@ def margin(
     (3.0, 1.5)
     """
     penalty = read_penalty(C)
-    require(loss in ("hinge", "squared_hinge"), "loss", loss, "'hinge' or 'squared_hinge'")
-    check_stopping(tol, max_iter)
+    check_choice("loss", loss, ("hinge", "squared_hinge"))
+    check_number("tol", tol, 0, 1, above=True)
+    check_integer("max_iter", max_iter)
     gram = read_semidefinite(K, check)
     check_range(gram)
     _, codes = read_labels(y, len(gram), most=2)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.checks import check_integer, check_number
 from formulakern.errors import DataError
 from formulakern.measures.input import (
     ADVICE,
@@ -19,7 +20,6 @@ from formulakern.measures.input import (
     read_penalty,
     read_square,
 )
-from formulakern.solvers.input import check_stopping
 from formulakern.solvers.simplex_qp.enclosing_ball import enclosing_ball
 from formulakern.solvers.simplex_qp.margins import hull_margin
 from formulakern.solvers.stopping import warn_unless
@@ -99,7 +99,8 @@ def radius_margin_ratio(
     0.75
     """
     ridge = 1 / read_penalty(C)
-    check_stopping(tol, max_iter)
+    check_number("tol", tol, 0, 1, above=True)
+    check_integer("max_iter", max_iter)
     gram, slack = read_gram(K) if check else read_square(K)
     classes, codes = read_labels(y, len(gram))
     if normalize:

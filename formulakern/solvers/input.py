@@ -1,78 +1,20 @@
-"""What every solver asks of its input: real matrices and vectors, and numbers within a range."""
+"""Reading the real matrices and vectors that are given to a solver."""
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.errors import DataError, FormulaKernError, ParameterError
+from formulakern.errors import DataError, FormulaKernError
 
-__all__ = [
-    "LARGEST",
-    "check_stopping",
-    "is_integer",
-    "is_real",
-    "read_matrix",
-    "read_vector",
-    "require",
-]
+__all__ = ["LARGEST", "read_matrix", "read_vector"]
 
 FloatArray = npt.NDArray[np.float64]
 
 #: The largest size of a number in the data: squares and sums of such numbers stay finite.
 LARGEST = 1e100
-
-
-def is_real(value: Any) -> bool:
-    """Whether a value is a real number; truth values are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def is_integer(value: Any) -> bool:
-    """Whether a value is an integer; truth values are not."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def require(accepted: bool, name: str, value: Any, expected: str) -> None:
-    """Refuse a parameter unless it is accepted.
-
-    Parameters
-    ----------
-    accepted : bool
-    name : str
-    value : object
-        What was given.
-    expected : str
-        What would have been accepted.
-
-    Raises
-    ------
-    ParameterError
-
-    Examples
-    --------
-    >>> require(0 < 1.5 < 1, "tol", 1.5, "a number between 0 and 1")
-    Traceback (most recent call last):
-    ...
-    formulakern.errors.ParameterError: tol=1.5; expected a number between 0 and 1.
-    """
-    if not accepted:
-        raise ParameterError(f"{name}={value!r}; expected {expected}.")
-
-
-def check_stopping(tol: Any, max_iter: Any) -> None:
-    """Check a relative duality gap to reach, 0 < tol < 1, and a limit of at least 1 iteration.
-
-    Raises
-    ------
-    ParameterError
-    """
-    require(is_real(tol) and 0 < tol < 1, "tol", tol, "a relative duality gap between 0 and 1")
-    accepted = is_integer(max_iter) and max_iter >= 1
-    require(accepted, "max_iter", max_iter, "an integer, at least 1")
 
 
 def read_matrix(values: Any, name: str, *, unread: str, infinite: str) -> FloatArray:

@@ -38,38 +38,29 @@ VECTOR_BYTES = 64
 
 
 @intrinsic
-def _add_row(typing_context: Any, totals: Any, rows: Any, index: Any, tops: Any) -> Any:
-    """``totals += rows[index]``; ``tops[b] = max of block b``; returns the largest of all.
+def _add_block(typing_context: Any, totals: Any, rows: Any, index: Any, block: Any) -> Any:
+    """Add a block of ``rows[index]`` to that of ``totals``; returns the largest sum.
 
-    All arrays are C-contiguous and share no memory; the length of ``totals`` is a multiple of BLOCK
-    and there is at least one block.  Nothing is NaN.
+    Both arrays are C-contiguous and share no memory; a block is whole.  Nothing is NaN.  Numba's
+    own loop is not vectorised: it would have to keep the order in which a maximum is taken.
     """
-    signature = totals.dtype(totals, rows, types.intp, tops)
+    signature = totals.dtype(totals, rows, types.intp, types.intp)
 
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         from numba.np.arrayobj import make_array  # the compiler's own module, loaded with it
 
         # llvmlite writes out any name, but its method add() knows only those without a value
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
-
+        totals, rows = (make_array(sig.args[k])(context, builder, arguments[k]) for k in (0, 1))
+        element, stored = (context.get_data_type(sig.args[k].dtype) for k in (0, 1))
+        width, stored_width = (sig.args[k].dtype.bitwidth // 8 for k in (0, 1))
         real = isinstance(sig.args[0].dtype, types.Float)
-        element = context.get_data_type(sig.args[0].dtype)
-        stored = context.get_data_type(sig.args[1].dtype)
-        lanes = VECTOR_BYTES // (sig.args[0].dtype.bitwidth // 8)
+        flags = ("nnan", "nsz") if real else ()
+        lanes = VECTOR_BYTES // width
         vector, narrow = ir.VectorType(element, lanes), ir.VectorType(stored, lanes)
-        word = ir.IntType(64)
-        flags = ("nnan", "nsz")
-
-        totals, rows, tops = (
-            make_array(sig.args[k])(context, builder, arguments[k]) for k in (0, 1, 3)
-        )
-        width = builder.extract_value(rows.shape, 1)
-        blocks = builder.extract_value(tops.shape, 0)
-        row = builder.gep(rows.data, [builder.mul(arguments[2], width)])
-        kind = "fmax" if real else "smax"
-        suffix = f"v{lanes}{'f' if real else 'i'}{sig.args[0].dtype.bitwidth}"
+        kind = f"{'fmax' if real else 'smax'}.v{lanes}{'f' if real else 'i'}{8 * width}"
         reduction = builder.module.declare_intrinsic(
-            f"llvm.vector.reduce.{kind}.{suffix}", (), ir.FunctionType(element, [vector])
+            f"llvm.vector.reduce.{kind}", (), ir.FunctionType(element, [vector])
         )
 
         def larger(a: Any, b: Any) -> Any:
@@ -80,44 +71,38 @@ def _add_row(typing_context: Any, totals: Any, rows: Any, index: Any, tops: Any)
         def vector_at(data: Any, place: Any, kind: Any) -> Any:
             return builder.bitcast(builder.gep(data, [place]), kind.as_pointer())
 
-        before = builder.block
-        loop = builder.append_basic_block("add.loop")
-        done = builder.append_basic_block("add.done")
-        builder.branch(loop)
-
-        builder.position_at_end(loop)
-        block = builder.phi(word)
-        block.add_incoming(ir.Constant(word, 0), before)
-        best = builder.phi(element)
-        lowest = float("-inf") if real else -(2 ** (sig.args[0].dtype.bitwidth - 1))
-        best.add_incoming(ir.Constant(element, lowest), before)
-        start = builder.mul(block, ir.Constant(word, BLOCK))
+        word = arguments[3].type
+        first = builder.mul(arguments[3], ir.Constant(word, BLOCK))
+        row = builder.mul(arguments[2], builder.extract_value(rows.shape, 1))
         sums = []
         for offset in range(0, BLOCK, lanes):
-            place = builder.add(start, ir.Constant(word, offset))
+            place = builder.add(first, ir.Constant(word, offset))
             target = vector_at(totals.data, place, vector)
             # a vector needs no more alignment than its elements have
-            old = builder.load(target, align=sig.args[0].dtype.bitwidth // 8)
+            old = builder.load(target, align=width)
             step = builder.load(
-                vector_at(row, place, narrow), align=sig.args[1].dtype.bitwidth // 8
+                vector_at(rows.data, builder.add(row, place), narrow), align=stored_width
             )
             new = builder.fadd(old, step) if real else builder.add(old, builder.sext(step, vector))
-            builder.store(new, target, align=sig.args[0].dtype.bitwidth // 8)
+            builder.store(new, target, align=width)
             sums.append(new)
         while len(sums) > 1:
             sums = [larger(a, b) for a, b in zip(sums[::2], sums[1::2], strict=True)]
-        top = builder.call(reduction, sums, fastmath=flags if real else ())
-        builder.store(top, builder.gep(tops.data, [block]))
-        new_best = larger(top, best)
-        following = builder.add(block, ir.Constant(word, 1))
-        block.add_incoming(following, loop)
-        best.add_incoming(new_best, loop)
-        builder.cbranch(builder.icmp_signed("<", following, blocks), loop, done)
-
-        builder.position_at_end(done)
-        return new_best
+        return builder.call(reduction, sums, fastmath=flags)
 
     return signature, code
+
+
+@njit(nogil=True)
+def _add_row(totals: Any, rows: Any, index: Any, tops: Any) -> Any:
+    """``totals += rows[index]``; ``tops[b] = max of block b``; returns the largest of all."""
+    best = _add_block(totals, rows, index, 0)
+    tops[0] = best
+    for b in range(1, tops.size):
+        tops[b] = _add_block(totals, rows, index, b)
+        if tops[b] > best:
+            best = tops[b]
+    return best
 
 
 @njit(nogil=True)
@@ -252,23 +237,13 @@ class FictitiousPlay:
 
     def advance(self, rounds: int, tol: float) -> int:
         """Play; the number of rounds, or minus that if the last one brought the gap to ``tol``."""
-        return int(
-            _rounds_of(self._whole)(
-                self._payoffs,
-                self._losses,
-                self._row_totals,
-                self._column_totals,
-                self._row_tops,
-                self._column_tops,
-                self._row_counts,
-                self._column_counts,
-                self._row_tops.max(),
-                float(self._row_counts.sum()),
-                float(self._column_counts.sum()),
-                tol,
-                rounds,
-            )
-        )
+        matrices = self._payoffs, self._losses
+        totals = self._row_totals, self._column_totals, self._row_tops, self._column_tops
+        counts = self._row_counts, self._column_counts
+        played = [float(count.sum()) for count in counts]
+        high = self._row_tops.max()
+        play = _rounds_of(self._whole)
+        return int(play(*matrices, *totals, *counts, high, *played, tol, rounds))
 
     def weights(self) -> tuple[FloatArray, FloatArray]:
         """How often each row and each column was played."""

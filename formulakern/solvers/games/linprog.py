@@ -69,43 +69,27 @@ def optimal_strategies(
 
     m, n = M.shape
     low, high = float(M.min()), float(M.max())
-    half = (high - low) / 2 or 1.0
-    constraints = np.empty((n, m + 1))
-    constraints[:, :m] = M.T
-    constraints[:, :m] -= (low + high) / 2
-    constraints[:, :m] /= half
-    constraints[:, m] = -1.0
-    sums_to_one = np.ones((1, m + 1))
-    sums_to_one[0, m] = 0.0
-    value_alone = np.zeros(m + 1)
-    value_alone[m] = 1.0
-    options: dict[str, Any] = {
-        # it gains nothing on a dense matrix, and one that outlasts the time limit hides it from
-        # the interior point method
-        "presolve": False,
-        "primal_feasibility_tolerance": FEASIBILITY,
-        "dual_feasibility_tolerance": FEASIBILITY,
-    }
-    if max_iter is not None:
-        options["maxiter"] = max_iter
-    if time_limit is not None:
-        options["time_limit"] = time_limit
-
-    free = np.zeros((m + 1, 2))
-    free[:, 1] = np.inf
-    free[m, 0] = -np.inf
+    scaled = (M.T - (low + high) / 2) / ((high - low) / 2 or 1.0)
     solve: Any = linprog  # its type says less than what it takes
 
     def run(method: str) -> Any:
         return solve(
-            value_alone,
-            A_ub=constraints,
+            np.eye(m + 1)[m],
+            A_ub=np.column_stack([scaled, np.full(n, -1.0)]),
             b_ub=np.zeros(n),
-            A_eq=sums_to_one,
+            A_eq=1.0 - np.eye(m + 1)[m:],
             b_eq=np.ones(1),
-            bounds=free,
+            bounds=[(0.0, None)] * m + [(None, None)],
             method=method,
-            options=options,
+            options={
+                # it gains nothing on a dense matrix, and one that outlasts the time limit hides it
+                # from the interior point method
+                "presolve": False,
+                "primal_feasibility_tolerance": FEASIBILITY,
+                "dual_feasibility_tolerance": FEASIBILITY,
+                "maxiter": max_iter,
+                "time_limit": time_limit,
+            },
         )
 
     result = _watched(lambda: run("highs-ipm"), progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,19 +10,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.solvers.games.dynamics import TINY, Dynamics, iterate
+from formulakern.slices import run_slices
+from formulakern.solvers.games.dynamics import TINY, Dynamics, Run
 from formulakern.solvers.games.linprog import optimal_strategies
-from formulakern.solvers.input import (
-    LARGEST,
-    is_integer,
-    is_real,
-    read_matrix,
-    read_vector,
-    require,
-)
+from formulakern.solvers.input import LARGEST, read_matrix, read_vector
 from formulakern.solvers.solution import Certified
-from formulakern.solvers.stopping import Monitor, warn_unless
+from formulakern.solvers.stopping import warn_unless
 
 __all__ = ["METHODS", "GameSolution", "Method", "solve_game"]
 
@@ -34,6 +30,8 @@ METHODS: dict[str, tuple[float, int | None]] = {
     "fictitious-play": (1e-3, 1_000_000),
     "multiplicative-weights": (1e-3, 20_000),
 }
+#: Sums of payoffs over so many rounds stay far from overflow.
+MOST_ROUNDS = 10**15
 #: Rounding of a mean of payoffs, as a share of their largest size: no gap below is asked for.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
@@ -195,35 +193,37 @@ def solve_game(
     >>> solve_game(rock_paper_scissors, "multiplicative-weights").column_strategy.round(3)
     array([0.333, 0.333, 0.333])
     """
-    monitor = Monitor(time_limit=time_limit)
-    accepted = isinstance(method, str) and method in METHODS
-    require(accepted, "method", method, f"one of {', '.join(map(repr, METHODS))}")
+    started = time.perf_counter()
+    check_choice("method", method, list(METHODS))
     matrix = _read_payoffs(M)
     low, high = float(matrix.min()), float(matrix.max())
-    _check_limits(tol, max_iter, time_limit)
+    check_number("tol", tol, 0, otherwise="None")
+    check_number("time_limit", time_limit, 0, otherwise="None for no limit")
+    check_integer("max_iter", max_iter, otherwise="None")
+    check_number("max_iter", max_iter, 1, MOST_ROUNDS, otherwise="None")
     counts = _read_start(start, matrix.shape)
     share, rounds = METHODS[method]
     if tol is None:
         tol = share * (high - low) + ROUNDING * max(-low, high) + TINY
     iterations, timed_out = 0, False
-    limits: dict[str, Any] = {"time_limit": time_limit, "progress": progress}
     if rounds is None:
-        found = optimal_strategies(matrix, max_iter=max_iter, **limits)
+        found = optimal_strategies(
+            matrix, max_iter=max_iter, time_limit=time_limit, progress=progress
+        )
         if found is not None:
             counts, iterations = found[:2], found[2]
         elif time_limit is not None:  # HiGHS reads another clock
-            timed_out = monitor.seconds() >= 0.9 * time_limit
+            timed_out = time.perf_counter() - started >= 0.9 * time_limit
     else:
         max_iter = rounds if max_iter is None else max_iter
-        dynamics = _dynamics(method, matrix, *counts, max_iter)
-        iterations, timed_out = iterate(
-            dynamics,
+        run = Run(
+            _dynamics(method, matrix, *counts, max_iter),
             lambda p, q: _bounds(matrix, _scaled(p), _scaled(q))[2],
             tol=tol,
             max_iter=max_iter,
-            **limits,
         )
-        counts = dynamics.weights()
+        timed_out = not run_slices(run, time_limit, progress, started).finished
+        counts, iterations = run.dynamics.weights(), run.rounds
     p, q = map(_scaled, counts)
     lower, upper, gap = _bounds(matrix, p, q)
     warn_unless(
@@ -314,14 +314,3 @@ def _read_start(
         for counts, size, side in zip(start, shape, ("row", "column"), strict=True)
     )
     return rows, columns
-
-
-def _check_limits(tol: float | None, max_iter: int | None, time_limit: float | None) -> None:
-    for name, value, what in (
-        ("tol", tol, "a gap in units of payoff, at least 0"),
-        ("time_limit", time_limit, "seconds, at least 0"),
-    ):
-        accepted = value is None or (is_real(value) and value >= 0)
-        require(accepted, name, value, f"{what}, or None")
-    accepted = max_iter is None or (is_integer(max_iter) and 1 <= max_iter <= 10**15)
-    require(accepted, "max_iter", max_iter, "a whole number from 1 to 10^15, or None")

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import DataError
 from formulakern.solvers.hierarchical.losses import LOSSES
-from formulakern.solvers.input import LARGEST, check_stopping, is_real, read_vector, require
+from formulakern.solvers.input import LARGEST, read_vector
 
 __all__ = ["Problem", "check_options", "read_problem", "read_start"]
 
@@ -186,11 +187,10 @@ def check_options(
     ------
     ParameterError
     """
-    require(is_real(rho) and 1 < rho <= 2, "rho", rho, "1 < rho <= 2; near 1 few rules get weight")
-    require(is_real(C) and 0 < C <= LARGEST, "C", C, "a finite number above 0")
-    accepted = is_real(depth_penalty) and 1 <= depth_penalty <= LARGEST
-    require(accepted, "depth_penalty", depth_penalty, "a finite number, at least 1")
-    require(loss in LOSSES, "loss", loss, f"one of {', '.join(map(repr, LOSSES))}")
-    check_stopping(tol, max_iter)
-    accepted = time_limit is None or (is_real(time_limit) and time_limit >= 0)
-    require(accepted, "time_limit", time_limit, "seconds, at least 0, or None for no limit")
+    check_number("rho", rho, 1, 2, above=True, expected="1 < rho <= 2; near 1 few rules get weight")
+    check_number("C", C, 0, LARGEST, above=True)
+    check_number("depth_penalty", depth_penalty, 1, LARGEST)
+    check_choice("loss", loss, LOSSES)
+    check_number("tol", tol, 0, 1, above=True)
+    check_integer("max_iter", max_iter)
+    check_number("time_limit", time_limit, 0, otherwise="None for no limit")

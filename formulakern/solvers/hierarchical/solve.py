@@ -26,6 +26,7 @@ Equal columns are one column of the ridge problem, equal rows one row.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -33,12 +34,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.slices import run_slices
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical.input import Problem, check_options, read_problem, read_start
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns, Point, minimise_ridge, point
 from formulakern.solvers.hierarchical.norm import DualNorm, Lattice, read_nodes
-from formulakern.solvers.stopping import Monitor, share_done, warn_unless
+from formulakern.solvers.stopping import share_done, warn_unless
 
 __all__ = ["HierarchicalSolution", "solve_hierarchical"]
 
@@ -199,26 +201,19 @@ def solve_hierarchical(
     >>> solution.gap <= 1e-3
     True
     """
-    monitor = Monitor(progress, time_limit)
+    started = time.perf_counter()
     check_options(rho, C, depth_penalty, loss, tol, max_iter, time_limit)
     lattice = read_nodes(nodes, rho=float(rho), depth_penalty=float(depth_penalty))
     problem = read_problem(columns, len(lattice.nodes), y, sample_weight, float(C), loss)
     if isinstance(start, HierarchicalSolution):
         start = (start.weights, start.intercept)
     first = None if start is None else read_start(start, len(lattice.nodes))
-    search = _Search(lattice, problem, first, float(tol))
-    status = "iteration limit"
+    search = _Search(lattice, problem, first, float(tol), max_iter)
     try:
         with one_thread():
-            while search.iterations < max_iter:
-                search.round()
-                monitor.report(share_done(search.first_gap, search.gap, search.tol))
-                if search.gap <= tol:
-                    status = "optimal"
-                    break
-                if monitor.time_is_over():
-                    status = "time limit"
-                    break
+            finished = run_slices(search, time_limit, progress, started).finished
+        status = "iteration limit" if finished else "time limit"
+        status = "optimal" if search.gap <= tol else status
     except KeyboardInterrupt:
         if not math.isfinite(search.objective):
             raise
@@ -230,8 +225,9 @@ def solve_hierarchical(
         tol,
         "Raise max_iter or tol, or choose a smaller C.",
     )
-    monitor.report(1.0)
-    return search.solution(status, monitor.seconds())
+    if progress is not None:
+        progress(1.0)
+    return search.solution(status, time.perf_counter() - started)
 
 
 class _Search:
@@ -243,10 +239,11 @@ class _Search:
         problem: Problem,
         start: tuple[FloatArray, float] | None,
         tol: float,
+        max_iter: int,
     ) -> None:
         self.lattice = lattice
         self.problem = problem
-        self.tol = tol
+        self.tol, self.max_iter = tol, max_iter
         self.columns = Columns(problem.bits)
         self.loss = Loss(problem.loss, problem.y, problem.c)
         self.kind = problem.column_of_node
@@ -284,8 +281,12 @@ class _Search:
         sums = np.bincount(self.kind, values, self.problem.bits.shape[0])
         return np.asarray(sums, dtype=np.float64)
 
-    def round(self) -> None:
-        """Solve the ridge problem, take stock, and choose the next κ."""
+    def share(self) -> float:
+        """How much of the way from the first gap to the tolerance is done."""
+        return share_done(self.first_gap, self.gap, self.tol)
+
+    def advance(self, work: int) -> bool:  # noqa: ARG002  (a round cannot be divided)
+        """A round: solve the ridge problem, bound the optimum and choose the next κ."""
         joined = self._joined(self.scales)
         # the bound feels errors of g to first order, which are the square root of this
         accuracy = min(1e-3, max(0.01 * self.gap**2, 0.01 * self.tol**2, 1e-13))
@@ -303,6 +304,7 @@ class _Search:
             wanted = SMOOTHING * max(self.gap, self.tol) * self.objective / excess
             self._narrow(min(1.0, max(0.25, wanted)))
         self._rescale(f, dual, value)
+        return self.gap <= self.tol or self.iterations == self.max_iter
 
     def _upper(self, f: FloatArray) -> tuple[float, float]:
         """The objective at f, and what the smoothing of the loss costs."""

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.solvers.simplex_qp.loops import smo_steps
-from formulakern.solvers.stopping import Monitor, share_done
+from formulakern.solvers.stopping import share_done
 
 __all__ = ["ROUNDING", "Bounds", "QuadraticProgram", "Solution", "minimise"]
 
@@ -172,7 +172,6 @@ def minimise(
     >>> solution.u, solution.bounds.upper
     (array([0.75, 0.25]), 1.0)
     """
-    monitor = Monitor(progress)
     u = start.copy()
     diagonal = program.K.diagonal() + program.ridge
     gradient = program.product(u) + program.linear
@@ -202,6 +201,8 @@ def minimise(
         taken += done
         stalled = done < CHUNK
         bounds = certificate(u, gradient - program.linear)
-        monitor.report(share_done(first.gap, bounds.gap, tol))
-    monitor.report(1.0)
+        if progress is not None:
+            progress(share_done(first.gap, bounds.gap, tol))
+    if progress is not None:
+        progress(1.0)
     return Solution(u, product, bounds, taken, bounds.gap <= tol)

@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.solvers.games.dynamics import iterate
+from formulakern.solvers.games.dynamics import Run
 from formulakern.solvers.games.fictitious_play import BLOCK, FictitiousPlay
 from formulakern.solvers.games.hedge import Hedge
 from formulakern.solvers.games.solve import METHODS, solve_game
@@ -428,15 +428,9 @@ def test_a_gap_that_rounding_made_up_is_looked_at_again():
 
     optimist = Optimist()
     gaps = iter([0.3, 0.2, 0.1])
-    ended = iterate(
-        optimist,
-        lambda p, q: next(gaps),
-        tol=0.1,
-        max_iter=100,
-        time_limit=None,
-        progress=None,
-    )
-    assert ended.rounds == 3
+    run = Run(optimist, lambda p, q: next(gaps), tol=0.1, max_iter=100)
+    assert run.advance(50)
+    assert run.rounds == 3
     assert optimist.refreshed == 2
 
 
