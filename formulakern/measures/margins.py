@@ -19,6 +19,7 @@ from formulakern.measures.input import (
 )
 from formulakern.solvers.input import LARGEST
 from formulakern.solvers.simplex_qp.margins import Margin, hinge_margin, hull_margin
+from formulakern.solvers.simplex_qp.solve import Stopping
 from formulakern.solvers.stopping import warn_unless
 
 __all__ = ["Margin", "margin"]
@@ -109,7 +110,7 @@ def margin(
     check_range(gram)
     _, codes = read_labels(y, len(gram), most=2)
     signs = (2 * codes - 1).astype(np.int8)
-    stopping: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "progress": progress}
+    stopping: Stopping = {"tol": tol, "max_iter": max_iter, "progress": progress}
     if math.isinf(penalty) or loss == "squared_hinge":
         found = hull_margin(gram, signs, ridge=1 / penalty, **stopping)
     else:

@@ -40,6 +40,7 @@ from formulakern.solvers.hierarchical.input import Problem, check_options, read_
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns, Point, minimise_ridge, point
 from formulakern.solvers.hierarchical.norm import DualNorm, Lattice, read_nodes
+from formulakern.solvers.solution import Certified
 from formulakern.solvers.stopping import share_done, warn_unless
 
 __all__ = ["HierarchicalSolution", "solve_hierarchical"]
@@ -61,22 +62,26 @@ ROUNDING = 256 * float(np.finfo(np.float64).eps)
 FLOOR = 1e-200
 
 
-@dataclass(frozen=True, eq=False)
-class HierarchicalSolution:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HierarchicalSolution(Certified):
     """The best f and b that were found, and proof of how good they are.
 
     Attributes
     ----------
-    weights : float64 (n,)
-        f, in the order of the nodes.
-    intercept : float
-        b; the decision function is Σ_w f_w φ_w(x) − b.
-    objective : float
-        At f and b.
+    value, upper_bound : float
+        The objective at f and b.
     lower_bound : float
         No f and b have a smaller objective.
     gap : float
         (objective − lower_bound) / objective.
+    iterations, newton_steps : int
+        Rounds, and the steps of Newton's method in them.
+    converged : bool
+        Whether the gap is at most the tolerance: the status is "optimal".
+    weights : float64 (n,)
+        f, in the order of the nodes.
+    intercept : float
+        b; the decision function is Σ_w f_w φ_w(x) − b.
     norm : float
         Ω(f).
     dual : float64 (m,)
@@ -87,16 +92,12 @@ class HierarchicalSolution:
         γ_v = d_v ‖f_{D(v)}‖_ρ / Ω(f).
     ancestors, descendants, mixing : int64, int64, float64 (pairs,)
         λ_vw = (|f_w| / ‖f_{D(v)}‖_ρ)^{2−ρ} for v = ``ancestors[k]`` ⊆ w = ``descendants[k]``.
-    iterations, newton_steps : int
     seconds : float
     status : {"optimal", "time limit", "iteration limit", "interrupted"}
     """
 
     weights: FloatArray
     intercept: float
-    objective: float
-    lower_bound: float
-    gap: float
     norm: float
     dual: FloatArray
     certificate: FloatArray
@@ -104,10 +105,14 @@ class HierarchicalSolution:
     ancestors: IntArray
     descendants: IntArray
     mixing: FloatArray
-    iterations: int
     newton_steps: int
     seconds: float
     status: str
+
+    @property
+    def objective(self) -> float:
+        """The value."""
+        return self.value
 
 
 def solve_hierarchical(
@@ -241,9 +246,7 @@ class _Search:
         tol: float,
         max_iter: int,
     ) -> None:
-        self.lattice = lattice
-        self.problem = problem
-        self.tol, self.max_iter = tol, max_iter
+        self.lattice, self.problem, self.tol, self.max_iter = lattice, problem, tol, max_iter
         self.columns = Columns(problem.bits)
         self.loss = Loss(problem.loss, problem.y, problem.c)
         self.kind = problem.column_of_node
@@ -264,8 +267,7 @@ class _Search:
         self.objective, self.lower = math.inf, 0.0
         self.dual = np.zeros(len(problem.y))
         self.certificate = self.eta / self.eta.sum()
-        self.first_gap = 1.0
-        self.last_value = math.inf
+        self.first_gap, self.last_value = 1.0, math.inf
         self.iterations = self.newton_steps = 0
 
     @property
@@ -358,11 +360,14 @@ class _Search:
         """The best that was found."""
         lattice, f = self.lattice, self.weights
         return HierarchicalSolution(
+            value=self.objective,
+            lower_bound=self.lower,
+            upper_bound=self.objective,
+            gap=self.gap,
+            iterations=self.iterations,
+            converged=status == "optimal",
             weights=f,
             intercept=self.intercept,
-            objective=self.objective,
-            lower_bound=self.lower,
-            gap=self.gap,
             norm=lattice.norm(f),
             dual=self.problem.spread(self.dual),
             certificate=self.certificate,
@@ -370,7 +375,6 @@ class _Search:
             ancestors=lattice.ancestors,
             descendants=lattice.descendants,
             mixing=lattice.mixing(f),
-            iterations=self.iterations,
             newton_steps=self.newton_steps,
             seconds=seconds,
             status=status,

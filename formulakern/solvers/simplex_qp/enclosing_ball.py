@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from formulakern.solvers.simplex_qp.solve import (
     ROUNDING,
-    Bounds,
-    FloatArray,
+    Certificate,
     QuadraticProgram,
+    Stopping,
+    Weighted,
     minimise,
 )
-from formulakern.solvers.solution import Certified
 
 __all__ = ["EnclosingBall", "enclosing_ball"]
 
+FloatArray = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class EnclosingBall(Certified):
+class EnclosingBall(Weighted):
     """A ball around all feature vectors, its centre Σ β_i φ(x_i), and the proof of its radius.
 
     Attributes
@@ -48,8 +51,6 @@ class EnclosingBall(Certified):
     (0.5, array([0.5, 0.5]))
     """
 
-    coefficients: FloatArray
-
     @property
     def squared_radius(self) -> float:
         """R², the value."""
@@ -65,9 +66,7 @@ def enclosing_ball(
     K: FloatArray,
     *,
     ridge: float = 0.0,
-    tol: float = 1e-3,
-    max_iter: int = 1_000_000,
-    progress: Callable[[float], None] | None = None,
+    **stopping: Unpack[Stopping],
 ) -> EnclosingBall:
     """R² = max Σ β_i K_ii − β'Kβ over the simplex β ≥ 0, Σ β_i = 1.
 
@@ -78,12 +77,8 @@ def enclosing_ball(
     K : float64 (m, m), C-contiguous, symmetric, positive semidefinite
     ridge : float
         Solve for K + ridge·I.
-    tol : float
-        The relative gap to reach.
-    max_iter : int
-        At most so many steps.
-    progress : callable, optional
-        Called with the share that is done.
+    **stopping
+        ``tol`` for the relative gap of R², ``max_iter`` and ``progress``; see :class:`.Stopping`.
 
     Returns
     -------
@@ -103,13 +98,14 @@ def enclosing_ball(
     diagonal = K.diagonal() + ridge
     rounding = ROUNDING * float(diagonal.max())  # of each term of the bounds
 
-    def certificate(beta: FloatArray, product: FloatArray) -> Bounds:
+    def certificate(beta: FloatArray, product: FloatArray) -> Certificate:
         squared_centre = float(beta @ product)
         farthest = float((diagonal - 2 * product).max()) + squared_centre
         if farthest <= 4 * rounding:
-            return Bounds(0.0, farthest, zero=True)
+            return Certificate(0.0, 0.0, farthest, zero=True)
+        value = max(0.0, float(beta @ (diagonal - product)))
         lowest = float(beta @ diagonal) - squared_centre
-        return Bounds(max(0.0, lowest - 2 * rounding), farthest + 2 * rounding)
+        return Certificate(value, max(0.0, lowest - 2 * rounding), farthest + 2 * rounding)
 
     program = QuadraticProgram(
         K, -diagonal / 2, np.zeros(m, np.int8), np.zeros(m), np.ones(m), ridge
@@ -119,6 +115,4 @@ def enclosing_ball(
     other = int((diagonal - 2 * K[one]).argmax())
     start[one] += 0.5
     start[other] += 0.5
-    found = minimise(program, start, certificate, tol=tol, max_iter=max_iter, progress=progress)
-    value = 0.0 if found.bounds.zero else max(0.0, float(found.u @ (diagonal - found.product)))
-    return EnclosingBall(**found.certified(value))
+    return minimise(program, start, certificate, EnclosingBall, **stopping)
