@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.errors import DataError
-from formulakern.measures.gram_input import read_semidefinite
-from formulakern.measures.label_input import read_labels
+from formulakern.measures.input import read_labels, read_semidefinite
 
 __all__ = ["alignment", "spectral_ratio"]
 

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import njit
 
+from formulakern.solvers.games.fictitious_play import BLOCK, _add_row
 from formulakern.solvers.games.solve import solve_game
 
 SIZE = 1_000
@@ -85,6 +87,56 @@ def test_a_million_rounds_of_fictitious_play(kind):
     limit = ROUNDS * 2 * SIZE / M.size * time_of["one_pass"]
     report(f"{name}ours / summing as much", time_of["ours"] / limit, "1 or less")
     assert time_of["ours"] / limit < 4
+
+
+@njit(nogil=True)
+def plain_add_row(totals, rows, index, tops):
+    """What :func:`_add_row` does, as a loop for Numba to compile."""
+    best = tops[0]
+    for b in range(tops.size):
+        top = totals[BLOCK * b] + rows[index, BLOCK * b]
+        for k in range(BLOCK * b, BLOCK * (b + 1)):
+            totals[k] += rows[index, k]
+            if totals[k] > top:
+                top = totals[k]
+        tops[b] = top
+        if b == 0 or top > best:
+            best = top
+    return best
+
+
+@pytest.mark.parametrize(
+    ("stored", "summed"), [(np.float64, np.float64), (np.int8, np.int32)], ids=["reals", "whole"]
+)
+def test_what_vectors_written_out_buy(stored, summed):
+    """Numba does not take a maximum in vectors; see :func:`_add_block`."""
+    rows = payoffs("whole numbers")[:, : SIZE // BLOCK * BLOCK].astype(stored)
+
+    def repeated(add_row):
+        @njit(nogil=True)
+        def loop(totals, rows, tops, rounds):
+            for r in range(rounds):
+                add_row(totals, rows, r % rows.shape[0], tops)
+
+        def run():
+            totals = np.zeros(rows.shape[1], summed)
+            tops = np.zeros(rows.shape[1] // BLOCK, summed)
+            loop(totals, rows, tops, NUMPY_ROUNDS)
+            return totals, tops
+
+        return run
+
+    vectors, plain = repeated(_add_row), repeated(plain_add_row)
+    for ours, expected in zip(vectors(), plain(), strict=True):
+        assert ours.tolist() == expected.tolist()
+    time_of = medians(vectors=vectors, plain=plain)
+    ratio = time_of["plain"] / time_of["vectors"]
+    report(
+        f"adding a row of {rows.shape[1]} {np.dtype(stored)}: Numba's loop / ours",
+        ratio,
+        "3 or more",
+    )
+    assert ratio > 1.5
 
 
 def test_multiplicative_weights_against_two_products():

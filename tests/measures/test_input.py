@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from formulakern.errors import DataError
-from formulakern.measures import gram_input as semidefinite
-from formulakern.measures.gram_input import (
+from formulakern.measures import input as gram_input
+from formulakern.measures.input import (
     check_semidefinite,
     read_gram,
+    read_labels,
     read_semidefinite,
 )
-from formulakern.measures.label_input import read_labels
 
 POINTS = hnp.arrays(
     np.float64,
@@ -63,7 +63,7 @@ def test_refusals(K, message):
 
 
 def test_refusals_beyond_the_first_band():
-    K = np.eye(semidefinite.BAND + 40)
+    K = np.eye(gram_input.BAND + 40)
     K[-1, -3] = 0.5
     with pytest.raises(DataError, match=r"K\[293, 295\] = 0.0, but K\[295, 293\] = 0.5"):
         read_gram(K)
@@ -77,7 +77,7 @@ def test_refusals_beyond_the_first_band():
 @pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
 @pytest.mark.parametrize("decided", [0, 2_000], ids=["Lanczos", "Cholesky"])
 def test_negative_eigenvalues_are_found(monkeypatch, decided, scale):
-    monkeypatch.setattr(semidefinite, "DECIDED", decided)
+    monkeypatch.setattr(gram_input, "DECIDED", decided)
     rng = np.random.default_rng(0)
     points = rng.normal(size=(100, 10))
     K = points @ points.T
@@ -91,7 +91,7 @@ def test_negative_eigenvalues_are_found(monkeypatch, decided, scale):
 
 @pytest.mark.parametrize("decided", [0, 2_000], ids=["Lanczos", "Cholesky"])
 def test_rounding_is_no_negative_eigenvalue(monkeypatch, decided):
-    monkeypatch.setattr(semidefinite, "DECIDED", decided)
+    monkeypatch.setattr(gram_input, "DECIDED", decided)
     points = np.random.default_rng(0).normal(size=(60, 3))
     K = (points @ points.T) ** 3
     K -= 1e-12 * np.trace(K) * np.eye(60)

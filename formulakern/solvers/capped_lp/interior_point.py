@@ -1,23 +1,30 @@
-r"""A linear program of games with capped strategies, by an interior-point method.
+r"""The dual of the 1-norm support vector machine, by a primal-dual interior-point method.
 
     max Σ_i α_i   with Aᵀα ≤ 1, 0 ≤ α ≤ u ;      dual: min Σ_k λ_k + Σ_i u_i ξ_i
                                                  with Aλ + ξ ≥ 1, λ ≥ 0, ξ ≥ 0.
 
-It is the dual of the 1-norm support vector machine, and, with u = ∞, a zero-sum game of positive
-value 1/Σα.  There are many rows and few columns, so that a Newton step costs one symmetric matrix
-Aᵀ D A of the size of the columns (S. Mehrotra, *On the implementation of a primal-dual interior
-point method*, SIAM J. Optim. 2, 1992, https://doi.org/10.1137/0802028).  What column generation
-needs of it: where optimal α are not unique it finds one in the middle of them, not at a corner.
+Row i of A holds the margins of example i under the features k, u_i is its penalty parameter, λ are
+the weights of the features and ξ the slacks.  With v = 1/Σα and p = vα this is the zero-sum game of
+value v with payoffs A in which the row player's strategy is from the capped simplex p ≤ vu; with
+u = ∞ it is the ordinary game, of positive value.
+
+There are many rows and few columns.  A Newton step costs one symmetric matrix AᵀDA of the size of
+the columns (S. Mehrotra, "On the implementation of a primal-dual interior point method", SIAM
+Journal on Optimization 2, 1992, doi:10.1137/0802028).  Where optimal α are not unique, the method
+ends near their analytic centre and at no basic solution.  Column generation is quicker for it: best
+responses to the centre say most about the rest of the game.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.solvers.blas import one_thread
 from formulakern.solvers.capped_lp.matrix import Matrix, matrix_of
 
 __all__ = ["CappedSolution", "solve_capped_lp"]
@@ -34,26 +41,32 @@ STUCK = 1e-10
 PATIENCE, CLEARLY, LATE = 10, 0.99, 1e-3
 
 Vector = NDArray[np.float64]
+Vectors = Sequence[Vector]
 
 
 @dataclass(frozen=True, eq=False)
 class CappedSolution:
     """Where the interior-point method stopped.
 
-    Parameters
+    Attributes
     ----------
-    alpha : ndarray of shape (n,), within (0, u)
-    multipliers : ndarray of shape (k,), positive
-        λ.
+    alpha : float64 (n,)
+        Within (0, u).
+    multipliers : float64 (k,)
+        λ > 0.
     gap : float
         |Σλ + uᵀξ − Σα| as a share of the larger one.
     iterations : int
+        Newton steps.
+    converged : bool
+        Whether the gap and the infeasibility are at most the tolerance.
     """
 
     alpha: Vector
     multipliers: Vector
     gap: float
     iterations: int
+    converged: bool
 
 
 def solve_capped_lp(
@@ -63,30 +76,31 @@ def solve_capped_lp(
     tol: float = 1e-8,
     start: tuple[Vector, Vector] | None = None,
 ) -> CappedSolution:
-    """max Σα with (A + shift)ᵀα ≤ 1, 0 ≤ α ≤ u.
+    """max Σ_i α_i with (A + shift)ᵀα ≤ 1, 0 ≤ α ≤ u.
 
     Parameters
     ----------
     A : ndarray of shape (n, k)
         Of any real dtype; bytes save memory.
-    u : ndarray of shape (n,)
+    u : float64 (n,)
         Positive; inf for no cap, all or none.
     shift : float
-        Added to every entry of A.  With infinite u there must be a λ ≥ 0 with Aλ > 0, which a
-        large enough shift makes sure of.
+        Added to every entry of A.  With infinite u there must be a λ ≥ 0 with (A + shift)λ > 0,
+        which a large enough shift makes sure of.
     tol : float
         Relative gap, and relative infeasibility, to stop at.
-    start : tuple of ndarray of shape (n,) and (k,), optional
+    start : (float64 (n,), float64 (k,)), optional
         α and λ of a similar program; not negative.
 
     Returns
     -------
     CappedSolution
+        The best point on the way, also where the tolerance is out of reach.
 
     Notes
     -----
-    O(n·k²) per iteration, mostly 10 to 30 of them; where few entries of A are not zero, the sum
-    of the squares of their numbers per row.
+    O(n·k²) a step, mostly 10 to 30 of them.  Where few entries of A are not zero, k² becomes the
+    mean square of their number in a row.
 
     Examples
     --------
@@ -94,10 +108,8 @@ def solve_capped_lp(
     >>> solution.alpha.round(6)
     array([1. , 0.5])
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
     best, steps = (np.inf, np.inf), 0
-    with threadpool_limits(1, "blas"):  # threads that wait for each other cost more than they do
+    with one_thread():
         state = _State(matrix_of(A, shift, tol), u, start)
         alpha, multipliers, since = state.alpha, state.lam, 0
         while True:
@@ -113,115 +125,118 @@ def solve_capped_lp(
             if ended or not np.isfinite(error) or state.step() < STUCK:
                 break
             steps += 1
-    return CappedSolution(alpha, multipliers, best[1], steps)
+    return CappedSolution(alpha, multipliers, best[1], steps, best[0] <= tol)
 
 
 class _State:
-    """α, λ and their companions: z for α ≥ 0, (β, ξ) for α ≤ u, s for Aᵀα ≤ 1."""
+    """Three pairs of positive vectors whose products vanish at the optimum.
 
-    def __init__(
-        self, matrix: Matrix, u: Vector, start: tuple[Vector, Vector] | None = None
-    ) -> None:
+    They are (α, z), z the dual slack; (β, ξ) with β = u − α; and (s, λ) with s = 1 − Aᵀα.  Without
+    caps β stays 1 and ξ stays 0.
+    """
+
+    def __init__(self, matrix: Matrix, u: Vector, start: tuple[Vector, Vector] | None) -> None:
         self.matrix = matrix
         n, k = matrix.shape
         self.capped = bool(np.isfinite(u).all())
         self.u = u if self.capped else np.zeros(n)
-        largest = max(float(self.matrix.sizes().max(initial=0.0)), 1e-12)
+        largest = max(float(matrix.sizes().max(initial=0.0)), 1e-12)
         alpha, lam = np.full(n, 0.5 / largest), np.full(k, 1.0 / k)
         if start is not None and start[1].sum() > 0 and start[0].sum() > 0:
-            paid = float(self.matrix.transposed(start[0]).max())
+            paid = float(matrix.transposed(start[0]).max())
             alpha = start[0] / (SHRUNK * max(paid, 1.0)) + TINY * start[0].mean()
             lam = start[1] + TINY * start[1].mean()
-        self.alpha = np.clip(alpha, 0.0, 0.98 * u) if self.capped else alpha
-        self.beta = self.u - self.alpha if self.capped else np.ones(n)
-        self.s = np.maximum(1.0 - self.matrix.transposed(self.alpha), 0.1)
-        self.lam = lam
-        margins = self.matrix.product(self.lam)
+        alpha = np.clip(alpha, 0.0, 0.98 * u) if self.capped else alpha
+        beta = self.u - alpha if self.capped else np.ones(n)
+        s = np.maximum(1.0 - matrix.transposed(alpha), 0.1)
+        margins = matrix.product(lam)
         if start is None:
             scale = max(float(np.abs(margins).mean()), 1e-3)
-            self.lam, margins = self.lam / scale, margins / scale
-        residual = 1.0 - margins
-        self.xi = np.maximum(residual, 0.0) + ASIDE if self.capped else np.zeros(n)
-        self.z = np.maximum(-residual, 0.0) + ASIDE
+            lam, margins = lam / scale, margins / scale
+        xi = np.maximum(1.0 - margins, 0.0) + ASIDE if self.capped else np.zeros(n)
+        z = np.maximum(margins - 1.0, 0.0) + ASIDE
+        self.primal: Vectors = (alpha, beta, s)
+        self.dual: Vectors = (z, xi, lam)
 
-    # -- where it is --------------------------------------------------------------------------
+    @property
+    def alpha(self) -> Vector:
+        return self.primal[0]
+
+    @property
+    def lam(self) -> Vector:
+        return self.dual[2]
 
     def gap(self) -> float:
         """Relative difference of the two objectives."""
         below = float(self.alpha.sum())
-        above = float(self.lam.sum()) + float(self.u @ self.xi)
+        above = float(self.lam.sum()) + float(self.u @ self.dual[1])
         return abs(above - below) / max(above, below)
 
     def infeasibility(self) -> float:
         """The largest residual of the equations, which are of size 1."""
-        r_dual, r_primal, r_cap = self._residuals()
-        largest = max(float(np.abs(r_dual).max()), float(np.abs(r_primal).max()))
-        return max(largest, float(np.abs(r_cap).max()) / max(float(self.u.max()), 1.0))
+        r_dual, r_cap, r_primal = (float(np.abs(r).max()) for r in self._residuals())
+        return max(r_dual, r_primal, r_cap / max(float(self.u.max()), 1.0))
 
-    def _residuals(self) -> tuple[Vector, Vector, Vector]:
-        r_dual = 1.0 - self.matrix.product(self.lam) - self.xi + self.z
-        r_primal = 1.0 - self.matrix.transposed(self.alpha) - self.s
-        r_cap = self.u - self.alpha - self.beta if self.capped else np.zeros(len(self.u))
-        return r_dual, r_primal, r_cap
+    def _residuals(self) -> Vectors:
+        alpha, beta, s = self.primal
+        z, xi, lam = self.dual
+        r_dual = 1.0 - self.matrix.product(lam) - xi + z
+        r_cap = self.capped * (self.u - alpha - beta)
+        return r_dual, r_cap, 1.0 - self.matrix.transposed(alpha) - s
 
     def step(self) -> float:
-        """A predictor and a corrector; the length of the step."""
+        """Mehrotra's predictor and corrector; the length of the step."""
         from scipy.linalg import cho_solve
 
-        residuals = self._residuals()
-        D = self.z / self.alpha + self.xi / self.beta
+        (alpha, beta, s), (z, xi, lam) = self.primal, self.dual
+        r_dual, r_cap, r_primal = self._residuals()
+        D = z / alpha + xi / beta
         matrix = self.matrix.normal(1.0 / D)
-        diagonal = self.s / self.lam
-        matrix.flat[:: len(matrix) + 1] += diagonal
+        matrix.flat[:: len(matrix) + 1] += s / lam
         unit = 1.0 / np.sqrt(matrix.diagonal())  # with 1 in the diagonal it is better conditioned
         matrix *= unit * unit[:, None]
         factor = _factor(matrix, self.matrix.rounding)
 
-        def direction(az: Vector, bx: Vector, sl: Vector) -> tuple[Vector, ...]:
-            """The Newton step towards complementarity products az, bx, sl more than now."""
-            r_dual, r_primal, r_cap = residuals
-            h = r_dual - (bx - self.xi * r_cap) / self.beta + az / self.alpha
-            right = self.matrix.transposed(h / D) + sl / self.lam - r_primal
+        def direction(wanted: Vectors) -> tuple[Vectors, Vectors]:
+            """The Newton step that changes the products of the pairs by so much."""
+            az, bx, sl = wanted
+            h = r_dual - (bx - xi * r_cap) / beta + az / alpha
+            right = self.matrix.transposed(h / D) + sl / lam - r_primal
             d_lam = unit * cho_solve(factor, unit * right, check_finite=False)
             d_alpha = (h - self.matrix.product(d_lam)) / D
-            d_s = (sl - self.s * d_lam) / self.lam
-            d_z = (az - self.z * d_alpha) / self.alpha
-            d_beta = r_cap - d_alpha if self.capped else np.zeros_like(d_alpha)
-            d_xi = (bx - self.xi * d_beta) / self.beta if self.capped else d_beta
-            return d_alpha, d_beta, d_s, d_lam, d_z, d_xi
+            d_beta = self.capped * (r_cap - d_alpha)
+            d_s, d_z = (sl - s * d_lam) / lam, (az - z * d_alpha) / alpha
+            return (d_alpha, d_beta, d_s), (d_z, (bx - xi * d_beta) / beta, d_lam)
 
-        az, bx, sl = self.alpha * self.z, self.beta * self.xi, self.s * self.lam
-        d = direction(-az, -bx, -sl)
-        primal, dual = self._lengths(d)
-        count = len(az) + len(sl) + len(bx) * self.capped
-        now = (float(az.sum()) + float(bx.sum()) + float(sl.sum())) / count
-        after = (
-            float((self.alpha + primal * d[0]) @ (self.z + dual * d[4]))
-            + float((self.beta + primal * d[1]) @ (self.xi + dual * d[5]))
-            + float((self.s + primal * d[2]) @ (self.lam + dual * d[3]))
-        ) / count
+        products = [x * y for x, y in zip(self.primal, self.dual, strict=True)]
+        count = len(alpha) * (1 + self.capped) + len(s)
+        dx, dy = direction([-product for product in products])
+        ahead = zip(_moved(self.primal, dx), _moved(self.dual, dy), strict=True)
+        now = sum(float(product.sum()) for product in products) / count
+        after = sum(float(x @ y) for x, y in ahead) / count
         target = now * (after / now) ** 3
-        d = direction(
-            target - az - d[0] * d[4],
-            target - bx - d[1] * d[5] if self.capped else np.zeros_like(bx),
-            target - sl - d[2] * d[3],
-        )
-        primal, dual = self._lengths(d)
-        primal, dual = min(1.0, SHORT * primal), min(1.0, SHORT * dual)
-        self.alpha = self.alpha + primal * d[0]
-        self.s = self.s + primal * d[2]
-        self.lam = self.lam + dual * d[3]
-        self.z = self.z + dual * d[4]
-        if self.capped:
-            self.beta = self.beta + primal * d[1]
-            self.xi = self.xi + dual * d[5]
-        return max(primal, dual)
+        parts = zip((1.0, self.capped, 1.0), products, dx, dy, strict=True)
+        dx, dy = direction([on * (target - product - a * b) for on, product, a, b in parts])
+        lengths = [min(1.0, SHORT * _longest(*way)) for way in ((self.primal, dx), (self.dual, dy))]
+        self.primal = _moved(self.primal, dx, lengths[0])
+        self.dual = _moved(self.dual, dy, lengths[1])
+        return max(lengths)
 
-    def _lengths(self, d: tuple[Vector, ...]) -> tuple[float, float]:
-        """How far one may go before something becomes negative, at most 1/SHORT."""
-        primal = [(self.alpha, d[0]), (self.s, d[2])] + [(self.beta, d[1])] * self.capped
-        dual = [(self.lam, d[3]), (self.z, d[4])] + [(self.xi, d[5])] * self.capped
-        return _longest(primal), _longest(dual)
+
+def _moved(values: Vectors, changes: Vectors, length: float | None = None) -> Vectors:
+    """Values after a step, by default as long as none becomes negative."""
+    length = _longest(values, changes) if length is None else length
+    return [value + length * change for value, change in zip(values, changes, strict=True)]
+
+
+def _longest(values: Vectors, changes: Vectors) -> float:
+    """How far one may go before something becomes negative, at most 1/SHORT."""
+    longest = 1.0 / SHORT
+    for value, change in zip(values, changes, strict=True):
+        falling = change < 0
+        if falling.any():
+            longest = min(longest, float((value[falling] / -change[falling]).min()))
+    return longest
 
 
 def _factor(matrix: NDArray[np.float64], rounding: float) -> Any:
@@ -234,12 +249,3 @@ def _factor(matrix: NDArray[np.float64], rounding: float) -> Any:
             return cho_factor(matrix, check_finite=False)
         except LinAlgError:  # more columns than one entry's error allows for
             rounding *= 10
-
-
-def _longest(pairs: list[tuple[Vector, Vector]]) -> float:
-    longest = 1.0 / SHORT
-    for value, change in pairs:
-        falling = change < 0
-        if falling.any():
-            longest = min(longest, float((value[falling] / -change[falling]).min()))
-    return longest

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,9 @@ def optimal_strategies(
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[FloatArray, FloatArray, int] | None:
-    """min v over p ≥ 0, Σ p_i = 1 subject to M'p ≤ v, and its dual, the column player's strategy.
+    """min v over p ≥ 0, Σ p_i = 1 with M'p ≤ v, and the dual solution q, by HiGHS.
+
+    p is an optimal mixed strategy of the row player, who pays p'Mq, and q of the column player.
 
     Parameters
     ----------
@@ -49,11 +51,12 @@ def optimal_strategies(
     Notes
     -----
     The interior point method with crossover to a basic solution: on dense games of 1,000 × 1,000
-    random payoffs it took 3 to 5 seconds, the simplex method 16 to 60.  Where it fails, the simplex
-    method is asked.  The payoffs are first moved and scaled to lie between −1 and 1, so that the
-    solver's absolute tolerances mean the same for every game.  HiGHS cannot be interrupted: an
-    exception in the waiting thread, such as Ctrl-C, comes through at once and leaves it to finish
-    in the background, and a program that ends then waits for it.
+    random payoffs it took 3 to 5 seconds, the simplex method 16 to 60.  The simplex method follows
+    where it fails.  Payoffs are first moved and scaled to lie between −1 and 1, so that the
+    solver's absolute tolerances mean the same for every game.
+
+    HiGHS cannot be interrupted.  An exception in the waiting thread, such as Ctrl-C, comes through
+    at once and leaves HiGHS to finish in the background; a program that ends then waits for it.
 
     Examples
     --------
@@ -66,43 +69,27 @@ def optimal_strategies(
 
     m, n = M.shape
     low, high = float(M.min()), float(M.max())
-    half = (high - low) / 2 or 1.0
-    constraints = np.empty((n, m + 1))
-    constraints[:, :m] = M.T
-    constraints[:, :m] -= (low + high) / 2
-    constraints[:, :m] /= half
-    constraints[:, m] = -1.0
-    sums_to_one = np.ones((1, m + 1))
-    sums_to_one[0, m] = 0.0
-    value_alone = np.zeros(m + 1)
-    value_alone[m] = 1.0
-    options: dict[str, Any] = {
-        # it gains nothing on a dense matrix, and one that outlasts the time limit hides it from
-        # the interior point method
-        "presolve": False,
-        "primal_feasibility_tolerance": FEASIBILITY,
-        "dual_feasibility_tolerance": FEASIBILITY,
-    }
-    if max_iter is not None:
-        options["maxiter"] = max_iter
-    if time_limit is not None:
-        options["time_limit"] = time_limit
-
-    free = np.zeros((m + 1, 2))
-    free[:, 1] = np.inf
-    free[m, 0] = -np.inf
+    scaled = (M.T - (low + high) / 2) / ((high - low) / 2 or 1.0)
     solve: Any = linprog  # its type says less than what it takes
 
     def run(method: str) -> Any:
         return solve(
-            value_alone,
-            A_ub=constraints,
+            np.eye(m + 1)[m],
+            A_ub=np.column_stack([scaled, np.full(n, -1.0)]),
             b_ub=np.zeros(n),
-            A_eq=sums_to_one,
+            A_eq=1.0 - np.eye(m + 1)[m:],
             b_eq=np.ones(1),
-            bounds=free,
+            bounds=[(0.0, None)] * m + [(None, None)],
             method=method,
-            options=options,
+            options={
+                # it gains nothing on a dense matrix, and one that outlasts the time limit hides it
+                # from the interior point method
+                "presolve": False,
+                "primal_feasibility_tolerance": FEASIBILITY,
+                "dual_feasibility_tolerance": FEASIBILITY,
+                "maxiter": max_iter,
+                "time_limit": time_limit,
+            },
         )
 
     result = _watched(lambda: run("highs-ipm"), progress)
@@ -119,24 +106,10 @@ def optimal_strategies(
 
 def _watched(solve: Callable[[], Any], progress: Callable[[float], None] | None) -> Any:
     """What ``solve`` returns or raises, run in a thread while this one stays responsive."""
-    outcome: list[Any] = []
-    failure: list[BaseException] = []
-    ended = threading.Event()
-
-    def work() -> None:
-        try:
-            outcome.append(solve())
-        except BaseException as error:  # raised again in the thread that waits
-            failure.append(error)
-        finally:
-            ended.set()
-
-    # No daemon: HiGHS aborts the whole process if Python shuts down under it.  And an event: a
-    # join() that is interrupted takes the thread for ended, and then nothing waits for it at exit.
-    threading.Thread(target=work, daemon=False).start()
-    while not ended.wait(LOOK_SECONDS):
+    executor = ThreadPoolExecutor(1)
+    running = executor.submit(solve)
+    executor.shutdown(wait=False)  # the thread ends with its work; Python waits for it at exit
+    while not wait([running], LOOK_SECONDS).done:
         if progress is not None:
             progress(0.0)
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    return running.result()

@@ -1,42 +1,44 @@
-"""Two-player zero-sum games in matrix form: strategies for both sides, with proof of the value."""
+"""Zero-sum matrix games: mixed strategies for both players, and proven bounds on the value."""
 
 from __future__ import annotations
 
-import math
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.solvers.games.dynamics import TINY, Dynamics, FictitiousPlay, Hedge, iterate
+from formulakern.slices import run_slices
+from formulakern.solvers.games.dynamics import TINY, Dynamics, Run
 from formulakern.solvers.games.linprog import optimal_strategies
+from formulakern.solvers.input import LARGEST, read_matrix, read_vector
+from formulakern.solvers.solution import Certified
+from formulakern.solvers.stopping import warn_unless
 
 __all__ = ["METHODS", "GameSolution", "Method", "solve_game"]
 
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["linprog", "fictitious-play", "multiplicative-weights"]
 
-#: The methods, the share of the payoffs' range that is their default tolerance, and their rounds.
+#: For each method its default tolerance as a share of the payoffs' range, and its most rounds.
 METHODS: dict[str, tuple[float, int | None]] = {
     "linprog": (1e-6, None),
     "fictitious-play": (1e-3, 1_000_000),
     "multiplicative-weights": (1e-3, 20_000),
 }
-#: The largest size of a payoff: sums over 10^15 rounds stay far from overflow.
-LARGEST = 1e100
+#: Sums of payoffs over so many rounds stay far from overflow.
+MOST_ROUNDS = 10**15
 #: Rounding of a mean of payoffs, as a share of their largest size: no gap below is asked for.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True, eq=False)
-class GameSolution:
-    """A strategy for each player, and what each guarantees whatever the other does.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GameSolution(Certified):
+    """A mixed strategy for each player, and what each guarantees whatever the other does.
 
     Attributes
     ----------
@@ -57,8 +59,8 @@ class GameSolution:
     converged : bool
         Whether the gap is at most the tolerance.
     row_counts, column_counts : float64 (m,), (n,)
-        What the strategies are proportional to.  After fictitious play: in how many rounds each row
-        and column was played, the start included, so that ``start=(row_counts, column_counts)``
+        What the strategies are proportional to.  After fictitious play: in how many rounds each
+        pure strategy was played, the start included, so that ``start=(row_counts, column_counts)``
         goes on where this ended.  After another method: the strategies.
 
     Examples
@@ -70,12 +72,6 @@ class GameSolution:
 
     row_strategy: FloatArray
     column_strategy: FloatArray
-    value: float
-    lower_bound: float
-    upper_bound: float
-    gap: float
-    iterations: int
-    converged: bool
     row_counts: FloatArray
     column_counts: FloatArray
 
@@ -90,44 +86,45 @@ def solve_game(
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> GameSolution:
-    """min over p, max over q of p'Mq: the value of a game and strategies that attain it.
+    """min_p max_q p'Mq over the mixed strategies of two players: the value of a matrix game.
 
-    The row player chooses a row i with probabilities p, the column player a column j with
-    probabilities q, and the row player pays M_ij to the column player.  For all p and q
+    The row player chooses row i with probability p_i, the column player column j with probability
+    q_j, independently, and the row player pays M_ij to the column player.  For all p and q
 
         min_i (Mq)_i  ≤  V  ≤  max_j (p'M)_j,
 
-    and some p and q make all three equal (von Neumann).  Every method returns both bounds,
-    computed from M at the end, and so proves how good its answer is.
+    and some p and q make all three equal (von Neumann).  Every method returns both bounds, computed
+    from M at the end.
 
     Parameters
     ----------
     M : array-like of shape (m, n)
         Real payoffs, finite, at most 1e100 in size; read only.
-    method : "linprog", "fictitious-play" or "multiplicative-weights"
+    method : {"linprog", "fictitious-play", "multiplicative-weights"}
         * "linprog": the linear program, exact up to rounding, by HiGHS through SciPy.
-        * "fictitious-play" (Brown): round by round the row player, and then the column player, does
-          what is best against all that the other has played so far, the lowest index where several
-          are equally good.  The strategies are the frequencies.
-        * "multiplicative-weights": both players weigh each choice by exp(−η · its loss so far),
-          with the last loss as a forecast of the next (optimistic Hedge), and
-          η = ln(choices) / (R/4 + sum of mixability gaps) for each player (AdaHedge),
-          R = max M − min M: no step size and no number of rounds is chosen beforehand, and
-          M → aM + b with a > 0 leaves the strategies as they are.  The strategies are the means
-          over the rounds.
+        * "fictitious-play" (Brown): in each round the row player, and then the column player, plays
+          a pure best response to the frequencies of the other's strategies so far, the lowest index
+          where several are equally good.  The strategies returned are the frequencies.
+        * "multiplicative-weights" (optimistic Hedge): both players weigh each pure strategy by
+          exp(−η · its loss so far), with the last loss as a forecast of the next (Rakhlin and
+          Sridharan).  The learning rate is AdaHedge's, η = ln(strategies) / (R/4 + sum of
+          mixability gaps) for each player, R = max M − min M.  So neither a step size nor a number
+          of rounds is chosen beforehand, and M → aM + b with a > 0 leaves the strategies as they
+          are.  The strategies returned are the means over the rounds.
     tol : float, optional
-        The gap to reach, in units of payoff.  By default R·10⁻⁶ for the
-        linear program and R·10⁻³ for the others (and never less than rounding hides).
-        ``tol=0`` asks for as much as ``max_iter`` rounds give, and never warns.
+        The gap to reach, in units of payoff.  By default R·10⁻⁶ for the linear program and R·10⁻³
+        for the others (and never less than rounding hides).  ``tol=0`` asks for as much as
+        ``max_iter`` rounds give, and never warns.
     max_iter : int, optional
-        At most so many rounds, by default 1,000,000 of fictitious play and 20,000 of
-        multiplicative weights; for the linear program, steps of the interior point method, by
-        default HiGHS's own limit.
+        At most so many rounds, by default 1,000,000 of fictitious play and 20,000 of multiplicative
+        weights.  For the linear program, steps of the interior point method, by default HiGHS's own
+        limit.
     start : (row counts, column counts), optional
         Arrays (m,) and (n,), not negative.  Fictitious play counts them as rounds that were played
-        before the first one, so their sums say how much they weigh; multiplicative weights begins
-        half with these proportions and half uniformly; the linear program needs no start, and
-        falls back on it where a limit ends it first.  Without a start, nothing was played.
+        before the first one, so their sums say how much they weigh.  Multiplicative weights begins
+        half with these proportions and half uniformly.  The linear program needs no start, and
+        returns it where a limit ends it before it has a solution.  Without a start, nothing was
+        played.
     time_limit : float, optional
         Seconds.  When they are over, the result says how far it came, without a warning.
     progress : callable, optional
@@ -154,12 +151,13 @@ def solve_game(
 
     Notes
     -----
-    Every method is deterministic.  A round of fictitious play costs O(m + n); the gap falls about
-    as 1/√rounds in practice (Robinson proves that it falls to 0).  It works on two copies of M, of
-    a byte a payoff where all payoffs are whole numbers up to 127 in size, else of eight.
-    A round of multiplicative weights costs O(mn), one pass over M, and the gap falls about as
-    1/rounds.  The linear program takes a few seconds at 1,000 × 1,000, and several
-    copies of M.
+    Every method is deterministic.
+
+    A round of fictitious play costs O(m + n); the gap falls about as 1/√rounds in practice
+    (Robinson proves that it falls to 0).  It works on two copies of M, of a byte a payoff where all
+    payoffs are whole numbers up to 127 in size, else of eight.  A round of multiplicative weights
+    costs O(mn), one pass over M, and the gap falls about as 1/rounds.  The linear program takes a
+    few seconds at 1,000 × 1,000, and several copies of M.
 
     Ctrl-C is felt within some 0.05 s, or one round.  A linear program that is interrupted so goes
     on in the background until HiGHS ends, and a program that exits waits for that: give a
@@ -173,8 +171,9 @@ def solve_game(
     of solving a game", Annals of Mathematics 54, 1951, doi:10.2307/1969530.  Y. Freund,
     R. E. Schapire, "Adaptive game playing using multiplicative weights", Games and Economic
     Behavior 29, 1999, doi:10.1006/game.1999.0738.  S. de Rooij, T. van Erven, P. D. Grünwald,
-    W. M. Koolen, "Follow the leader if you can, hedge if you must", JMLR 15, 2014.  A. Rakhlin,
-    K. Sridharan, "Optimization, learning, and games with predictable sequences", NIPS 2013.
+    W. M. Koolen, "Follow the leader if you can, hedge if you must", JMLR 15, 2014, arXiv:1301.0534.
+    A. Rakhlin, K. Sridharan, "Optimization, learning, and games with predictable sequences", NIPS
+    2013, arXiv:1311.1869.
 
     Examples
     --------
@@ -195,49 +194,47 @@ def solve_game(
     array([0.333, 0.333, 0.333])
     """
     started = time.perf_counter()
-    if not isinstance(method, str) or method not in METHODS:
-        raise ParameterError(f"method={method!r}; expected one of {', '.join(map(repr, METHODS))}.")
-    matrix = _read_matrix(M)
+    check_choice("method", method, list(METHODS))
+    matrix = _read_payoffs(M)
     low, high = float(matrix.min()), float(matrix.max())
-    _check_limits(tol, max_iter, time_limit)
+    check_number("tol", tol, 0, otherwise="None")
+    check_number("time_limit", time_limit, 0, otherwise="None for no limit")
+    check_integer("max_iter", max_iter, otherwise="None")
+    check_number("max_iter", max_iter, 1, MOST_ROUNDS, otherwise="None")
     counts = _read_start(start, matrix.shape)
     share, rounds = METHODS[method]
     if tol is None:
         tol = share * (high - low) + ROUNDING * max(-low, high) + TINY
-    if max_iter is None:
-        max_iter = rounds
     iterations, timed_out = 0, False
-    if method == "linprog":
+    if rounds is None:
         found = optimal_strategies(
             matrix, max_iter=max_iter, time_limit=time_limit, progress=progress
         )
-        if found is None:
-            seconds = time.perf_counter() - started
-            timed_out = time_limit is not None and seconds >= 0.9 * time_limit  # another clock
-        else:
+        if found is not None:
             counts, iterations = found[:2], found[2]
+        elif time_limit is not None:  # HiGHS reads another clock
+            timed_out = time.perf_counter() - started >= 0.9 * time_limit
     else:
-        assert max_iter is not None
-        dynamics: Dynamics
-        if method == "fictitious-play":
-            dynamics = FictitiousPlay(matrix, *counts, max_iter)
-        else:
-            dynamics = Hedge(matrix, *counts)
-        iterations, timed_out = iterate(
-            dynamics,
+        max_iter = rounds if max_iter is None else max_iter
+        run = Run(
+            _dynamics(method, matrix, *counts, max_iter),
             lambda p, q: _bounds(matrix, _scaled(p), _scaled(q))[2],
             tol=tol,
             max_iter=max_iter,
-            time_limit=time_limit,
-            progress=progress,
         )
-        counts = dynamics.weights()
+        timed_out = not run_slices(run, time_limit, progress, started).finished
+        counts, iterations = run.dynamics.weights(), run.rounds
     p, q = map(_scaled, counts)
     lower, upper, gap = _bounds(matrix, p, q)
-    if gap > tol > 0 and not timed_out:
-        _warn(method, gap, tol, iterations)
-    if method != "fictitious-play":
-        counts = p, q
+    warn_unless(
+        gap <= tol or tol == 0 or timed_out,
+        f"after {iterations:,} iterations the gap of {method}",
+        gap,
+        tol,
+        "The bounds hold, but more rounds (max_iter) or another method is needed to bring them "
+        "together. tol=0 says that the rounds are limited on purpose.",
+    )
+    row_counts, column_counts = counts if method == "fictitious-play" else (p, q)
     return GameSolution(
         row_strategy=p,
         column_strategy=q,
@@ -247,9 +244,22 @@ def solve_game(
         gap=gap,
         iterations=iterations,
         converged=gap <= tol,
-        row_counts=counts[0],
-        column_counts=counts[1],
+        row_counts=row_counts,
+        column_counts=column_counts,
     )
+
+
+def _dynamics(
+    method: str, M: FloatArray, row_counts: FloatArray, column_counts: FloatArray, max_iter: int
+) -> Dynamics:
+    """The dynamic of this name; the compiled rounds of the other are not loaded."""
+    if method == "fictitious-play":
+        from formulakern.solvers.games.fictitious_play import FictitiousPlay
+
+        return FictitiousPlay(M, row_counts, column_counts, max_iter)
+    from formulakern.solvers.games.hedge import Hedge
+
+    return Hedge(M, row_counts, column_counts)
 
 
 def _bounds(M: FloatArray, p: FloatArray, q: FloatArray) -> tuple[float, float, float]:
@@ -264,36 +274,28 @@ def _scaled(counts: FloatArray) -> FloatArray:
     return counts / total if total > 0 else np.full(len(counts), 1 / len(counts))
 
 
-def _read_matrix(M: Any) -> FloatArray:
+def _read_payoffs(M: Any) -> FloatArray:
     """M as float64, C-contiguous: the same memory where it is such an array."""
-    try:
-        array = np.asarray(M)
-        if array.dtype.kind not in "biufO":
-            raise TypeError(f"its entries are of type {array.dtype}")
-        matrix = np.require(array, np.float64, ["C", "ALIGNED"])
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(
-            f"M cannot be read as a matrix of real numbers ({error}). Pass the payoffs as rows of "
-            "numbers of equal length; a sparse matrix as M.toarray()."
-        ) from None
+    matrix = read_matrix(
+        M,
+        "M",
+        unread="Pass the payoffs as rows of numbers of equal length; a sparse matrix as "
+        "M.toarray().",
+        infinite="payoffs are finite numbers. Leave out strategies that must not be played, and "
+        "replace what is missing.",
+    )
     if matrix.ndim != 2 or not matrix.size:
         raise DataError(
-            f"M has shape {matrix.shape}; expected a row for each choice of the minimising player "
-            "and a column for each choice of the maximising one, at least one of both."
+            f"M has shape {matrix.shape}; expected a row for each pure strategy of the minimising "
+            "player and a column for each of the maximising one, at least one of both."
         )
-    low, high = float(matrix.min()), float(matrix.max())
-    if not (math.isfinite(low) and math.isfinite(high)):
-        i, j = np.argwhere(~np.isfinite(matrix))[0]
-        raise DataError(
-            f"M[{i}, {j}] = {matrix[i, j]}; payoffs are finite numbers. Leave out what must not be "
-            "chosen, and replace what is missing."
-        )
-    if max(-low, high) > LARGEST:
+    largest = float(max(-matrix.min(), matrix.max()))
+    if largest > LARGEST:
         raise MagnitudeError(
-            f"the largest payoff is {max(-low, high):.3g} in size; expected at most {LARGEST:g}. "
-            "Divide M by a number: the strategies stay as they are, and the value is divided too."
+            f"the largest payoff is {largest:.3g} in size; expected at most {LARGEST:g}. Divide M "
+            "by a number: the strategies stay as they are, and the value is divided too."
         )
-    return matrix.view(np.ndarray)
+    return matrix
 
 
 def _read_start(
@@ -306,61 +308,9 @@ def _read_start(
             f"start={start!r}; expected two arrays: row counts and column counts, as in "
             "start=(game.row_counts, game.column_counts)."
         )
+    # a larger count would no longer grow when a round is added
     rows, columns = (
-        _read_counts(counts, size, name)
-        for counts, size, name in zip(start, shape, ("row", "column"), strict=True)
+        read_vector(counts, size, f"{side} counts", low=0, high=2**52, error=ParameterError)
+        for counts, size, side in zip(start, shape, ("row", "column"), strict=True)
     )
     return rows, columns
-
-
-def _read_counts(counts: Any, size: int, name: str) -> FloatArray:
-    try:
-        array = np.array(counts, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ParameterError(
-            f"the {name} counts of start cannot be read ({error}); expected {size} numbers."
-        ) from None
-    if array.shape != (size,):
-        raise ParameterError(
-            f"the {name} counts of start have shape {array.shape}; M has {size} {name}s. Give a "
-            f"count for each {name}, 0 for one that is new."
-        )
-    # a larger number would no longer grow when a round is added
-    if not ((array >= 0) & (array <= 2**52)).all():
-        k = int(np.argmin((array >= 0) & (array <= 2**52)))
-        raise ParameterError(
-            f"the {name} counts of start hold {array[k]} at index {k}; expected numbers from 0 to "
-            "2^52."
-        )
-    return array
-
-
-def _check_limits(tol: float | None, max_iter: int | None, time_limit: float | None) -> None:
-    for name, value, what in (
-        ("tol", tol, "a gap in units of payoff, at least 0"),
-        ("time_limit", time_limit, "seconds, at least 0"),
-    ):
-        if value is None:
-            continue
-        if not isinstance(value, Real) or isinstance(value, bool) or not value >= 0:
-            raise ParameterError(f"{name}={value!r}; expected {what}, or None.")
-    if max_iter is not None and (
-        not isinstance(max_iter, (int, np.integer))
-        or isinstance(max_iter, bool)
-        or not 1 <= max_iter <= 10**15
-    ):
-        raise ParameterError(
-            f"max_iter={max_iter!r}; expected a whole number from 1 to 10^15, or None."
-        )
-
-
-def _warn(method: str, gap: float, tol: float, iterations: int) -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
-    warnings.warn(
-        f"the gap of {method} is {gap:.2g} after {iterations:,} iterations, more than "
-        f"tol={tol:.2g}: the bounds hold, but more rounds (max_iter) or another method is needed "
-        "to bring them together. tol=0 says that the rounds are limited on purpose.",
-        ConvergenceWarning,
-        stacklevel=3,
-    )

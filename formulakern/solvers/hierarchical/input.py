@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.errors import DataError, ParameterError
+from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.errors import DataError
 from formulakern.solvers.hierarchical.losses import LOSSES
+from formulakern.solvers.input import LARGEST, read_vector
 
 __all__ = ["Problem", "check_options", "read_problem", "read_start"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-
-#: The largest size of a number in the data: squares and sums stay far from overflow.
-LARGEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,23 +131,8 @@ def _read_columns(columns: Any, n: int) -> npt.NDArray[np.uint8]:
     return np.asarray(table, dtype=np.uint8)
 
 
-def _read_numbers(name: str, values: Any, m: int) -> FloatArray:
-    try:
-        read = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"{name} cannot be read as numbers; expected one for each row.") from None
-    if read.shape != (m,):
-        raise DataError(f"{name} has shape {read.shape} for {m} rows; expected ({m},).")
-    wrong = np.flatnonzero(~(np.abs(read) <= LARGEST))
-    if len(wrong):
-        raise DataError(
-            f"{name}[{wrong[0]}] = {read[wrong[0]]}; expected finite numbers up to {LARGEST:g}."
-        )
-    return read + 0.0  # −0 becomes 0
-
-
 def _read_labels(y: Any, m: int, loss: str) -> FloatArray:
-    labels = _read_numbers("y", y, m)
+    labels = read_vector(y, m, "y")
     if loss != "squared":
         wrong = np.flatnonzero(np.abs(labels) != 1)
         if len(wrong):
@@ -164,10 +146,7 @@ def _read_labels(y: Any, m: int, loss: str) -> FloatArray:
 def _read_weights(sample_weight: Any, m: int) -> FloatArray:
     if sample_weight is None:
         return np.ones(m)
-    weights = _read_numbers("sample_weight", sample_weight, m)
-    if weights.min() < 0:
-        i = int(np.argmin(weights))
-        raise DataError(f"sample_weight[{i}] = {weights[i]:g}; expected no negative weight.")
+    weights = read_vector(sample_weight, m, "sample_weight", low=0)
     if not weights.any():
         raise DataError("all sample weights are zero; expected some positive weight.")
     return weights
@@ -187,7 +166,7 @@ def read_start(start: Any, n: int) -> tuple[FloatArray, float]:
         raise DataError(
             "start cannot be read; expected (weights, intercept) or a HierarchicalSolution."
         ) from None
-    f = _read_numbers("the weights of start", weights, n)
+    f = read_vector(weights, n, "the weights of start")
     if not abs(b) <= LARGEST:
         raise DataError(f"the intercept of start is {b}; expected a finite number.")
     return f, b
@@ -208,25 +187,10 @@ def check_options(
     ------
     ParameterError
     """
-    if not (_is_number(rho) and 1 < rho <= 2):
-        raise ParameterError(f"rho={rho!r}; expected 1 < rho <= 2. Near 1 few rules get weight.")
-    if not (_is_number(C) and 0 < C <= LARGEST):
-        raise ParameterError(f"C={C!r}; expected a finite number above 0, the penalty parameter.")
-    if not (_is_number(depth_penalty) and 1 <= depth_penalty <= LARGEST):
-        raise ParameterError(
-            f"depth_penalty={depth_penalty!r}; expected a finite number, at least 1."
-        )
-    if loss not in LOSSES:
-        raise ParameterError(f"loss={loss!r}; expected one of {', '.join(map(repr, LOSSES))}.")
-    if not (_is_number(tol) and 0 < tol < 1):
-        raise ParameterError(f"tol={tol!r}; expected a relative duality gap between 0 and 1.")
-    if not isinstance(max_iter, Integral) or isinstance(max_iter, bool) or max_iter < 1:
-        raise ParameterError(f"max_iter={max_iter!r}; expected an integer, at least 1.")
-    if time_limit is not None and not (_is_number(time_limit) and time_limit >= 0):
-        raise ParameterError(
-            f"time_limit={time_limit!r}; expected seconds, at least 0, or None for no limit."
-        )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    check_number("rho", rho, 1, 2, above=True, expected="1 < rho <= 2; near 1 few rules get weight")
+    check_number("C", C, 0, LARGEST, above=True)
+    check_number("depth_penalty", depth_penalty, 1, LARGEST)
+    check_choice("loss", loss, LOSSES)
+    check_number("tol", tol, 0, 1, above=True)
+    check_integer("max_iter", max_iter)
+    check_number("time_limit", time_limit, 0, otherwise="None for no limit")

@@ -11,13 +11,10 @@ sum of their κ_k Σ_i h_i φ_ki is small) move to κ_k g_k alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.solvers.hierarchical.loops import sum_columns, sums_in_columns
 from formulakern.solvers.hierarchical.losses import Expansion, Loss
 
 __all__ = ["Columns", "Point", "minimise_ridge"]
@@ -31,27 +28,39 @@ LEFT_OUT = 0.05
 BLOCK = 1 << 22
 #: The smallest part of a Newton step that is tried.
 SHORTEST = 2.0**-40
+#: Up to so many entries, a copy in float64 fits into the cache, and BLAS multiplies it.
+SMALL = 1 << 17
 
 
 class Columns:
-    """Different 0/1 columns, one a row, and the two products with them.
+    """A 0/1 matrix Φ with one feature a row, and the products Φv and Φ'w.
 
     Parameters
     ----------
     bits : uint8 (k, m), C-contiguous
+        φ_ki.
     """
 
     def __init__(self, bits: npt.NDArray[np.uint8]) -> None:
         self.bits = bits
+        self._reals = bits.astype(np.float64) if bits.size <= SMALL else None
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Σ_i φ_ki values_i, float64 (k,); O(km)."""
+        if self._reals is not None:
+            return np.asarray(self._reals @ values)
+        from formulakern.solvers.hierarchical.loops import sums_in_columns
+
         out = np.empty(self.bits.shape[0])
         sums_in_columns(self.bits, np.ascontiguousarray(values), out)
         return out
 
     def predict(self, weights: FloatArray) -> FloatArray:
         """Σ_k weights_k φ_ki, float64 (m,); O(km)."""
+        if self._reals is not None:
+            return np.asarray(weights @ self._reals)
+        from formulakern.solvers.hierarchical.loops import sum_columns
+
         out = np.empty(self.bits.shape[1])
         sum_columns(self.bits, np.ascontiguousarray(weights), out)
         return out
@@ -182,18 +191,6 @@ def _solve(
     sides: FloatArray,
 ) -> FloatArray:
     """(diag(1/h) + AA')⁻¹ sides, A = Φ'√κ on the rows, by the smaller of two Cholesky factors."""
-    # OpenBLAS's threads can take 50 times as long where other work shares the cores
-    with _threads().limit(limits=1, user_api="blas"):
-        return _solve_in_one_thread(bits, root, rows, h, sides)
-
-
-def _solve_in_one_thread(
-    bits: npt.NDArray[np.uint8],
-    root: FloatArray,
-    rows: IntArray,
-    h: FloatArray,
-    sides: FloatArray,
-) -> FloatArray:
     k, n = len(root), len(rows)
     if k == 0:
         return h[:, None] * sides
@@ -212,18 +209,11 @@ def _solve_in_one_thread(
         weighted += block @ (np.sqrt(h[part])[:, None] * sides[part])
     gram.flat[:: k + 1] += 1
     inner = root[:, None] * _solve_definite(gram, weighted)
-    out = np.empty_like(sides)
+    out, whole = np.empty_like(sides), Columns(bits)
     for column in range(sides.shape[1]):
-        fitted = Columns(bits).predict(np.ascontiguousarray(inner[:, column]))[rows]
+        fitted = whole.predict(inner[:, column])[rows]
         out[:, column] = h * (sides[:, column] - fitted)
     return out
-
-
-@cache
-def _threads() -> Any:
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
-
-    return ThreadpoolController()
 
 
 def _solve_definite(matrix: FloatArray, sides: FloatArray) -> FloatArray:

@@ -25,16 +25,17 @@ best η, which the step η_v ← η_v · bound_v^{1/(ρ−1)} approaches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.checks import is_integer
 from formulakern.errors import DataError, ParameterError
-from formulakern.solvers.hierarchical.loops import over_ancestors, over_descendants
 
 __all__ = ["DualNorm", "Lattice", "read_nodes"]
 
@@ -47,6 +48,8 @@ LEAST = 1e-14
 TINY = 1e-120
 #: The largest penalty of a node.
 LARGEST = 1e60
+#: Up to so many nodes, their inclusions are a dense matrix: BLAS starts sooner than a sparse sum.
+FEW = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +98,28 @@ class Lattice:
         """int64 (pairs,): the set of each pair (subset, set), in the order of ``ancestors``."""
         return np.repeat(np.arange(len(self.nodes)), np.diff(self.starts))
 
+    @cached_property
+    def _inclusions(self) -> tuple[Any, Any]:
+        """Z with Z_wv = 1 where v ⊆ w, and Z'."""
+        n = len(self.nodes)
+        matrix: Any
+        if n <= FEW:
+            matrix = np.zeros((n, n))
+            matrix[self.descendants, self.ancestors] = 1.0
+        else:
+            from scipy.sparse import csr_array
+
+            ones = np.ones(len(self.ancestors))
+            matrix = csr_array((ones, self.ancestors, self.starts), shape=(n, n))
+        return matrix, matrix.T
+
     def _below(self, values: FloatArray) -> FloatArray:
-        out = np.empty(len(values))
-        over_ancestors(self.starts, self.ancestors, values, out)
-        return out
+        """Σ of values_v over the subsets v of each node w."""
+        return np.asarray(self._inclusions[0] @ values)
 
     def _above(self, values: FloatArray) -> FloatArray:
-        out = np.empty(len(values))
-        over_descendants(self.starts, self.ancestors, values, out)
-        return out
+        """Σ of values_w over the sets w that contain each node v."""
+        return np.asarray(self._inclusions[1] @ values)
 
     def group_norms(self, f: FloatArray) -> FloatArray:
         """‖f_{D(v)}‖_ρ of every node v, float64 (n,); O(pairs)."""
@@ -217,7 +233,13 @@ def read_nodes(nodes: Iterable[Iterable[int]], *, rho: float, depth_penalty: flo
     ParameterError
         If a penalty passes the range that is computed with.
     """
-    read = [_read_node(node, k) for k, node in enumerate(_listed(nodes))]
+    try:
+        listed = list(nodes)
+    except TypeError:
+        raise DataError(
+            f"nodes is a {type(nodes).__name__}; expected a list of sets of integers."
+        ) from None
+    read = [_read_node(node, k) for k, node in enumerate(listed)]
     if not read:
         raise DataError("nodes is empty; expected at least the empty set, ().")
     index: dict[tuple[int, ...], int] = {}
@@ -240,29 +262,17 @@ def read_nodes(nodes: Iterable[Iterable[int]], *, rho: float, depth_penalty: flo
             f"depth_penalty={depth_penalty!r} to the power {depth} passes {LARGEST:g}. Give a "
             "smaller penalty or shorter conjunctions."
         )
-    ancestors: list[int] = []
-    starts = [0]
-    for node in read:
-        for size in range(len(node) + 1):
-            ancestors.extend(index[subset] for subset in combinations(node, size))
-        starts.append(len(ancestors))
+    subsets = [
+        [index[v] for size in range(len(w) + 1) for v in combinations(w, size)] for w in read
+    ]
     lengths = np.array([len(node) for node in read], dtype=np.float64)
     return Lattice(
         read,
-        np.array(starts, dtype=np.int64),
-        np.array(ancestors, dtype=np.int64),
+        np.cumsum([0, *map(len, subsets)], dtype=np.int64),
+        np.concatenate(subsets, dtype=np.int64),
         np.asarray(depth_penalty**lengths, dtype=np.float64),
         float(rho),
     )
-
-
-def _listed(nodes: Any) -> Sequence[Any]:
-    try:
-        return list(nodes)
-    except TypeError:
-        raise DataError(
-            f"nodes is a {type(nodes).__name__}; expected a list of sets of integers."
-        ) from None
 
 
 def _read_node(node: Any, place: int) -> tuple[int, ...]:
@@ -270,9 +280,8 @@ def _read_node(node: Any, place: int) -> tuple[int, ...]:
         members = list(node)
     except TypeError:
         members = [None]
-    if not all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in members):
+    if not all(map(is_integer, members)):
         raise DataError(
             f"nodes[{place}] = {node!r}; expected a set of integers, such as (0, 3), or ()."
         )
-    members = sorted({int(i) for i in members})
-    return tuple(members)
+    return tuple(sorted({int(i) for i in members}))

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -35,10 +34,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.slices import run_slices
+from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical.input import Problem, check_options, read_problem, read_start
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.newton import Columns, Point, minimise_ridge, point
 from formulakern.solvers.hierarchical.norm import DualNorm, Lattice, read_nodes
+from formulakern.solvers.solution import Certified
+from formulakern.solvers.stopping import share_done, warn_unless
 
 __all__ = ["HierarchicalSolution", "solve_hierarchical"]
 
@@ -59,22 +62,26 @@ ROUNDING = 256 * float(np.finfo(np.float64).eps)
 FLOOR = 1e-200
 
 
-@dataclass(frozen=True, eq=False)
-class HierarchicalSolution:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HierarchicalSolution(Certified):
     """The best f and b that were found, and proof of how good they are.
 
     Attributes
     ----------
-    weights : float64 (n,)
-        f, in the order of the nodes.
-    intercept : float
-        b; the decision function is Σ_w f_w φ_w(x) − b.
-    objective : float
-        At f and b.
+    value, upper_bound : float
+        The objective at f and b.
     lower_bound : float
         No f and b have a smaller objective.
     gap : float
         (objective − lower_bound) / objective.
+    iterations, newton_steps : int
+        Rounds, and the steps of Newton's method in them.
+    converged : bool
+        Whether the gap is at most the tolerance: the status is "optimal".
+    weights : float64 (n,)
+        f, in the order of the nodes.
+    intercept : float
+        b; the decision function is Σ_w f_w φ_w(x) − b.
     norm : float
         Ω(f).
     dual : float64 (m,)
@@ -85,16 +92,12 @@ class HierarchicalSolution:
         γ_v = d_v ‖f_{D(v)}‖_ρ / Ω(f).
     ancestors, descendants, mixing : int64, int64, float64 (pairs,)
         λ_vw = (|f_w| / ‖f_{D(v)}‖_ρ)^{2−ρ} for v = ``ancestors[k]`` ⊆ w = ``descendants[k]``.
-    iterations, newton_steps : int
     seconds : float
     status : {"optimal", "time limit", "iteration limit", "interrupted"}
     """
 
     weights: FloatArray
     intercept: float
-    objective: float
-    lower_bound: float
-    gap: float
     norm: float
     dual: FloatArray
     certificate: FloatArray
@@ -102,10 +105,14 @@ class HierarchicalSolution:
     ancestors: IntArray
     descendants: IntArray
     mixing: FloatArray
-    iterations: int
     newton_steps: int
     seconds: float
     status: str
+
+    @property
+    def objective(self) -> float:
+        """The value."""
+        return self.value
 
 
 def solve_hierarchical(
@@ -206,28 +213,26 @@ def solve_hierarchical(
     if isinstance(start, HierarchicalSolution):
         start = (start.weights, start.intercept)
     first = None if start is None else read_start(start, len(lattice.nodes))
-    search = _Search(lattice, problem, first, float(tol))
-    status = "iteration limit"
+    search = _Search(lattice, problem, first, float(tol), max_iter)
     try:
-        while search.iterations < max_iter:
-            search.round()
-            if progress is not None:
-                progress(search.share())
-            if search.gap <= tol:
-                status = "optimal"
-                break
-            if time_limit is not None and time.perf_counter() - started >= time_limit:
-                status = "time limit"
-                break
+        with one_thread():
+            finished = run_slices(search, time_limit, progress, started).finished
+        status = "iteration limit" if finished else "time limit"
+        status = "optimal" if search.gap <= tol else status
     except KeyboardInterrupt:
         if not math.isfinite(search.objective):
             raise
         status = "interrupted"
-    if status == "iteration limit":
-        _warn(search.gap, tol, search.iterations)
+    warn_unless(
+        status != "iteration limit",
+        f"after {search.iterations} rounds the relative duality gap",
+        search.gap,
+        tol,
+        "Raise max_iter or tol, or choose a smaller C.",
+    )
     if progress is not None:
         progress(1.0)
-    return search.solution(status, started)
+    return search.solution(status, time.perf_counter() - started)
 
 
 class _Search:
@@ -239,10 +244,9 @@ class _Search:
         problem: Problem,
         start: tuple[FloatArray, float] | None,
         tol: float,
+        max_iter: int,
     ) -> None:
-        self.lattice = lattice
-        self.problem = problem
-        self.tol = tol
+        self.lattice, self.problem, self.tol, self.max_iter = lattice, problem, tol, max_iter
         self.columns = Columns(problem.bits)
         self.loss = Loss(problem.loss, problem.y, problem.c)
         self.kind = problem.column_of_node
@@ -263,8 +267,7 @@ class _Search:
         self.objective, self.lower = math.inf, 0.0
         self.dual = np.zeros(len(problem.y))
         self.certificate = self.eta / self.eta.sum()
-        self.first_gap = 1.0
-        self.last_value = math.inf
+        self.first_gap, self.last_value = 1.0, math.inf
         self.iterations = self.newton_steps = 0
 
     @property
@@ -275,20 +278,17 @@ class _Search:
             return 0.0
         return (self.objective - self.lower) / self.objective
 
-    def share(self) -> float:
-        """How much of the way from the first gap to the tolerance is done, in powers of ten."""
-        if self.gap <= self.tol or self.first_gap <= self.tol:
-            return 1.0
-        done = math.log(self.first_gap / self.gap) / math.log(self.first_gap / self.tol)
-        return min(1.0, max(0.0, done))
-
     def _joined(self, values: FloatArray) -> FloatArray:
         """Sums over the nodes of equal columns."""
         sums = np.bincount(self.kind, values, self.problem.bits.shape[0])
         return np.asarray(sums, dtype=np.float64)
 
-    def round(self) -> None:
-        """Solve the ridge problem, take stock, and choose the next κ."""
+    def share(self) -> float:
+        """How much of the way from the first gap to the tolerance is done."""
+        return share_done(self.first_gap, self.gap, self.tol)
+
+    def advance(self, work: int) -> bool:  # noqa: ARG002  (a round cannot be divided)
+        """A round: solve the ridge problem, bound the optimum and choose the next κ."""
         joined = self._joined(self.scales)
         # the bound feels errors of g to first order, which are the square root of this
         accuracy = min(1e-3, max(0.01 * self.gap**2, 0.01 * self.tol**2, 1e-13))
@@ -306,6 +306,7 @@ class _Search:
             wanted = SMOOTHING * max(self.gap, self.tol) * self.objective / excess
             self._narrow(min(1.0, max(0.25, wanted)))
         self._rescale(f, dual, value)
+        return self.gap <= self.tol or self.iterations == self.max_iter
 
     def _upper(self, f: FloatArray) -> tuple[float, float]:
         """The objective at f, and what the smoothing of the loss costs."""
@@ -355,15 +356,18 @@ class _Search:
         self.last_scales, self.last_value = scales, value
         self.scales = np.maximum(np.maximum(following, LIFT * dual.scales), FLOOR)
 
-    def solution(self, status: str, started: float) -> HierarchicalSolution:
+    def solution(self, status: str, seconds: float) -> HierarchicalSolution:
         """The best that was found."""
         lattice, f = self.lattice, self.weights
         return HierarchicalSolution(
+            value=self.objective,
+            lower_bound=self.lower,
+            upper_bound=self.objective,
+            gap=self.gap,
+            iterations=self.iterations,
+            converged=status == "optimal",
             weights=f,
             intercept=self.intercept,
-            objective=self.objective,
-            lower_bound=self.lower,
-            gap=self.gap,
             norm=lattice.norm(f),
             dual=self.problem.spread(self.dual),
             certificate=self.certificate,
@@ -371,9 +375,8 @@ class _Search:
             ancestors=lattice.ancestors,
             descendants=lattice.descendants,
             mixing=lattice.mixing(f),
-            iterations=self.iterations,
             newton_steps=self.newton_steps,
-            seconds=time.perf_counter() - started,
+            seconds=seconds,
             status=status,
         )
 
@@ -386,14 +389,3 @@ def _balanced(beta: FloatArray) -> FloatArray:
     if up == 0 or down == 0:
         return np.zeros_like(beta)
     return np.where(beta > 0, beta * min(1.0, down / up), beta * min(1.0, up / down))
-
-
-def _warn(gap: float, tol: float, rounds: int) -> None:
-    from sklearn.exceptions import ConvergenceWarning
-
-    warnings.warn(
-        f"after {rounds} rounds the relative duality gap is {gap:.2g}, above tol={tol:g}. Raise "
-        "max_iter or tol, or choose a smaller C.",
-        ConvergenceWarning,
-        stacklevel=3,
-    )

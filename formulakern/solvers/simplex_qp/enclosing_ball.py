@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from formulakern.solvers.simplex_qp.solve import (
     ROUNDING,
-    Bounds,
-    FloatArray,
+    Certificate,
     QuadraticProgram,
+    Stopping,
+    Weighted,
     minimise,
 )
 
 __all__ = ["EnclosingBall", "enclosing_ball"]
 
+FloatArray = npt.NDArray[np.float64]
 
-@dataclass(frozen=True, eq=False)
-class EnclosingBall:
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EnclosingBall(Weighted):
     """A ball around all feature vectors, its centre Σ β_i φ(x_i), and the proof of its radius.
 
     Attributes
     ----------
-    squared_radius : float
+    value : float
         R² = Σ β_i K_ii − β'Kβ at the coefficients, the value of the dual problem; 0 where all
         points coincide.
     lower_bound, upper_bound : float
@@ -36,6 +40,7 @@ class EnclosingBall:
     gap : float
         (upper_bound − lower_bound) / upper_bound; 0 where all points coincide.
     iterations : int
+        Steps that move two coefficients each.
     converged : bool
         Whether the gap is at most the tolerance that was asked for.
 
@@ -46,41 +51,34 @@ class EnclosingBall:
     (0.5, array([0.5, 0.5]))
     """
 
-    squared_radius: float
-    lower_bound: float
-    upper_bound: float
-    coefficients: FloatArray
-    gap: float
-    iterations: int
-    converged: bool
+    @property
+    def squared_radius(self) -> float:
+        """R², the value."""
+        return self.value
 
     @property
     def radius(self) -> float:
         """R, the root of the squared radius."""
-        return math.sqrt(self.squared_radius)
+        return math.sqrt(self.value)
 
 
 def enclosing_ball(
     K: FloatArray,
     *,
     ridge: float = 0.0,
-    tol: float = 1e-3,
-    max_iter: int = 1_000_000,
-    progress: Callable[[float], None] | None = None,
+    **stopping: Unpack[Stopping],
 ) -> EnclosingBall:
     """R² = max Σ β_i K_ii − β'Kβ over the simplex β ≥ 0, Σ β_i = 1.
+
+    R is the radius of the smallest ball around points φ(x_i) with ⟨φ(x_i), φ(x_j)⟩ = K_ij.
 
     Parameters
     ----------
     K : float64 (m, m), C-contiguous, symmetric, positive semidefinite
     ridge : float
         Solve for K + ridge·I.
-    tol : float
-        The relative gap to reach.
-    max_iter : int
-        At most so many steps.
-    progress : callable, optional
-        Called with the share that is done.
+    **stopping
+        ``tol`` for the relative gap of R², ``max_iter`` and ``progress``; see :class:`.Stopping`.
 
     Returns
     -------
@@ -100,13 +98,14 @@ def enclosing_ball(
     diagonal = K.diagonal() + ridge
     rounding = ROUNDING * float(diagonal.max())  # of each term of the bounds
 
-    def certificate(beta: FloatArray, product: FloatArray) -> Bounds:
+    def certificate(beta: FloatArray, product: FloatArray) -> Certificate:
         squared_centre = float(beta @ product)
         farthest = float((diagonal - 2 * product).max()) + squared_centre
         if farthest <= 4 * rounding:
-            return Bounds(0.0, farthest, zero=True)
+            return Certificate(0.0, 0.0, farthest, zero=True)
+        value = max(0.0, float(beta @ (diagonal - product)))
         lowest = float(beta @ diagonal) - squared_centre
-        return Bounds(max(0.0, lowest - 2 * rounding), farthest + 2 * rounding)
+        return Certificate(value, max(0.0, lowest - 2 * rounding), farthest + 2 * rounding)
 
     program = QuadraticProgram(
         K, -diagonal / 2, np.zeros(m, np.int8), np.zeros(m), np.ones(m), ridge
@@ -116,9 +115,4 @@ def enclosing_ball(
     other = int((diagonal - 2 * K[one]).argmax())
     start[one] += 0.5
     start[other] += 0.5
-    found = minimise(program, start, certificate, tol=tol, max_iter=max_iter, progress=progress)
-    bounds = found.bounds
-    value = 0.0 if bounds.zero else max(0.0, float(found.u @ (diagonal - found.product)))
-    return EnclosingBall(
-        value, bounds.lower, bounds.upper, found.u, bounds.gap, found.steps, found.converged
-    )
+    return minimise(program, start, certificate, EnclosingBall, **stopping)

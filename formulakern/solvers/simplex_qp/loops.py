@@ -65,17 +65,18 @@ def smo_steps(
         Steps taken; fewer than allowed where no pair promises a decrease.
     """
     m = u.size
-    grow0, grow1 = -1, -1
-    least0, least1 = np.inf, np.inf
-    for k in range(m):
-        if u[k] < upper[k]:
+    i, j, move = 0, 0, 0.0
+    for step in range(steps + 1):
+        grow0, grow1 = -1, -1
+        least0, least1 = np.inf, np.inf
+        for k in range(m):
+            gradient[k] += move * (K[i, k] - K[j, k])
             if group[k] == 0:
-                if gradient[k] < least0:
+                if gradient[k] < least0 and u[k] < upper[k]:
                     least0, grow0 = gradient[k], k
-            elif gradient[k] < least1:
+            elif gradient[k] < least1 and u[k] < upper[k]:
                 least1, grow1 = gradient[k], k
-    for step in range(steps):
-        shrink = -1
+        j = -1
         best = 0.0
         for k in range(m):
             i = grow0 if group[k] == 0 else grow1
@@ -86,14 +87,10 @@ def smo_steps(
                     curvature = max(pair - 2.0 * K[i, k], FLAT * pair + TINY)
                     gain = descent * (descent / curvature)
                     if gain > best:
-                        best, shrink = gain, k
-        if shrink < 0:
+                        best, j, move = gain, k, descent / curvature
+        if j < 0 or step == steps:
             return step
-        j = shrink
         i = grow0 if group[j] == 0 else grow1
-        pair = diagonal[i] + diagonal[j]
-        curvature = max(pair - 2.0 * K[i, j], FLAT * pair + TINY)
-        move = (gradient[j] - gradient[i]) / curvature
         room_i, room_j = upper[i] - u[i], u[j] - lower[j]
         # a coefficient that reaches its bound is set to it, to the last bit
         if move >= room_i and room_i <= room_j:
@@ -106,13 +103,4 @@ def smo_steps(
             u[i], u[j] = u[i] + move, u[j] - move
         gradient[i] += ridge * move
         gradient[j] -= ridge * move
-        grow0, grow1 = -1, -1
-        least0, least1 = np.inf, np.inf
-        for k in range(m):
-            gradient[k] += move * (K[i, k] - K[j, k])
-            if group[k] == 0:
-                if gradient[k] < least0 and u[k] < upper[k]:
-                    least0, grow0 = gradient[k], k
-            elif gradient[k] < least1 and u[k] < upper[k]:
-                least1, grow1 = gradient[k], k
     return steps

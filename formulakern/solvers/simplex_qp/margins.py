@@ -1,38 +1,40 @@
-"""Margins: how far apart the convex hulls of two classes are, hard, or softened in two ways."""
+"""The margin of two classes: the distance of their convex hulls, or a soft one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.solvers.simplex_qp.solve import (
     ROUNDING,
-    Bounds,
-    FloatArray,
+    Certificate,
     QuadraticProgram,
-    Solution,
+    Stopping,
+    Weighted,
     minimise,
 )
 
 __all__ = ["ZERO", "Margin", "hinge_margin", "hull_margin"]
 
+FloatArray = npt.NDArray[np.float64]
+
 #: Hulls nearer than this share of the spread of the points are taken to meet.
 ZERO = 1e-5
 
 
-@dataclass(frozen=True, eq=False)
-class Margin:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Margin(Weighted):
     """The distance between two classes along the normal w of the best hyperplane, with proof.
 
     Attributes
     ----------
-    distance : float
-        2/‖w‖, the width of the corridor between the classes; for the hard margin, the distance
-        between their convex hulls.  0 where the hulls meet.
+    value : float
+        The distance 2/‖w‖, the width of the corridor between the classes.  For the hard margin it
+        is the distance between their convex hulls, 0 where the hulls meet.
     lower_bound, upper_bound : float
         The true distance lies between.
     coefficients : float64 (m,)
@@ -41,6 +43,7 @@ class Margin:
     gap : float
         (upper_bound − lower_bound) / upper_bound; 0 where the hulls meet.
     iterations : int
+        Steps that move two coefficients each.
     converged : bool
         Whether the gap is at most the tolerance that was asked for.
 
@@ -51,18 +54,15 @@ class Margin:
     (1.414214, 0.707107)
     """
 
-    distance: float
-    lower_bound: float
-    upper_bound: float
-    coefficients: FloatArray
-    gap: float
-    iterations: int
-    converged: bool
+    @property
+    def distance(self) -> float:
+        """2/‖w‖, the value."""
+        return self.value
 
     @property
     def margin(self) -> float:
         """1/‖w‖, half the distance: from the hyperplane in the middle to the nearest points."""
-        return self.distance / 2
+        return self.value / 2
 
 
 def hull_margin(
@@ -70,9 +70,7 @@ def hull_margin(
     signs: npt.NDArray[np.int8],
     *,
     ridge: float = 0.0,
-    tol: float = 1e-3,
-    max_iter: int = 1_000_000,
-    progress: Callable[[float], None] | None = None,
+    **stopping: Unpack[Stopping],
 ) -> Margin:
     """min ‖Σ a_i φ(x_i) − Σ b_j φ(x_j)‖ over both simplices: the distance of the convex hulls.
 
@@ -86,12 +84,9 @@ def hull_margin(
         1 and −1, both present.
     ridge : float
         Solve for K + ridge·I: with ridge = 1/C the support vector machine of squared hinge loss.
-    tol : float
-        The relative gap to reach.
-    max_iter : int
-        At most so many steps.
-    progress : callable, optional
-        Called with the share that is done.
+    **stopping
+        ``tol`` for the relative gap of the distance, ``max_iter`` and ``progress``; see
+        :class:`.Stopping`.
 
     Returns
     -------
@@ -119,13 +114,14 @@ def hull_margin(
     rounding = ROUNDING * float(diagonal.max())  # of ⟨z, φ(x_i)⟩; z is a difference of two points
     zero = max(ZERO**2 * spread, 4 * rounding)
 
-    def certificate(u: FloatArray, product: FloatArray) -> Bounds:
+    def certificate(u: FloatArray, product: FloatArray) -> Certificate:
         squared = float(u @ product)
         if squared <= zero:
-            return Bounds(0.0, math.sqrt(max(0.0, squared)), zero=True)
+            return Certificate(0.0, 0.0, math.sqrt(max(0.0, squared)), zero=True)
         support = float(product[positive].min() - product[~positive].max())
-        lowest = (support - 2 * rounding) / math.sqrt(squared)
-        return Bounds(max(0.0, lowest), math.sqrt(squared + 2 * rounding))
+        length = math.sqrt(squared)
+        lowest = (support - 2 * rounding) / length
+        return Certificate(length, max(0.0, lowest), math.sqrt(squared + 2 * rounding))
 
     program = QuadraticProgram(
         K,
@@ -136,19 +132,14 @@ def hull_margin(
         ridge,
     )
     start = np.where(positive, 1 / positive.sum(), -1 / (~positive).sum())
-    found = minimise(program, start, certificate, tol=tol, max_iter=max_iter, progress=progress)
-    squared = 0.0 if found.bounds.zero else max(0.0, float(found.u @ found.product))
-    return _margin(found, math.sqrt(squared))
+    return minimise(program, start, certificate, Margin, **stopping)
 
 
 def hinge_margin(
     K: FloatArray,
     signs: npt.NDArray[np.int8],
     C: float,
-    *,
-    tol: float = 1e-3,
-    max_iter: int = 1_000_000,
-    progress: Callable[[float], None] | None = None,
+    **stopping: Unpack[Stopping],
 ) -> Margin:
     """2/‖w‖ of the support vector machine min ½‖w‖² + C Σ max(0, 1 − y_i(⟨w, φ(x_i)⟩ + b)).
 
@@ -163,13 +154,9 @@ def hinge_margin(
         1 and −1, both present.
     C : float
         Positive and finite.
-    tol : float
-        The relative gap of the distance 2/‖w‖ to reach; the gap of the objectives is then near its
-        square.
-    max_iter : int
-        At most so many steps.
-    progress : callable, optional
-        Called with the share that is done.
+    **stopping
+        ``tol`` for the relative gap of the distance 2/‖w‖ (that of the objectives is then near its
+        square), ``max_iter`` and ``progress``; see :class:`.Stopping`.
 
     Returns
     -------
@@ -194,7 +181,7 @@ def hinge_margin(
     positive = signs > 0
     rank = int(positive.sum()) - 1
 
-    def certificate(u: FloatArray, product: FloatArray) -> Bounds:
+    def certificate(u: FloatArray, product: FloatArray) -> Certificate:
         # the sum of the hinges is least where as many points ask for a smaller b as for a larger
         residual = y - product
         b = np.partition(residual, rank)[rank]
@@ -204,22 +191,14 @@ def hinge_margin(
         under = (C - alpha) @ np.maximum(0.0, xi + rounding)
         slack = math.sqrt(float(under + alpha @ np.maximum(0.0, rounding - xi)))
         length = math.sqrt(max(0.0, float(u @ product)))
-        return Bounds(_quotient(2, length + slack), _quotient(2, length - slack))
+        return Certificate(_width(length), _width(length + slack), _width(length - slack))
 
     program = QuadraticProgram(
         K, -y, np.zeros(m, np.int8), np.where(positive, 0.0, -C), np.where(positive, C, 0.0)
     )
-    found = minimise(
-        program, np.zeros(m), certificate, tol=tol, max_iter=max_iter, progress=progress
-    )
-    squared = float(found.u @ found.product)
-    return _margin(found, _quotient(2, math.sqrt(max(0.0, squared))))
+    return minimise(program, np.zeros(m), certificate, Margin, **stopping)
 
 
-def _quotient(numerator: float, denominator: float) -> float:
-    return numerator / denominator if denominator > 0 else math.inf
-
-
-def _margin(found: Solution, distance: float) -> Margin:
-    low, high = found.bounds.lower, found.bounds.upper
-    return Margin(distance, low, high, found.u, found.bounds.gap, found.steps, found.converged)
+def _width(norm: float) -> float:
+    """2/‖w‖."""
+    return 2 / norm if norm > 0 else math.inf

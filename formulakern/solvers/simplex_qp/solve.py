@@ -1,15 +1,13 @@
 """Convex quadratic programs over simplices and boxes, stopped by a certificate.
 
-The minimum enclosing ball, the distance between two convex hulls and the support vector machine are
-one problem with different constants::
+    min ½ u'(K + ridge·I)u + p'u   with lower ≤ u ≤ upper and Σ_{i in group} u_i fixed, two groups
 
-    minimise  ½ u'(K + ridge·I)u + p'u   subject to  lower ≤ u ≤ upper,
-                                          the sum of each group of coefficients fixed.
-
-Each step moves weight between two coefficients of one group (sequential minimal optimisation, the
-pair chosen to second order: Fan, Chen & Lin, JMLR 6, 2005) and reads two rows of K, O(m).  When to
-stop is decided not by the steps but by the caller's certificate: bounds from below and above on the
-number that is wanted, computed from u and Ku.
+The smallest enclosing ball, the distance between two convex hulls and the support vector machine
+are this problem with different constants.  It is solved by sequential minimal optimisation: each
+step changes two coefficients of one group, chosen by second-order information (R.-E. Fan,
+P.-H. Chen, C.-J. Lin, "Working set selection using second order information for training support
+vector machines", JMLR 6, 2005), and reads two rows of K.  The caller's certificate decides when to
+stop: bounds from below and above on the number that is wanted, computed from u and Ku.
 """
 
 from __future__ import annotations
@@ -17,33 +15,38 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.solvers.simplex_qp.loops import smo_steps
+from formulakern.solvers.solution import Certified
+from formulakern.solvers.stopping import share_done
 
-__all__ = ["ROUNDING", "Bounds", "QuadraticProgram", "Solution", "minimise"]
+__all__ = ["ROUNDING", "Certificate", "QuadraticProgram", "Stopping", "Weighted", "minimise"]
 
 FloatArray = npt.NDArray[np.float64]
 
 #: Steps between two looks at the certificate (and at Ctrl-C); 10 milliseconds at m = 5,000.
 CHUNK = 256
+#: The relative gap to reach, and the most steps, unless the caller says otherwise.
+TOL, MAX_ITER = 1e-3, 1_000_000
 #: Allowance for the rounding of a sum of products, as a share of the sum of their sizes.
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
-class Bounds(NamedTuple):
-    """The wanted number lies in [lower, upper], a proof that allows for rounding.
+class Certificate(NamedTuple):
+    """The wanted number, as u and Ku give it, and bounds that are proven and allow for rounding.
 
     Attributes
     ----------
-    lower, upper : float
+    value, lower, upper : float
     zero : bool
         The number is taken to be zero: ``upper`` is below the caller's threshold.
     """
 
+    value: float
     lower: float
     upper: float
     zero: bool = False
@@ -54,6 +57,22 @@ class Bounds(NamedTuple):
         if self.zero or self.lower == self.upper:
             return 0.0
         return 1.0 if math.isinf(self.upper) else (self.upper - self.lower) / self.upper
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Weighted(Certified):
+    """A certified value, and the feasible point that attains it.
+
+    Attributes
+    ----------
+    coefficients : float64 (m,)
+        u.
+    """
+
+    coefficients: FloatArray
+
+
+Result = TypeVar("Result", bound=Weighted)
 
 
 @dataclass(frozen=True)
@@ -86,37 +105,31 @@ class QuadraticProgram:
         return product
 
 
-@dataclass(frozen=True)
-class Solution:
-    """A feasible point with a certificate computed from it.
+class Stopping(TypedDict, total=False):
+    """When to stop, and whom to tell.
 
     Parameters
     ----------
-    u : float64 (m,)
-    product : float64 (m,)
-        (K + ridge·I)u, computed from u.
-    bounds : Bounds
-    steps : int
-    converged : bool
-        Whether the gap is at most the tolerance.
+    tol : float
+        The relative gap of the certificate to reach; 1e-3 by default.
+    max_iter : int
+        At most so many steps (rounded up to whole chunks of 256); 1,000,000 by default.
+    progress : callable, optional
+        Called with the share that is done, measured by the logarithm of the gap.
     """
 
-    u: FloatArray
-    product: FloatArray
-    bounds: Bounds
-    steps: int
-    converged: bool
+    tol: float
+    max_iter: int
+    progress: Callable[[float], None] | None
 
 
 def minimise(
     program: QuadraticProgram,
     start: FloatArray,
-    certificate: Callable[[FloatArray, FloatArray], Bounds],
-    *,
-    tol: float,
-    max_iter: int,
-    progress: Callable[[float], None] | None = None,
-) -> Solution:
+    certificate: Callable[[FloatArray, FloatArray], Certificate],
+    kind: type[Result],
+    **stopping: Unpack[Stopping],
+) -> Result:
     """Take steps until the certificate's relative gap is at most ``tol``.
 
     Parameters
@@ -126,16 +139,14 @@ def minimise(
         A feasible point.
     certificate : callable
         ``certificate(u, (K + ridge·I)u)``: bounds on the number that is wanted.
-    tol : float
-        The relative gap to reach.
-    max_iter : int
-        At most so many steps (rounded up to whole chunks).
-    progress : callable, optional
-        Called with the share that is done, measured by the logarithm of the gap.
+    kind : type
+        :class:`Weighted`, or a class of it.
+    **stopping
+        See :class:`Stopping`.
 
     Returns
     -------
-    Solution
+    kind
         Its certificate is computed from u and K afresh: errors that piled up in the steps do not
         touch it.  Not converged after ``max_iter`` steps, or where rounding hides every gain.
 
@@ -154,51 +165,41 @@ def minimise(
     ... )
     >>> def squared_length(u, product):
     ...     squared = float(u @ product)
-    ...     return Bounds(2 * float(product.min()) - squared, squared)
-    >>> solution = minimise(
-    ...     program, np.array([0.0, 1.0]), squared_length, tol=1e-9, max_iter=1000
-    ... )
-    >>> solution.u, solution.bounds.upper
+    ...     return Certificate(squared, 2 * float(product.min()) - squared, squared)
+    >>> found = minimise(program, np.array([0.0, 1.0]), squared_length, Weighted, tol=1e-9)
+    >>> found.coefficients, found.upper_bound
     (array([0.75, 0.25]), 1.0)
     """
+    tol, max_iter = stopping.get("tol", TOL), stopping.get("max_iter", MAX_ITER)
+    progress = stopping.get("progress")
     u = start.copy()
     diagonal = program.K.diagonal() + program.ridge
     gradient = program.product(u) + program.linear
-    first = bounds = certificate(u, gradient - program.linear)
-    taken = 0
-    stalled = False
+    first = proof = certificate(u, gradient - program.linear)
+    taken, stalled = 0, False
     while True:
-        if bounds.gap <= tol or stalled or taken >= max_iter:
+        if proof.gap <= tol or stalled or taken >= max_iter:
             product = program.product(u)
-            bounds = certificate(u, product)
-            if bounds.gap <= tol or stalled or taken >= max_iter:
+            proof = certificate(u, product)
+            if proof.gap <= tol or stalled or taken >= max_iter:
                 break
             gradient = product + program.linear
         floor = 2 * np.finfo(np.float64).eps * float(np.abs(gradient).max())
-        done = smo_steps(
-            program.K,
-            program.ridge,
-            diagonal,
-            program.group,
-            program.lower,
-            program.upper,
-            u,
-            gradient,
-            floor,
-            CHUNK,
-        )
+        box = program.group, program.lower, program.upper
+        done = smo_steps(program.K, program.ridge, diagonal, *box, u, gradient, floor, CHUNK)
         taken += done
         stalled = done < CHUNK
-        bounds = certificate(u, gradient - program.linear)
-        if progress is not None and first.gap > tol:
-            progress(_share(first.gap, bounds.gap, tol))
+        proof = certificate(u, gradient - program.linear)
+        if progress is not None:
+            progress(share_done(first.gap, proof.gap, tol))
     if progress is not None:
         progress(1.0)
-    return Solution(u, product, bounds, taken, bounds.gap <= tol)
-
-
-def _share(first: float, now: float, tol: float) -> float:
-    """How much of the way from the first gap to the tolerance is done, in powers of ten."""
-    if now <= tol:
-        return 1.0
-    return min(1.0, max(0.0, math.log(first / now) / math.log(first / tol)))
+    return kind(
+        value=proof.value,
+        lower_bound=proof.lower,
+        upper_bound=proof.upper,
+        gap=proof.gap,
+        iterations=taken,
+        converged=proof.gap <= tol,
+        coefficients=u,
+    )

@@ -25,6 +25,8 @@ def optimum(A, u):
 def check(A, u, solution, shift=0.0, tol=1e-6):
     """A certificate, not a number: both sides are feasible and their objectives meet."""
     alpha, multipliers = solution.alpha, solution.multipliers
+    assert solution.converged
+    assert solution.gap <= 1e-8
     whole = A + shift
     assert (alpha >= 0).all()
     assert (multipliers >= 0).all()
@@ -128,5 +130,6 @@ def test_what_cannot_be_reached_ends_with_the_best(monkeypatch):
     A = generator.integers(-2, 3, (120, 70)).astype(np.int8)
     u = np.full(120, 0.05)
     solution = solve_capped_lp(A, u, tol=0.0)
+    assert not solution.converged
     assert solution.iterations < interior_point.MAX_STEPS
     assert solution.alpha.sum() == pytest.approx(optimum(A, u), rel=1e-3)

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.errors import DataError, ParameterError
+from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical import solve as hierarchical
 from formulakern.solvers.hierarchical.losses import LOSSES, Loss
 from formulakern.solvers.hierarchical.norm import read_nodes
@@ -116,7 +117,8 @@ def general_solver(columns, nodes, y, *, rho, C, a, loss):
     best = np.inf
     for width in 10.0 ** -np.arange(1, 5.5):
         options = {"maxiter": 500, "maxcor": 30, "ftol": 1e-10, "gtol": 1e-8}
-        x = minimize(smooth, x, (width,), jac=True, method="L-BFGS-B", options=options).x
+        with one_thread():
+            x = minimize(smooth, x, (width,), jac=True, method="L-BFGS-B", options=options).x
         value = naive_objective(x[:-1], x[-1], columns, nodes, y, rho=rho, C=C, a=a, loss=loss)
         best = min(best, value)
     return best
@@ -165,6 +167,7 @@ def test_the_certificate_holds(seed, p, m, rho, log_C, a, loss):
     options = {"rho": rho, "C": 10**log_C, "loss": loss}
     solution = solve_hierarchical(columns, nodes, y, depth_penalty=a, tol=1e-4, **options)
     assert solution.status == "optimal"
+    assert solution.converged
     assert solution.gap <= 1e-4
     naive = {**options, "a": a}
     # the objective is the objective of f and b
@@ -196,6 +199,7 @@ def test_few_rounds_give_a_valid_bound_too():
         with pytest.warns(ConvergenceWarning, match="duality gap is"):
             early = solve_hierarchical(columns, nodes, y, C=10.0, tol=1e-9, max_iter=rounds)
         assert early.status == "iteration limit"
+        assert not early.converged
         assert early.lower_bound <= best
         assert early.objective >= best * (1 - 1e-6)
         assert early.gap == (early.objective - early.lower_bound) / early.objective

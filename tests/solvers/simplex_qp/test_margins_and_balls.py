@@ -12,7 +12,13 @@ from sklearn.svm import SVC
 
 from formulakern.solvers.simplex_qp.enclosing_ball import enclosing_ball
 from formulakern.solvers.simplex_qp.margins import ZERO, hinge_margin, hull_margin
-from formulakern.solvers.simplex_qp.solve import CHUNK, Bounds, QuadraticProgram, minimise
+from formulakern.solvers.simplex_qp.solve import (
+    CHUNK,
+    Certificate,
+    QuadraticProgram,
+    Weighted,
+    minimise,
+)
 
 POINTS = hnp.arrays(
     np.int64,
@@ -334,8 +340,8 @@ def test_the_start_and_the_matrix_are_left_alone():
 
     def squared_length(u, product):
         squared = float(u @ product)
-        return Bounds(2 * float(product.min()) - squared, squared)
+        return Certificate(squared, 2 * float(product.min()) - squared, squared)
 
-    solution = minimise(program, start, squared_length, tol=1e-6, max_iter=10_000)
+    solution = minimise(program, start, squared_length, Weighted, tol=1e-6, max_iter=10_000)
     assert solution.converged
-    assert solution.bounds.upper <= start @ K @ start
+    assert solution.upper_bound <= start @ K @ start

@@ -1,22 +1,38 @@
-"""Reading a Gram matrix: square, finite, symmetric and semidefinite, or a sentence why not."""
+"""Reading a Gram matrix, which is positive semidefinite, and the labels of its rows."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.errors import DataError
+from formulakern.checks import check_number
+from formulakern.errors import DataError, MagnitudeError
+from formulakern.solvers.input import LARGEST, read_matrix
 
-__all__ = ["check_semidefinite", "read_gram", "read_semidefinite", "read_square"]
+__all__ = [
+    "ADVICE",
+    "check_range",
+    "check_semidefinite",
+    "read_gram",
+    "read_labels",
+    "read_penalty",
+    "read_semidefinite",
+    "read_square",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
+#: What a warning adds where a gap is above its tolerance.
+ADVICE = "More steps (max_iter) are needed, or rounding hides the difference."
 #: Rows that are compared with their columns together.
 BAND = 256
 #: Up to so many rows, a Cholesky decomposition decides; beyond, so many Lanczos steps look.
 DECIDED, LANCZOS_STEPS = 2_000, 24
+#: From here to LARGEST for the largest K_ii, products of two entries cannot overflow or vanish.
+SMALLEST = 1e-100
 #: An eigenvalue below minus this share of the trace is not rounding.
 NEGATIVE = 1e-8
 
@@ -94,41 +110,35 @@ def read_square(K: Any, name: str = "K") -> tuple[FloatArray, float]:
     ----------
     K : array-like of shape (m, m)
     name : str
+        What error messages call it.
 
     Returns
     -------
     K : float64 (m, m), C-contiguous
+        The same memory where it is such an array.
     slack : float
-        √ε of its original type.
+        √ε, ε the relative rounding error of the original type.
 
     Raises
     ------
     DataError
     """
-    try:
-        array = np.asarray(K)
-        if array.dtype.kind == "c":
-            raise TypeError("complex numbers")
-        gram = np.require(array, np.float64, ["C", "ALIGNED"])
-    except (TypeError, ValueError, OverflowError) as error:
+    gram = read_matrix(
+        K,
+        name,
+        unread="Pass a Gram matrix, such as fk.kernel(...)(X).",
+        infinite="a Gram matrix holds finite numbers. Look for missing values in the table, or "
+        "normalise the kernel: kernel.normalized().",
+    )
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
         raise DataError(
-            f"{name} cannot be read as a matrix of real numbers ({error}). Pass a Gram matrix, "
-            "such as fk.kernel(...)(X)."
-        ) from None
-    if array.ndim != 2 or gram.shape[0] != gram.shape[1]:
-        raise DataError(
-            f"{name} has shape {array.shape}; a Gram matrix is square, a row and a column for each "
+            f"{name} has shape {gram.shape}; a Gram matrix is square, a row and a column for each "
             "row of the table. Pass the matrix of a kernel, such as fk.kernel(...)(X)."
         )
     if not gram.size:
         raise DataError(f"{name} has no rows; a measure needs at least one. Pass a Gram matrix.")
-    if not np.isfinite(gram.min()) or not np.isfinite(gram.max()):
-        i, j = np.argwhere(~np.isfinite(gram))[0]
-        raise DataError(
-            f"{name}[{i}, {j}] = {gram[i, j]}; a Gram matrix holds finite numbers. Look for "
-            "missing values in the table, or normalise the kernel: kernel.normalized()."
-        )
-    precision = array.dtype if array.dtype.kind == "f" and array.dtype.itemsize < 8 else np.float64
+    kind = np.asarray(K).dtype
+    precision = kind if kind.kind == "f" and kind.itemsize < 8 else np.float64
     return gram, float(np.sqrt(np.finfo(precision).eps))
 
 
@@ -200,6 +210,97 @@ def read_semidefinite(K: Any, check: bool = True, name: str = "K") -> FloatArray
     # entries rounded to a shorter type move an eigenvalue by at most that share of the trace
     check_semidefinite(gram, slack**2, name)
     return gram
+
+
+def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, npt.NDArray[np.int64]]:
+    """The classes, sorted, and the number of the class of each row.
+
+    Parameters
+    ----------
+    y : array-like of shape (m,)
+        Numbers or strings.
+    m : int
+        Rows of the Gram matrix.
+    most : int, optional
+        The largest number of classes that is accepted.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+    codes : int64 (m,)
+
+    Raises
+    ------
+    DataError
+        If there is not one label a row, a label is missing, or there are too few or many classes.
+
+    Examples
+    --------
+    >>> classes, codes = read_labels(["b", "a", "b"], 3)
+    >>> classes.tolist(), codes.tolist()
+    (['a', 'b'], [1, 0, 1])
+    """
+    try:
+        labels = np.asarray(y)
+    except ValueError:
+        raise DataError("y cannot be read as an array; expected one label a row.") from None
+    if labels.shape != (m,):
+        raise DataError(
+            f"y has shape {labels.shape}, but K has {m} rows; expected one label a row, in one "
+            "dimension."
+        )
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        i = int(np.flatnonzero(~np.isfinite(labels))[0])
+        raise DataError(f"y[{i}] = {labels[i]} is no label. Leave out rows without a class.")
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise DataError(
+            "the labels in y cannot be sorted: they are of different types, or missing. Pass "
+            "numbers only or strings only."
+        ) from None
+    if len(classes) < 2:
+        raise DataError(
+            f"y holds one class only, {classes.tolist()}; expected at least two. Pass rows of both."
+        )
+    if most is not None and len(classes) > most:
+        raise DataError(
+            f"y holds {len(classes)} classes; a margin lies between two. Pass y == a_class, once "
+            "for each class, or use radius_margin_ratio, which takes their mean."
+        )
+    return classes, codes.astype(np.int64)
+
+
+def read_penalty(C: Any) -> float:
+    """The penalty parameter of a soft margin; infinity, the hard margin, for None.
+
+    Raises
+    ------
+    ParameterError
+        If C is no positive number, or so small that 1/C leaves the range of float64.
+    """
+    if C is None or math.inf == C:
+        return math.inf
+    check_number(
+        "C", C, 1 / LARGEST, expected="a positive number", otherwise="None for the hard margin"
+    )
+    return float(C)
+
+
+def check_range(K: FloatArray) -> None:
+    """Refuse a Gram matrix whose entries cannot be multiplied without overflow or underflow.
+
+    Raises
+    ------
+    MagnitudeError
+    """
+    largest = float(K.diagonal().max())
+    if largest and not SMALLEST <= largest <= LARGEST:
+        raise MagnitudeError(
+            f"the largest K[i, i] is {largest:.3g}, and its square is not safe in float64; "
+            f"expected {SMALLEST:g} to {LARGEST:g}. Divide K by a number (radius and distance "
+            "scale with its root), or normalise the kernel: kernel.normalized()."
+        )
 
 
 def _least_ritz_value(K: FloatArray) -> float:

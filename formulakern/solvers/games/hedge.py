@@ -1,0 +1,190 @@
+"""Optimistic Hedge: both players weigh their pure strategies by their losses so far and last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.compilation import compiled
+from formulakern.solvers.games.dynamics import TINY
+
+__all__ = ["Hedge"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: What the sum of mixability gaps starts with, as a share of the range of payoffs.  AdaHedge starts
+#: with 0, that is with all weight on the best strategy so far, and there rounding decides between
+#: strategies that are equally good.
+FIRST_GAP = 0.25
+_REALS = "float64[::1]"
+_MATRIX = "Array(float64, 2, 'C', readonly=True)"
+
+
+# adding in any order lets the sum be taken in vectors
+@compiled(fastmath={"reassoc", "contract"})
+def _use_row(row: Any, weight: Any, weights: Any, sums: Any) -> Any:
+    """``sums += weight · row``; returns ``row · weights``."""
+    product = 0.0
+    for k in range(row.size):
+        sums[k] += weight * row[k]
+        product += row[k] * weights[k]
+    return product
+
+
+@compiled()
+def _mixed(losses: Any, first: Any, stop: Any, eta: Any, prior: Any) -> Any:
+    """−ln(Σ prior exp(−eta · losses)) / eta, which lies between the least and the mean loss."""
+    if stop - first == 1:  # eta = ln 1 = 0
+        return losses[first]
+    least = np.inf
+    for k in range(first, stop):
+        if losses[k] < least:
+            least = losses[k]
+    total = 0.0
+    for k in range(first, stop):
+        total += prior[k] * np.exp(-eta * (losses[k] - least))
+    return least - np.log(total) / eta
+
+
+@compiled(
+    f"int64({_MATRIX}, float64, {_REALS}, {_REALS}, {_REALS}, {_REALS}, {_REALS}, {_REALS},"
+    " int64, float64, int64)"
+)
+def _rounds(
+    M: Any,
+    middle: Any,
+    prior: Any,
+    losses: Any,
+    last: Any,
+    strategies: Any,
+    sums: Any,
+    gaps: Any,
+    played: Any,
+    tol: Any,
+    rounds: Any,
+) -> Any:
+    """Rounds of both players; vectors of length m + n hold the rows' entries, then the columns'.
+
+    Parameters
+    ----------
+    M : float64 (m, n), C-contiguous
+    middle : float64
+        Subtracted from every payoff, so that a large constant in M costs no digits.
+    prior : float64 (m + n,)
+        Weights before any loss, positive, of sum 1 for each player.
+    losses : float64 (m + n,)
+        Sums over the rounds of (M − middle) q and of −(M − middle)'p; changes in place.
+    last : float64 (m + n,)
+        Those of the last round, the forecast of the next; changes in place.
+    strategies : float64 (m + n,)
+        Room for p and q.
+    sums : float64 (m + n,)
+        Sums of the strategies p and q over the rounds; changes in place.
+    gaps : float64 (2,)
+        Each player's sum of mixability gaps, positive from the start; changes in place.
+    played : int64
+        Rounds before this call.
+    tol : float64
+        Stop after the first round whose gap is at most this.
+    rounds : int64
+
+    Returns
+    -------
+    int64
+        Rounds played; minus that where the gap has reached ``tol``.
+    """
+    m, n = M.shape
+    q, column_last = strategies[m:], last[m:]
+    for number in range(1, rounds + 1):
+        for player in range(2):
+            first, stop = player * m, m + player * n
+            eta = np.log(stop - first) / gaps[player]
+            least, total = np.inf, 0.0
+            for k in range(first, stop):
+                strategies[k] = losses[k] + last[k]
+                if strategies[k] < least:
+                    least = strategies[k]
+            for k in range(first, stop):
+                strategies[k] = prior[k] * np.exp(-eta * (strategies[k] - least))
+                total += strategies[k]
+            for k in range(first, stop):
+                strategies[k] /= total
+        for j in range(n):
+            column_last[j] = 0.0
+        for i in range(m):
+            last[i] = _use_row(M[i], -strategies[i], q, column_last) - middle
+        for j in range(n):
+            column_last[j] += middle
+        bound = 0.0
+        for player in range(2):
+            first, stop = player * m, m + player * n
+            eta = np.log(stop - first) / gaps[player]
+            before = _mixed(losses, first, stop, eta, prior)
+            mean, least = 0.0, np.inf
+            for k in range(first, stop):
+                mean += strategies[k] * last[k]
+                losses[k] += last[k]
+                sums[k] += strategies[k]
+                if losses[k] < least:
+                    least = losses[k]
+            gap = mean - (_mixed(losses, first, stop, eta, prior) - before)
+            if gap > 0.0:
+                gaps[player] += gap
+            bound -= least
+        if bound <= tol * (played + number):
+            return -number
+    return rounds
+
+
+class Hedge:
+    """Each player's weights are exp(−η · (losses so far + the last loss)), scaled to sum 1.
+
+    The last loss stands for a forecast of the next.  η = ln(pure strategies) / (a quarter of the
+    payoffs' range + the player's sum of mixability gaps), as in AdaHedge.
+
+    Parameters
+    ----------
+    M : float64 (m, n), C-contiguous
+        What the row player pays to the column player.
+    row_counts, column_counts : float64 (m,), (n,)
+        The strategies of the first round are half in proportion to these, and half uniform.
+    """
+
+    speed = 1.0
+
+    def __init__(self, M: FloatArray, row_counts: FloatArray, column_counts: FloatArray) -> None:
+        self._M = M
+        low, high = float(M.min()), float(M.max())
+        self._middle = (low + high) / 2
+        self._prior = np.concatenate([_half_uniform(row_counts), _half_uniform(column_counts)])
+        size = len(self._prior)
+        self._losses, self._last, self._strategies, self._sums = np.zeros((4, size))
+        self._gaps = np.full(2, max(FIRST_GAP * (high - low), TINY))
+        self._played = 0
+
+    def refresh(self) -> None:
+        """Nothing: the sums decide the strategies, but the bounds are computed from the matrix."""
+
+    def advance(self, rounds: int, tol: float) -> int:
+        """Play; the number of rounds, or minus that if the last one brought the gap to ``tol``."""
+        state = self._prior, self._losses, self._last, self._strategies, self._sums, self._gaps
+        done = int(_rounds(self._M, self._middle, *state, self._played, tol, rounds))
+        self._played += abs(done)
+        return done
+
+    def weights(self) -> tuple[FloatArray, FloatArray]:
+        """The sums of the strategies over all rounds."""
+        m = len(self._M)
+        return self._sums[:m], self._sums[m:]
+
+    def round_cost(self) -> int:
+        """The matrix; an exponential counts as some ten numbers."""
+        return self._M.size + 30 * sum(self._M.shape)
+
+
+def _half_uniform(counts: FloatArray) -> FloatArray:
+    uniform = np.full(len(counts), 1 / len(counts))
+    total = float(counts.sum())
+    return (counts / total + uniform) / 2 if total > 0 else uniform

@@ -1,0 +1,100 @@
+"""Reading the real matrices and vectors that are given to a solver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.errors import DataError, FormulaKernError
+
+__all__ = ["LARGEST", "read_matrix", "read_vector"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: The largest size of a number in the data: squares and sums of such numbers stay finite.
+LARGEST = 1e100
+
+
+def read_matrix(values: Any, name: str, *, unread: str, infinite: str) -> FloatArray:
+    """An array as float64, C-contiguous and finite; its shape is for the caller to check.
+
+    Parameters
+    ----------
+    values : array-like
+        Truth values, integers, reals, or objects that are such numbers.
+    name : str
+        What error messages call it.
+    unread, infinite : str
+        What error messages add where it cannot be read, and where an entry is not finite.
+
+    Returns
+    -------
+    float64 array
+        The same memory where ``values`` is such an array already.
+
+    Raises
+    ------
+    DataError
+
+    Examples
+    --------
+    >>> read_matrix([[1, 2], [3, 4]], "M", unread="", infinite="")
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its entries are of type {array.dtype}")
+        matrix = np.require(array, np.float64, ["C", "ALIGNED"])
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(
+            f"{name} cannot be read as a matrix of real numbers ({error}). {unread}"
+        ) from None
+    if matrix.size and not np.isfinite([matrix.min(), matrix.max()]).all():
+        place = tuple(np.argwhere(~np.isfinite(matrix))[0].tolist())
+        raise DataError(f"{name}{list(place)} = {matrix[place]}; {infinite}")
+    return matrix
+
+
+def read_vector(
+    values: Any,
+    size: int,
+    name: str,
+    *,
+    low: float = -LARGEST,
+    high: float = LARGEST,
+    error: type[FormulaKernError] = DataError,
+) -> FloatArray:
+    """A new float64 array of this size, with entries from ``low`` to ``high``.
+
+    Parameters
+    ----------
+    values : array-like of shape (size,)
+    size : int
+    name : str
+        What error messages call it.
+    low, high : float
+    error : exception class
+        What to raise.
+
+    Examples
+    --------
+    >>> read_vector([3, 1], 2, "y")
+    array([3., 1.])
+    """
+    try:
+        read = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as failure:
+        raise error(
+            f"{name} cannot be read as numbers ({failure}); expected {size} of them."
+        ) from None
+    if read.shape != (size,):
+        raise error(f"{name} has shape {read.shape}; expected ({size},).")
+    inside = (read >= low) & (read <= high)
+    if not inside.all():
+        i = int(inside.argmin())
+        raise error(f"{name}[{i}] = {read[i]:g}; expected numbers from {low:g} to {high:g}.")
+    return read + 0.0  # −0 becomes 0
