@@ -1,11 +1,12 @@
-"""Text laid out in columns: blocks with a title on the left, and tables."""
+"""Text laid out in columns: blocks with a title on the left, tables, numbers of one format."""
 
 from __future__ import annotations
 
+import html
 import textwrap
 from collections.abc import Sequence
 
-__all__ = ["WIDTH", "blocks", "clip", "markdown", "table"]
+__all__ = ["WIDTH", "aligned", "blocks", "clip", "markdown", "preformatted", "significant", "table"]
 
 #: Reports keep to so many columns.
 WIDTH = 100
@@ -41,14 +42,23 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     a & b       99.1
     linear        98
     """
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    first, *lines = aligned([head, *rows], "<" + ">" * (len(head) - 1))
+    return "\n".join([first, "─" * len(first), *lines])
 
-    def line(cells: Sequence[str]) -> str:
-        first, *others = cells
-        padded = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
-        return "  ".join([f"{first:<{widths[0]}}", *padded])
 
-    return "\n".join([line(head), "─" * len(line(head)), *map(line, rows)])
+def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    """Rows of cells as lines of columns: "<" to the left, ">" to the right.
+
+    >>> aligned([["weight", "class"], ["2", "poisonous"]], "><")
+    ['weight  class    ', '     2  poisonous']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{cell:{side}{width}}" for cell, side, width in zip(row, sides, widths, strict=True)
+        )
+        for row in rows
+    ]
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -71,3 +81,27 @@ def clip(text: str, limit: int) -> str:
     ('a & b…', 'a & b')
     """
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def significant(values: Sequence[float]) -> list[str]:
+    """Numbers with four significant digits of the largest, one format for all.
+
+    >>> significant([2.0, 0.25]), significant([1e-9])
+    (['2.00', '0.25'], ['1.000e-09'])
+    """
+    largest = max(map(abs, values), default=0.0)
+    if largest and not 1e-3 <= largest < 1e6:
+        return [f"{value:.3e}" for value in values]
+    digits = 3
+    while digits > 1 and all(round(value, digits) == round(value, digits - 1) for value in values):
+        digits -= 1
+    return [f"{value:.{digits}f}" for value in values]
+
+
+def preformatted(shown: object) -> str:
+    """What a value prints, as HTML for notebooks.
+
+    >>> preformatted("a < b")
+    '<pre>a &lt; b</pre>'
+    """
+    return f"<pre>{html.escape(str(shown))}</pre>"

@@ -28,7 +28,7 @@ INTERRUPTED = 130
 
 #: ``fit`` cross-validates on a sample of at most this many rows unless told otherwise.
 MAX_ROWS = 10_000
-#: The search for the rules of a machine stops after so many seconds, and says how far it came.
+#: The search for the rules of a model stops after so many seconds, and says how far it came.
 RULES_SECONDS = 60.0
 
 
@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=0,
         metavar="N",
-        help="also train on all rows and show the N heaviest rules of the machine",
+        help="also train on all rows and show the N heaviest rules of the model",
     )
     fit.add_argument("--inspect", action="store_true", help="show every stage first")
     fit.set_defaults(run=_fit)
@@ -268,9 +268,9 @@ def _fit(options: argparse.Namespace) -> None:
     if options.rules:
         from formulakern.estimators.svm.classifier import FormulaSVC
 
-        machine = FormulaSVC(kernel, C=options.C, encoder=encoder).fit(table, classes)
-        print(f"\nthe heaviest rules of the machine, trained on {len(table):,} rows\n")
-        print(machine.rules(options.rules, time_limit=RULES_SECONDS))
+        model = FormulaSVC(kernel, C=options.C, encoder=encoder).fit(table, classes)
+        print(f"\nthe heaviest rules of the model, trained on {len(table):,} rows\n")
+        print(model.rules(options.rules, time_limit=RULES_SECONDS))
 
 
 def _gram(options: argparse.Namespace) -> None:

@@ -36,7 +36,9 @@ ORDERS: dict[str, Callable[[Any, Any], Any]] = {
 TRUTH_WORDS = {"true": 1, "false": 0}
 
 
-def evaluate_formula(formula: Formula, table: Table) -> Truths:
+def evaluate_formula(
+    formula: Formula, table: Table, known: dict[Formula, Truths] | None = None
+) -> Truths:
     """The truth value of a concrete rule in every row of a table.
 
     Parameters
@@ -44,6 +46,8 @@ def evaluate_formula(formula: Formula, table: Table) -> Truths:
     formula : Formula
         Its leaves are comparisons, variables that name Boolean columns, and constants.
     table : Table of n_rows rows
+    known : dict, optional
+        Leaves whose truth values in this table are known; those of others are added.
 
     Returns
     -------
@@ -56,7 +60,7 @@ def evaluate_formula(formula: Formula, table: Table) -> Truths:
 
     Notes
     -----
-    Every different leaf is evaluated once.
+    Every different leaf is evaluated once, of several formulas that are given one ``known`` too.
 
     Examples
     --------
@@ -65,12 +69,12 @@ def evaluate_formula(formula: Formula, table: Table) -> Truths:
     >>> evaluate_formula(rule, table)
     array([ True,  True, False])
     """
-    known: dict[Formula, Truths] = {}
+    truths = {} if known is None else known
 
     def truths_of(leaf: Formula) -> Truths:
-        if leaf not in known:
-            known[leaf] = evaluate_proposition(leaf, table)
-        return known[leaf]
+        if leaf not in truths:
+            truths[leaf] = evaluate_proposition(leaf, table)
+        return truths[leaf]
 
     value = evaluate(formula, truths_of)
     return np.array(np.broadcast_to(value, len(table)), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Why a row was classified as it was, and how few of an ensemble's rules would have done."""
+"""Why a row was predicted as it was, and how few of an ensemble's rules would have done."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
+from formulakern.rules.ensemble import RuleEnsemble
 
-__all__ = ["Explanation", "accuracy_by_size", "explained"]
+__all__ = ["Explanation", "accuracy_by_size"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,14 +21,14 @@ class Explanation:
     Parameters
     ----------
     prediction : object
-        The class of the largest score.
+        The class of the largest score, or the predicted number.
     scores : dict
-        Class → score.
+        Class → score; for a predicted number, what it is called → the number.
     rules : RuleEnsemble
         Those that the row satisfies, largest contribution first.
     contributions : tuple of float
-        What each of them gives to its class and takes from the other one, where there is one;
-        negative where a monomial or the weight is.
+        What each of them gives to its class and takes from the other one, where there is one, or
+        adds to the number; negative where a monomial or the weight is.
     """
 
     prediction: Any
@@ -36,29 +36,34 @@ class Explanation:
     rules: RuleEnsemble
     contributions: tuple[float, ...]
 
+    @classmethod
+    def of(cls, ensemble: RuleEnsemble, values: NDArray[Any]) -> Explanation:
+        """The explanation of a row on which the rules have these values, shape (1, rules)."""
+        scores = ensemble.scores_of(values)
+        given = values[0] * np.array([item.weight for item in ensemble])
+        order = [r for r in np.argsort(-np.abs(given), kind="stable").tolist() if given[r] != 0]
+        names = [ensemble.target] if ensemble.classes is None else ensemble.classes
+        return cls(
+            ensemble.decide(scores).tolist()[0],
+            dict(zip(names, scores[0].tolist(), strict=True)),
+            ensemble.take(order),
+            tuple(given[order].tolist()),
+        )
+
     def __str__(self) -> str:
-        scores = ", ".join(f"{name}: {score:+.4g}" for name, score in self.scores.items())
-        lines = [f"class {self.prediction} ({scores})"]
+        if number := self.rules.classes is None:
+            constant = self.rules.intercept[0]
+            lines = [f"{self.rules.target} = {self.prediction:.6g}; {constant:.6g} for every row"]
+        else:
+            scores = ", ".join(f"{name}: {score:+.4g}" for name, score in self.scores.items())
+            lines = [f"class {self.prediction} ({scores})"]
         for given, item in zip(self.contributions, self.rules, strict=True):
-            other = "the rest" if item.loser == item.winner else item.loser
-            lines.append(f"{given:+10.4f}  for {item.winner} against {other}:  {item.rule}")
+            about = "" if number else f"for {item.winner} against {item.against}:  "
+            amount = f"{given:+10.4g}" if number else f"{given:+10.4f}"
+            lines.append(f"{amount}  {about}{item.rule}")
         if not self.contributions:
             lines.append("no rule is satisfied")
         return "\n".join(lines)
-
-
-def explained(ensemble: RuleEnsemble, values: NDArray[np.float64]) -> Explanation:
-    """The explanation of a row on which the rules have these values, shape (rules,)."""
-    given = values * np.array([item.weight for item in ensemble.rules])
-    order = [r for r in np.argsort(-np.abs(given), kind="stable").tolist() if given[r] != 0]
-    scores = values @ ensemble.votes() + np.array(ensemble.intercept)
-    fired: tuple[WeightedRule, ...] = tuple(ensemble.rules[r] for r in order)
-    return Explanation(
-        ensemble.classes[int(scores.argmax())],
-        dict(zip(ensemble.classes, scores.tolist(), strict=True)),
-        RuleEnsemble(fired, ensemble.classes, ensemble.intercept),
-        tuple(given[order].tolist()),
-    )
 
 
 def accuracy_by_size(
@@ -68,11 +73,10 @@ def accuracy_by_size(
     most: int,
 ) -> NDArray[np.float64]:
     """The accuracy of the k rules of largest weight alone, k = 0 … most; shape (most + 1,)."""
-    scores = np.tile(np.array(ensemble.intercept), (len(values), 1))
-    classes, votes = np.asarray(ensemble.classes), ensemble.votes()
+    scores = np.tile(ensemble.intercept, (len(values), 1))
     accuracy = np.empty(most + 1)
     for k in range(most + 1):
         if k:
-            scores += np.outer(values[:, k - 1], votes[k - 1])
-        accuracy[k] = np.mean(classes[scores.argmax(axis=1)] == np.asarray(truth))
+            scores += np.outer(values[:, k - 1], ensemble.votes[k - 1])
+        accuracy[k] = np.mean(ensemble.decide(scores) == np.asarray(truth))
     return accuracy

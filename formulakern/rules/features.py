@@ -144,7 +144,7 @@ class Monomial:
         Raises
         ------
         DataError
-            If a column is absent or holds text.
+            If a column is absent, holds text, or has a missing value.
         """
         rows = Table.of(table)
         product = np.ones(len(rows))
@@ -152,6 +152,11 @@ class Monomial:
             column = rows.column(name)
             if column.dtype == object:
                 raise DataError(f'column "{name}" holds text; a product needs numbers.')
+            if (missing := np.flatnonzero(np.isnan(column))).size:
+                raise DataError(
+                    f'column "{name}" has no value in row {missing[0]}; a product needs numbers. '
+                    "Impute them first."
+                )
             product = product * column
         return product
 
@@ -178,10 +183,8 @@ def feature_values(features: Sequence[Any], encoded: Any) -> npt.NDArray[Any]:
     -------
     ndarray of shape (m, r), bool, or float64 for monomials
     """
-    if not isinstance(encoded, PackedTable):
-        columns = [feature.values(encoded) for feature in features]
-        return np.array(columns, dtype=np.float64).reshape(len(columns), len(encoded)).T
-    values = np.empty((len(features), encoded.n_rows), dtype=np.bool_)
+    kind = np.bool_ if isinstance(encoded, PackedTable) else np.float64
+    values = np.empty((len(features), encoded.shape[0]), dtype=kind)
     for place, feature in enumerate(features):
         values[place] = feature.values(encoded)
     return values.T

@@ -1,34 +1,53 @@
-"""Weighted rules: votes, tables, JSON."""
+"""Votes of rules: three shapes of one matrix, as a value, a sequence, and a predictor."""
 
 import math
-import sqlite3
+import pickle
 
 import numpy as np
 import pytest
 
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
+from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Monomial
 
 
-def weighted(text, weight, winner, loser, precision=1.0):
+def weighted(text, weight, winner=None, loser=None, precision=1.0):
     return WeightedRule(fk.rule(text), weight, winner, loser, 3, 0.3, precision)
 
 
 @pytest.fixture
 def ensemble():
-    return RuleEnsemble(
+    return RuleEnsemble.of(
         (
             weighted("color = red", 2.0, "a", "b"),
             weighted("size >= 3", 1.5, "b", "c"),
-            weighted("color = blue & size < 2", 0.25, "c", "c"),
+            weighted("color = blue & size < 2", 0.25, "c"),
         ),
         ("a", "b", "c"),
         (0.0, 0.1, 0.0),
     )
 
 
+@pytest.fixture
+def price():
+    items = (weighted("color = red", 2.0), weighted("size < 3", -0.5, precision=math.nan))
+    return RuleEnsemble.of(items, intercept=[10.0], target="price")
+
+
 TABLE = {"color": ["red", "red", "blue", None], "size": [1, 5, 1, None]}
+
+
+def test_votes_have_three_shapes(ensemble, price):
+    np.testing.assert_array_equal(ensemble.votes, [[2, -2, 0], [0, 1.5, -1.5], [0, 0, 0.25]])
+    np.testing.assert_array_equal(price.votes, [[2], [-0.5]])
+    against = RuleEnsemble.of([weighted("size < 3", -0.5, "b")], ("a", "b"))
+    np.testing.assert_array_equal(against.votes, [[0, -0.5]])
+    shapes = [(item.weight, item.winner, item.loser) for item in (*ensemble, *price, *against)]
+    assert shapes == [
+        (2.0, "a", "b"), (1.5, "b", "c"), (0.25, "c", None), (2.0, None, None), (-0.5, None, None),
+        (-0.5, "b", None),
+    ]  # fmt: skip
 
 
 def test_scores_are_the_votes_of_the_rules_that_fire(ensemble):
@@ -41,126 +60,97 @@ def test_scores_are_the_votes_of_the_rules_that_fire(ensemble):
     )
 
 
+def test_without_classes_the_score_is_the_prediction(price):
+    np.testing.assert_array_equal(price.predict(TABLE), [11.5, 12, 9.5, 10])
+    np.testing.assert_array_equal(price.scores(TABLE)[:, 0], price.predict(TABLE))
+
+
+def test_classes_of_several_kinds_are_predicted_as_they_are():
+    for classes in ((1, "1"), (None, 2), (True, "x"), ((1,), (2,)), (2.5, 1)):
+        made = RuleEnsemble.of([weighted("color = red", 1.0, classes[1])], classes)
+        assert made.predict(TABLE).tolist() == [classes[k] for k in (1, 1, 0, 0)]
+
+
 def test_an_ensemble_is_a_sequence(ensemble):
     assert len(ensemble) == 3
     assert [item.weight for item in ensemble] == [2.0, 1.5, 0.25]
     assert ensemble[1].winner == "b"
     assert len(ensemble.head(2)) == 2
     assert ensemble.head(0).predict(TABLE).tolist() == ["b"] * 4
+    assert ensemble.take([2, 0]) == RuleEnsemble.of([ensemble[2], ensemble[0]], "abc", [0, 0.1, 0])
 
 
-def test_it_prints_as_a_table(ensemble):
-    lines = str(ensemble).splitlines()
-    assert lines[0].split() == ["weight", "class", "against", "coverage", "precision", "rule"]
-    assert lines[1].split(None, 5) == ["2.00", "a", "b", "30.0%", "100.0%", "color = red"]
-    assert "the rest" in lines[3]
-    assert "&lt;" in ensemble._repr_html_()
-    many = RuleEnsemble(tuple(weighted("x = 1", 1.0, 0, 1) for _ in range(70)), (0, 1))
-    assert str(many).splitlines()[-1] == "… and 10 more rules"
-    tiny = RuleEnsemble((weighted("x = 1", 1e-9, 0, 1, math.nan),), (0, 1))
-    assert "1.000e-09" in str(tiny)
-    assert len(str(RuleEnsemble((), (0, 1))).splitlines()) == 1
+def test_an_ensemble_is_a_value(ensemble, price):
+    assert RuleEnsemble.of(ensemble, "abc", [0.0, 0.1, 0.0]) == ensemble
+    assert RuleEnsemble.of(price, None, [10], "price") == price
+    for other in (ensemble.head(2), price, "abc", RuleEnsemble.of(ensemble, "abc"),
+                  RuleEnsemble.of(ensemble, "abd"[:2] + "c", [0.0, 0.2, 0.0])):  # fmt: skip
+        assert ensemble != other
+    assert price != RuleEnsemble.of(price, None, [10], "cost")
+    again = pickle.loads(pickle.dumps(price))
+    assert again == price
+    assert hash(again) == hash(price)
+    assert len({price, again, ensemble}) == 2
+    zero = [weighted("x = 1", w, 1, precision=p) for w, p in ((0.0, math.nan), (-0.0, -math.nan))]
+    assert RuleEnsemble.of(zero[:1], (0, 1)) == RuleEnsemble.of(zero[1:], (0, 1))
+    assert repr(price) == "<RuleEnsemble: 2 rules for 'price'>"
+    with pytest.raises(ValueError, match="read-only"):
+        price.votes[0, 0] = 1
 
 
-def test_json_round_trip(ensemble):
-    again = RuleEnsemble.from_json(ensemble.to_json())
-    assert again.rules == ensemble.rules
-    assert again.classes == ensemble.classes
-    np.testing.assert_array_equal(again.scores(TABLE), ensemble.scores(TABLE))
-    numbers = RuleEnsemble(
-        (weighted("x = 1", 1.0, np.int64(3), np.int64(4), math.nan),), (np.int64(3), np.int64(4))
+def test_votes_and_classes_must_fit(ensemble, price):
+    def expect(match, items, *rest):
+        with pytest.raises(fk.ParameterError, match=match):
+            RuleEnsemble.of(items, *rest)
+
+    expect("'z'", [weighted("x = 1", 1.0, "z", "a")], ("a", "b"))
+    expect("'z'", [weighted("x = 1", 1.0, "a", "z")], ("a", "b"))
+    expect("None", [weighted("x = 1", 1.0)], ("a", "b"))
+    expect("'a'", [weighted("x = 1", 1.0, "a")])
+    expect("a positive weight", [weighted("x = 1", -1.0, "a", "b")], ("a", "b"))
+    expect(r"intercept of shape \(1,\); expected .* \(2,\)", (), ("a", "b"), (1.0,))
+    expect("two classes", (), ("a",))
+    expect("finite", [weighted("x = 1", math.inf, "a")], ("a", "b"))
+    expect("finite", (), None, [math.nan])
+    values = {name: getattr(ensemble, name) for name in ensemble.__dataclass_fields__}
+    for change in (
+        {"votes": [[1, 1, 0]] * 3}, {"votes": [[2, -1, -1]] * 3}, {"votes": [[1, -1]] * 3},
+        {"support": [1]}, {"precision": [[1]]}, {"classes": None}, {"rules": ()},
+    ):  # fmt: skip
+        with pytest.raises(fk.ParameterError, match="expected"):
+            RuleEnsemble(**(values | change))
+
+
+def test_explanations_of_classes_and_of_numbers(ensemble, price):
+    found = Explanation.of(ensemble, ensemble.values(TABLE)[1:2])
+    assert (found.prediction, found.contributions) == ("a", (2.0, 1.5))
+    assert str(found).splitlines() == [
+        "class a (a: +2, b: -0.4, c: -1.5)",
+        "   +2.0000  for a against b:  color = red",
+        "   +1.5000  for b against c:  size >= 3",
+    ]
+    assert "for c against the rest" in str(Explanation.of(ensemble, ensemble.values(TABLE)[2:3]))
+    assert str(Explanation.of(ensemble, ensemble.values(TABLE)[3:])).endswith(
+        "no rule is satisfied"
     )
-    read = RuleEnsemble.from_json(numbers.to_json())
-    assert read.classes == (3, 4)
-    assert math.isnan(read[0].precision)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rules": [{}]}', "nonsense"])
-def test_what_is_no_ensemble_is_refused(text):
-    with pytest.raises(fk.DataError, match="not an ensemble"):
-        RuleEnsemble.from_json(text)
-
-
-def test_classes_and_intercepts_must_fit():
-    with pytest.raises(fk.ParameterError, match="'z'"):
-        RuleEnsemble((weighted("x = 1", 1.0, "z", "a"),), ("a", "b"))
-    with pytest.raises(fk.ParameterError, match="1 intercepts for 2"):
-        RuleEnsemble((), ("a", "b"), (1.0,))
-    odd = RuleEnsemble((weighted("x = 1", 1.0, (1,), (2,)),), ((1,), (2,)))
-    with pytest.raises(fk.DataError, match="JSON"):
-        odd.to_json()
-
-
-def test_frame(ensemble):
-    pytest.importorskip("pandas")
-    frame = ensemble.to_frame()
-    assert frame.shape == (3, 7)
-    assert frame["rule"][0] == "color = red"
-
-
-# -- SQL, LaTeX, products ----------------------------------------------------------------------
-
-
-def classes_by_sql(ensemble, table):
-    """What a database answers to the query of an ensemble."""
-    base = sqlite3.connect(":memory:")
-    names = list(table)
-    quoted = ", ".join('"' + name + '"' for name in names)
-    base.execute(f"CREATE TABLE data ({quoted})")
-    rows = list(zip(*table.values(), strict=True))
-    base.executemany(f"INSERT INTO data VALUES ({', '.join('?' * len(names))})", rows)
-    return [row[-1] for row in base.execute(ensemble.to_sql())]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "size >= 3", "size < 3 & color = red", "color != red", "~(color = red)",
-        "~(color = red & size > 1)", "color = red | size = 1", "color = red ^ size = 1",
-        "color = red -> size = 1", "color in {red, blue}", "color not in {red}",
-        "color is missing", "size is not missing & ~flag", "size = `weight`", "true", "false",
-        "flag <-> size > 2", "(color = red) ~| (size > 2)",
-        "`odd name` = \"it's\"",
-    ],
-)  # fmt: skip
-def test_sql_agrees_with_predict(text):
-    table = {
-        "color": ["red", "red", "blue", None, "red", "green"],
-        "size": [1, 5, 1, None, None, 3],
-        "weight": [1, 4, None, 2, 3, 3],
-        "flag": [1, 0, 1, 0, None, 1],
-        "odd name": ["it's", "x", "it's", None, "y", "z"],
-    }
-    ensemble = RuleEnsemble((weighted(text, 1.0, "b", "a"),), ("a", "b"), (0.5, 0.0))
-    assert classes_by_sql(ensemble, table) == ensemble.predict(table).tolist()
-
-
-def test_sql_of_several_rules(ensemble):
-    assert classes_by_sql(ensemble, TABLE) == ensemble.predict(TABLE).tolist()
-    none = RuleEnsemble((), (1, 2), (0.0, 1.0))
-    assert classes_by_sql(none, TABLE) == [2] * 4
-    product = WeightedRule(Monomial(("size", "size")), 0.5, 1, 2, 3, 0.7, 1.0)
-    numeric = RuleEnsemble((product,), (1, 2), (0.0, 4.5))
-    columns = {"size": [1.0, 2.0, 3.0, 4.0]}
-    assert classes_by_sql(numeric, columns) == numeric.predict(columns).tolist() == [2, 2, 1, 1]
-
-
-def test_latex(ensemble):
-    text = ensemble.to_latex(2)
-    assert text.count(r"\\") == 3
-    assert r"\mathrm{color}" in text
-    assert "the rest" in ensemble.to_latex()
+    found = Explanation.of(price, price.values(TABLE)[:1])
+    assert (found.prediction, found.scores) == (11.5, {"price": 11.5})
+    assert str(found).splitlines() == [
+        "price = 11.5; 10 for every row", "        +2  color = red", "      -0.5  size < 3",
+    ]  # fmt: skip
 
 
 def test_products_count_with_their_values():
     items = (WeightedRule(Monomial(("u", "v")), 2.0, "a", "b", 3, 0.75, 1.0),)
-    ensemble = RuleEnsemble(items, ("a", "b"))
+    ensemble = RuleEnsemble.of(items, ("a", "b"))
     table = {"u": [1.0, -2.0, 0.0], "v": [3.0, 1.0, 7.0]}
     np.testing.assert_allclose(ensemble.scores(table), [[6, -6], [-4, 4], [0, 0]])
     np.testing.assert_array_equal(ensemble.covers(table), [[True], [True], [False]])
     again = RuleEnsemble.from_json(ensemble.to_json())
-    assert again.rules == ensemble.rules
+    assert again == ensemble
     assert "u * v" in str(again)
     assert Monomial(("u", "v")).columns == ("u", "v")
     with pytest.raises(fk.DataError, match="holds text"):
         Monomial(("name",))({"name": ["x"]})
+    with pytest.raises(fk.DataError, match='"u" has no value in row 1'):
+        ensemble.predict({"u": [1.0, None], "v": [1.0, 1.0]})

@@ -19,7 +19,7 @@ from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, relat
 from formulakern.learning.hkl.problem import HierarchicalModel, different_columns, learn
 from formulakern.progress import say
 from formulakern.rules.ensemble import WeightedRule
-from formulakern.rules.features import Conjunction
+from formulakern.rules.features import Conjunction, Feature
 
 __all__ = ["HierarchicalLearner"]
 
@@ -142,27 +142,28 @@ class HierarchicalLearner(RuleModel):
         self,
         model: HierarchicalModel,
         table: PackedTable,
-        winner: Any,
-        loser: Any,
-        right: npt.NDArray[np.bool_],
         weights: FloatArray,
-    ) -> tuple[list[Any], list[WeightedRule]]:
-        """The rules of one model that speaks for ``winner``, against ``loser``.
+        right: npt.NDArray[np.bool_] | None = None,
+        winner: Any = None,
+        loser: Any = None,
+    ) -> list[tuple[Feature, WeightedRule]]:
+        """The rules of one model, which speaks for ``winner`` if there are classes.
 
-        Where they differ, a rule of negative weight is one for ``loser``; else the weight stays
-        negative.  ``right`` marks the rows of the class ``winner``.
+        Where it speaks against one class, ``loser``, a rule of negative weight is one for that;
+        else the weight stays negative.  ``right`` marks the rows of the class ``winner``.
         """
         used = weights > 0
         covers = table.truths(table.covers(model.rules))[:, used]
-        right, weights = right[used], weights[used]
-        features = [Conjunction(node) for node in model.rules]
-        rules = []
-        for feature, weight, cover in zip(features, model.weights.tolist(), covers, strict=True):
-            share = float(weights[cover & right].sum() / weights[cover].sum())
-            names = (winner, loser)
-            if weight < 0 and winner != loser:
+        weights = weights[used]
+        found: list[tuple[Feature, WeightedRule]] = []
+        for node, weight, cover in zip(model.rules, model.weights.tolist(), covers, strict=True):
+            names, share = (winner, loser), np.nan
+            if right is not None:
+                share = float(weights[cover & right[used]].sum() / weights[cover].sum())
+            if weight < 0 and loser is not None:
                 weight, share, names = -weight, 1 - share, (loser, winner)
             support, coverage = int(cover.sum()), float(cover.mean())
+            feature = Conjunction(node)
             rule = feature.named(self._leaves)
-            rules.append(WeightedRule(rule, weight, *names, support, coverage, share))
-        return features, rules
+            found.append((feature, WeightedRule(rule, weight, *names, support, coverage, share)))
+        return found

@@ -19,7 +19,8 @@ from formulakern.estimators.targets import (
     row_weights,
     several_classes,
 )
-from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.rules.ensemble import WeightedRule
+from formulakern.rules.features import Feature
 
 __all__ = ["HKLClassifier"]
 
@@ -229,29 +230,21 @@ class HKLClassifier(ClassifierMixin, HierarchicalLearner):  # type: ignore[misc]
     ) -> None:
         """The models of the problems as one ensemble."""
         names = self.classes_.tolist()
-        features: list[Any] = []
-        rules: list[Any] = []
+        found: list[tuple[Feature, WeightedRule]] = []
         bias = np.full(len(names), -np.inf)
         for place, model in enumerate(self._models):
             k = 1 if len(names) == 2 else int(np.searchsorted(self.classes_, present[place]))
-            other = 0 if len(names) == 2 else k
-            found = self._rules_of(
-                model, table, names[k], names[other], labels == names[k], weights
-            )
-            features += found[0]
-            rules += found[1]
+            other = names[0] if len(names) == 2 else None
+            found += self._rules_of(model, table, weights, labels == names[k], names[k], other)
             bias[k] = model.bias
         if len(names) == 2:
             bias[0] = -bias[1]
         elif not np.isfinite(bias).all():  # never predicted
-            lowest = sum(abs(rule.weight) for rule in rules) + np.abs(bias[np.isfinite(bias)]).max()
+            lowest = sum(abs(rule.weight) for _, rule in found)
+            lowest += np.abs(bias[np.isfinite(bias)]).max()
             bias[np.isinf(bias)] = -2 * lowest - 1
         self.intercept_ = bias[1:] if len(names) == 2 else bias
-        order = sorted(range(len(rules)), key=lambda r: -abs(rules[r].weight))
-        self._features = [features[r] for r in order]
-        self.rules_ = RuleEnsemble(
-            tuple(rules[r] for r in order), tuple(names), tuple(bias.tolist())
-        )
+        self._set_rules(found, names, bias)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Σ_w f_w φ_w(x) + b.

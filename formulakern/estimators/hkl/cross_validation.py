@@ -27,6 +27,7 @@ from formulakern.estimators.targets import read_classes, require_target, several
 from formulakern.progress import say
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.explanation import Explanation
+from formulakern.rules.rule import Rule
 
 __all__ = ["HKLClassifierCV"]
 
@@ -329,7 +330,7 @@ def _line(pair: tuple[float, float], fold: int, measures: FloatArray) -> str:
 
 def _shape(model: HKLClassifier) -> tuple[float, float, float]:
     """Number of rules, their mean length, and the gap."""
-    lengths = [len(item.rule.formula.leaves) for item in model.rules_]  # type: ignore[union-attr]
+    lengths = [len(r.formula.leaves) for r in model.rules_.rules if isinstance(r, Rule)]
     return float(len(lengths)), float(np.mean(lengths)) if lengths else 0.0, model.gap_
 
 

@@ -1,4 +1,4 @@
-"""What hierarchical kernel learning reports: how the gap closed, what a prediction is made of."""
+"""What hierarchical kernel learning reports: how the gap closed, round by round."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import numpy as np
 
 from formulakern.display.history import History
 from formulakern.learning.hkl.active_set import GrowthStep
-from formulakern.rules.explanation import Explanation
 
-__all__ = ["GrowthHistory", "RegressionExplanation", "step_line"]
+__all__ = ["GrowthHistory", "step_line"]
 
 
 class GrowthHistory(History):
@@ -41,17 +40,6 @@ class GrowthHistory(History):
             ax.set_yscale("log")
 
         return self._drawn(ax, "relative duality gap", draw)
-
-
-class RegressionExplanation(Explanation):
-    """The rules that a row satisfies, and what each adds to the prediction."""
-
-    def __str__(self) -> str:
-        [bias] = self.rules.intercept
-        lines = [f"{next(iter(self.scores.values())):.6g} = {bias:.6g} for every row"]
-        for given, item in zip(self.contributions, self.rules, strict=True):
-            lines.append(f"{given:+10.4g}  {item.rule}")
-        return "\n".join(lines)
 
 
 def step_line(problem: str, step: GrowthStep) -> str:

@@ -11,10 +11,7 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from formulakern.estimators.hkl.base import HierarchicalLearner
-from formulakern.estimators.hkl.history import RegressionExplanation
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
-from formulakern.rules.ensemble import RuleEnsemble
-from formulakern.rules.explanation import Explanation
 
 __all__ = ["HKLRegressor"]
 
@@ -39,7 +36,7 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
     Attributes
     ----------
     rules_ : RuleEnsemble
-        Its one score is the prediction.  Weights have signs.
+        What it predicts is what :meth:`predict` predicts, called as y is.  Weights have signs.
     intercept_ : float
         b.
     objective_, lower_bound_, gap_, hull_size_, n_weights_, history_, n_iter_, stopped_
@@ -131,14 +128,11 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
         self.objective_ *= unit**2
         self.lower_bound_ *= unit**2
         self.intercept_ = mean + unit * model.bias
-        name = str(getattr(y, "name", None) or "y")
-        everything = np.zeros(len(target), dtype=np.bool_)
-        self._features, rules = self._rules_of(model, table, name, name, everything, weights)
-        self.rules_ = RuleEnsemble(
-            tuple(replace(rule, weight=unit * rule.weight, precision=np.nan) for rule in rules),
-            (name,),
-            (self.intercept_,),
-        )
+        found = [
+            (feature, replace(rule, weight=unit * rule.weight))
+            for feature, rule in self._rules_of(model, table, weights)
+        ]
+        self._set_rules(found, None, [self.intercept_], str(getattr(y, "name", None) or "y"))
         self._warn_if_open()
         return self
 
@@ -154,19 +148,3 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
         ndarray of shape (n_rows,)
         """
         return np.asarray(self._scores(X)[:, 0])
-
-    def explain(self, X: Any) -> Explanation:
-        """The rules that one row satisfies, and what each adds to the prediction.
-
-        Parameters
-        ----------
-        X : table of shape (1, n_columns)
-
-        Raises
-        ------
-        DataError
-            If there is not exactly one row.
-        """
-        found = super().explain(X)
-        [value] = found.scores.values()
-        return RegressionExplanation(value, found.scores, found.rules, found.contributions)

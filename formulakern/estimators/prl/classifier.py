@@ -380,9 +380,9 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         )
         exact = self.column_selection == "exact"
         outcome = generation.exact() if exact else generation.random(generator)
-        self._features, self.rules_ = rules_of(
-            outcome, preferences, family, multiplicity, words, tuple(self.classes_.tolist())
-        )
+        names = self.classes_.tolist()
+        found = rules_of(outcome, preferences, family, multiplicity, words, names)
+        self._set_rules(found, names)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_
         soft = self.margin == "soft" and self.value_ > 0

@@ -15,7 +15,7 @@ from formulakern.learning.prl.features import (
     TemplateFeatures,
 )
 from formulakern.learning.prl.preferences import Preferences
-from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
+from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
 
 __all__ = ["advice_on", "rules_of"]
@@ -27,8 +27,8 @@ def rules_of(
     family: FeatureFamily,
     multiplicity: np.ndarray[Any, Any],
     words: Sequence[Any],
-    names: tuple[Any, ...],
-) -> tuple[list[Feature], RuleEnsemble]:
+    names: Sequence[Any],
+) -> list[tuple[Feature, WeightedRule]]:
     """The features of positive weight, and what they say; weights before joining sum to 1.
 
     Columns of one feature and one pair of classes are joined, opposite ones with opposite signs.
@@ -42,7 +42,7 @@ def rules_of(
         How many training rows each different row stands for.
     words : sequence of Formula or of str
         What the columns of the encoded table say.
-    names : tuple
+    names : sequence
         The classes.
     """
     total = sum(outcome.weights) or 1.0
@@ -52,26 +52,20 @@ def rules_of(
         key = (column.feature, min(a, b), max(a, b))
         vote = column.scale * q / total
         weight_of[key] = weight_of.get(key, 0.0) + (vote if a < b else -vote)
-    listed = sorted(weight_of.items(), key=lambda item: -abs(item[1]))
-    listed = [item for item in listed if item[1] != 0.0]
-    rules = []
-    for (feature, a, b), weight in listed:
+    found = []
+    for (feature, a, b), weight in weight_of.items():
+        if weight == 0.0:
+            continue
         winner, loser = (a, b) if weight > 0 else (b, a)
+        votes = (abs(weight), names[winner], names[loser])
         fired = family.values(feature) != 0
         right, wrong = preferences.counts(winner, loser, fired)
+        share = right / (right + wrong) if right + wrong else float("nan")
         support = int(multiplicity[fired].sum())
-        rules.append(
-            WeightedRule(
-                feature.named(words),
-                abs(weight),
-                names[winner],
-                names[loser],
-                support,
-                support / int(multiplicity.sum()),
-                right / (right + wrong) if right + wrong else float("nan"),
-            )
-        )
-    return [feature for (feature, _, _), _ in listed], RuleEnsemble(tuple(rules), names)
+        coverage = support / int(multiplicity.sum())
+        rule = WeightedRule(feature.named(words), *votes, support, coverage, share)
+        found.append((feature, rule))
+    return found
 
 
 def advice_on(

@@ -1,6 +1,6 @@
 """The rules behind a support vector machine: the heaviest features of its hypothesis, exactly.
 
-The machine f(x) = Σ_i α_i y_i K(x_i, x) + b is a weighted vote of all features φ of its kernel,
+The model f(x) = Σ_i α_i y_i K(x_i, x) + b is a weighted vote of all features φ of its kernel,
 f(x) = Σ_φ w_φ φ(x) + b with w_φ = Σ_i α_i y_i φ(x_i).  Their number is astronomical and w is never
 written down; branch and bound over the covers of the support vectors finds the largest |w_φ| and
 proves that no other feature weighs more.
@@ -8,7 +8,6 @@ proves that no other feature weighs more.
 
 from __future__ import annotations
 
-import html
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from formulakern.rules.rule import Rule
 from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import Formula, Operation
 from formulakern.syntax.traversal import fold
+from formulakern.text import preformatted
 
 __all__ = ["RuleExtraction", "extract_rules", "rules_of_model"]
 
@@ -42,7 +42,7 @@ SLACK = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class RuleExtraction:
-    """The rules of largest weight in a machine's hypothesis, and the proof that they are.
+    """The rules of largest weight in a support vector machine, and the proof that they are.
 
     Prints as a table, and is a sequence of :class:`formulakern.WeightedRule`.
 
@@ -51,7 +51,7 @@ class RuleExtraction:
     ensemble : RuleEnsemble
         The rules, largest weight first, for every pair of classes.
     features : tuple of Instance
-        The same rules, as features of the encoded table.
+        The same rules, by columns of the encoded table.
     proven : bool
         Whether the search ran to the end.
     bounds : dict
@@ -93,17 +93,13 @@ class RuleExtraction:
     def __str__(self) -> str:
         bound = max(self.bounds.values(), default=0.0)
         effort = f"{self.n_evaluated:,} features evaluated in {self.seconds:.2f} s"
+        claim = "Stopped by the time limit: features that were not reached weigh at most"
         if self.proven:
-            last = f"Proven: no other feature weighs more than {bound:.4g}; {effort}."
-        else:
-            last = (
-                f"Stopped by the time limit: features that were not reached weigh at most "
-                f"{bound:.4g}; {effort}."
-            )
-        return f"{self.ensemble}\n\n{last}"
+            claim = "Proven: no other feature weighs more than"
+        return f"{self.ensemble}\n\n{claim} {bound:.4g}; {effort}."
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return preformatted(self)
 
 
 def extract_rules(
@@ -117,7 +113,7 @@ def extract_rules(
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> RuleExtraction:
-    """The features with the largest absolute weights in a trained machine, as rules.
+    """The features with the largest absolute weights in a fitted support vector machine, as rules.
 
     Parameters
     ----------
@@ -151,7 +147,7 @@ def extract_rules(
     Raises
     ------
     ParameterError
-        If the machine was trained with another kernel or on other rows, or the kernel's features
+        If the model was trained with another kernel or on other rows, or the kernel's features
         cannot be listed.
     DataError
         If X is not a table of 0 and 1, or y does not fit.
@@ -217,7 +213,7 @@ def rules_of_model(
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> RuleExtraction:
-    """What :func:`extract_rules` documents, for a machine that is known to be of this kernel.
+    """What :func:`extract_rules` documents, for a model that is known to be of this kernel.
 
     Parameters
     ----------
@@ -237,10 +233,9 @@ def rules_of_model(
     columns = table.take(svc.support_)
     parts = parts_of(kernel, columns)
     pairs = list(_pair_weights(svc))
-    listed: list[WeightedRule] = []
+    listed: list[tuple[Instance, WeightedRule]] = []
     bounds: dict[tuple[Any, Any], float] = {}
     proven, n_evaluated = True, 0
-    features: list[Instance] = []
     for number, (winner, loser, weights) in enumerate(pairs):
         found: list[tuple[float, Instance]] = []
         bound = 0.0
@@ -259,14 +254,19 @@ def rules_of_model(
         for weight, feature in found[:top]:
             votes = (winner, loser) if weight > 0 else (loser, winner)
             named = _without_repeats(feature.named(leaves).formula)
-            listed.append(_weighed(named, abs(weight), votes, feature.values(table), classes))
-            features.append(feature)
-    order = sorted(range(len(listed)), key=lambda r: -listed[r].weight)
+            cover = feature.values(table)
+            support = int(cover.sum())
+            right, wrong = (int((classes[cover] == name).sum()) for name in votes)
+            share = right / (right + wrong) if right + wrong else float("nan")
+            coverage = support / len(classes)
+            item = WeightedRule(Rule(named), abs(weight), *votes, support, coverage, share)
+            listed.append((feature, item))
+    listed.sort(key=lambda pair: -pair[1].weight)
     if progress is not None:
         progress(1.0)
     return RuleExtraction(
-        RuleEnsemble(tuple(listed[r] for r in order), tuple(svc.classes_.tolist())),
-        tuple(features[r] for r in order),
+        RuleEnsemble.of((item for _, item in listed), svc.classes_.tolist()),
+        tuple(feature for feature, _ in listed),
         proven,
         bounds,
         n_evaluated,
@@ -296,28 +296,6 @@ def _without_repeats(formula: Formula) -> Formula:
         return Operation(connective, parts)
 
     return fold(formula, build)
-
-
-def _weighed(
-    formula: Formula,
-    weight: float,
-    votes: tuple[Any, Any],
-    covered: npt.NDArray[np.bool_],
-    classes: npt.NDArray[Any],
-) -> WeightedRule:
-    winner, loser = votes
-    support = int(covered.sum())
-    right = int((classes[covered] == winner).sum())
-    wrong = int((classes[covered] == loser).sum())
-    return WeightedRule(
-        Rule(formula),
-        weight,
-        winner,
-        loser,
-        support,
-        support / len(classes),
-        right / (right + wrong) if right + wrong else float("nan"),
-    )
 
 
 def _pair_weights(svc: SVC) -> Any:
@@ -352,25 +330,25 @@ def _share(
 def _check_same_model(
     svc: SVC, kernel: Kernel, table: PackedTable, classes: npt.NDArray[Any]
 ) -> None:
-    """Refuse a machine that this kernel on these rows cannot have given.
+    """Refuse a model that this kernel on these rows cannot have given.
 
     At the optimum, rows that are no support vectors have y·f(x) ≥ 1 and support vectors have
     y·f(x) ≤ 1, up to the solver's tolerance.
     """
     if isinstance(svc.kernel, Kernel) and svc.kernel != kernel:
         raise ParameterError(
-            f"the machine was trained with {svc.kernel!r}, and the rules of {kernel!r} were asked "
+            f"the model was trained with {svc.kernel!r}, and the rules of {kernel!r} were asked "
             "for. Pass the kernel that it was trained with."
         )
     if svc.shape_fit_[0] != table.n_rows:
         raise ParameterError(
-            f"the machine was trained on {svc.shape_fit_[0]:,} rows; X has {table.n_rows:,}. "
+            f"the model was trained on {svc.shape_fit_[0]:,} rows; X has {table.n_rows:,}. "
             "Pass the rows that it was trained on."
         )
     unknown = sorted(set(np.unique(classes).tolist()) ^ set(svc.classes_.tolist()), key=str)
     if unknown:
         raise ParameterError(
-            f"the machine's classes are {svc.classes_.tolist()}, and y differs in {unknown}. "
+            f"the model's classes are {svc.classes_.tolist()}, and y differs in {unknown}. "
             "Pass the classes that it was trained on."
         )
     support = np.zeros(table.n_rows, dtype=np.bool_)
@@ -389,8 +367,8 @@ def _check_same_model(
         if outside.any() or inside.any():
             row = int(np.flatnonzero(outside | inside)[0])
             raise ParameterError(
-                f"this machine is not an optimum for {kernel!r} on these rows: row {row} has a "
-                f"margin of {values[row]:.4g} where the machine says "
+                f"this model is not an optimum for {kernel!r} on these rows: row {row} has a "
+                f"margin of {values[row]:.4g} where the model has "
                 f"{'at least' if outside[row] else 'at most'} 1. "
                 "Pass the kernel, the rows and the classes that it was trained with (and let it "
                 "converge; rows of sample weight 0 are rows that it was not trained with)."

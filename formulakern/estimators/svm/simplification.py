@@ -1,8 +1,7 @@
-"""How few rules a machine can do with: the accuracy of its k heaviest rules alone."""
+"""How few rules a model can do with: the accuracy of its k heaviest rules alone."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from formulakern.estimators.svm.extraction import RuleExtraction
 from formulakern.optional import data_frame, new_axes
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.features import feature_values
+from formulakern.text import preformatted
 
 if TYPE_CHECKING:
     import pandas
@@ -36,13 +36,13 @@ class Simplification:
     Parameters
     ----------
     extraction : RuleExtraction
-        The machine's rules.
+        The model's rules.
     ensembles : tuple of RuleEnsemble
         The k heaviest rules with the intercepts chosen for them, k = 1, 2, ….
     train_accuracy, test_accuracy : ndarray of shape (number of ensembles,)
         ``test_accuracy`` is empty where no test rows were given.
-    machine_train_accuracy, machine_test_accuracy : float
-        Those of the whole machine; nan where no test rows were given.
+    model_train_accuracy, model_test_accuracy : float
+        Those of the whole model; nan where no test rows were given.
 
     Examples
     --------
@@ -58,8 +58,8 @@ class Simplification:
     ensembles: tuple[RuleEnsemble, ...]
     train_accuracy: Floats
     test_accuracy: Floats
-    machine_train_accuracy: float
-    machine_test_accuracy: float
+    model_train_accuracy: float
+    model_test_accuracy: float
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per number of rules.
@@ -83,15 +83,15 @@ class Simplification:
         for k in _shown(len(self.ensembles)):
             line = f"{k:5d}  {self.train_accuracy[k - 1]:6.1%}"
             lines.append(line + (f"  {self.test_accuracy[k - 1]:6.1%}" if tested else ""))
-        last = f"  all  {self.machine_train_accuracy:6.1%}"
-        lines.append(last + (f"  {self.machine_test_accuracy:6.1%}" if tested else ""))
+        last = f"  all  {self.model_train_accuracy:6.1%}"
+        lines.append(last + (f"  {self.model_test_accuracy:6.1%}" if tested else ""))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return preformatted(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Accuracy against the number of rules, with the whole machine as a line.
+        """Accuracy against the number of rules, with the whole model as a line.
 
         Parameters
         ----------
@@ -105,14 +105,12 @@ class Simplification:
         """
         ax = new_axes() if ax is None else ax
         k = np.arange(1, len(self.ensembles) + 1)
-        curves = [("training rows", self.train_accuracy, self.machine_train_accuracy)]
+        curves = [("training rows", self.train_accuracy, self.model_train_accuracy)]
         if len(self.test_accuracy):
-            curves.append(("test rows", self.test_accuracy, self.machine_test_accuracy))
-        for name, accuracy, machine in curves:
+            curves.append(("test rows", self.test_accuracy, self.model_test_accuracy))
+        for name, accuracy, whole in curves:
             (line,) = ax.plot(k, accuracy, marker="o", markersize=3, label=f"rules alone, {name}")
-            ax.axhline(
-                machine, color=line.get_color(), linestyle=":", label=f"whole machine, {name}"
-            )
+            ax.axhline(whole, color=line.get_color(), linestyle=":", label=f"whole model, {name}")
         ax.set_xlabel("number of rules")
         ax.set_ylabel("accuracy")
         ax.grid(alpha=0.3)
@@ -131,11 +129,11 @@ def simplify_svm(
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Simplification:
-    """The accuracy of the k heaviest rules of a machine alone, for k = 1, 2, …, ``top``.
+    """The accuracy of the k heaviest rules of a model alone, for k = 1, 2, …, ``top``.
 
-    The rules keep their weights in the machine's hypothesis. One intercept per class is chosen for
-    each k on the training rows, so that most of them are right: the machine's own intercept is for
-    all features together.
+    The rules keep their weights in the model.  One intercept per class is chosen for each k on the
+    training rows, so that most of them are right: the model's own intercept is for all features
+    together.
 
     Parameters
     ----------
@@ -170,7 +168,7 @@ def simplify_svm(
     >>> X, y = datasets.tic_tac_toe()
     >>> model = FormulaSVC("all[3](x)", variables="distinct", C=100).fit(X, y)
     >>> curve = simplify_svm(model, X, y, top=8)
-    >>> curve.train_accuracy[7], str(curve.ensembles[0].rules[0].winner)
+    >>> curve.train_accuracy[7], str(curve.ensembles[0][0].winner)
     (np.float64(1.0), 'positive')
     """
     if not isinstance(model, FormulaSVC):
@@ -186,21 +184,22 @@ def simplify_svm(
     train = _Rows(model, extraction, X, y)
     test = None if X_test is None else _Rows(model, extraction, X_test, y_test)
     ensembles, train_accuracy, test_accuracy = [], [], []
-    votes = whole.votes()
     for k in range(1, min(top, len(whole)) + 1):
-        scores = train.covers[:, :k] @ votes[:k]
+        heaviest = whole.head(k)
+        scores = heaviest.scores_of(train.covers[:, :k])
         intercept = _intercepts(scores, train.codes)
-        ensembles.append(replace(whole.head(k), intercept=tuple(intercept.tolist())))
+        ensembles.append(replace(heaviest, intercept=intercept))
         train_accuracy.append(_accuracy(scores + intercept, train.codes))
         if test is not None:
-            test_accuracy.append(_accuracy(test.covers[:, :k] @ votes[:k] + intercept, test.codes))
+            scores = ensembles[-1].scores_of(test.covers[:, :k])
+            test_accuracy.append(_accuracy(scores, test.codes))
     return Simplification(
         extraction,
         tuple(ensembles),
         np.array(train_accuracy),
         np.array(test_accuracy),
-        train.machine,
-        float("nan") if test is None else test.machine,
+        train.accuracy,
+        float("nan") if test is None else test.accuracy,
     )
 
 
@@ -214,10 +213,10 @@ class _Rows:
             raise DataError(
                 f"{classes.shape} classes for {table.n_rows:,} rows; pass one class per row."
             )
-        position = {name: i for i, name in enumerate(extraction.ensemble.classes)}
+        position = {name: i for i, name in enumerate(model.classes_.tolist())}
         self.codes = np.array([position.get(name, -1) for name in classes.tolist()])
         self.covers = feature_values(extraction.features, table)
-        self.machine = float(np.mean(model.predict(table) == classes))
+        self.accuracy = float(np.mean(model.predict(table) == classes))
 
 
 def _accuracy(scores: Floats, codes: npt.NDArray[np.int64]) -> float:

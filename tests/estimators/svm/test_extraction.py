@@ -282,7 +282,7 @@ def test_the_curve_of_tic_tac_toe_reaches_the_machine():
     assert curve.train_accuracy.shape == curve.test_accuracy.shape == (10,)
     assert curve.train_accuracy[7] == 1.0
     assert curve.test_accuracy[7] == 1.0
-    assert curve.machine_train_accuracy == 1.0
+    assert curve.model_train_accuracy == 1.0
     for k in (1, 8):
         predicted = curve.ensembles[k - 1].predict(X[~train])
         assert np.mean(predicted == y[~train]) == curve.test_accuracy[k - 1]

@@ -1,4 +1,4 @@
-"""Rules as SQL: conditions with SQL's three truth values made two, and the query of an ensemble."""
+"""Rules as SQL: conditions with SQL's three truth values made two, and the query of their votes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 from formulakern.errors import DataError
 from formulakern.rules.features import Monomial
 from formulakern.rules.rule import Rule
+from formulakern.rules.voting import VotingRules
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.traversal import fold
 
-__all__ = ["condition", "score_query", "sql_of"]
+__all__ = ["condition", "ensemble_query", "sql_of"]
 
 RELATIONS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-
+#: Longer sums are sums of sums: databases limit how deep an expression may be.
+MAX_TERMS = 400
 
 #: Arguments of the entries of a truth table.
 CASES = ((True, True), (True, False), (False, True), (False, False))
@@ -80,46 +82,44 @@ def condition(formula: Formula) -> str:
     return fold(formula, build)[0]
 
 
-def score_query(
-    table: str,
-    classes: Sequence[Any],
-    intercept: Sequence[float],
-    votes: Sequence[Sequence[float]],
-    terms: Sequence[str],
-) -> str:
-    """The query behind :meth:`formulakern.RuleEnsemble.to_sql`.
+def ensemble_query(ensemble: VotingRules, table: str) -> str:
+    """What :meth:`formulakern.RuleEnsemble.to_sql` documents."""
+    name = _name(table)
+    terms = [sql_of(item) for item in ensemble.rules]
+    sums = [
+        _sum(bias, [(vote, term) for vote, term in zip(column, terms, strict=True) if vote])
+        for bias, column in zip(ensemble.intercept.tolist(), ensemble.votes.T.tolist(), strict=True)
+    ]
+    if ensemble.classes is None:
+        answer = _name(f"predicted {ensemble.target}")
+        lines = [f"SELECT {name}.*,", *(f"  {line}" for line in sums[0]), f"    AS {answer}"]
+        return "\n".join([*lines, f"FROM {name}"])
+    scores = [f"score {label}" for label in ensemble.classes]
+    if len({score.casefold() for score in scores}) < len(scores):  # SQL takes A for a
+        scores = [f"score {number}" for number in range(len(scores))]
+    scores = [_name(score) for score in scores]
+    answers = [_value(label) for label in ensemble.classes]
+    lines = ["SELECT scored.*,", "  CASE"]
+    if any(isinstance(item, Monomial) and item.columns for item in ensemble.rules):
+        lines.append(f"    WHEN {' + '.join(scores)} IS NULL THEN NULL")
+    for k, answer in enumerate(answers[:-1]):
+        ahead = " AND ".join(f"{scores[k]} >= {other}" for other in scores[k + 1 :])
+        lines.append(f"    WHEN {ahead} THEN {answer}")
+    lines += [f"    ELSE {answers[-1]}", "  END AS predicted_class", "FROM ("]
+    lines.append(f"  SELECT {name}.*,")
+    for score, total in zip(scores, sums, strict=True):
+        lines += [*(f"    {line}" for line in total), f"      AS {score},"]
+    lines[-1] = lines[-1][:-1]
+    return "\n".join([*lines, f"  FROM {name}", ") AS scored"])
 
-    Parameters
-    ----------
-    table : str
-    classes : sequence of length K
-    intercept : sequence of K floats
-    votes : (rules, K)
-        What each rule adds to the score of each class.
-    terms : sequence of str
-        The rules in SQL.
-    """
-    scores = [f"score {name}" for name in classes]
-    if len(set(scores)) < len(scores):
-        scores = [f"score {number}" for number in range(len(classes))]
-    lines = ["SELECT scored.*,"]
-    if len(classes) == 1:
-        lines.append(f"  {_value(classes[0])} AS predicted_class")
-    else:
-        lines.append("  CASE")
-        for k in range(len(classes) - 1):
-            ahead = [f"{_name(scores[k])} >= {_name(other)}" for other in scores[k + 1 :]]
-            lines.append(f"    WHEN {' AND '.join(ahead)} THEN {_value(classes[k])}")
-        lines += [f"    ELSE {_value(classes[-1])}", "  END AS predicted_class"]
-    lines += ["FROM (", f"  SELECT {_name(table)}.*,"]
-    for k, score in enumerate(scores):
-        lines.append(f"    {float(intercept[k])!r}")
-        for vote, term in zip(votes, terms, strict=True):
-            if vote[k]:
-                sign = "+" if vote[k] > 0 else "-"
-                lines.append(f"      {sign} {abs(float(vote[k]))!r} * {term}")
-        lines.append(f"      AS {_name(score)}{',' if k < len(scores) - 1 else ''}")
-    return "\n".join([*lines, f"  FROM {_name(table)}", ") AS scored"])
+
+def _sum(intercept: float, terms: Sequence[tuple[float, str]]) -> list[str]:
+    """A weighted sum, one term a line."""
+    lines = [f"  {'-' if vote < 0 else '+'} {abs(vote)!r} * {term}" for vote, term in terms]
+    while len(lines) > MAX_TERMS:
+        parts = (lines[k : k + MAX_TERMS] for k in range(0, len(lines), MAX_TERMS))
+        lines = ["  + (0.0\n" + "\n".join(part) + ")" for part in parts]
+    return [repr(intercept), *lines]
 
 
 def _comparison(leaf: Comparison) -> tuple[str, bool]:
@@ -147,6 +147,8 @@ def _value(value: Any) -> str:
     if isinstance(value, ColumnName):
         return _name(value.name)
     value = value.item() if hasattr(value, "item") else value
+    if value is None:
+        return "NULL"
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, (int, float)):

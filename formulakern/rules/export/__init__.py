@@ -1,0 +1,1 @@
+"""Learned rules as text, HTML, LaTeX, SQL and JSON."""

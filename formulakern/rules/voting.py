@@ -1,0 +1,285 @@
+"""Rules with a matrix of votes, as a value, as a sequence of its rows, and as a predictor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.encoding.propositions import evaluate_formula
+from formulakern.encoding.table import Table
+from formulakern.errors import ParameterError
+from formulakern.rules.features import Monomial
+from formulakern.rules.rule import Rule
+from formulakern.syntax.formula import Formula
+
+__all__ = ["NUMBERS", "VotingRules", "WeightedRule"]
+
+FloatArray = npt.NDArray[np.float64]
+
+#: The arrays of an ensemble: the first has a number per class, the others have a row per rule.
+NUMBERS = ("intercept", "votes", "support", "coverage", "precision")
+
+
+@dataclass(frozen=True)
+class WeightedRule:
+    """One row of an ensemble: a rule, its vote, and how it does on the training rows.
+
+    Parameters
+    ----------
+    rule : Rule or Monomial
+        A monomial counts with its value, and is satisfied where that is not 0.
+    weight : float
+        What a row that satisfies the rule gains for ``winner``, or for the predicted number.
+        Positive where there is a ``loser``.
+    winner : object
+        The class that the rule votes for; None where a number is predicted.
+    loser : object
+        The class that it votes against; None where it is about ``winner`` alone, against the rest.
+    support : int
+        Number of training rows that satisfy the rule.
+    coverage : float
+        ``support`` as a share of the training rows; nan where it is not known.
+    precision : float
+        Share of the supporting rows (of the two classes, where the rule is about two) that are of
+        class ``winner``; nan where there are none, and where a number is predicted.
+
+    Examples
+    --------
+    >>> from formulakern.rules.rule import rule
+    >>> WeightedRule(rule("odor = foul"), 2.0, "p", "e", 2160, 0.27, 1.0).support
+    2160
+    """
+
+    rule: Rule | Monomial
+    weight: float
+    winner: Any = None
+    loser: Any = None
+    support: int = 0
+    coverage: float = math.nan
+    precision: float = math.nan
+
+    @property
+    def against(self) -> str:
+        """The class that it votes against, or "the rest"."""
+        return "the rest" if self.loser is None else str(self.loser)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class VotingRules:
+    """What a :class:`formulakern.RuleEnsemble` holds and predicts, with the same parameters."""
+
+    rules: tuple[Rule | Monomial, ...]
+    votes: FloatArray
+    classes: tuple[Any, ...] | None
+    intercept: FloatArray
+    support: npt.NDArray[np.int64]
+    coverage: FloatArray
+    precision: FloatArray
+    target: str = "y"
+
+    def __post_init__(self) -> None:
+        n, k = len(self.rules), 1 if self.classes is None else len(self.classes)
+        shapes = {"votes": (n, k), "intercept": (k,)}
+        for name in NUMBERS:
+            kind, shape = np.int64 if name == "support" else np.float64, shapes.get(name, (n,))
+            array = np.array(getattr(self, name), dtype=kind) + kind(0)  # no -0.0
+            if array.shape != shape or (name in shapes and not np.isfinite(array).all()):
+                raise ParameterError(
+                    f"{name} of shape {array.shape}; expected finite numbers of shape {shape}, for "
+                    f"{n} rules and {'a number' if self.classes is None else f'{k} classes'}."
+                )
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        fits = np.count_nonzero(self.votes, axis=1) <= 1 + (self.votes.sum(axis=1) == 0)
+        if not fits.all() or (self.classes is not None and k < 2):
+            raise ParameterError(
+                f"votes {self.votes[~fits].tolist()} for the classes {self.classes!r}; expected "
+                "two classes at least, and of each rule one vote, or w and -w."
+            )
+
+    @classmethod
+    def of(
+        cls,
+        items: Iterable[WeightedRule],
+        classes: Sequence[Any] | None = None,
+        intercept: npt.ArrayLike | None = None,
+        target: str = "y",
+    ) -> Self:
+        """An ensemble from its rows.
+
+        Parameters
+        ----------
+        items : iterable of WeightedRule
+            A winner or loser of None stands for no class; where None is a class, give ``votes``.
+        classes : sequence of K, optional
+            All classes, in the learner's order; none where a number is predicted.
+        intercept : array-like of shape (K,), optional
+            0 by default; of shape (1,) without classes.
+        target : str
+            What the predicted number is called.
+
+        Raises
+        ------
+        ParameterError
+            If a rule votes for a class that is not among ``classes``, or one for a class against
+            another does not have a positive weight.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> items = [WeightedRule(rule("doors = 2"), -3.0), WeightedRule(rule("turbo"), 2.0)]
+        >>> ensemble = VotingRules.of(items, intercept=[12.5])
+        >>> ensemble.predict({"doors": [2, 4], "turbo": [True, False]})
+        array([11.5, 12.5])
+        """
+        items = tuple(items)
+        places = {name: k for k, name in enumerate([None] if classes is None else classes)}
+        votes = np.zeros((len(items), len(places)))
+        for row, item in enumerate(items):
+            names = [item.winner] if item.loser is None else [item.winner, item.loser]
+            if not set(names) <= set(places) or (len(names) == 2 and item.weight < 0):
+                raise ParameterError(
+                    f"rule {str(item.rule)!r} votes {item.weight:g} for {item.winner!r} against "
+                    f"{item.against!r}; expected classes among {list(places)!r}, and a positive "
+                    "weight where there are two."
+                )
+            for name, vote in zip(names, (item.weight, -item.weight), strict=False):
+                votes[row, places[name]] += vote
+        known: dict[str, Any] = {n: [getattr(item, n) for item in items] for n in NUMBERS[2:]}
+        return cls(
+            rules=tuple(item.rule for item in items),
+            votes=votes,
+            classes=None if classes is None else tuple(classes),
+            intercept=np.zeros(len(places)) if intercept is None else np.asarray(intercept),
+            target=target,
+            **known,
+        )
+
+    # -- as a value, and as a sequence of its rows ----------------------------------------------
+
+    def _key(self) -> tuple[Any, ...]:
+        """What is compared: numbers by their shortest text, which is the same for every nan."""
+        numbers = (repr(getattr(self, name).tolist()) for name in NUMBERS)
+        return (self.rules, self.classes, self.target, *numbers)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VotingRules) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        about = self.target if self.classes is None else list(self.classes)
+        return f"<{type(self).__name__}: {len(self)} rules for {about!r}>"
+
+    @cached_property
+    def _items(self) -> tuple[WeightedRule, ...]:
+        items = []
+        numbers = (getattr(self, name).tolist() for name in NUMBERS[1:])
+        for rule, votes, *known in zip(self.rules, *numbers, strict=True):
+            order = sorted(range(len(votes)), key=lambda k: (votes[k] == 0, -votes[k]))
+            names = [self.classes[k] for k in order if votes[k]] if self.classes else []
+            winner, loser, *_ = *names, None, None
+            items.append(WeightedRule(rule, votes[order[0]], winner, loser, *known))
+        return tuple(items)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __iter__(self) -> Iterator[WeightedRule]:
+        return iter(self._items)
+
+    def __getitem__(self, position: int) -> WeightedRule:
+        return self._items[position]
+
+    def head(self, n: int | None) -> Self:
+        """The first n rules (all where n is None), with the same classes and intercepts."""
+        return self.take(range(len(self))[:n])
+
+    def take(self, positions: Sequence[int]) -> Self:
+        """The rules at these positions, with the same classes and intercepts."""
+        rows = np.array(positions, dtype=np.intp)
+        numbers: dict[str, Any] = {name: getattr(self, name)[rows] for name in NUMBERS[1:]}
+        return replace(self, rules=tuple(self.rules[r] for r in positions), **numbers)
+
+    # -- as a predictor -----------------------------------------------------------------------
+
+    def covers(self, table: Any) -> npt.NDArray[np.bool_]:
+        """Which rows satisfy which rule.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+            With the columns that the rules name.
+
+        Returns
+        -------
+        ndarray of shape (n, R), bool
+        """
+        return np.asarray(self.values(table) != 0)
+
+    def values(self, table: Any) -> FloatArray:
+        """1 where a row satisfies a rule, else 0; of monomials their values.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+
+        Returns
+        -------
+        ndarray of shape (n, R), float64
+        """
+        rows = Table.of(table)
+        known: dict[Formula, npt.NDArray[np.bool_]] = {}
+        values = np.empty((len(self.rules), len(rows)))
+        for place, rule in enumerate(self.rules):
+            if isinstance(rule, Rule):
+                values[place] = evaluate_formula(rule.formula, rows, known)
+            else:
+                values[place] = rule(rows)
+        return values.T
+
+    def scores(self, table: Any) -> FloatArray:
+        """The score of every class, or the predicted number in one column.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+
+        Returns
+        -------
+        ndarray of shape (n, K), float64
+        """
+        return self.scores_of(self.values(table))
+
+    def scores_of(self, values: npt.NDArray[Any]) -> FloatArray:
+        """The scores of rows on which the rules have these values, shape (n, R)."""
+        scores: FloatArray = np.asarray(values, dtype=np.float64) @ self.votes + self.intercept
+        return scores
+
+    def predict(self, table: Any) -> npt.NDArray[Any]:
+        """The class of every row, or the number.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self.decide(self.scores(table))
+
+    def decide(self, scores: FloatArray) -> npt.NDArray[Any]:
+        """What is predicted for rows of these scores, shape (n, K)."""
+        if self.classes is None:
+            return scores[:, 0]
+        alike = len(set(map(type, self.classes))) == 1 and np.ndim(self.classes[0]) == 0
+        names = np.array(self.classes) if alike else np.fromiter(self.classes, dtype=object)
+        return np.asarray(names[scores.argmax(axis=1)])

@@ -1,0 +1,75 @@
+"""What learned rules say, in Python, in SQL and from JSON, is what their models predict."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import formulakern as fk
+from formulakern import HKLClassifier, HKLRegressor, PRLClassifier
+from tests.database import answers
+
+GENERATOR = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "odor": GENERATOR.choice(["foul", "it's", "none", None], 150),
+        "size in mm": np.where(GENERATOR.random(150) < 0.1, np.nan, GENERATOR.normal(5, 2, 150)),
+        "ring": GENERATOR.random(150) < 0.5,
+        "legs": GENERATOR.integers(0, 4, 150),
+    }
+)
+LARGE = FRAME["size in mm"] > 6
+TWO = np.where((FRAME["odor"] == "foul") | LARGE, "bad", "good")
+THREE = np.where(FRAME["odor"] == "foul", "bad", np.where(LARGE, "Bad", "good"))
+NUMBER = pd.Series(10 + 3.0 * LARGE - 2.0 * FRAME["ring"] + 0.1 * (FRAME["legs"] > 1), name="price")
+
+
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
+        (PRLClassifier(C=5), TWO),
+        (PRLClassifier(C=5), THREE),
+        (HKLClassifier(C=10), TWO),
+        (HKLClassifier(C=10), THREE),
+        (HKLClassifier(C=10), FRAME["legs"].to_numpy()),
+        (HKLRegressor(C=10), NUMBER),
+    ],
+)
+def test_rules_predict_what_the_model_predicts(model, target):
+    model.fit(FRAME, target)
+    ensemble, predicted = model.rules_, model.predict(FRAME)
+    assert len(ensemble) > 1
+    np.testing.assert_array_equal(ensemble.predict(FRAME), predicted)
+    again = fk.RuleEnsemble.from_json(ensemble.to_json())
+    assert again == ensemble
+    np.testing.assert_array_equal(again.predict(FRAME), predicted)
+    if ensemble.classes is None:
+        np.testing.assert_allclose(answers(ensemble, FRAME), predicted, rtol=1e-12)
+    else:  # a database adds up in another order, which decides where scores are equal
+        ranked = np.sort(ensemble.scores(FRAME), axis=1)
+        clear = ranked[:, -1] - ranked[:, -2] > 1e-9
+        assert clear.mean() > 0.5
+        assert (np.array(answers(ensemble, FRAME)) == predicted)[clear].all()
+
+
+def test_products_predict_what_the_model_predicts():
+    X = pd.DataFrame(GENERATOR.normal(size=(100, 3)), columns=["u", "v", "w"])
+    model = PRLClassifier("polynomial", degree=2, C=1.0).fit(X, X["u"] * X["v"] > 0)
+    np.testing.assert_array_equal(model.rules_.predict(X), model.predict(X))
+    assert answers(model.rules_, X) == model.predict(X).tolist()
+    assert fk.RuleEnsemble.from_json(model.rules_.to_json()) == model.rules_
+
+
+def test_a_regression_speaks_of_a_number():
+    model = HKLRegressor(C=10).fit(FRAME, NUMBER)
+    assert {(item.winner, item.loser) for item in model.rules_} == {(None, None)}
+    assert np.isnan(model.rules_.precision).all()
+    assert str(model.rules_).startswith("price = ")
+    assert 'AS "predicted price"' in model.rules_.to_sql()
+    assert not {"class", "against", "precision"} & {*model.rules_.to_frame()}
+    found = model.explain(FRAME[:1])
+    assert found.scores == {"price": found.prediction} == {"price": model.predict(FRAME[:1])[0]}
+    total = model.intercept_ + sum(found.contributions)
+    assert total == pytest.approx(found.prediction)
+    assert str(found).startswith(
+        f"price = {found.prediction:.6g}; {model.intercept_:.6g} for every"
+    )
