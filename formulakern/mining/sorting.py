@@ -1,7 +1,5 @@
 """Compiled: a stable sort of children by their bounds, the best first."""
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""The compiled inner loop of sequential minimal optimisation: move weight from one coefficient to another."""
+"""The compiled loop of sequential minimal optimisation: weight moves between two coefficients."""
 
 from __future__ import annotations
 
