@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.backends import numba_cpu
 from formulakern.backends.loops import vectorized
+from formulakern.backends.numba_cpu import loop_of
 from formulakern.compilation import NOTICE, compiled
 
 CODE = """
@@ -181,8 +181,8 @@ assert "numba" not in sys.modules
 
 def test_equal_programs_share_their_code():
     one, other = (fk.kernel(text, backend="numba").source for text in ("a & ~b", "~y & x"))
-    assert numba_cpu._loop(one) is numba_cpu._loop(other)
-    assert numba_cpu._loop(one) is not numba_cpu._loop(fk.kernel("a | b").source)
+    assert loop_of(one) is loop_of(other)
+    assert loop_of(one) is not loop_of(fk.kernel("a | b").source)
 
 
 def test_what_cannot_be_digested_is_refused():

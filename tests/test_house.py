@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -130,6 +131,32 @@ def _assert_acyclic(graph: dict[str, set[str]]) -> None:
         visit(node)
 
 
+def test_emitted_code_names_earlier_rooms():
+    """It imports nothing, and names Python's own functions and those that it is given."""
+    from formulakern.backends.emitter import NAMES
+
+    texts = [
+        "(a & ~b) | c",
+        "all[3](any[2](x))",
+        "a:g & b:h",
+        " & ".join(f"x{i}" for i in range(40)),
+    ]
+    for text, reading in itertools.product(texts, ["bound", "distinct"]):
+        for scale in ("count", "probability"):
+            (function,) = ast.parse(formulakern.kernel(text, reading, scale=scale).source).body
+            assert isinstance(function, ast.FunctionDef)
+            nodes = list(ast.walk(function))
+            assert not any(isinstance(node, (ast.Import, ast.ImportFrom)) for node in nodes)
+            names = [node for node in nodes if isinstance(node, ast.Name)]
+            own = {argument.arg for argument in function.args.args}
+            own |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+            assert {name.id for name in names} - own - {"float", "max"} <= NAMES.keys()
+    for value in NAMES.values():
+        module = getattr(value, "__module__", None)
+        if module is not None:  # else a number
+            assert STOREY[room(module)] <= STOREY["backends"]
+
+
 def test_no_module_is_too_long():
     lengths = {m: len(path.read_text(encoding="utf-8").splitlines()) for m, path in MODULES.items()}
     assert {module: n for module, n in lengths.items() if n > 450} == {}
@@ -159,7 +186,7 @@ k([[1, 0, 1], [0, 1, 1]])
 k.dimension(3), fk.rule("x = 3")({"x": [1, 3]})
 """
     loaded = _loaded_after(code)
-    assert loaded & {"sympy", "sklearn", "pandas", "polars", "rich"} == set()
+    assert loaded & {"numba", "sympy", "sklearn", "scipy", "pandas", "polars", "rich"} == set()
 
 
 @pytest.mark.parametrize("name", formulakern.__all__)

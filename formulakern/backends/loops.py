@@ -352,13 +352,6 @@ def whole(value: Any) -> Any:
 # -- looking up ------------------------------------------------------------------------------------
 
 
-@compiled()
-def _look_up_numbers(values: Any, numbers: Any, table: Any) -> None:
-    vectorized()
-    for j in range(len(values)):
-        values[j] = table[numbers[j]]
-
-
 @compiled(
     *(
         f"void({dtype}[:, ::1], float64[::1], int64, int64, float64[:, ::1])"
@@ -368,4 +361,5 @@ def _look_up_numbers(values: Any, numbers: Any, table: Any) -> None:
 def look_up_rows(index: Any, table: Any, start: Any, stop: Any, out: Any) -> None:
     """``out[i, j] = table[index[i, j]]`` for the rows ``start … stop``."""
     for i in range(start, stop):
-        _look_up_numbers(out[i], index[i], table)
+        for j in range(out.shape[1]):
+            out[i, j] = table[index[i, j]]

@@ -15,7 +15,7 @@ from formulakern.compilation import CompiledFunction, compiled_text
 from formulakern.program.interpreter import run
 from formulakern.program.staging import stages
 
-__all__ = ["MAX_OPERATIONS", "NumbaBackend"]
+__all__ = ["MAX_OPERATIONS", "NumbaBackend", "loop_of"]
 
 #: Programs with more operations per pair would take the compiler minutes.
 MAX_OPERATIONS = 3_000
@@ -57,7 +57,7 @@ class NumbaBackend:
             np.vstack([tables.z_counts, known(stage.row_z, tables.z_counts)]),
             np.array([*tables.sizes, *(weights or ()), *once.ravel()], dtype=np.float64),
         )
-        inner = looping(_loop(emit_pair(program, task.weighted)), tables, data)
+        inner = looping(loop_of(emit_pair(program, task.weighted)), tables, data)
         # the emitted code divides by the divisor itself, unless the counts are weighted
         factor = task.factor() if task.scale == "probability" else 1.0
         if factor == 1.0:
@@ -74,6 +74,6 @@ class NumbaBackend:
 
 
 @cache
-def _loop(source: str) -> CompiledFunction[..., Any]:
-    """The loop for a pair function; equal programs share it."""
+def loop_of(source: str) -> CompiledFunction[..., Any]:
+    """The loop over blocks for the source of a pair function; equal programs share it."""
     return evaluate_block.having(pair=compiled_text(source, "pair", **NAMES))

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,13 @@ import pytest
 from numba import njit
 
 import formulakern as fk
+from formulakern.backends import numba_cpu
+from formulakern.backends.loops import look_up_rows
+from formulakern.backends.numba_cpu import loop_of
+from formulakern.backends.tables import PANEL, ROWS
+from formulakern.compilation import compiled
 from formulakern.gram.dense import assemble
+from formulakern.gram.pair import TablePair
 
 FORMULA = "(a & ~b) | c"
 REPETITIONS = 9
@@ -115,6 +122,79 @@ def test_many_columns(dtype):
     report(f"{name}storing the matrix / k(X, X.copy())", bound, 0.65)
     assert ratio < 0.7
     assert symmetric < 1.2
+
+
+# -- what is written in LLVM, against plain numba and NumPy ----------------------------------------
+
+_PAIRS, _NIBBLES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
+_BYTES, _SUM = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
+
+
+@compiled()
+def ones(word):
+    """How many bits are set; LLVM knows the pattern."""
+    word = word - ((word >> np.uint64(1)) & _PAIRS)
+    word = (word & _NIBBLES) + ((word >> np.uint64(2)) & _NIBBLES)
+    word = (word + (word >> np.uint64(4))) & _BYTES
+    return (word * _SUM) >> np.uint64(56)
+
+
+@compiled()
+def plain_panel(x_words, row, z_panels, panel, word_start, word_stop, tile, column):
+    for r in range(ROWS):
+        for c in range(PANEL):
+            tile[r, column + c] = 0
+        for word in range(word_start, word_stop):
+            for c in range(PANEL):
+                tile[r, column + c] += ones(x_words[row + r, word] & z_panels[panel, word, c])
+
+
+@compiled()
+def nothing():
+    pass
+
+
+def fill_times(text: str, X: np.ndarray, **parts: Any) -> dict[str, float]:
+    """One block of the kernel: ours, with other parts instead, and the counting alone in NumPy."""
+    pair = TablePair(X, X.copy())
+    k = fk.kernel(text, backend="numba")
+    rows, out = slice(0, len(X)), np.empty(pair.shape)
+    fills = {}
+    for name, loop in (("ours", loop_of(k.source)), ("plain", loop_of(k.source).having(**parts))):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(numba_cpu, "loop_of", lambda source, loop=loop: loop)
+            fills[name] = partial(k.prepare(pair), rows, rows, out, 0, 0)
+    tables = pair.tables((None,))
+    return medians(**fills, numpy=lambda: tables.joint_counts(rows, rows))
+
+
+@pytest.mark.parametrize("columns", [64, 1_024])
+def test_counting_in_llvm(columns):
+    time_of = fill_times(FORMULA, table(2_000, columns), _count_panel=plain_panel)
+    name = f"2,000 x 2,000, {columns} columns: "
+    report(f"{name}counting in LLVM / in plain numba", time_of["ours"] / time_of["plain"], 0.6)
+    report(f"{name}kernel / counting in NumPy", time_of["ours"] / time_of["numpy"], 0.3)
+    assert time_of["ours"] < time_of["plain"]
+
+
+@pytest.mark.parametrize("text", ["(a & b) | (b & c) | (c & a)", "all[3](a & ~b)"])
+def test_wide_vectors(text):
+    time_of = fill_times(text, table(2_000, 64), vectorized=nothing)
+    ratio = time_of["ours"] / time_of["plain"]
+    report(f"{text}, 64 columns: wide vectors / as numba has them", ratio, 0.8)
+    assert ratio < 1.2
+
+
+def test_looking_up():
+    index = np.random.default_rng(0).integers(0, 200, (2_000, 2_000)).astype(np.uint8)
+    values, out = np.random.default_rng(0).random(200), np.empty((2_000, 2_000))
+    time_of = medians(
+        ours=lambda: look_up_rows(index, values, 0, 2_000, out),
+        numpy=lambda: np.take(values, index, out=out, mode="clip"),
+    )
+    ratio = time_of["ours"] / time_of["numpy"]
+    report("2,000 x 2,000 numbers looked up: ours / NumPy", ratio, 0.4)
+    assert ratio < 0.8
 
 
 MEMORY = """
