@@ -1,8 +1,7 @@
-"""Why a row was predicted as it was, and how few of an ensemble's rules would have done."""
+"""Why a row was predicted as it was."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from formulakern.rules.ensemble import RuleEnsemble
 
-__all__ = ["Explanation", "accuracy_by_size"]
+__all__ = ["Explanation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,19 +63,3 @@ class Explanation:
         if not self.contributions:
             lines.append("no rule is satisfied")
         return "\n".join(lines)
-
-
-def accuracy_by_size(
-    ensemble: RuleEnsemble,
-    values: NDArray[Any],
-    truth: Sequence[Any] | NDArray[Any],
-    most: int,
-) -> NDArray[np.float64]:
-    """The accuracy of the k rules of largest weight alone, k = 0 … most; shape (most + 1,)."""
-    scores = np.tile(ensemble.intercept, (len(values), 1))
-    accuracy = np.empty(most + 1)
-    for k in range(most + 1):
-        if k:
-            scores += np.outer(values[:, k - 1], ensemble.votes[k - 1])
-        accuracy[k] = np.mean(ensemble.decide(scores) == np.asarray(truth))
-    return accuracy

@@ -123,8 +123,7 @@ class Monomial:
 
     def values(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """The product in every row of an array, float64 of shape (m,); columns are positions."""
-        product: npt.NDArray[np.float64] = X[:, list(self.columns)].prod(axis=1)
-        return product
+        return np.asarray(X[:, list(self.columns)].prod(axis=1))
 
     def named(self, names: Sequence[str]) -> Monomial:
         """The same product, where column j is called ``names[j]``."""

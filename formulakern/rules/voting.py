@@ -84,6 +84,9 @@ class VotingRules:
     target: str = "y"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", tuple(self.rules))
+        if self.classes is not None:
+            object.__setattr__(self, "classes", tuple(self.classes))
         n, k = len(self.rules), 1 if self.classes is None else len(self.classes)
         shapes = {"votes": (n, k), "intercept": (k,)}
         for name in NUMBERS:

@@ -93,6 +93,8 @@ def test_an_ensemble_is_a_value(ensemble, price):
     assert len({price, again, ensemble}) == 2
     zero = [weighted("x = 1", w, 1, precision=p) for w, p in ((0.0, math.nan), (-0.0, -math.nan))]
     assert RuleEnsemble.of(zero[:1], (0, 1)) == RuleEnsemble.of(zero[1:], (0, 1))
+    values = {name: getattr(price, name) for name in price.__dataclass_fields__}
+    assert hash(RuleEnsemble(**values | {"rules": [*price.rules], "classes": None})) == hash(price)
     assert repr(price) == "<RuleEnsemble: 2 rules for 'price'>"
     with pytest.raises(ValueError, match="read-only"):
         price.votes[0, 0] = 1

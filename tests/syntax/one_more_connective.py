@@ -34,7 +34,7 @@ from strategies import countable  # noqa: E402
 import formulakern as fk  # noqa: E402
 from formulakern.rewrite import catalogue  # noqa: E402
 from formulakern.rewrite.pipeline import rewrite  # noqa: E402
-from formulakern.rules.sql import condition  # noqa: E402
+from formulakern.rules.export.sql import condition  # noqa: E402
 from formulakern.semantics import READINGS  # noqa: E402
 from formulakern.syntax.connectives import CONNECTIVES  # noqa: E402
 from formulakern.syntax.formula import Formula, Operation  # noqa: E402

@@ -31,7 +31,6 @@ from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
 from formulakern.learning.prl.preferences import Preferences, read_preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solver
 from formulakern.progress import say
-from formulakern.rules.explanation import accuracy_by_size
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PRLClassifier"]
@@ -333,7 +332,13 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         """
         values = self._values(X)
         most = len(self.rules_) if max_rules is None else min(max_rules, len(self.rules_))
-        return accuracy_by_size(self.rules_, values, np.asarray(y), most)
+        scores = np.tile(self.rules_.intercept, (len(values), 1))
+        accuracy = np.empty(most + 1)
+        for k in range(most + 1):
+            if k:
+                scores += np.outer(values[:, k - 1], self.rules_.votes[k - 1])
+            accuracy[k] = np.mean(self.rules_.decide(scores) == np.asarray(y))
+        return accuracy
 
     # -- learning -----------------------------------------------------------------------------
 

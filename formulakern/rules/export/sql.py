@@ -15,7 +15,6 @@ from formulakern.syntax.traversal import fold
 
 __all__ = ["condition", "ensemble_query", "sql_of"]
 
-RELATIONS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 #: Longer sums are sums of sums: databases limit how deep an expression may be.
 MAX_TERMS = 400
 
@@ -72,7 +71,7 @@ def condition(formula: Formula) -> str:
         value, *others = known
         for other in others:  # the rows of the truth table in which the connective is true
             true = [
-                f"({_signed(value, a)} AND {_signed(other, b)})"
+                f"({'' if a else 'NOT '}({value}) AND {'' if b else 'NOT '}({other}))"
                 for (a, b), bit in zip(CASES, node.connective.truth, strict=True)
                 if bit == "1"
             ]
@@ -132,11 +131,8 @@ def _comparison(leaf: Comparison) -> tuple[str, bool]:
         assert isinstance(leaf.value, tuple)
         values = ", ".join(_value(value) for value in leaf.value)
         return f"{name} {leaf.relation.upper()} ({values})", True
-    return f"{name} {RELATIONS[leaf.relation]} {_value(leaf.value)}", True
-
-
-def _signed(text: str, sign: bool) -> str:
-    return text if sign else f"NOT ({text})"
+    relation = leaf.relation.replace("!=", "<>")
+    return f"{name} {relation} {_value(leaf.value)}", True
 
 
 def _name(name: str) -> str:
