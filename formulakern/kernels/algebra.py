@@ -7,16 +7,19 @@ normalisation divides by the lengths.  Sums and products flatten when they are b
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from formulakern.backends.base import Fill, FloatArray, block_at
-from formulakern.backends.tables import ROWS
+from formulakern.backends.tables import ROWS, PairedTables
 from formulakern.errors import FormulaSizeError, MagnitudeError, ParameterError
 from formulakern.gram.pair import TablePair
+from formulakern.gram.triple_index import Counts
 from formulakern.kernels.base import MatrixKernel
 from formulakern.kernels.inspection import Inspection
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     import sympy
 
 __all__ = [
+    "CombinedKernel",
+    "DerivedKernel",
     "Kernel",
     "NormalizedKernel",
     "ProductKernel",
@@ -79,143 +84,151 @@ class Kernel(MatrixKernel):
         return NotImplemented if isinstance(other, Kernel) else self * other
 
 
+class CombinedKernel(Kernel):
+    """Several kernels joined by an operation on their values."""
+
+    parts: tuple[Kernel, ...]
+    #: The operation on blocks of values.
+    blockwise: ClassVar[np.ufunc]
+    #: The same on dimensions and closed forms.
+    operation: ClassVar[Callable[[Any, Any], Any]]
+
+    def prepare(self, pair: TablePair) -> Fill:
+        """Fill with the first part, join the others block by block."""
+        first, *others = [part.prepare(pair) for part in self.parts]
+
+        def join(rows: slice, columns: slice, block: FloatArray) -> None:
+            with np.errstate(over="ignore"):
+                for other in others:
+                    self.blockwise(block, _filled(other, rows, columns), out=block)
+            _check_finite(block)
+
+        return then(first, join)
+
+    def counts_of(self, pair: TablePair) -> PairedTables | None:
+        """Those of the parts, if all of them read the same."""
+        first, *others = [part.counts_of(pair) for part in self.parts]
+        return first if all(other is first for other in others) else None
+
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:
+        """The values of the parts, joined."""
+        values = [part.on_counts(pair, counts) for part in self.parts]
+        return None if any(v is None for v in values) else reduce(self.blockwise, values)
+
+    @property
+    def accepts_real(self) -> bool:
+        """Where all parts do."""
+        return all(part.accepts_real for part in self.parts)
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:
+        """Yes, where all parts are."""
+        return all(part.exactly_symmetric(pair) for part in self.parts)
+
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """The diagonals, joined."""
+        with np.errstate(over="ignore"):
+            diagonals = [part.diagonal_of(pair) for part in self.parts]
+            return _check_finite(np.asarray(self.blockwise.reduce(diagonals, axis=0)))
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """The dimensions, joined."""
+        return int(reduce(type(self).operation, (part.dimension(n) for part in self.parts)))
+
+    def polynomial(self) -> sympy.Expr:
+        """The closed forms, joined."""
+        return reduce(type(self).operation, (part.polynomial() for part in self.parts))
+
+    def inspect(self) -> Inspection:
+        """The inspections of the parts."""
+        return _inspect_parts(self, self.parts)
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.parts
+
+
 @dataclass(eq=False, repr=False)
-class SumKernel(Kernel):
+class SumKernel(CombinedKernel):
     """K₁ + K₂ + …: the feature spaces side by side."""
 
-    terms: tuple[Kernel, ...]
+    parts: tuple[Kernel, ...]
+    blockwise: ClassVar[np.ufunc] = np.add
+    operation: ClassVar[Callable[[Any, Any], Any]] = operator.add
 
     @classmethod
     def of(cls, *kernels: Kernel) -> SumKernel:
         """The sum, nested sums merged."""
-        terms: list[Kernel] = []
+        parts: list[Kernel] = []
         for kernel in kernels:
-            terms += kernel.terms if isinstance(kernel, SumKernel) else [kernel]
-        return cls(tuple(terms))
-
-    def prepare(self, pair: TablePair) -> Fill:
-        """Fill with the first term, add the others block by block."""
-        first, *others = [term.prepare(pair) for term in self.terms]
-
-        def add(rows: slice, columns: slice, block: FloatArray) -> None:
-            with np.errstate(over="ignore"):
-                for other in others:
-                    block += _filled(other, rows, columns)
-            _check_finite(block)
-
-        return then(first, add)
-
-    @property
-    def accepts_real(self) -> bool:
-        """Where all terms do."""
-        return all(term.accepts_real for term in self.terms)
-
-    def exactly_symmetric(self, pair: TablePair) -> bool:
-        """Yes, where all terms are."""
-        return all(term.exactly_symmetric(pair) for term in self.terms)
-
-    def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """The sum of the diagonals."""
-        with np.errstate(over="ignore"):
-            diagonal = np.sum([term.diagonal_of(pair) for term in self.terms], axis=0)
-        return _check_finite(np.asarray(diagonal))
-
-    def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """The sum of the dimensions."""
-        return sum(term.dimension(n) for term in self.terms)
-
-    def polynomial(self) -> sympy.Expr:
-        """The sum of the closed forms."""
-        return sum((term.polynomial() for term in self.terms[1:]), self.terms[0].polynomial())
-
-    def inspect(self) -> Inspection:
-        """The inspections of the terms."""
-        return _inspect_parts(self, self.terms)
-
-    def _key(self) -> tuple[Any, ...]:
-        return self.terms
+            parts += kernel.parts if isinstance(kernel, SumKernel) else [kernel]
+        return cls(tuple(parts))
 
     def __repr__(self) -> str:
-        return " + ".join(map(repr, self.terms))
+        return " + ".join(map(repr, self.parts))
 
 
 @dataclass(eq=False, repr=False)
-class ProductKernel(Kernel):
+class ProductKernel(CombinedKernel):
     """K₁ · K₂ · …: all pairs of features, joined by "and"."""
 
-    factors: tuple[Kernel, ...]
+    parts: tuple[Kernel, ...]
+    blockwise: ClassVar[np.ufunc] = np.multiply
+    operation: ClassVar[Callable[[Any, Any], Any]] = operator.mul
 
     @classmethod
     def of(cls, *kernels: Kernel) -> Kernel:
         """The product, nested products merged, weights collected in front."""
-        factors: list[Kernel] = []
+        parts: list[Kernel] = []
         weight = 1.0
         for kernel in kernels:
             if isinstance(kernel, ScaledKernel):
                 weight *= kernel.weight
                 kernel = kernel.kernel
-            factors += kernel.factors if isinstance(kernel, ProductKernel) else [kernel]
-        product = cls(tuple(factors))
+            parts += kernel.parts if isinstance(kernel, ProductKernel) else [kernel]
+        product = cls(tuple(parts))
         return product if weight == 1.0 else ScaledKernel.of(weight, product)
-
-    def prepare(self, pair: TablePair) -> Fill:
-        """Fill with the first factor, multiply by the others block by block."""
-        first, *others = [factor.prepare(pair) for factor in self.factors]
-
-        def multiply(rows: slice, columns: slice, block: FloatArray) -> None:
-            with np.errstate(over="ignore"):
-                for other in others:
-                    block *= _filled(other, rows, columns)
-            _check_finite(block)
-
-        return then(first, multiply)
-
-    @property
-    def accepts_real(self) -> bool:
-        """Where all factors do."""
-        return all(factor.accepts_real for factor in self.factors)
-
-    def exactly_symmetric(self, pair: TablePair) -> bool:
-        """Yes, where all factors are."""
-        return all(factor.exactly_symmetric(pair) for factor in self.factors)
-
-    def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """The product of the diagonals."""
-        with np.errstate(over="ignore"):
-            diagonal = np.prod([factor.diagonal_of(pair) for factor in self.factors], axis=0)
-        return _check_finite(np.asarray(diagonal))
 
     def within_range(self, pair: TablePair) -> Kernel:  # noqa: ARG002
         """The product of the cosines: normalised, it is the same."""
-        return ProductKernel(tuple(NormalizedKernel(factor) for factor in self.factors))
-
-    def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """The product of the dimensions."""
-        return math.prod(factor.dimension(n) for factor in self.factors)
-
-    def polynomial(self) -> sympy.Expr:
-        """The product of the closed forms."""
-        result = self.factors[0].polynomial()
-        for factor in self.factors[1:]:
-            result = result * factor.polynomial()
-        return result
-
-    def inspect(self) -> Inspection:
-        """The inspections of the factors."""
-        return _inspect_parts(self, self.factors)
-
-    def _key(self) -> tuple[Any, ...]:
-        return self.factors
+        return ProductKernel(tuple(NormalizedKernel(part) for part in self.parts))
 
     def __repr__(self) -> str:
         return " * ".join(
-            f"({factor!r})" if isinstance(factor, SumKernel) else repr(factor)
-            for factor in self.factors
+            f"({part!r})" if isinstance(part, SumKernel) else repr(part) for part in self.parts
         )
 
 
+class DerivedKernel(Kernel):
+    """A kernel made of one other, with features that correspond one to one."""
+
+    kernel: Kernel
+
+    @property
+    def accepts_real(self) -> bool:
+        """Where the kernel inside does."""
+        return self.kernel.accepts_real
+
+    def counts_of(self, pair: TablePair) -> PairedTables | None:
+        """Those of the kernel inside."""
+        return self.kernel.counts_of(pair)
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:
+        """That of the kernel inside."""
+        return self.kernel.exactly_symmetric(pair)
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """That of the kernel inside."""
+        return self.kernel.dimension(n)
+
+    def inspect(self) -> Inspection:
+        """The inspection of the kernel inside."""
+        return _inspect_parts(self, (self.kernel,))
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.kernel,)
+
+
 @dataclass(eq=False, repr=False)
-class ScaledKernel(Kernel):
+class ScaledKernel(DerivedKernel):
     """c · K with c > 0: every feature weighted by √c."""
 
     weight: float
@@ -231,23 +244,18 @@ class ScaledKernel(Kernel):
 
     def prepare(self, pair: TablePair) -> Fill:
         """Fill, then multiply block by block."""
-        inner = self.kernel.prepare(pair)
 
         def weigh(rows: slice, columns: slice, block: FloatArray) -> None:  # noqa: ARG001
             with np.errstate(over="ignore"):
                 block *= self.weight
             _check_finite(block)
 
-        return then(inner, weigh)
+        return then(self.kernel.prepare(pair), weigh)
 
-    @property
-    def accepts_real(self) -> bool:
-        """Where the kernel inside does."""
-        return self.kernel.accepts_real
-
-    def exactly_symmetric(self, pair: TablePair) -> bool:
-        """That of the kernel inside."""
-        return self.kernel.exactly_symmetric(pair)
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:
+        """The values of the kernel inside, weighted."""
+        values = self.kernel.on_counts(pair, counts)
+        return None if values is None else values * self.weight
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """The diagonal, weighted."""
@@ -258,32 +266,24 @@ class ScaledKernel(Kernel):
         """That of the kernel inside."""
         return self.kernel.within_range(pair)
 
-    def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """That of the kernel inside."""
-        return self.kernel.dimension(n)
-
     def polynomial(self) -> sympy.Expr:
         """The closed form, weighted."""
         import sympy
 
         return sympy.nsimplify(self.weight, rational=True) * self.kernel.polynomial()
 
-    def inspect(self) -> Inspection:
-        """The inspection of the kernel inside."""
-        return _inspect_parts(self, (self.kernel,))
-
     def _key(self) -> tuple[Any, ...]:
         return (self.weight, self.kernel)
 
     def __repr__(self) -> str:
-        inner = repr(self.kernel)
-        return f"{self.weight!r} * " + (
-            f"({inner})" if isinstance(self.kernel, (SumKernel, ProductKernel)) else inner
+        inner = (
+            f"({self.kernel!r})" if isinstance(self.kernel, CombinedKernel) else f"{self.kernel!r}"
         )
+        return f"{self.weight!r} * {inner}"
 
 
 @dataclass(eq=False, repr=False)
-class NormalizedKernel(Kernel):
+class NormalizedKernel(DerivedKernel):
     """K(x, z) / √(K(x, x)·K(z, z)): the cosine of the angle between the feature vectors.
 
     A row without any true feature has no direction: its cosines are 0, and so is its diagonal.
@@ -312,10 +312,19 @@ class NormalizedKernel(Kernel):
 
         return then(inner, divide)
 
-    @property
-    def accepts_real(self) -> bool:
-        """Where the kernel inside does."""
-        return self.kernel.accepts_real
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:
+        """The cosines of the kernel inside."""
+        inner = self.kernel.within_range(pair)
+        (x_counts, x), (z_counts, z) = counts.of_x(), counts.of_z()
+        values, x_squares, z_squares = [
+            inner.on_counts(pair, c) for c in (counts, x_counts, z_counts)
+        ]
+        if values is None or x_squares is None or z_squares is None:
+            return None
+        by_x, by_z = inverse_length(x_squares)[x], inverse_length(z_squares)[z]
+        cosines = values * np.maximum(by_x, by_z) * np.minimum(by_x, by_z)
+        cosines[counts.same] = by_x[counts.same] > 0
+        return cosines
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """That of the kernel inside."""
@@ -326,10 +335,6 @@ class NormalizedKernel(Kernel):
         diagonal = self.kernel.within_range(pair).diagonal_of(pair)
         return (diagonal > 0).astype(np.float64)
 
-    def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """That of the kernel inside."""
-        return self.kernel.dimension(n)
-
     def polynomial(self) -> sympy.Expr:
         """K / √(K(p, p, p)·K(q, q, q))."""
         import sympy
@@ -338,13 +343,6 @@ class NormalizedKernel(Kernel):
 
         whole = self.kernel.polynomial()
         return whole / sympy.sqrt(on_diagonal(whole, "p") * on_diagonal(whole, "q"))
-
-    def inspect(self) -> Inspection:
-        """The inspection of the kernel inside."""
-        return _inspect_parts(self, (self.kernel,))
-
-    def _key(self) -> tuple[Any, ...]:
-        return (self.kernel,)
 
     def __repr__(self) -> str:
         inner = repr(self.kernel)

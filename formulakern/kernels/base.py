@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.backends.base import Fill, FloatArray
+from formulakern.backends.tables import PairedTables
 from formulakern.errors import ParameterError
 from formulakern.gram.dense import assemble
 from formulakern.gram.pair import TablePair
+from formulakern.gram.triple_index import Counts
 from formulakern.kernels.inspection import Inspection
 
 if TYPE_CHECKING:
@@ -42,6 +44,17 @@ class MatrixKernel(ABC):
     @abstractmethod
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """K(x, x) for the rows of the table of a symmetric pair."""
+
+    def counts_of(self, pair: TablePair) -> PairedTables | None:  # noqa: ARG002
+        """The counts of two tables that the values are a function of; None if of others too."""
+        return None
+
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:  # noqa: ARG002
+        """The values at triples (s, p, q) of these counts, to the last bit those of pairs of rows.
+
+        None where they are better computed pair by pair.
+        """
+        return None
 
     def exactly_symmetric(self, pair: TablePair) -> bool:  # noqa: ARG002
         """Whether K(x, z) and K(z, x) are computed to the same last bit, so that either may be

@@ -12,9 +12,12 @@ import numpy as np
 from formulakern.backends.base import Fill, FloatArray, Scale, Task
 from formulakern.backends.emitter import emit_pair
 from formulakern.backends.interpreter import exact_dtype, exact_values
+from formulakern.backends.lookup import MAX_EXACT_OPERATIONS
 from formulakern.backends.selection import Choice, check_backend, choose
+from formulakern.backends.tables import PairedTables
 from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
+from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.inspection import Inspection
 from formulakern.program.magnitude import FLOAT64_MAX, choices, dimension
@@ -218,6 +221,20 @@ class FormulaKernel(Kernel):
         """Lower, choose a backend, compile."""
         task = self.task(pair)
         return choose(self.backend, task).backend.compile(task)
+
+    def counts_of(self, pair: TablePair) -> PairedTables | None:
+        """The counts of the domains, unless another backend is asked for."""
+        return self.task(pair).tables if self.backend in ("auto", "lookup") else None
+
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:
+        """Exact, rounded once; None where the exact integers would take too long."""
+        task = self.task(pair)
+        dtype = exact_dtype(task)
+        operations = counts.same.size * len(task.program.kernel_nodes)
+        if dtype is not np.int64 and operations > MAX_EXACT_OPERATIONS:
+            return None
+        triples = (list(counts.s), list(counts.p), list(counts.q))
+        return np.broadcast_to(exact_values(task, *triples, dtype), counts.same.shape)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """Exact, computed once for every different number of ones."""

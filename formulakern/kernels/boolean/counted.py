@@ -19,9 +19,11 @@ import numpy.typing as npt
 
 from formulakern.backends.base import Fill, FloatArray, Scale
 from formulakern.backends.lookup import fill_by_count
+from formulakern.backends.tables import PairedTables
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.pair import TablePair
-from formulakern.kernels.algebra import Kernel, then
+from formulakern.gram.triple_index import Counts
+from formulakern.kernels.algebra import DerivedKernel, Kernel, then
 from formulakern.kernels.boolean.dyadic import leading, quotient, rounded
 from formulakern.kernels.boolean.family import Family, FeatureSpace
 from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
@@ -103,6 +105,17 @@ class CountedKernel(Kernel):
             self._check(block, n)
 
         return then(fill, check)
+
+    def counts_of(self, pair: TablePair) -> PairedTables:
+        """The counts of all columns."""
+        return pair.tables((None,))
+
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
+        """Looked up in the table of exact values."""
+        n = pair.x.n_columns
+        s, p, q = counts.s[0], counts.p[0], counts.q[0]
+        t = n - p - q + 2 * s if self.family.signed else s
+        return np.asarray(self.table(n, int(t.max(initial=0)))[t])
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """One value for all rows (t = n), or one for every number of ones (t = p)."""
@@ -199,7 +212,7 @@ class CountedKernel(Kernel):
 
 
 @dataclass(eq=False, repr=False)
-class BalancedKernel(Kernel):
+class BalancedKernel(DerivedKernel):
     """K(x, z) / (g(x)·g(z)), g(x) the power of two next to √K(x, x): the cosines of K, in range.
 
     Numbers of any size are held as a fraction and an exponent, so all cosines of a counted kernel
@@ -236,20 +249,9 @@ class BalancedKernel(Kernel):
         """Yes: exponents are integers."""
         return True
 
-    def dimension(self, n: int | Mapping[str | None, int]) -> int:
-        """That of the kernel inside."""
-        return self.kernel.dimension(n)
-
     def polynomial(self) -> sympy.Expr:
         """That of the kernel inside, up to a factor for every row."""
         return self.kernel.polynomial()
-
-    def inspect(self) -> Inspection:
-        """That of the kernel inside."""
-        return self.kernel.inspect()
-
-    def _key(self) -> tuple[Any, ...]:
-        return (self.kernel,)
 
     def __repr__(self) -> str:
         return f"BalancedKernel({self.kernel!r})"

@@ -121,7 +121,7 @@ def parts_of(kernel: Kernel, rows: Any) -> list[Part]:
     if isinstance(kernel, ScaledKernel):
         return [part.times(math.sqrt(kernel.weight)) for part in parts_of(kernel.kernel, pair)]
     if isinstance(kernel, SumKernel):
-        return [part for term in kernel.terms for part in parts_of(term, pair)]
+        return [part for term in kernel.parts for part in parts_of(term, pair)]
     if isinstance(kernel, ProductKernel):
         return [Part(_product(kernel, pair))]
     if isinstance(kernel, FormulaKernel):
@@ -335,7 +335,7 @@ def _product(kernel: ProductKernel, pair: TablePair) -> Search:
     """Pairs of features of formula kernels are the instances of the conjunction."""
     formulas: list[Formula] = []
     ranges: dict[Variable, tuple[int, ...]] = {}
-    for number, factor in enumerate(kernel.factors):
+    for number, factor in enumerate(kernel.parts):
         known = isinstance(factor, FormulaKernel) and factor.variables != "distinct"
         if not known or factor.scale != "count":  # type: ignore[attr-defined]
             raise ParameterError(
