@@ -21,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The data with equal columns joined, and equal rows of equal labels joined.
+    """The data with equal columns merged, and equal rows of equal labels merged with their weights.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class Problem:
     row_of_example : int64 (m,)
         −1 for examples without weight.
     y, c : float64 (r,)
-        Labels, and C times the sum of the sample weights of the joined rows.
+        Labels, and C times the sum of the sample weights of the merged rows.
     part : float64 (m,)
-        The share of each example in its joined row.
+        The share of each example in the weight of its row.
     loss : str
     """
 
@@ -46,12 +46,12 @@ class Problem:
     loss: str
 
     def spread(self, beta: FloatArray) -> FloatArray:
-        """Dual variables of the examples from those of the joined rows."""
+        """Dual variables of the examples from those of the merged rows."""
         return np.where(self.row_of_example >= 0, beta[self.row_of_example] * self.part, 0.0)
 
 
 def read_problem(columns: Any, n: int, y: Any, sample_weight: Any, C: float, loss: str) -> Problem:
-    """Check the data and join what is equal.
+    """Check the data, and merge equal rows and equal columns.
 
     Raises
     ------

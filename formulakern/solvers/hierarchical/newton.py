@@ -1,11 +1,11 @@
-"""Newton's method for weighted ridge regression and its relatives on 0/1 columns.
+"""Newton's method for ridge problems with 0/1 features and a convex loss.
 
     minimise over F, b   ½ Σ_k F_k²/κ_k + L(Φ'F − b)
 
 With β = −∇L and g = Φβ the gradient is F/κ − g.  A step solves the linearised conditions
-F = κ ∘ Φ(β + δ), δ = −h ∘ (Φ'ΔF − Δb), Σ(β + δ) = 0, h the curvature of L, either over the rows
-with h > 0 or over the columns, whichever are fewer.  Columns that matter little for the step (the
-sum of their κ_k Σ_i h_i φ_ki is small) move to κ_k g_k alone.
+F = κ ∘ Φ(β + δ), δ = −h ∘ (Φ'ΔF − Δb), Σ(β + δ) = 0, h the second derivatives of L.  The linear
+system is over the examples with h > 0 or over the features, whichever are fewer.  Features that
+matter little for the step (the sum of their κ_k Σ_i h_i φ_ki is small) move to κ_k g_k alone.
 """
 
 from __future__ import annotations
