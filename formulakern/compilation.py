@@ -1,19 +1,66 @@
-"""Compiling fixed loops ahead of their first call, kept on disk where some directory allows it."""
+"""The one road from Python functions to machine code.
+
+Loops are plain functions in modules that linters and type checkers read.  ``@compiled(signature)``
+makes one that Python calls, ``@compiled()`` a helper for other compiled functions.  Nothing is
+compiled, and numba is not imported, before the first call.
+
+Machine code is kept on disk, in one directory per content.  The directory's name is a digest of all
+that the code comes from: the bytecode and the constants of the function and of every function that
+it calls, in whichever file they stand; the signature and the options; the versions of Python, numba
+and LLVM; the processor.  So a stale entry is never read.  A directory holds the code of one
+function for one signature, so that processes that meet an empty cache only ever write the same
+bytes under the same names.  (Processes that fill one index of numba's cache together confuse its
+entries.)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, get_type_hints
+import contextlib
+import hashlib
+import os
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, update_wrapper
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
 
-__all__ = ["compiled", "state_type"]
+__all__ = [
+    "NOTICE",
+    "CompiledFunction",
+    "Intrinsic",
+    "cache_directory",
+    "compiled",
+    "compiled_text",
+    "intrinsic",
+]
+
+#: Said once per process, on standard error, when compiling has taken ``PATIENCE`` seconds in all.
+NOTICE = "formulakern: compiling once, a few seconds …"
+PATIENCE = 2.0
+#: So many numbers NumPy computes in milliseconds, faster than machine code is loaded.
+FEW_NUMBERS = 1 << 21
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def compiled(signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator: numba's code for these signatures, which runs without the interpreter's lock.
+def compiled(
+    *signatures: str, state: type | None = None, **options: Any
+) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]:
+    """A decorator: machine code for a function, which runs without the interpreter's lock.
 
     Parameters
     ----------
-    signatures : numba signature, its text, or a list of these
+    *signatures : str
+        In numba's notation.  None makes a helper, which is compiled into the functions that call
+        it.  Of several, a call takes the one whose first array has the dtype of its own.
+    state : type, optional
+        A ``NamedTuple`` of many arrays, whose fields are annotated with their types in numba's
+        notation, such as ``Annotated[Any, "float64[:, ::1]"]``; signatures call it ``state``.
     **options
         Of ``numba.njit``.
 
@@ -25,39 +72,316 @@ def compiled(signatures: Any, **options: Any) -> Callable[[Callable[..., Any]], 
     >>> double(1)
     2.0
     """
-    from numba import njit
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        made: Callable[..., Any]
-        try:
-            made = njit(signatures, nogil=True, cache=True, **options)(function)
-        except RuntimeError:  # numba found no place for its cache
-            made = njit(signatures, nogil=True, **options)(function)
-        return made
-
-    return decorate
+    return lambda function: CompiledFunction(function, signatures, options, {}, state)
 
 
-def state_type(state: type) -> Any:
-    """The numba type of a ``NamedTuple`` whose fields are annotated by theirs.
-
-    A loop with many arrays takes them as one such tuple.
+def compiled_text(source: str, name: str, **names: object) -> CompiledFunction[..., Any]:
+    """A helper that is given as text, with what it may name beside Python's own functions.
 
     Parameters
     ----------
-    state : type
-        Fields are annotated ``Annotated[Any, "float64[:, ::1]"]``.
+    source : str
+        Python that formulakern wrote: it is run.
+    name : str
+        The function that the text defines.
+    **names
+        Compiled functions and constants.
 
     Examples
     --------
-    >>> from formulakern.mining.templates.loop import InstanceState
-    >>> str(state_type(InstanceState).types[0])
-    'array(uint64, 2d, C)'
+    >>> compiled_text("def twice(x): return factor * x", "twice", factor=2)(3)
+    6
     """
-    from numba import types
-    from numba.core.sigutils import normalize_signature
+    namespace: dict[str, Any] = {"__name__": __name__, **names}
+    exec(compile(source, "<emitted by formulakern>", "exec"), namespace)
+    return CompiledFunction(namespace[name], (), {"forceinline": True}, {})
 
-    hints = get_type_hints(state, include_extras=True)
-    texts = [hint.__metadata__[0] for hint in hints.values()]
-    members, _ = normalize_signature(f"void({', '.join(texts)})")
-    return types.NamedTuple(members, state)
+
+class CompiledFunction(Generic[P, R]):
+    """A function whose machine code is compiled, or read from disk, when it is first called.
+
+    Parameters
+    ----------
+    function : callable
+        It has no closure: what it names is global.
+    signatures, options, state
+        See :func:`compiled`.
+    parts : mapping
+        Compiled functions that stand for global names; see :meth:`having`.
+    """
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        signatures: Sequence[str],
+        options: Mapping[str, Any],
+        parts: Mapping[str, CompiledFunction[..., Any]],
+        state: type | None = None,
+    ) -> None:
+        self.function, self.signatures, self.options = function, tuple(signatures), options
+        self.parts, self.state = parts, state
+        self._code: dict[str, Callable[P, R]] = {}
+        self._asked = 0
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the machine code."""
+        signature = self.signatures[0] if self.signatures else ""
+        if len(self.signatures) > 1:
+            first: Any = args[0]
+            signature = self._by_dtype.get(str(first.dtype), signature)
+        code = self._code.get(signature)
+        if code is None:
+            with _lock:
+                code = self._code.get(signature) or _machine_code(self, signature)
+                self._code[signature] = code
+        return code(*args, **kwargs)
+
+    def having(self, **parts: CompiledFunction[..., Any]) -> CompiledFunction[P, R]:
+        """The same function, with other functions for some of the names that it uses.
+
+        The names may stand in the function itself or in the helpers that it calls.
+        """
+        return CompiledFunction(
+            self.function, self.signatures, self.options, {**self.parts, **parts}, self.state
+        )
+
+    def pays(self, n_numbers: int) -> bool:
+        """Whether to call it, rather than to compute so many numbers in NumPy.
+
+        Yes, if its machine code is there, or if so many numbers were asked for in all that loading
+        it is worth while.
+        """
+        self._asked += n_numbers
+        return bool(self._code) or self._asked > FEW_NUMBERS
+
+    @cached_property
+    def _by_dtype(self) -> dict[str, str]:
+        return {str(_parsed(text).args[0].dtype): text for text in self.signatures}
+
+
+def intrinsic(function: Callable[..., Any]) -> Intrinsic:
+    """A decorator: a function that writes LLVM code, as for ``numba.extending.intrinsic``."""
+    return Intrinsic(function)
+
+
+class Intrinsic:
+    """A function that writes LLVM code; numba hears of it when it is first needed."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        update_wrapper(self, function)
+
+    def __call__(self, *_: Any) -> Any:
+        """For compiled functions only."""
+        raise TypeError(f"{self.function.__name__} is called by compiled functions only.")
+
+    @cached_property
+    def registered(self) -> Any:
+        """What numba sees under the function's name."""
+        from numba.extending import intrinsic
+
+        return intrinsic(self.function)
+
+
+# -- compiling -----------------------------------------------------------------------------------
+
+_lock = threading.RLock()
+_helpers: dict[str, Any] = {}
+
+
+def _machine_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R]:
+    from numba import njit
+
+    function, content = _linked(loop, {})
+    made: Any
+    if not signature:  # a helper, called from Python
+        made = njit(nogil=True, **loop.options)(function)
+        return made  # type: ignore[no-any-return]
+    digest = _hash(content, signature, _text(_fields(loop.state)), _processor())
+    place = _reserved(digest, loop.function.__name__)
+    for path in [place, None] if place else [None]:
+        # numba keeps machine code beside the file that a function is from
+        function.__code__ = function.__code__.replace(co_filename=path or "formulakern")
+        try:
+            made = njit(nogil=True, cache=path is not None, **loop.options)(function)
+            with _noticed(made):
+                made.compile(_parsed(signature, loop.state))
+            made.disable_compile()
+            break
+        except Exception:
+            if path is None:
+                raise
+            # what the cache could not read, or has no room for, is compiled for this process
+    return made  # type: ignore[no-any-return]
+
+
+def _parsed(signature: str, state: type | None = None) -> Any:
+    """What numba calls a signature."""
+    from numba import types
+
+    names = dict(vars(types))
+    if state is not None:
+        members = _parsed(f"void({', '.join(_fields(state).values())})").args
+        names["state"] = types.NamedTuple(members, state)
+    return eval(signature, {}, names)  # as numba reads signatures; they stand in our own modules
+
+
+def _fields(state: type | None) -> dict[str, str]:
+    """The type of every field of a ``NamedTuple``, in numba's notation."""
+    hints = get_type_hints(state, include_extras=True) if state is not None else {}
+    return {name: hint.__metadata__[0] for name, hint in hints.items()}
+
+
+def _linked(
+    loop: CompiledFunction[..., Any], parts: Mapping[str, CompiledFunction[..., Any]]
+) -> tuple[FunctionType, str]:
+    """A copy of the function that names what numba knows, and a digest of all that it names."""
+    function: Any = loop.function
+    digest, known = _digested(function, {**loop.parts, **parts}, loop.options)
+    # two processes may number functions of one name alike: the digest keeps their symbols apart
+    code = function.__code__.replace(co_firstlineno=1)
+    copy = FunctionType(code, {**function.__globals__, **known}, function.__name__)
+    copy.__qualname__ = f"{function.__name__}_{digest[:16]}"
+    copy.__defaults__ = function.__defaults__
+    return copy, digest
+
+
+def _digested(
+    function: Any, parts: Mapping[str, CompiledFunction[..., Any]], options: object = None
+) -> tuple[str, dict[str, Any]]:
+    """A digest of a function and all that it names, and numba's objects under our names."""
+    if function.__closure__:
+        raise TypeError(f"{function.__name__} has a closure; compiled functions name globals only.")
+    code = function.__code__
+    texts = [_text(code), _text(function.__defaults__), _text(options)]
+    known: dict[str, Any] = {}
+    for name in sorted(_names(code)):
+        value = parts.get(name) or function.__globals__.get(name, _names)
+        if isinstance(value, CompiledFunction):
+            from numba import njit
+
+            helper, digest = _linked(value, parts)
+            if digest not in _helpers:  # Python does not call it
+                short = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+                _helpers[digest] = njit(nogil=True, **short, **value.options)(helper)
+            known[name] = _helpers[digest]
+            texts.append(digest)
+        elif isinstance(value, Intrinsic):
+            known[name] = value.registered
+            texts.append(_digested(value.function, {})[0])
+        elif value is not _names:  # else an attribute, or one of Python's own functions
+            texts.append(f"{name} {_text(value)}")
+    return _hash(*texts), known
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that code uses, attributes among them, and those of the functions inside it."""
+    inside = [_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*inside)
+
+
+def _text(value: Any) -> str:
+    """What decides the machine code about a constant, the same in every process."""
+    match value:
+        case CodeType():
+            parts = (value.co_code, value.co_varnames, value.co_names, value.co_consts)
+            return f"code({_text(parts)})"
+        case tuple() | list():
+            return f"({','.join(map(_text, value))})"
+        case set() | frozenset():
+            return f"{{{','.join(sorted(map(_text, value)))}}}"
+        case dict():
+            return _text(tuple(value.items()))
+        case ModuleType():
+            return f"module {value.__name__}"
+        case FunctionType():
+            return _digested(value, {})[0]
+    if hasattr(value, "py_func"):  # compiled by numba itself
+        return _text((value.py_func, value.targetoptions))
+    if isinstance(getattr(value, "__wrapped__", None), FunctionType):  # numba's own intrinsic
+        return _text(value.__wrapped__)
+    if isinstance(value, type) or callable(value):
+        return f"{value.__module__}.{getattr(value, '__qualname__', repr(value))}"
+    return repr(value)
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
+
+
+@cache
+def _processor() -> str:
+    """What decides the machine code beside the functions; the same for a whole process."""
+    import llvmlite.binding as llvm
+    import numba
+    import numpy
+
+    versions = (sys.version, numba.__version__, llvm.llvm_version_info, numpy.__version__)
+    here = (platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    variables = (os.environ.get(f"NUMBA_CPU_{name}", "") for name in ("NAME", "FEATURES"))
+    return _text((*versions, *here, *variables))
+
+
+# -- the cache on disk -----------------------------------------------------------------------------
+
+
+def cache_directory() -> Path:
+    """Where machine code is kept: ``$FORMULAKERN_CACHE_DIR``, or the user's cache directory."""
+    chosen = os.environ.get("FORMULAKERN_CACHE_DIR")
+    if chosen:
+        return Path(chosen).absolute()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "formulakern"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "formulakern" / "cache"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "formulakern"
+
+
+def _reserved(digest: str, name: str) -> str | None:
+    """An empty file beside which numba keeps machine code; None where nothing can be written.
+
+    Numba takes code for stale when the time stamp of this file changes: it is made only once.
+    """
+    try:
+        path = cache_directory() / digest / f"formulakern_{name.strip('_')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            path.open("x").close()
+    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
+        return None
+    return str(path)
+
+
+# -- saying so -------------------------------------------------------------------------------------
+
+
+class _Patience:
+    """How long this process has been compiling, and whether that was said."""
+
+    seconds = 0.0
+    told = False
+
+
+@contextlib.contextmanager
+def _noticed(dispatcher: Any) -> Iterator[None]:
+    """Say once that machine code is being compiled, if that takes long; reading it says nothing."""
+    begin, done = time.monotonic(), threading.Event()
+
+    def watch() -> None:
+        wait = PATIENCE - _Patience.seconds
+        while not done.wait(max(wait, 0.0)):
+            wait = 0.2
+            if dispatcher.stats.cache_misses:
+                _Patience.told = True
+                print(NOTICE, file=sys.stderr, flush=True)
+                return
+
+    if not _Patience.told:
+        threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+        if dispatcher.stats.cache_misses:
+            _Patience.seconds += time.monotonic() - begin

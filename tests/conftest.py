@@ -6,7 +6,10 @@
 import signal
 import threading
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from formulakern import compilation
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, which some of them send.
 if threading.current_thread() is threading.main_thread():
@@ -21,3 +24,12 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 settings.load_profile("house")
+
+# What is compiled in this process is no concern of tests that look at standard error.
+compilation.PATIENCE = 1e6
+
+
+@pytest.fixture(params=[False, True], ids=["NumPy", "compiled"])
+def road(request, monkeypatch) -> None:
+    """Either of the two ways that small work can take, whatever was compiled before."""
+    monkeypatch.setattr(compilation.CompiledFunction, "pays", lambda self, n_numbers: request.param)

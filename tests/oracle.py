@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from formulakern.backends.interpreter import run
+from formulakern.program.interpreter import run
 from formulakern.program.node import Program
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Constant, Formula, Variable, evaluate

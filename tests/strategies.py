@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -10,6 +12,7 @@ from formulakern.syntax.choice import KINDS, Choice
 from formulakern.syntax.comparison import RELATIONS, ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
+from formulakern.syntax.traversal import fold
 
 #: Names that look like something else: Python, keywords, format strings, SymPy's own, text tricks.
 ODD_NAMES = (
@@ -102,18 +105,23 @@ def countable(
     max_leaves: int = 5, domains: tuple[str | None, ...] = (None,), letters: str = "abcd"
 ) -> st.SearchStrategy[Formula]:
     """Formulas of few variables, often repeated, each with one of the domains: for counting."""
-    one = st.builds(
-        dict,
-        st.tuples(*[st.tuples(st.just(name), st.sampled_from(domains)) for name in letters]),
+    names = [Variable(name) for name in letters]
+    plain = combined(
+        st.one_of(*[st.sampled_from(names)] * 4, st.sampled_from((TRUE, FALSE))), max_leaves
     )
-    return one.flatmap(
-        lambda domain_of: combined(
-            st.one_of(
-                *[st.sampled_from(letters).map(lambda name: Variable(name, domain_of[name]))] * 4,
-                st.sampled_from((TRUE, FALSE)),
-            ),
-            max_leaves,
-        )
+    if domains == (None,):
+        return plain
+    placed = {v: st.sampled_from(domains).map(partial(Variable, v.name)) for v in names}
+    return st.builds(_replaced, plain, st.fixed_dictionaries(placed))
+
+
+def _replaced(formula: Formula, leaf: dict[Formula, Formula]) -> Formula:
+    """The formula with other leaves (strategies that are built while drawing are slow)."""
+    return fold(
+        formula,
+        lambda node, parts: (
+            leaf.get(node, node) if node.connective is None else Operation(node.connective, parts)
+        ),
     )
 
 
@@ -139,10 +147,17 @@ def choosing(max_leaves: int = 2) -> st.SearchStrategy[Formula]:
     def inside(names: str) -> st.SearchStrategy[Formula]:
         return countable(max_leaves, letters=names)
 
-    one, two = choices(inside(letters[0])), choices(inside(letters[1]), max_degree=2)
-    leaf = st.sampled_from(letters[2]).map(Variable)
-    return st.tuples(one, two).flatmap(
-        lambda pair: combined(st.sampled_from((pair[0], pair[0], *pair)) | leaf, 3)
+    first, second = Variable("first"), Variable("second")
+    places = st.sampled_from((first, first, first, second))
+    return st.builds(
+        _replaced,
+        combined(places | st.sampled_from(letters[2]).map(Variable), 3),
+        st.fixed_dictionaries(
+            {
+                first: choices(inside(letters[0])),
+                second: choices(inside(letters[1]), max_degree=2),
+            }
+        ),
     )
 
 

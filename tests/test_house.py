@@ -142,7 +142,7 @@ HEAVY = {"numba", "llvmlite", "sympy", "sklearn", "scipy", "pandas", "polars", "
 def _loaded_after(code: str) -> set[str]:
     program = f"import sys\n{code}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=900
     )
     return set(done.stdout.split())
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.tables import PairedTables
-from formulakern.program.magnitude import dimension
+from formulakern.backends.loops import TILE
+from formulakern.backends.tables import ROWS, PairedTables
+from formulakern.compilation import CompiledFunction
+from formulakern.program.magnitude import dimension, upper_bound
 from formulakern.program.node import Program
 
 __all__ = ["Backend", "Fill", "FloatArray", "Scale", "Support", "Task", "block_at", "looping"]
@@ -44,12 +46,14 @@ def block_at(
     ]
 
 
-def looping(loop: Callable[..., None], *arguments: Any) -> Fill:
-    """A :class:`Fill` that calls a compiled loop with these arguments and the block's bounds."""
+def looping(loop: CompiledFunction[..., None], tables: PairedTables, data: tuple[Any, ...]) -> Fill:
+    """A :class:`Fill` by a compiled loop over blocks; see :mod:`formulakern.backends.loops`."""
+    words = (tables.x_words, tables.z_panels, tables.spans)
 
     def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
-        bounds = (rows.start, rows.stop, columns.start, columns.stop)
-        loop(*arguments, *bounds, out, out_row, out_column)
+        tile = np.empty((len(tables.sizes), ROWS, TILE), dtype=np.uint64)
+        block = (rows.start, rows.stop, columns.start, columns.stop, out_row, out_column)
+        loop((*words, tile), data, block, out)
 
     return fill
 
@@ -78,6 +82,16 @@ class Task:
         """Number of kernel values."""
         rows, columns = self.tables.shape
         return rows * columns
+
+    @cached_property
+    def bound(self) -> int:
+        """No number on the way to a kernel value exceeds this."""
+        tables = self.tables
+        most_x, most_z = (
+            [int(row.max(initial=0)) for row in counts]
+            for counts in (tables.x_counts, tables.z_counts)
+        )
+        return upper_bound(self.program, tables.sizes, most_x, most_z)
 
     @property
     def weighted(self) -> bool:
@@ -144,8 +158,3 @@ class Backend(Protocol):
 
     def compile(self, task: Task) -> Fill:
         """The function that fills blocks; everything that is not per pair is done here."""
-
-
-def largest(counts: npt.NDArray[np.int64]) -> Sequence[int]:
-    """The largest number of ones in a row, per domain."""
-    return [int(row.max(initial=0)) for row in counts]

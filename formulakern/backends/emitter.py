@@ -1,162 +1,114 @@
-"""Program → Python source of its pair function and of the loop around it.
+"""Program → Python source of its pair function, the only code that is written as text.
 
-Only positions, integers and a few fixed words are ever written: nothing of the user's text
-reaches the source, and equal programs give equal source.
+Only positions, integers and a few fixed words are ever written.  So nothing of the user's text
+reaches the source, and equal programs give equal source.  It imports nothing: what it names beside
+Python's own functions is ``NAMES``.
 """
 
 from __future__ import annotations
 
-from formulakern.backends.frame import fill_loop
-from formulakern.program.magnitude import FLOAT64_MAX
-from formulakern.program.node import Binomial, Constant, Count, Program, Quotient, Sum
-from formulakern.program.staging import Stage, Stages, stages
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
 
-__all__ = ["emit_pair", "emit_source"]
+from formulakern.backends.loops import choose, whole
+from formulakern.program.magnitude import FLOAT64_MAX
+from formulakern.program.node import CELLS, Count, Program
+from formulakern.program.staging import stages
+
+__all__ = ["NAMES", "emit_pair"]
+
+#: What emitted source may name.
+NAMES = {"choose": choose, "whole": whole, "inf": inf}
 
 #: Largest number of operands written into one expression; longer ones become several lines.
 _WIDTH = 16
 
 
-def emit_pair(program: Program, scaled: bool) -> str:
+def emit_pair(program: Program, weighted: bool) -> str:
     """The source of ``pair``: the kernel of one pair of rows from their counts.
 
     Parameters
     ----------
     program : Program
-    scaled : bool
+    weighted : bool
         Whether counts are divided by the number of columns (``scale="probability"``).
 
     Returns
     -------
     str
-        A function of, for every domain g, the counts ``s{g} p{g} q{g} n{g}`` (and the scale
-        ``w{g}``), and of the numbers known before: ``t{i}`` per table, ``x{i}`` and ``z{i}`` per
-        row, i the position in the program.
+        A function like :func:`formulakern.backends.loops.pair`.  It begins by naming what it reads:
+        for every domain g the counts ``s{g} p{g} q{g} n{g}`` (and the weight ``w{g}``), and the
+        numbers known before, ``t{i}`` per table, ``x{i}`` and ``z{i}`` per row, where i is the
+        position in the program.
     """
     stage = stages(program)
-    lines = [f"def pair({', '.join(_parameters(program, stage, scaled))}):"]
-    if stage.of[program.output] == Stage.PAIR:
-        for position in stage.pair:
-            lines += _assignments(program, stage, position, scaled)
-    result = _name(stage, program.output)
-    divisor = f" / {_divisor(program)}" if program.divisor != 1 and not scaled else ""
-    lines.append(f"    return {result}{divisor}")
-    return "\n".join(lines) + "\n"
+
+    def name(position: int) -> str:
+        return f"{'txzr'[stage.of[position]]}{position}"
+
+    algebra = _Expressions(weighted)
+    lines = []
+    for position in stage.pair:
+        node = program.nodes[position]
+        operands = [name(operand) for operand in node.operands]
+        for part in node.become(algebra, operands):
+            lines.append(f"r{position} = {part.replace('_', f'r{position}')}")
+    result = name(program.output)
+    if program.divisor != 1 and not weighted:
+        result += f" / {_float(program.divisor)}"
+    lines.append(f"return {result}")
+    n = len(program.domains)
+    where = {f"s{g}": f"float(tile[{g}, r, j])" for g in range(n)}
+    where |= {f"p{g}": f"x[{g}, row]" for g in range(n)}
+    where |= {f"q{g}": f"z[{g}, column]" for g in range(n)}
+    where |= {f"n{g}": f"once[{g}]" for g in range(n)}
+    where |= {f"w{g}": f"once[{n + g}]" for g in range(n * weighted)}
+    first = n + n * weighted
+    where |= {f"x{i}": f"x[{n + k}, row]" for k, i in enumerate(stage.row_x)}
+    where |= {f"z{i}": f"z[{n + k}, column]" for k, i in enumerate(stage.row_z)}
+    where |= {f"t{i}": f"once[{first + k}]" for k, i in enumerate(stage.table)}
+    used = set(re.findall(r"\w+", "\n".join(lines)))
+    lines = [f"{given} = {place}" for given, place in where.items() if given in used] + lines
+    return "\n    ".join(["def pair(tile, r, j, x, row, z, column, once):", *lines]) + "\n"
 
 
-def _divisor(program: Program) -> str:
-    """The divisor as a float; beyond float64 infinite (a finite multiple of it is then 0)."""
-    return repr(float(program.divisor)) if program.divisor <= FLOAT64_MAX else "np.inf"
+@dataclass(frozen=True)
+class _Expressions:
+    """Expressions in the names of operands, to be assigned one after the other; _ is the last."""
 
+    weighted: bool
 
-def emit_source(program: Program, scaled: bool) -> str:
-    """The source of a whole module: ``pair``, and ``fill``, the loop over a block of pairs."""
-    stage = stages(program)
-    domains = range(len(program.domains))
-    arguments = []
-    for g in domains:
-        arguments += [f"float(tile[{g}, r, j])", f"p{g}", f"ones_z[{g}, column + j]", f"size[{g}]"]
-        arguments += [f"size[{len(domains) + g}]"] if scaled else []
-    arguments += [f"early_t[{k}]" for k in range(len(stage.table))]
-    arguments += [f"x{k}" for k in stage.row_x]
-    arguments += [f"early_z[{k}, column + j]" for k in range(len(stage.row_z))]
-    hoisted = [f"p{g} = ones_x[{g}, row]" for g in domains]
-    hoisted += [f"x{i} = early_x[{k}, row]" for k, i in enumerate(stage.row_x)]
-    chooses = any(isinstance(program.nodes[i], Binomial) for i in stage.pair)
-    return _MODULE.format(
-        choose=_CHOOSE if chooses else "",
-        pair=emit_pair(program, scaled),
-        hoisted="\n    ".join(hoisted),
-        arguments=(",\n" + " " * 12).join(arguments),
-        fill=fill_loop(
-            ones_x="float64[:, ::1]",
-            ones_z="float64[:, ::1]",
-            early_x="float64[:, ::1]",
-            early_z="float64[:, ::1]",
-            early_t="float64[::1]",
-            size="float64[::1]",
-        ),
-    )
-
-
-_CHOOSE = """\
-@njit(nogil=True, forceinline=True)
-def choose(count, lower):
-    value = count  # a factor is 0 where count < lower; every partial product is an integer
-    for i in range(1, lower):
-        value = value * (count - i) / (i + 1.0)
-    return value
-
-
-"""
-
-_MODULE = '''\
-"""Emitted by formulakern from a program of joint counts."""
-
-import numpy as np
-from numba import njit
-
-from formulakern.backends.loops import ROWS, TILE, count_tile, vectorized
-
-
-{choose}@njit(nogil=True, forceinline=True)
-{pair}
-
-@njit(nogil=True)
-def finish(values, tile, r, row, column, ones_x, ones_z, early_x, early_z, early_t, size):
-    vectorized()
-    {hoisted}
-    for j in range(np.uint64(len(values))):
-        values[j] = pair(
-            {arguments})
-
-{fill}'''
-
-
-def _parameters(program: Program, stage: Stages, scaled: bool) -> list[str]:
-    names = []
-    for g in range(len(program.domains)):
-        names += [f"s{g}", f"p{g}", f"q{g}", f"n{g}"] + ([f"w{g}"] if scaled else [])
-    names += [f"t{i}" for i in stage.table]
-    names += [f"x{i}" for i in stage.row_x]
-    names += [f"z{i}" for i in stage.row_z]
-    return names
-
-
-def _name(stage: Stages, position: int) -> str:
-    return f"{'txzr'[stage.of[position]]}{position}"
-
-
-def _assignments(program: Program, stage: Stages, position: int, scaled: bool) -> list[str]:
-    node = program.nodes[position]
-    target = f"    r{position}"
-    if isinstance(node, Count):
-        g = node.domain
-        value = {
-            "11": f"s{g}",
-            "10": f"p{g} - s{g}",
-            "01": f"q{g} - s{g}",
-            "00": f"(n{g} - p{g}) - (q{g} - s{g})",
-        }[node.cell]
+    def count(self, node: Count) -> Sequence[str]:
+        value = "".join(f"{c}{node.domain}" if c.isalpha() else c for c in CELLS[node.cell])
         if node.used:
             value = f"max({value} - {float(node.used)!r}, 0.0)"
-        return [f"{target} = ({value}) * w{g}" if scaled else f"{target} = {value}"]
-    assert not isinstance(node, Constant)
-    if isinstance(node, Quotient):  # an integer again, where float64 holds it
-        first = _name(stage, node.operands[0])
-        quotient = f"{first} / {float(node.divisor)!r}"
-        rounded = f"np.rint(r{position})"
-        return [
-            f"{target} = {quotient}",
-            f"{target} = {rounded} if r{position} < 2.0**50 else r{position}",
-        ]
-    if isinstance(node, Binomial):
-        return [f"{target} = choose({_name(stage, node.operands[0])}, {node.lower})"]
-    sign = " + " if isinstance(node, Sum) else " * "
-    operands = [_name(stage, operand) for operand in node.operands]
-    lines = []
-    while len(operands) > _WIDTH:
-        lines.append(f"{target} = {sign.join(operands[:_WIDTH])}")
-        operands = [f"r{position}", *operands[_WIDTH:]]
-    lines.append(f"{target} = {sign.join(operands)}")
-    return lines
+        return [f"({value}) * w{node.domain}" if self.weighted else value]
+
+    def constant(self, value: int) -> Sequence[str]:
+        return [_float(value)]
+
+    def sum(self, operands: Sequence[str]) -> Sequence[str]:
+        return _joined(" + ", operands)
+
+    def product(self, operands: Sequence[str]) -> Sequence[str]:
+        return _joined(" * ", operands)
+
+    def binomial(self, operand: str, lower: int) -> Sequence[str]:
+        return [f"choose({operand}, {lower})"]
+
+    def quotient(self, operand: str, divisor: int) -> Sequence[str]:
+        return [f"whole({operand} / {_float(divisor)})"]
+
+
+def _joined(sign: str, operands: Sequence[str]) -> list[str]:
+    parts = [sign.join(operands[:_WIDTH])]
+    for start in range(_WIDTH, len(operands), _WIDTH - 1):
+        parts.append(sign.join(["_", *operands[start : start + _WIDTH - 1]]))
+    return parts
+
+
+def _float(value: int) -> str:
+    """The literal of a float; beyond float64 infinite (a finite multiple of its inverse is 0)."""
+    return repr(float(value)) if value <= FLOAT64_MAX else "inf"

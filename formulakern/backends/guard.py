@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from formulakern.backends.base import Fill, FloatArray, Task, block_at
-from formulakern.backends.exact import bound, exact_values, too_large
+from formulakern.backends.interpreter import exact_values, too_large
 from formulakern.errors import MagnitudeError
 
 __all__ = ["guarded"]
@@ -34,7 +35,7 @@ def guarded(task: Task, fill: Fill) -> Fill:
     else:
         whole = task.scale == "count"
         divided_by = 1 if whole else task.divided_by()
-        if max(bound(task), divided_by) < SAFE:
+        if max(task.bound, divided_by) < SAFE:
             return fill
         smallest = 0.0 if divided_by < SAFE else math.inf  # beyond: all of it again, exactly
 
@@ -51,15 +52,18 @@ def guarded(task: Task, fill: Fill) -> Fill:
     return checked
 
 
-def _again(task: Task, rows: slice, columns: slice, doubtful: np.ndarray) -> FloatArray:
+def _again(task: Task, rows: slice, columns: slice, doubtful: npt.NDArray[np.bool_]) -> FloatArray:
     tables = task.tables
     i, j = np.nonzero(doubtful)
-    s = tables.joint_counts(rows, columns)[:, i, j]
-    p = tables.x_counts[:, rows][:, i]
-    q = tables.z_counts[:, columns][:, j]
-    keys, inverse = np.unique(np.concatenate([s, p, q]), axis=1, return_inverse=True)
-    g = len(tables.sizes)
-    limbs = bound(task).bit_length() // 64 + 1
+    triples = np.concatenate(
+        [
+            tables.joint_counts(rows, columns)[:, i, j],
+            tables.x_counts[:, rows][:, i],
+            tables.z_counts[:, columns][:, j],
+        ]
+    )
+    keys, inverse = np.unique(triples, axis=1, return_inverse=True)
+    limbs = task.bound.bit_length() // 64 + 1
     if keys.shape[1] * len(task.program.kernel_nodes) * limbs > MAX_EXACT_WORK:
         if task.scale == "count":
             raise too_large(task)
@@ -67,5 +71,5 @@ def _again(task: Task, rows: slice, columns: slice, doubtful: np.ndarray) -> Flo
             "some kernel values lie below 1e-290 at scale='probability' and the program is too "
             "long to compute them exactly. Use a formula with fewer literals."
         )
-    values = exact_values(task, list(keys[:g]), list(keys[g : 2 * g]), list(keys[2 * g :]), object)
-    return np.asarray(values)[inverse.ravel()]
+    s, p, q = np.split(keys, 3)
+    return exact_values(task, list(s), list(p), list(q), object)[inverse.ravel()]

@@ -1,8 +1,6 @@
-"""The interpreter: a program evaluated over whole arrays of counts, exactly where asked.
+"""The interpreter: exact integers, in int64 where that suffices, else in Python's own.
 
-With exact integers (``int64`` where nothing can overflow, Python integers otherwise) it is the
-specification that every other backend must equal.  Counts of one row enter as columns and rows of
-a broadcast, so what depends on one row only is computed once per row.
+It is the specification that every other backend must equal, for whole tables or for chosen counts.
 """
 
 from __future__ import annotations
@@ -13,147 +11,96 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.program.magnitude import exact_choices
-from formulakern.program.node import Binomial, Constant, Count, Program, Quotient, Sum
+from formulakern.backends.base import Fill, FloatArray, Support, Task, block_at
+from formulakern.errors import MagnitudeError
+from formulakern.program.interpreter import run
 
-__all__ = ["run"]
+__all__ = ["InterpreterBackend", "exact_dtype", "exact_values", "too_large"]
 
-Array = npt.NDArray[Any]
+Counts = npt.NDArray[np.int64]
+
+#: Pairs that are interpreted together.
+BLOCK = 1 << 15
 
 
-def run(
-    program: Program,
-    s: Sequence[Array],
-    p: Sequence[Array],
-    q: Sequence[Array],
-    sizes: Sequence[Any],
-    dtype: npt.DTypeLike,
-    outputs: Sequence[int] | None = None,
-    weights: Sequence[float] | None = None,
-) -> list[Array]:
-    """Evaluate a program on arrays of counts, one array per domain.
+class InterpreterBackend:
+    """Exact integers for every pair, rounded once, in NumPy; needs no compiler."""
 
-    Parameters
-    ----------
-    program : Program
-    s, p, q : sequence of ndarray
-        For every domain ⟨x,z⟩, ⟨x,x⟩ and ⟨z,z⟩; shapes broadcast against each other.
-    sizes : sequence of int
-        Numbers of columns.
-    dtype : dtype
-        ``object`` for Python integers, ``int64``, or ``float64``.
-    outputs : sequence of int, optional
-        Positions of the nodes wanted; the kernel's own output (not divided) by default.
-    weights : sequence of float, optional
-        For every domain a number that each count is multiplied by.
+    name = "interpreter"
 
-    Returns
-    -------
-    list of ndarray
-        The values, in broadcast shape or smaller.
+    def supports(self, task: Task) -> Support:  # noqa: ARG002
+        """Always."""
+        return Support(True, "exact integers for every pair")
 
-    Notes
-    -----
-    A number is dropped as soon as nothing needs it any more.
+    def compile(self, task: Task) -> Fill:
+        """Nothing to compile."""
+        tables = task.tables
+        dtype = exact_dtype(task)
+
+        def fill(
+            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+        ) -> None:
+            height = max(1, BLOCK // max(columns.stop - columns.start, 1))
+            for start in range(rows.start, rows.stop, height):
+                some = slice(start, min(start + height, rows.stop))
+                s = tables.joint_counts(some, columns)
+                p = [counts[some][:, None] for counts in tables.x_counts]
+                q = [counts[columns][None, :] for counts in tables.z_counts]
+                block = block_at(out, some, columns, out_row + start - rows.start, out_column)
+                block[...] = exact_values(task, list(s), p, q, dtype)
+
+        return fill
+
+
+def exact_dtype(task: Task) -> type[Any]:
+    """``int64`` if no number can pass it, else ``object`` for Python integers."""
+    return np.int64 if task.bound < 2**63 else object
+
+
+def exact_values(
+    task: Task,
+    s: Sequence[Counts],
+    p: Sequence[Counts],
+    q: Sequence[Counts],
+    dtype: type[Any],
+    refuse: bool = True,
+) -> FloatArray:
+    """The kernel for arrays of counts, computed in integers and rounded once.
+
+    With ``refuse=False`` values outside the range of float64 become infinite or not a number.
+
+    Raises
+    ------
+    MagnitudeError
+        If a value does not fit into float64 at this scale.
     """
-    outputs = [program.output] if outputs is None else list(outputs)
-    order = _order(program, outputs)
-    last_use = {position: position for position in order}
-    for position in order:
-        node = program.nodes[position]
-        for operand in node.operands:
-            last_use[operand] = position
-    for position in outputs:
-        last_use[position] = len(program.nodes)
-    dying: dict[int, list[int]] = {}
-    for position, user in last_use.items():
-        dying.setdefault(user, []).append(position)
-    values: dict[int, Array] = {}
-    for position in order:
-        node = program.nodes[position]
-        if isinstance(node, Count):
-            value = _count(node, s, p, q, sizes, dtype)
-            if weights is not None:
-                value = value * weights[node.domain]
-        elif isinstance(node, Constant):
-            value = np.array(node.value, dtype=dtype)
-        elif isinstance(node, Binomial):
-            value = _binomial(values[node.operands[0]], node.lower, dtype)
-        elif isinstance(node, Quotient):
-            value = _quotient(values[node.operands[0]], node.divisor, dtype)
-        else:
-            value = values[node.operands[0]]
-            for operand in node.operands[1:]:
-                other = values[operand]
-                value = value + other if isinstance(node, Sum) else value * other
-        values[position] = value
-        for dead in dying.get(position, ()):
-            if dead != position:
-                del values[dead]
-    return [np.asarray(values[position], dtype=dtype) for position in outputs]
+    sizes: list[Any] = list(task.tables.sizes)
+    ss, pp, qq = ([array.astype(dtype) for array in counts] for counts in (s, p, q))
+    value = run(task.program, ss, pp, qq, sizes, dtype)[0]
+    shape = np.broadcast_shapes(*(a.shape for counts in (s, p, q) for a in counts), value.shape)
+    rounded = task.rounded(value)
+    if refuse and np.isinf(rounded).any():
+        raise too_large(task)
+    if task.scale == "probability":
+        lost = (value != 0) & (rounded < np.finfo(np.float64).tiny)
+        if np.any(lost) and not refuse:
+            rounded[lost] = np.nan
+        elif np.any(lost):
+            raise MagnitudeError(
+                "a kernel value is below 2.2e-308 at scale='probability', where float64 ends: "
+                "too few of the substitutions are true in both rows. "
+                "Use scale='count', or a formula with fewer literals."
+            )
+    return np.broadcast_to(rounded, shape)
 
 
-def _binomial(value: Array, lower: int, dtype: npt.DTypeLike) -> Array:
-    """C(value, lower): exact in integers, and in float64 as long as nothing passes 2⁵³."""
-    if np.dtype(dtype) == object:
-        exact = np.frompyfunc(lambda n: exact_choices(n, lower), 1, 1)
-        return np.asarray(exact(value), dtype=object)
-    result = value
-    for i in range(1, lower):  # 0 as soon as value < lower: one of the factors is
-        factor = value - i
-        result = result * factor
-        result = result / (i + 1) if np.dtype(dtype).kind == "f" else result // (i + 1)
-    return result
-
-
-def _quotient(value: Array, divisor: int, dtype: npt.DTypeLike) -> Array:
-    """The value divided; where it is an integer that float64 holds, that integer."""
-    if np.dtype(dtype).kind != "f":
-        return np.asarray(value // divisor)
-    exact = value / float(divisor)
-    return np.where(np.abs(exact) < 2.0**50, np.rint(exact), exact)
-
-
-def _order(program: Program, outputs: Sequence[int]) -> list[int]:
-    if list(outputs) == [program.output]:
-        return list(program.kernel_nodes)
-    needed = set(outputs)
-    for position in range(max(outputs, default=-1), -1, -1):
-        node = program.nodes[position]
-        if position in needed:
-            needed.update(node.operands)
-    return sorted(needed)
-
-
-def _count(
-    node: Count,
-    s: Sequence[Array],
-    p: Sequence[Array],
-    q: Sequence[Array],
-    sizes: Sequence[Any],
-    dtype: npt.DTypeLike,
-) -> Array:
-    g, n = node.domain, sizes[node.domain]
-    cell = node.cell
-    value: Any
-    if cell == "11":
-        value = s[g]
-    elif cell == "10":
-        value = p[g] - s[g]
-    elif cell == "01":
-        value = q[g] - s[g]
-    elif cell == "00":
-        value = (n - p[g]) - (q[g] - s[g])
-    elif cell == "1*":
-        value = p[g]
-    elif cell == "0*":
-        value = n - p[g]
-    elif cell == "*1":
-        value = q[g]
-    elif cell == "*0":
-        value = n - q[g]
-    else:
-        value = np.array(n)
-    if node.used:
-        value = np.maximum(value - node.used, 0)
-    return np.asarray(value).astype(dtype)
+def too_large(task: Task) -> MagnitudeError:
+    """The error for values beyond float64."""
+    way_out = (
+        "Use scale='probability' (the share of substitutions that are true in both rows), or "
+        "kernel.normalized()."
+    )
+    return MagnitudeError(
+        f"a kernel value of this formula on {max(task.tables.sizes, default=0):,} columns is "
+        f"beyond 1.8e308, the end of float64. {way_out}"
+    )

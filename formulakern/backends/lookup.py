@@ -1,35 +1,41 @@
 """Lookup tables: the kernel has few different values, so compute each once and look them up.
 
-K depends on the integers (s, p, q) only.  For every pair of numbers of ones (p, q) that occurs one
+K depends on the integers (s, p, q) only.  For every pair of numbers of ones (p, q) that occurs, one
 table of length min(p, q) + 1 holds the kernel for every s, computed in exact integers and rounded
-once.  One-hot data has a single p: any formula is then one table of p + 1 numbers, and no formula
-needs compiling.
+once.  One-hot data has a single p: any formula is then one table of p + 1 numbers.  No code is
+compiled for a formula, and for few pairs of rows none at all: NumPy counts and looks up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.base import Fill, FloatArray, Support, Task, looping
-from formulakern.backends.exact import exact_dtype, exact_values
-from formulakern.backends.frame import fill_loop
+from formulakern.backends.base import Fill, FloatArray, Support, Task, block_at, looping
 from formulakern.backends.guard import guarded
-from formulakern.backends.interpreter import run
+from formulakern.backends.interpreter import exact_dtype, exact_values
+from formulakern.backends.loops import look_up_block, look_up_sum_block
 from formulakern.backends.tables import PairedTables
+from formulakern.compilation import CompiledFunction
+from formulakern.program.interpreter import run
 
 __all__ = [
-    "COUNT_AND_LOOK_UP",
     "MAX_ENTRIES",
     "MAX_EXACT_OPERATIONS",
+    "Layout",
     "LookupBackend",
     "count_entries",
     "fill_by_count",
+    "fill_by_layout",
     "lay_out",
     "row_classes",
 ]
+
+Integers = npt.NDArray[np.int64]
 
 #: Tables with more entries in all are not built.
 MAX_ENTRIES = 1 << 22
@@ -38,60 +44,16 @@ MAX_EXACT_OPERATIONS = 4_000_000
 #: More operations than this in all are refused.
 MAX_OPERATIONS = 200_000_000_000
 
-#: The loop that counts and looks up, as text (see :mod:`formulakern.backends.cache`).
-COUNT_AND_LOOK_UP = '''\
-"""Emitted by formulakern: joint counts looked up in tables."""
-
-import numpy as np
-from numba import njit
-
-from formulakern.backends.loops import ROWS, TILE, count_tile, vectorized
-
-
-@njit(nogil=True)
-def finish(values, tile, r, row, column, x_class, steps, table):
-    vectorized()
-    step = steps[x_class[row]]
-    if len(tile) == 1:
-        for j in range(np.uint64(len(values))):
-            values[j] = table[np.uint64(step[0, column + j]) + tile[0, r, j]]
-    else:
-        for j in range(np.uint64(len(values))):
-            place = np.uint64(step[0, column + j])
-            for g in range(len(tile)):
-                place += tile[g, r, j] * np.uint64(step[g + 1, column + j])
-            values[j] = table[place]
-
-''' + fill_loop(x_class="int64[::1]", steps="int32[:, :, ::1]", table="float64[::1]")
-
-_COUNTED = '''\
-"""Emitted by formulakern: one table, looked up at an integer that is linear in the joint count."""
-
-import numpy as np
-from numba import njit
-
-from formulakern.backends.loops import ROWS, TILE, count_tile, vectorized
-
-
-@njit(nogil=True)
-def finish(values, tile, r, row, column, x_start, z_start, stride, table):
-    vectorized()
-    start = x_start[row]
-    for j in range(np.uint64(len(values))):
-        values[j] = table[start + z_start[column + j] + stride * tile[0, r, j]]
-
-''' + fill_loop(x_start="uint64[::1]", z_start="uint64[::1]", stride="uint64", table="float64[::1]")
-
 
 @dataclass(frozen=True, eq=False)
-class _Layout:
+class Layout:
     """Where each pair of row classes has its table, and the counts of every entry."""
 
-    x_class: npt.NDArray[np.int64]
+    x_class: Integers
     steps: npt.NDArray[np.int32]  # (classes of x, 1 + domains, rows of z): start, strides
-    s: list[npt.NDArray[np.int64]]
-    p: list[npt.NDArray[np.int64]]
-    q: list[npt.NDArray[np.int64]]
+    s: list[Integers]
+    p: list[Integers]
+    q: list[Integers]
 
 
 class LookupBackend:
@@ -116,29 +78,28 @@ class LookupBackend:
         return Support(True, f"{what} of {entries:,} numbers in all hold every value of the kernel")
 
     def compile(self, task: Task) -> Fill:
-        """Build the tables; no code is compiled for the formula."""
-        from formulakern.backends.cache import load  # numba loads when it is first needed
-
+        """Build the tables."""
         layout = lay_out(task.tables)
         table = np.array(_values(task, layout))
-        tables = task.tables
-        fill = looping(
-            load(COUNT_AND_LOOK_UP).fill,
-            tables.x_words,
-            tables.z_panels,
-            tables.spans,
-            layout.x_class,
-            layout.steps,
-            table,
-        )
-        return guarded(task, fill)
+        return guarded(task, fill_by_layout(task.tables, layout, table))
+
+
+def fill_by_layout(tables: PairedTables, layout: Layout, table: FloatArray) -> Fill:
+    """The entry of a table for every pair of rows, where :func:`lay_out` says that it stands."""
+
+    def places(s: Integers, rows: slice, columns: slice) -> Integers:
+        start, *strides = layout.steps[:, :, columns][layout.x_class[rows]].swapaxes(0, 1)
+        parts = (stride * count for stride, count in zip(strides, s, strict=True))
+        return np.asarray(sum(parts, start))
+
+    return _looking_up(tables, look_up_block, (layout.x_class, layout.steps, table), places)
 
 
 def fill_by_count(
     tables: PairedTables,
     table: FloatArray,
-    x_start: npt.NDArray[np.int64] | None = None,
-    z_start: npt.NDArray[np.int64] | None = None,
+    x_start: Integers | None = None,
+    z_start: Integers | None = None,
     stride: int = 1,
 ) -> Fill:
     """K(x, z) = table[x_start + z_start + stride·⟨x,z⟩], for kernels of one integer.
@@ -167,21 +128,36 @@ def fill_by_count(
     array([[4., 2.],
            [2., 4.]])
     """
-    from formulakern.backends.cache import load  # numba loads when it is first needed
-
-    starts = [
-        np.zeros(rows, dtype=np.uint64) if start is None else start.astype(np.uint64)
+    x_start, z_start = (
+        np.zeros(rows, dtype=np.int64) if start is None else start
         for rows, start in zip(tables.shape, (x_start, z_start), strict=True)
-    ]  # the sum of wrapped numbers is right where the sum is not negative
-    return looping(
-        load(_COUNTED).fill,
-        tables.x_words,
-        tables.z_panels,
-        tables.spans,
-        *starts,
-        np.uint64(stride),
-        np.array(table),  # a copy that may be written to, as the compiled loop's signature says
     )
+
+    def places(s: Integers, rows: slice, columns: slice) -> Integers:
+        return np.asarray(x_start[rows, None] + z_start[columns] + stride * s[0])
+
+    # unsigned, the sum is right wherever it is not negative; a copy of the table may be written to
+    starts = (x_start.astype(np.uint64), z_start.astype(np.uint64))
+    data = (*starts, np.uint64(stride), np.array(table))
+    return _looking_up(tables, look_up_sum_block, data, places)
+
+
+def _looking_up(
+    tables: PairedTables,
+    loop: CompiledFunction[..., None],
+    data: tuple[Any, ...],
+    places: Callable[[Integers, slice, slice], Integers],
+) -> Fill:
+    """By the compiled loop, or in NumPy where there is little to do; ``data[-1]`` is the table."""
+    numbers = int(tables.spans[-1]) + len(tables.sizes) + 1  # of every pair
+    if loop.pays(tables.shape[0] * tables.shape[1] * numbers):
+        return looping(loop, tables, data)
+
+    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
+        place = places(tables.joint_counts(rows, columns), rows, columns)
+        block_at(out, rows, columns, out_row, out_column)[...] = data[-1][place]
+
+    return fill
 
 
 def count_entries(tables: PairedTables) -> int:
@@ -201,8 +177,8 @@ def count_entries(tables: PairedTables) -> int:
 
 
 def row_classes(
-    counts: npt.NDArray[np.int64],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    counts: Integers,
+) -> tuple[Integers, Integers]:
     """The different columns of counts (one per class of rows), and the class of every row."""
     first = np.zeros(min(1, counts.shape[1]), dtype=np.intp)
     row_class = np.zeros(counts.shape[1], dtype=np.int64)
@@ -213,7 +189,7 @@ def row_classes(
     return counts[:, first], row_class
 
 
-def lay_out(tables: PairedTables) -> _Layout:
+def lay_out(tables: PairedTables) -> Layout:
     """Where the values for every pair of classes of rows stand in one long table."""
     x, x_class = row_classes(tables.x_counts)
     z, z_class = row_classes(tables.z_counts)
@@ -236,10 +212,10 @@ def lay_out(tables: PairedTables) -> _Layout:
         s.append(within // strides[g].ravel()[pair] % lengths[g].ravel()[pair])
         p.append(x[g][pair // n_z])
         q.append(z[g][pair % n_z])
-    return _Layout(x_class, steps, s, p, q)
+    return Layout(x_class, steps, s, p, q)
 
 
-def _values(task: Task, layout: _Layout) -> FloatArray:
+def _values(task: Task, layout: Layout) -> FloatArray:
     dtype = exact_dtype(task)
     entries = len(layout.s[0]) if layout.s else 1
     operations = entries * len(task.program.kernel_nodes)
@@ -260,9 +236,7 @@ def _values(task: Task, layout: _Layout) -> FloatArray:
         return np.broadcast_to(value * task.factor(), (entries,))
 
 
-def _possible(
-    counts: list[npt.NDArray[np.int64]], layout: _Layout, task: Task
-) -> list[npt.NDArray[np.int64]]:
+def _possible(counts: list[Integers], layout: Layout, task: Task) -> list[Integers]:
     """Counts in which impossible entries (fewer than no columns in neither row) cannot occur.
 
     A table starts at s = 0 although p + q − n columns must be shared; those entries are never

@@ -1,38 +1,43 @@
-"""The inner loops of emitted code: counting the ones that two rows share, transposing.
+"""The compiled loops over pairs of rows: counting the ones they share, and what becomes of these.
 
-The columns of a table are bits of 64-bit words.  Rows of x keep their words together; rows of z are
-regrouped into *panels* of 16, word by word, so that one vector register holds the same word of
+The columns of a table are bits of 64-bit words.  Rows of x keep their words together.  Rows of z
+are regrouped into *panels* of 16, word by word, so that one vector register holds the same word of
 eight rows.  Four rows of x meet one panel in registers: per word two loads, eight ANDs, eight
-vector popcounts and eight additions for 64 pairs.  The vector width is written into the LLVM
-code; processors without vector popcount get LLVM's own expansion of it.
+vector popcounts and eight additions for 64 pairs.
 
-What becomes of the counts is the business of the emitted function ``finish``, one row of a tile at
-a time (see :mod:`.frame`).
+The counting and the vector width are written in LLVM: ``tests/benchmarks/test_gram.py`` measures
+what each is worth.  Processors without vector popcount get LLVM's own expansion of it.
 """
-
-# mypy: disallow-untyped-decorators=False
 
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+import numpy as np
 
-__all__ = ["PANEL", "ROWS", "TILE", "count_tile", "transpose_square", "vectorized"]
+from formulakern.backends.tables import PANEL, ROWS
+from formulakern.compilation import CompiledFunction, compiled, intrinsic
 
-#: Rows of x that are counted together.
-ROWS = 4
-#: Rows of z in a panel.
-PANEL = 16
+__all__ = [
+    "TILE",
+    "choose",
+    "count_tile",
+    "evaluate_block",
+    "finish",
+    "look_up_block",
+    "look_up_rows",
+    "look_up_sum_block",
+    "pair",
+    "vectorized",
+    "whole",
+]
+
 #: Columns of the result that are finished together; a multiple of PANEL.
 TILE = 256
 #: 64-bit numbers in the vectors that are written into the code.
 LANES = 8
-
-_WORD, _REAL, _SMALL = ir.IntType(64), ir.DoubleType(), ir.IntType(32)
+#: Words of z that stay in the cache while all rows of x pass.
+CACHED = 131_072
 
 
 @intrinsic
@@ -43,61 +48,19 @@ def vectorized(typing_context: Any) -> Any:
     declared free of aliases, without which LLVM gives up on functions of many arrays.  The width is
     a preference; a processor without 512-bit vectors takes what it has.
     """
+    from numba import types
+
     signature = types.void()
 
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+
         # llvmlite writes out any name, but its method add() knows only those without a value
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        words, reals = ir.IntType(64).as_pointer(), ir.DoubleType().as_pointer()
         for argument in builder.function.args:
-            if argument.type in (_WORD.as_pointer(), _REAL.as_pointer()):  # data, not book-keeping
+            if argument.type in (words, reals):  # data, not book-keeping
                 argument.add_attribute("noalias")
-        return context.get_dummy_value()
-
-    return signature, code
-
-
-@intrinsic
-def transpose_square(typing_context: Any, out: Any, row: Any, column: Any) -> Any:
-    """``out[column + j, row + i] = out[row + i, column + j]`` for i, j < 8, in eight registers.
-
-    Three rounds exchange the halves, quarters and eighths of pairs of rows.  ``out`` is a
-    C-contiguous float64 matrix.
-    """
-    signature = types.void(out, types.intp, types.intp)
-
-    def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        from numba.np.arrayobj import make_array  # the compiler's own module, loaded with it
-
-        matrix = make_array(sig.args[0])(context, builder, arguments[0])
-        width = builder.extract_value(matrix.shape, 1)
-        vector = ir.VectorType(_REAL, LANES)
-
-        def place(row: Any, column: Any) -> Any:
-            offset = builder.add(builder.mul(row, width), column)
-            return builder.bitcast(builder.gep(matrix.data, [offset]), vector.as_pointer())
-
-        def below(index: Any, step: int) -> Any:
-            return builder.add(index, ir.Constant(_WORD, step))
-
-        row, column = arguments[1:]
-        rows = [
-            builder.load(place(below(row, i), column), align=8, typ=vector) for i in range(LANES)
-        ]
-        for distance in (4, 2, 1):
-            low = [j if not j & distance else LANES + j - distance for j in range(LANES)]
-            high = [j + distance if not j & distance else LANES + j for j in range(LANES)]
-            masks = [
-                ir.Constant(ir.VectorType(_SMALL, LANES), [ir.Constant(_SMALL, j) for j in picked])
-                for picked in (low, high)
-            ]
-            for i in range(LANES):
-                if not i & distance:
-                    pair = rows[i], rows[i + distance]
-                    rows[i], rows[i + distance] = (
-                        builder.shuffle_vector(*pair, mask) for mask in masks
-                    )
-        for j in range(LANES):
-            builder.store(rows[j], place(below(column, j), row), align=8)
         return context.get_dummy_value()
 
     return signature, code
@@ -119,21 +82,27 @@ def _count_panel(
 
     ``word_start < word_stop`` is required; all arrays are C-contiguous uint64.
     """
+    from numba import types
+
     number = types.intp
     signature = types.void(x_words, number, z_panels, number, number, number, tile, number)
 
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        from numba.np.arrayobj import make_array  # the compiler's own module, loaded with it
+        from llvmlite import ir
+        from numba.core import cgutils
+        from numba.np.arrayobj import make_array
+
+        word, small = ir.IntType(64), ir.IntType(32)
 
         def array(position: int) -> Any:
             return make_array(sig.args[position])(context, builder, arguments[position])
 
         x, z, out = array(0), array(2), array(6)
         row, panel, start, stop, column = (arguments[i] for i in (1, 3, 4, 5, 7))
-        vector = ir.VectorType(_WORD, LANES)
+        vector = ir.VectorType(word, LANES)
 
         def constant(value: int) -> Any:
-            return ir.Constant(_WORD, value)
+            return ir.Constant(word, value)
 
         popcount = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(vector, [vector]), f"llvm.ctpop.v{LANES}i64"
@@ -151,7 +120,7 @@ def _count_panel(
         builder.branch(loop)
 
         builder.position_at_end(loop)
-        index = builder.phi(_WORD)
+        index = builder.phi(word)
         index.add_incoming(start, before)
         zero = ir.Constant(vector, [constant(0)] * LANES)
         sums = []
@@ -169,11 +138,11 @@ def _count_panel(
             for v in range(vectors)
         ]
         undefined = ir.Constant(vector, ir.Undefined)
-        everywhere = ir.Constant(ir.VectorType(_SMALL, LANES), [ir.Constant(_SMALL, 0)] * LANES)
+        everywhere = ir.Constant(ir.VectorType(small, LANES), [ir.Constant(small, 0)] * LANES)
         new_sums = []
         for r in range(ROWS):
             x_word = builder.load(builder.gep(x_rows[r], [index]))
-            first = builder.insert_element(undefined, x_word, ir.Constant(_SMALL, 0))
+            first = builder.insert_element(undefined, x_word, ir.Constant(small, 0))
             x_vector = builder.shuffle_vector(first, undefined, everywhere)
             for v in range(vectors):
                 ones = builder.call(popcount, [builder.and_(z_vectors[v], x_vector)])
@@ -195,7 +164,7 @@ def _count_panel(
     return signature, code
 
 
-@njit(nogil=True)
+@compiled()
 def count_tile(
     x_words: Any,
     row: Any,
@@ -228,3 +197,175 @@ def count_tile(
     for column in range(0, column_stop - column_start, PANEL):
         panel = (column_start + column) // PANEL
         _count_panel(x_words, row, z_panels, panel, word_start, word_stop, tile, column)
+
+
+# -- blocks of the result --------------------------------------------------------------------------
+
+
+def finish(*arguments: Any) -> None:
+    """What becomes of the counts of one row: ``finish(values, tile, r, row, column, *data)``.
+
+    ``values[j]`` receives the kernel of row ``row`` of x and row ``column + j`` of z.  They share
+    ``tile[g, r, j]`` ones in domain g.  The positions are unsigned, for which numba leaves out the
+    wrapping of negative indices that stops vectors.
+    """
+    raise NotImplementedError
+
+
+def _fill_block(words: Any, data: Any, block: Any, out: Any) -> None:
+    """Fill a block of a matrix: count tile by tile, and finish row by row.
+
+    Parameters
+    ----------
+    words : (x_words, z_panels, spans, tile)
+        Of :class:`.tables.PairedTables`; uint64 (domains, ROWS, TILE), working memory.
+    data : tuple
+        What ``finish`` reads beside the counts.
+    block : six int64
+        First row of x, end, first row of z, end; where they go: row of out, column of out.
+    out : float64 (rows, columns)
+    """
+    x_words, z_panels, spans, tile = words
+    row_start, row_stop, column_start, column_stop, out_row, out_column = block
+    chunk = CACHED // (x_words.shape[1] + 1) // TILE * TILE
+    if chunk < TILE:
+        chunk = TILE
+    for chunk_start in range(column_start, column_stop, chunk):
+        chunk_stop = chunk_start + chunk
+        if chunk_stop > column_stop:
+            chunk_stop = column_stop
+        for row in range(row_start, row_stop, ROWS):
+            for column in range(chunk_start, chunk_stop, TILE):
+                stop = column + TILE
+                if stop > chunk_stop:
+                    stop = chunk_stop
+                for g in range(len(tile)):
+                    count_tile(
+                        x_words, row, z_panels, column, stop, spans[g], spans[g + 1], tile[g]
+                    )
+                begin = out_column + column - column_start
+                for r in range(ROWS):
+                    if row + r < row_stop:
+                        values = out[out_row + row - row_start + r, begin : begin + stop - column]
+                        x_row, z_row = np.uint64(row + r), np.uint64(column)
+                        finish(values, tile, np.uint64(r), x_row, z_row, *data)
+
+
+def _filling(
+    finish: CompiledFunction[..., None], data: str
+) -> CompiledFunction[[Any, Any, Any, Any], None]:
+    words = "Tuple((uint64[:, ::1], uint64[:, :, ::1], int64[::1], uint64[:, :, ::1]))"
+    signature = f"void({words}, Tuple(({data})), UniTuple(int64, 6), float64[:, ::1])"
+    return compiled(signature)(_fill_block).having(finish=finish)
+
+
+@compiled()
+def _look_up(
+    values: Any, tile: Any, r: Any, row: Any, column: Any, x_class: Any, steps: Any, table: Any
+) -> None:
+    """``table[start + Σ_g stride_g · count_g]``.
+
+    ``steps`` has the start and the strides, for every class of rows of x and every row of z.
+    """
+    vectorized()
+    step = steps[x_class[row]]
+    if len(tile) == 1:  # the stride is 1
+        for j in range(np.uint64(len(values))):
+            values[j] = table[np.uint64(step[0, column + j]) + tile[0, r, j]]
+    else:
+        for j in range(np.uint64(len(values))):
+            place = np.uint64(step[0, column + j])
+            for g in range(len(tile)):
+                place += tile[g, r, j] * np.uint64(step[g + 1, column + j])
+            values[j] = table[place]
+
+
+look_up_block = _filling(_look_up, "int64[::1], int32[:, :, ::1], float64[::1]")
+
+
+@compiled()
+def _look_up_sum(
+    values: Any, tile: Any, r: Any, row: Any, column: Any, x: Any, z: Any, stride: Any, table: Any
+) -> None:
+    """``table[x + z + stride · count]``, of a single domain; x and z belong to the rows."""
+    vectorized()
+    start = x[row]
+    for j in range(np.uint64(len(values))):
+        values[j] = table[start + z[column + j] + stride * tile[0, r, j]]
+
+
+look_up_sum_block = _filling(_look_up_sum, "uint64[::1], uint64[::1], uint64, float64[::1]")
+
+
+def pair(
+    tile: Any,
+    r: Any,
+    j: Any,
+    x: Any,
+    row: Any,
+    z: Any,
+    column: Any,
+    once: Any,
+) -> float:
+    """The kernel of one pair of rows; the emitter writes one for every program.
+
+    Parameters
+    ----------
+    tile : uint64 (domains, ROWS, TILE)
+        ``tile[g, r, j]`` columns of domain g are true in both rows.
+    x, z : float64 (numbers, rows)
+        What is known of every row: ``x[:, row]`` and ``z[:, column]``.
+    once : float64 (numbers,)
+        What is known of the tables.
+    """
+    raise NotImplementedError
+
+
+@compiled()
+def _evaluate(
+    values: Any, tile: Any, r: Any, row: Any, column: Any, x: Any, z: Any, once: Any
+) -> None:
+    vectorized()
+    for j in range(np.uint64(len(values))):
+        values[j] = pair(tile, r, j, x, row, z, column + j, once)
+
+
+#: To be given a function ``pair``.
+evaluate_block = _filling(_evaluate, "float64[:, ::1], float64[:, ::1], float64[::1]")
+
+
+@compiled(forceinline=True)
+def choose(count: Any, lower: Any) -> Any:
+    """C(count, lower); a factor is 0 where count < lower, and every partial product an integer."""
+    value = count
+    for i in range(1, lower):
+        value = value * (count - i) / (i + 1.0)
+    return value
+
+
+@compiled(forceinline=True)
+def whole(value: Any) -> Any:
+    """A quotient that is an integer, as one, where float64 holds it."""
+    return np.rint(value) if value < 2.0**50 else value
+
+
+# -- looking up ------------------------------------------------------------------------------------
+
+
+@compiled()
+def _look_up_numbers(values: Any, numbers: Any, table: Any) -> None:
+    vectorized()
+    for j in range(len(values)):
+        values[j] = table[numbers[j]]
+
+
+@compiled(
+    *(
+        f"void({dtype}[:, ::1], float64[::1], int64, int64, float64[:, ::1])"
+        for dtype in ("uint8", "uint16", "uint32")
+    )
+)
+def look_up_rows(index: Any, table: Any, start: Any, stop: Any, out: Any) -> None:
+    """``out[i, j] = table[index[i, j]]`` for the rows ``start … stop``."""
+    for i in range(start, stop):
+        _look_up_numbers(out[i], index[i], table)

@@ -1,15 +1,18 @@
-"""Fused loops: the program's own scalar function, inlined into a popcount loop over pairs."""
+"""Fused loops: the program's own pair function, compiled into the loop that counts."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from formulakern.backends.base import Fill, FloatArray, Support, Task, block_at, looping
-from formulakern.backends.emitter import emit_source
+from formulakern.backends.emitter import NAMES, emit_pair
 from formulakern.backends.guard import guarded
-from formulakern.backends.interpreter import run
+from formulakern.backends.loops import evaluate_block
+from formulakern.compilation import CompiledFunction, compiled_text
+from formulakern.program.interpreter import run
 from formulakern.program.staging import stages
 
 __all__ = ["MAX_OPERATIONS", "NumbaBackend"]
@@ -34,41 +37,29 @@ class NumbaBackend:
 
     def compile(self, task: Task) -> Fill:
         """Emit, compile (or read from the cache), and compute what is known before the pairs."""
-        from formulakern.backends.cache import load  # numba loads when it is first needed
-
         program, tables = task.program, task.tables
-        loop = load(emit_source(program, task.weighted)).fill
         weights = task.weights()
-        # the emitted code divides by the divisor itself, unless the counts are weighted
-        factor = task.factor() if task.scale == "probability" else 1.0
         stage = stages(program)
 
-        def early(positions: tuple[int, ...], counts: Any, n_rows: int) -> FloatArray:
+        def known(positions: tuple[int, ...], counts: Any) -> FloatArray:
+            """Numbers that depend on one row only, for every row."""
             ones = list(counts)
             with np.errstate(over="ignore", invalid="ignore"):
-                values = (
-                    run(program, ones, ones, ones, tables.sizes, np.float64, positions, weights)
-                    if positions
-                    else []
+                values = run(
+                    program, ones, ones, ones, tables.sizes, np.float64, positions, weights
                 )
-            return np.array(
-                [np.broadcast_to(value, (n_rows,)) for value in values], dtype=np.float64
-            ).reshape(len(positions), n_rows)
+            rows = [np.broadcast_to(value, counts.shape[1:]) for value in values]
+            return np.array(rows, dtype=np.float64).reshape(len(positions), counts.shape[1])
 
-        rows, columns = tables.shape
-        arguments = (
-            tables.x_words,
-            tables.z_panels,
-            tables.spans,
-            tables.x_counts.astype(np.float64),
-            tables.z_counts.astype(np.float64),
-            early(stage.row_x, tables.x_counts, rows),
-            early(stage.row_z, tables.z_counts, columns),
-            early(stage.table, tables.x_counts[:, :1], 1).ravel(),
-            np.array([*tables.sizes, *(weights or ())], dtype=np.float64),
+        once = known(stage.table, np.zeros((len(tables.sizes), 1)))
+        data = (
+            np.vstack([tables.x_counts, known(stage.row_x, tables.x_counts)]),
+            np.vstack([tables.z_counts, known(stage.row_z, tables.z_counts)]),
+            np.array([*tables.sizes, *(weights or ()), *once.ravel()], dtype=np.float64),
         )
-
-        inner = looping(loop, *arguments)
+        inner = looping(_loop(emit_pair(program, task.weighted)), tables, data)
+        # the emitted code divides by the divisor itself, unless the counts are weighted
+        factor = task.factor() if task.scale == "probability" else 1.0
         if factor == 1.0:
             return guarded(task, inner)
 
@@ -80,3 +71,9 @@ class NumbaBackend:
             block *= factor
 
         return guarded(task, fill)
+
+
+@cache
+def _loop(source: str) -> CompiledFunction[..., Any]:
+    """The loop for a pair function; equal programs share it."""
+    return evaluate_block.having(pair=compiled_text(source, "pair", **NAMES))

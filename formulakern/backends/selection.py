@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulakern.backends.base import Backend, Task
-from formulakern.backends.exact import exact_dtype
+from formulakern.backends.interpreter import InterpreterBackend, exact_dtype
 from formulakern.backends.lookup import LookupBackend, count_entries
 from formulakern.backends.numba_cpu import NumbaBackend
-from formulakern.backends.reference import InterpreterBackend
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.program.staging import stages
 

@@ -13,7 +13,7 @@ from formulakern.encoding.packed import PackedTable, paired_rows
 
 __all__ = ["PANEL", "ROWS", "PairedTables", "pair_tables"]
 
-#: Rows of x that are counted together, and rows of z in a panel (see :mod:`.loops`).
+#: Rows of x that are counted together; rows of z in a panel (see :mod:`.loops`).
 ROWS, PANEL = 4, 16
 
 Counts = npt.NDArray[np.int64]

@@ -1,66 +1,19 @@
-"""Blocks of kernel values → one dense Gram matrix, by all processors, half of it where symmetric.
-
-Threads take blocks from one queue; the loops that fill them run without Python's lock.  No thread
-outlives a call, so kernels may be used from any thread, in forked workers, and be interrupted.
-"""
+"""Blocks of kernel values → one dense Gram matrix, half of them where it is symmetric."""
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
 from formulakern.backends.base import Fill, FloatArray
-from formulakern.backends.tables import ROWS
 from formulakern.errors import GramSizeError, ParameterError
+from formulakern.gram.blocks import row_blocks, symmetric_blocks, work_off
 
-__all__ = [
-    "assemble",
-    "available_memory",
-    "n_threads",
-    "output",
-    "row_blocks",
-    "share_blocks",
-]
+__all__ = ["assemble", "output"]
 
-#: Rows and columns of the blocks of a symmetric matrix: one is mirrored while the cache holds it,
-#: and the rows of its mirror image are long enough (a kilobyte) for memory.
-SYMMETRIC_BLOCK = (128, 512)
-#: Rows and pairs of the largest other blocks.  All rows of a block pass before the next columns
-#: come, so it wants many; an interrupt waits for the block at work, so it wants few pairs.
-MAX_HEIGHT, MAX_PAIRS = 256, 1 << 23
-#: Fewer pairs than this are done by the calling thread alone.
-FEW_PAIRS = 1 << 16
-
-
-def n_threads() -> int:
-    """How many threads fill a matrix: the processors that this process may use.
-
-    ``NUMBA_NUM_THREADS`` or ``OMP_NUM_THREADS`` lower it (joblib sets the latter in its workers).
-    """
-    if hasattr(os, "sched_getaffinity"):
-        available = len(os.sched_getaffinity(0))
-    else:
-        available = os.cpu_count() or 1
-    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
-        value = os.environ.get(name, "")
-        if value.isdecimal() and int(value) > 0:
-            available = min(available, int(value))
-    return available
-
-
-def available_memory() -> int | None:
-    """Bytes of memory that can be had without swapping; None where the system does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None
+#: Smaller matrices, in bytes, are allocated without asking how much memory is left.
+SMALL = 1 << 26
 
 
 def assemble(
@@ -95,20 +48,18 @@ def assemble(
     ParameterError
         If ``out`` is not what can be written to.
     """
-    out = output(shape, out)
-    if not out.size:
-        return out
-    blocks = list(_symmetric_blocks(shape[0]) if symmetric else row_blocks(shape))
-    threads = min(n_threads(), len(blocks)) if out.size >= FEW_PAIRS else 1
+    matrix = output(shape, out)
 
-    def one(block: tuple[slice, slice]) -> None:
-        rows, columns = block
-        fill(rows, columns, out, rows.start, columns.start)
+    def one(rows: slice, columns: slice) -> None:
+        fill(rows, columns, matrix, rows.start, columns.start)
         if symmetric and columns.stop > rows.stop:
-            _mirror(out, rows, slice(max(columns.start, rows.stop), columns.stop))
+            columns = slice(max(columns.start, rows.stop), columns.stop)
+            matrix[columns, rows] = matrix[rows, columns].T
 
-    share_blocks(blocks, one, threads, progress)
-    return out
+    if matrix.size:
+        blocks = symmetric_blocks(shape[0]) if symmetric else row_blocks(shape)
+        work_off(blocks, one, progress)
+    return matrix
 
 
 def output(shape: tuple[int, int], out: FloatArray | None) -> FloatArray:
@@ -122,7 +73,8 @@ def output(shape: tuple[int, int], out: FloatArray | None) -> FloatArray:
         If ``out`` is not what is written to.
     """
     if out is None:
-        return _allocate(shape)
+        _check_memory(shape)
+        return np.empty(shape, dtype=np.float64)
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != np.float64:
         given = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ParameterError(
@@ -136,83 +88,16 @@ def output(shape: tuple[int, int], out: FloatArray | None) -> FloatArray:
     return out
 
 
-def _allocate(shape: tuple[int, int]) -> FloatArray:
+def _check_memory(shape: tuple[int, int]) -> None:
     needed = 8 * shape[0] * shape[1]
-    left = available_memory()
-    if left is not None and needed > left:
+    if needed <= SMALL:
+        return
+    import psutil  # only a large matrix is worth loading it for
+
+    left = psutil.virtual_memory().available
+    if needed > left:
         raise GramSizeError(
             f"the Gram matrix of {shape[0]:,} x {shape[1]:,} rows takes {needed / 2**30:.1f} GiB, "
             f"and {left / 2**30:.1f} GiB of memory are free. Use fewer rows, or an approximation: "
             "sklearn.kernel_approximation.Nystroem(kernel=...)."
         )
-    return np.empty(shape, dtype=np.float64)
-
-
-def row_blocks(shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
-    """Bands of rows: rows are written from left to right, as memory lies."""
-    height = min(MAX_HEIGHT, MAX_PAIRS // shape[1], shape[0] // (16 * n_threads()))
-    height = max(ROWS, height // ROWS * ROWS)
-    for start in range(0, shape[0], height):
-        yield slice(start, min(start + height, shape[0])), slice(0, shape[1])
-
-
-def _symmetric_blocks(n: int) -> Iterator[tuple[slice, slice]]:
-    height, width = SYMMETRIC_BLOCK
-    for row in range(0, n, height):
-        rows = slice(row, min(row + height, n))
-        first = row // width * width
-        for column in range(first, n, width):
-            yield rows, slice(max(column, row), min(column + width, n))
-
-
-def _mirror(out: FloatArray, rows: slice, columns: slice) -> None:
-    from formulakern.backends.mirror import mirror  # numba loads when it is first needed
-
-    mirror(out, rows.start, rows.stop, columns.start, columns.stop)
-
-
-def share_blocks(
-    blocks: list[tuple[slice, slice]],
-    one: Callable[[tuple[slice, slice]], None],
-    threads: int,
-    progress: Callable[[float], None] | None,
-) -> None:
-    """Let threads work the blocks off; the first exception stops all of them and is raised."""
-    queue = iter(enumerate(blocks, start=1))
-    lock = threading.Lock()
-    stop = threading.Event()
-    failures: list[BaseException] = []
-
-    def work(progress: Callable[[float], None] | None = None) -> None:
-        while not stop.is_set():
-            with lock:
-                number, block = next(queue, (0, None))
-            if block is None:
-                return
-            one(block)
-            if progress is not None and number < len(blocks):
-                progress(number / len(blocks))
-
-    def help_out() -> None:
-        try:
-            work()
-        except BaseException as failure:
-            stop.set()
-            failures.append(failure)
-
-    helpers = [threading.Thread(target=help_out) for _ in range(threads - 1)]
-    try:
-        for helper in helpers:
-            helper.start()
-        work(progress)
-        for helper in helpers:
-            helper.join()
-    finally:  # also after an interrupt no thread is left behind
-        stop.set()
-        for helper in helpers:
-            if helper.ident is not None:
-                helper.join()
-    if failures:
-        raise failures[0]
-    if progress is not None:
-        progress(1.0)

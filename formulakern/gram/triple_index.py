@@ -15,14 +15,17 @@ import numpy.typing as npt
 
 from formulakern.backends.base import FloatArray
 from formulakern.backends.lookup import (
-    COUNT_AND_LOOK_UP,
+    Layout,
     count_entries,
+    fill_by_layout,
     lay_out,
     row_classes,
 )
+from formulakern.backends.loops import look_up_rows
 from formulakern.backends.tables import PairedTables
 from formulakern.errors import ParameterError
-from formulakern.gram.dense import FEW_PAIRS, n_threads, output, row_blocks, share_blocks
+from formulakern.gram.blocks import row_blocks, work_off
+from formulakern.gram.dense import output
 
 __all__ = ["Counts", "TripleIndex"]
 
@@ -36,27 +39,6 @@ FEW_TRIPLES = 1 << 12
 LOOKED_UP_TOGETHER = 1 << 22
 
 Integers = npt.NDArray[np.int64]
-
-_SOURCE = '''\
-"""Emitted by formulakern: one number per pair of rows, looked up in a table."""
-
-from numba import njit
-
-from formulakern.backends.loops import vectorized
-
-
-@njit(nogil=True)
-def row(values, numbers, table):
-    vectorized()
-    for j in range(len(values)):
-        values[j] = table[numbers[j]]
-
-
-@njit("void({dtype}[:, ::1], float64[::1], int64, int64, float64[:, ::1])", nogil=True, cache=True)
-def look_up(index, table, start, stop, out):
-    for i in range(start, stop):
-        row(out[i], index[i], table)
-'''
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +113,7 @@ class TripleIndex:
         layout = lay_out(tables)
         n_layout = len(layout.s[0])
         n_all = n_layout + (int(layout.x_class.max(initial=-1)) + 1) * tables.symmetric
-        index = _places(tables, layout.x_class, layout.steps, n_layout, _smallest(n_all))
+        index = _places(tables, layout, _smallest(n_all))
         if tables.symmetric:
             _mirror(index)
             np.fill_diagonal(index, n_layout + layout.x_class)
@@ -140,7 +122,6 @@ class TripleIndex:
         _renumber(index, np.cumsum(used) - 1)
         self.index = index.astype(_smallest(len(occurring)), copy=False)
         self.counts = _counts(tables, occurring, layout.s, layout.p, layout.q)
-        self._source = _SOURCE.format(dtype=self.index.dtype.name)
 
     @staticmethod
     def serves(tables: PairedTables) -> bool:
@@ -183,8 +164,6 @@ class TripleIndex:
         -----
         One read of a small number and one write per pair, by all processors.
         """
-        from formulakern.backends.cache import load  # numba loads when it is first needed
-
         n_triples = self.counts.same.size
         if values.shape != (n_triples,):
             raise ParameterError(
@@ -192,18 +171,14 @@ class TripleIndex:
             )
         matrix = output(self.shape, out)
         table = np.array(values, dtype=np.float64)  # contiguous, and writeable for the loop's type
-        loop = load(self._source).look_up
-        height = max(1, LOOKED_UP_TOGETHER // max(1, matrix.shape[1]))
-        blocks = [
-            (slice(start, min(start + height, matrix.shape[0])), slice(0, matrix.shape[1]))
-            for start in range(0, matrix.shape[0], height)
-        ]
-        threads = min(n_threads(), len(blocks))
+        if not look_up_rows.pays(matrix.size):
+            matrix[...] = table[self.index]
+            return matrix
 
-        def one(block: tuple[slice, slice]) -> None:
-            loop(self.index, table, block[0].start, block[0].stop, matrix)
+        def one(rows: slice, columns: slice) -> None:  # noqa: ARG001
+            look_up_rows(self.index, table, rows.start, rows.stop, matrix)
 
-        share_blocks(blocks, one, threads, None)
+        work_off(row_blocks(self.shape, max(1, LOOKED_UP_TOGETHER // self.shape[1])), one)
         return matrix
 
 
@@ -218,30 +193,19 @@ def _smallest(n: int) -> npt.DTypeLike:
 
 
 def _places(
-    tables: PairedTables,
-    x_class: Integers,
-    steps: npt.NDArray[np.int32],
-    n_places: int,
-    dtype: npt.DTypeLike,
+    tables: PairedTables, layout: Layout, dtype: npt.DTypeLike
 ) -> npt.NDArray[np.unsignedinteger]:
     """For every pair of rows where a tabulated kernel would look its value up."""
-    from formulakern.backends.cache import load  # numba loads when it is first needed
-
-    fill = load(COUNT_AND_LOOK_UP).fill
-    itself = np.arange(n_places, dtype=np.float64)  # looked up, each place gives its number
+    itself = np.arange(len(layout.s[0]), dtype=np.float64)  # looked up, a place gives its number
+    fill = fill_by_layout(tables, layout, itself)
     index = np.empty(tables.shape, dtype=dtype)
-    blocks = list(row_blocks(tables.shape))
-    threads = min(n_threads(), len(blocks)) if index.size >= FEW_PAIRS else 1
 
-    def one(block: tuple[slice, slice]) -> None:
-        rows, columns = block
+    def one(rows: slice, columns: slice) -> None:
         places = np.empty((rows.stop - rows.start, columns.stop))
-        bounds = (rows.start, rows.stop, 0, columns.stop)
-        read = (tables.x_words, tables.z_panels, tables.spans)
-        fill(*read, x_class, steps, itself, *bounds, places, 0, 0)
+        fill(rows, columns, places, 0, 0)
         index[rows] = places
 
-    share_blocks(blocks, one, threads, None)
+    work_off(row_blocks(tables.shape), one)
     return index
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from formulakern.backends.base import Fill, FloatArray, Scale, Task
-from formulakern.backends.emitter import emit_source
-from formulakern.backends.exact import bound, exact_dtype, exact_values
+from formulakern.backends.emitter import emit_pair
+from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.selection import Choice, check_backend, choose
 from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
@@ -45,21 +45,27 @@ def kernel(
     A formula is a template: substitute a column of a 0/1 table for each of its variables and get
     one Boolean feature of a row.  The kernel is the inner product of these feature vectors,
 
-        K(x, z) = the number of substitutions under which the formula is true in x and true in z,
+        K(x, z) = the number of substitutions under which the formula is true in x and true in z.
 
-    computed from the joint counts s = ⟨x,z⟩, p = ⟨x,x⟩, q = ⟨z,z⟩ and the number of columns n
-    without ever enumerating a substitution.
+    It is computed from the joint counts s = ⟨x,z⟩, p = ⟨x,x⟩, q = ⟨z,z⟩ and the number of columns
+    n, without enumerating substitutions.
 
     Parameters
     ----------
     formula : str or Formula
         For example ``"(a & ~b) | c"``; see ``grammar/README.md`` for the language.
     variables : {"bound", "free", "distinct"}
-        THE THREE READINGS.  ``"bound"``: equal names are the same column, different names may
-        coincide; the kernel depends on the Boolean function alone.  ``"free"``: every occurrence
-        ranges over the columns by itself; the Propositional kernel as published.  ``"distinct"``:
-        different names are different columns, and substitutions that give the same feature
-        count once (Boolean kernels without repeated variables).
+        Which substitutions are counted.
+
+        ``"bound"``: equal names are the same column, different names may be too.  Only variables
+        on which the truth value depends are substituted, so the kernel depends on the Boolean
+        function alone: ``a & (b | ~b)`` has the kernel of ``a``, not n times that.
+
+        ``"distinct"``: as ``"bound"``, and different names are different columns; substitutions
+        that give the same feature count once (Polato, Lauriola & Aiolli 2018).
+
+        ``"free"``: every occurrence of a variable is substituted independently, whatever its name
+        (Polato & Aiolli 2021).
     domains : mapping of str to columns, optional
         For formulas such as ``a:symptom & b:gene``: the columns of each domain, as names (when
         the table has names), positions, a slice, a range or a Boolean mask.
@@ -193,7 +199,7 @@ class FormulaKernel(Kernel):
     def source(self) -> str:
         """The Python source that the numba backend compiles; no word of the formula is in it."""
         weighted = self.scale == "probability" and self.program.degrees is not None
-        return emit_source(self.program, weighted)
+        return emit_pair(self.program, weighted)
 
     def task(self, pair: TablePair) -> Task:
         """The program, to be evaluated on two tables."""
@@ -223,7 +229,7 @@ class FormulaKernel(Kernel):
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """Yes, where every number on the way is an integer that float64 holds."""
-        return self.scale == "count" and bound(self.task(pair)) < 2**53
+        return self.scale == "count" and self.task(pair).bound < 2**53
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
         """The number of substitutions, an exact integer.
@@ -244,7 +250,7 @@ class FormulaKernel(Kernel):
 
     def within_range(self, pair: TablePair) -> FormulaKernel:
         """This kernel, or at scale="probability" where its counts may pass float64."""
-        if self.scale == "probability" or bound(self.task(pair)) <= FLOAT64_MAX:
+        if self.scale == "probability" or self.task(pair).bound <= FLOAT64_MAX:
             return self
         return FormulaKernel(
             self.formula, self.variables, self.domains, "probability", self.backend

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import sympy
 
 from formulakern.errors import FormulaSizeError
-from formulakern.program.node import Binomial, Constant, Count, Program, Quotient, Sum
+from formulakern.program.fold import fold
+from formulakern.program.node import (
+    Count,
+    Program,
+    cell_count,
+)
 
 __all__ = ["MAX_OPERATIONS", "closed_form", "on_diagonal", "symbols"]
 
@@ -55,34 +63,29 @@ def on_diagonal(expression: sympy.Expr, row: str) -> sympy.Expr:
 
 
 def _value(program: Program, output: int) -> sympy.Expr:
-    values: list[sympy.Expr] = []
-    for node in program.nodes:
-        if isinstance(node, Count):
-            value = _count(node.cell, program.domains[node.domain]) - node.used
-        elif isinstance(node, Constant):
-            value = sympy.Integer(node.value)
-        elif isinstance(node, Binomial):
-            value = sympy.binomial(values[node.operands[0]], node.lower)
-        elif isinstance(node, Quotient):
-            value = values[node.operands[0]] / node.divisor
-        else:
-            operands = [values[i] for i in node.operands]
-            value = sympy.Add(*operands) if isinstance(node, Sum) else sympy.Mul(*operands)
-        values.append(value)
-    return values[output]
+    return dict(fold(program, _Symbolic(program.domains), [output]))[output]
 
 
-def _count(cell: str, domain: str | None) -> sympy.Expr:
-    symbol = symbols(domain)
-    s, p, q, n = (symbol[name] for name in "spqn")
-    return {
-        "11": s,
-        "10": p - s,
-        "01": q - s,
-        "00": n - p - q + s,
-        "1*": p,
-        "0*": n - p,
-        "*1": q,
-        "*0": n - q,
-        "**": n,
-    }[cell]
+@dataclass(frozen=True)
+class _Symbolic:
+    """Expressions in s, p, q and n."""
+
+    domains: tuple[str | None, ...]
+
+    def count(self, node: Count) -> sympy.Expr:
+        return cell_count(node.cell, **symbols(self.domains[node.domain])) - node.used
+
+    def constant(self, value: int) -> sympy.Expr:
+        return sympy.Integer(value)
+
+    def sum(self, operands: Sequence[sympy.Expr]) -> sympy.Expr:
+        return sympy.Add(*operands)
+
+    def product(self, operands: Sequence[sympy.Expr]) -> sympy.Expr:
+        return sympy.Mul(*operands)
+
+    def binomial(self, operand: sympy.Expr, lower: int) -> sympy.Expr:
+        return sympy.binomial(operand, lower)
+
+    def quotient(self, operand: sympy.Expr, divisor: int) -> sympy.Expr:
+        return operand / divisor

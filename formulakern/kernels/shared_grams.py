@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.backends.base import FloatArray
-from formulakern.backends.exact import exact_dtype, exact_values
+from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.lookup import MAX_EXACT_OPERATIONS
 from formulakern.backends.tables import PairedTables
 from formulakern.errors import MagnitudeError, ParameterError

@@ -1,17 +1,15 @@
 """Compiled: a stable sort of children by their bounds, the best first."""
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+from formulakern.compilation import compiled
 
 __all__ = ["sort_descending"]
 
 
-@njit(nogil=True)
+@compiled()
 def sort_descending(keys: Any, items: Any, n: Any, spare_keys: Any, spare_items: Any) -> None:
     """Sort the first n keys, largest first, and the items with them: merge sort, from the bottom.
 

@@ -1,23 +1,17 @@
 """Compiled: sums of weights over the bits of many propositions, and a heap of results.
 
 All sums are over weights that are whole numbers of a common unit (see :mod:`.objective`), so they
-are exact in float64 in any order; the loops are free to add in vectors.  The searches that call
-these functions hold them compiled in; numba does not see when this file alone changes, so whoever
-edits it removes ``__pycache__``.
+are exact in float64 in any order; the loops are free to add in vectors.  The sums of four
+propositions are written in LLVM: ``tests/benchmarks/test_mining.py`` measures what that is worth.
 """
 
 # ruff: noqa: ARG001
 
-# mypy: disallow-untyped-decorators=False
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
-
-from formulakern.compilation import compiled
+from formulakern.compilation import compiled, intrinsic
 
 __all__ = ["column_sums", "divided", "offer"]
 
@@ -25,8 +19,6 @@ __all__ = ["column_sums", "divided", "offer"]
 TOGETHER = 4
 #: 64-bit numbers in a vector.
 LANES = 8
-
-_WORD, _REAL, _BYTE = ir.IntType(64), ir.DoubleType(), ir.IntType(8)
 
 
 @intrinsic
@@ -48,12 +40,16 @@ def _sums_of_four(
     ``out[2 c] = Σ first[64 i + t]`` and ``out[2 c + 1] = Σ second[64 i + t]`` over all i < n_index
     and all t with bit t set in ``words[j_c, index[i]]``.  ``n_index >= 1`` is required.
     """
+    from numba import types
+
     n = types.intp
     signature = types.void(words, n, n, n, n, index, n, first, second, out)
 
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        from numba.np.arrayobj import make_array  # the compiler's own module, loaded with it
+        from llvmlite import ir
+        from numba.np.arrayobj import make_array
 
+        word, real = ir.IntType(64), ir.DoubleType()
         # llvmlite writes out any name, but its method add() knows only those without a value
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
 
@@ -61,22 +57,22 @@ def _sums_of_four(
             return make_array(sig.args[position])(context, builder, arguments[position])
 
         def constant(value: int) -> Any:
-            return ir.Constant(_WORD, value)
+            return ir.Constant(word, value)
 
         words, index, first, second, out = (array(i) for i in (0, 5, 7, 8, 9))
         stop = arguments[6]
         width = builder.extract_value(words.shape, 1)
         rows = [builder.gep(words.data, [builder.mul(arguments[1 + c], width)]) for c in range(4)]
-        vector = ir.VectorType(_REAL, LANES)
+        vector = ir.VectorType(real, LANES)
         mask_type = ir.VectorType(ir.IntType(1), LANES)
-        zero = ir.Constant(vector, [ir.Constant(_REAL, 0.0)] * LANES)
+        zero = ir.Constant(vector, [ir.Constant(real, 0.0)] * LANES)
 
         before = builder.block
         loop = builder.append_basic_block("sums.loop")
         done = builder.append_basic_block("sums.done")
         builder.branch(loop)
         builder.position_at_end(loop)
-        i = builder.phi(_WORD)
+        i = builder.phi(word)
         i.add_incoming(constant(0), before)
         totals = []
         for _ in range(2 * TOGETHER):
@@ -98,7 +94,7 @@ def _sums_of_four(
                 for a in (first, second)
             ]
             for c in range(TOGETHER):
-                byte = builder.trunc(builder.lshr(bits[c], constant(group * LANES)), _BYTE)
+                byte = builder.trunc(builder.lshr(bits[c], constant(group * LANES)), ir.IntType(8))
                 mask = builder.bitcast(byte, mask_type)
                 for which in range(2):
                     chosen = builder.select(mask, weights[which], zero)
@@ -171,7 +167,7 @@ def column_sums(
             out[start + c, 1] = eight[2 * c + 1]
 
 
-@njit(nogil=True)
+@compiled()
 def offer(scores: Any, heap: Any, n_found: Any, limit: Any, score: Any) -> Any:
     """The row where a result with this score goes, or −1; ``heap`` keeps the lowest score first.
 
@@ -208,7 +204,7 @@ def offer(scores: Any, heap: Any, n_found: Any, limit: Any, score: Any) -> Any:
     return row
 
 
-@njit(nogil=True)
+@compiled()
 def divided(value: Any, smallest: Any, largest: Any) -> Any:
     """The largest quotient of a value by a factor between two positive numbers."""
     return value / smallest if value >= 0.0 else value / largest

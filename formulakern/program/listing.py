@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from formulakern.program.node import Binomial, Constant, Count, Node, Program, Quotient, Sum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from formulakern.program.node import CELLS, Count, Program
 from formulakern.program.staging import Stage, stages
 
 __all__ = ["listing"]
 
-_CELL_TEXT = {
-    "11": "s",
-    "10": "p - s",
-    "01": "q - s",
-    "00": "n - p - q + s",
-    "1*": "p",
-    "0*": "n - p",
-    "*1": "q",
-    "*0": "n - q",
-    "**": "n",
-}
 _STAGE_TEXT = {
     Stage.TABLE: "once",
     Stage.ROW_X: "per row x",
@@ -25,12 +17,15 @@ _STAGE_TEXT = {
     Stage.PAIR: "per pair",
 }
 
+#: What is computed, and what it means.
+_Line = tuple[str, str]
+
 
 def listing(program: Program, limit: int = 60) -> str:
     """The program line by line, at most ``limit`` lines of it.
 
     ``s`` is the number of columns true in both rows, ``p`` and ``q`` those true in x and in z,
-    ``n`` all columns; with several domains the counts carry the domain's name.
+    ``n`` all columns.  With several domains the counts carry the domain's name.
 
     Parameters
     ----------
@@ -43,41 +38,58 @@ def listing(program: Program, limit: int = 60) -> str:
     str
     """
     stage = stages(program).of
+    lines = _Lines(program.domains)
     rows = []
     for position in program.kernel_nodes:
-        what, how = _line(program, program.nodes[position])
-        rows.append((f"r{position}", what, how, _STAGE_TEXT[stage[position]]))
+        node = program.nodes[position]
+        what, meaning = node.become(lines, [f"r{operand}" for operand in node.operands])
+        rows.append((f"r{position}", what, meaning, _STAGE_TEXT[stage[position]]))
     if len(rows) > limit:
         left_out = len(rows) - limit
         rows = [*rows[: limit // 2], ("…", f"({left_out:,} more)", "", ""), *rows[-limit // 2 :]]
     widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    lines = [
-        f"{name:<{widths[0]}} = {what:<{widths[1]}}  {how:<{widths[2]}}  {when}".rstrip()
-        for name, what, how, when in rows
+    text = [
+        f"{name:<{widths[0]}} = {what:<{widths[1]}}  {meaning:<{widths[2]}}  {when}".rstrip()
+        for name, what, meaning, when in rows
     ]
     result = f"r{program.output}"
     if program.divisor != 1:
         result += f" / {program.divisor}"
-    return "\n".join([*lines, f"K = {result}"])
+    return "\n".join([*text, f"K = {result}"])
 
 
-def _line(program: Program, node: Node) -> tuple[str, str]:
-    if isinstance(node, Count):
+@dataclass(frozen=True)
+class _Lines:
+    """One line per node; operands are named by their positions."""
+
+    domains: tuple[str | None, ...]
+
+    def count(self, node: Count) -> _Line:
         name = f"n{node.cell}"
-        if len(program.domains) > 1:
-            name += f"[{program.domains[node.domain] or 'all columns'}]"
-        text = _CELL_TEXT[node.cell]
+        if len(self.domains) > 1:
+            name += f"[{self.domains[node.domain] or 'all columns'}]"
+        text = CELLS[node.cell]
         if node.used:
             return f"{name} - {node.used}", f"({text} - {node.used}, not below 0)"
         return name, f"({text})" if text != "s" else "(s, true in both)"
-    if isinstance(node, Constant):
-        return str(node.value), ""
-    if isinstance(node, Binomial):
-        return f"C(r{node.operands[0]}, {node.lower})", f"(choices of {node.lower:,})"
-    if isinstance(node, Quotient):
-        return f"r{node.operands[0]} / {node.divisor}", "(symmetries)"
-    sign = " + " if isinstance(node, Sum) else " * "
-    shown = [f"r{operand}" for operand in node.operands]
-    if len(shown) > 12:
-        shown = [*shown[:6], "…", *shown[-5:]]
-    return sign.join(shown), ""
+
+    def constant(self, value: int) -> _Line:
+        return str(value), ""
+
+    def sum(self, operands: Sequence[str]) -> _Line:
+        return _joined(" + ", operands), ""
+
+    def product(self, operands: Sequence[str]) -> _Line:
+        return _joined(" * ", operands), ""
+
+    def binomial(self, operand: str, lower: int) -> _Line:
+        return f"C({operand}, {lower})", f"(choices of {lower:,})"
+
+    def quotient(self, operand: str, divisor: int) -> _Line:
+        return f"{operand} / {divisor}", "(symmetries)"
+
+
+def _joined(sign: str, operands: Sequence[str]) -> str:
+    if len(operands) > 12:
+        operands = [*operands[:6], "…", *operands[-5:]]
+    return sign.join(operands)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import comb, prod
 
 from formulakern.errors import MagnitudeError
-from formulakern.program.node import Binomial, Constant, Count, Program, Quotient, Sum
+from formulakern.program.fold import fold
+from formulakern.program.node import Count, Program
 
 __all__ = ["FLOAT64_MAX", "choices", "dimension", "exact_choices", "upper_bound"]
 
@@ -19,13 +21,14 @@ FLOAT64_MAX = (2**53 - 1) * 2 ** (1023 - 52)
 
 def dimension(program: Program, sizes: Sequence[int]) -> int:
     """The dimension N of the feature space for domains of these sizes, an exact integer."""
-    values = _values(program, program.dimension_nodes, sizes, sizes, sizes)
+    values = dict(fold(program, _Largest(sizes, sizes, sizes), [program.dimension]))
     return values[program.dimension] // program.divisor
 
 
 def choices(program: Program, sizes: Sequence[int]) -> list[tuple[int, int]]:
     """For every choice of features, how many there are to choose from, and how many are chosen."""
-    values = _values(program, program.choice_nodes, sizes, sizes, sizes)
+    outputs = [position for position, _ in program.choices]
+    values = dict(fold(program, _Largest(sizes, sizes, sizes), outputs))
     return [(values[position], degree) for position, degree in program.choices]
 
 
@@ -61,50 +64,49 @@ def upper_bound(
 
     Notes
     -----
-    All arithmetic is on non-negative numbers and so monotone: the bound is the program itself,
-    evaluated at the largest possible counts (a factor of 0 counted as 1, because the factors before
-    it may have been multiplied already).  Cost: one exact evaluation.
+    All arithmetic is on non-negative numbers, and so monotone.  The bound is therefore the largest
+    value that the program has on the way, evaluated at the largest possible counts.  A factor of 0
+    counts as 1, because the factors before it may have been multiplied already.  Cost: one exact
+    evaluation.
     """
-    values = _values(program, program.kernel_nodes, sizes, most_x, most_z, partial=True)
-    return max(values.values())
+    return max(dict(fold(program, _OnTheWay(sizes, most_x, most_z))).values())
 
 
-def _values(
-    program: Program,
-    positions: Sequence[int],
-    sizes: Sequence[int],
-    most_x: Sequence[int],
-    most_z: Sequence[int],
-    partial: bool = False,
-) -> dict[int, int]:
-    """The value of every node; with ``partial`` also bounds products of some of the factors."""
-    values: dict[int, int] = {}
-    for position in positions:
-        node = program.nodes[position]
-        if isinstance(node, Count):
-            g = node.domain
-            most = {
-                "11": min(most_x[g], most_z[g]),
-                "10": most_x[g],
-                "1*": most_x[g],
-                "01": most_z[g],
-                "*1": most_z[g],
-            }.get(node.cell, sizes[g])
-            values[position] = max(most - node.used, 0)
-        elif isinstance(node, Constant):
-            values[position] = node.value
-        elif isinstance(node, Sum):
-            values[position] = sum(values[i] for i in node.operands)
-        elif isinstance(node, Quotient):
-            values[position] = -(-values[node.operands[0]] // node.divisor)
-        elif isinstance(node, Binomial):
-            n = values[node.operands[0]]
-            if partial:  # the largest on the way, before its last division
-                lower = min(node.lower, n // 2)
-                values[position] = max(lower, 1) * exact_choices(n, lower)
-            else:
-                values[position] = exact_choices(n, node.lower)
-        else:
-            factors = [values[i] for i in node.operands]
-            values[position] = prod(max(f, 1) for f in factors) if partial else prod(factors)
-    return values
+@dataclass(frozen=True)
+class _Largest:
+    """Integers at the largest possible counts."""
+
+    sizes: Sequence[int]
+    most_x: Sequence[int]
+    most_z: Sequence[int]
+
+    def count(self, node: Count) -> int:
+        x = self.most_x[node.domain] if node.cell[0] == "1" else self.sizes[node.domain]
+        z = self.most_z[node.domain] if node.cell[1] == "1" else self.sizes[node.domain]
+        return max(min(x, z) - node.used, 0)
+
+    def constant(self, value: int) -> int:
+        return value
+
+    def sum(self, operands: Sequence[int]) -> int:
+        return sum(operands)
+
+    def product(self, operands: Sequence[int]) -> int:
+        return prod(operands)
+
+    def binomial(self, operand: int, lower: int) -> int:
+        return exact_choices(operand, lower)
+
+    def quotient(self, operand: int, divisor: int) -> int:
+        return -(-operand // divisor)
+
+
+class _OnTheWay(_Largest):
+    """The largest of the partial results of every node."""
+
+    def product(self, operands: Sequence[int]) -> int:
+        return super().product([max(factor, 1) for factor in operands])
+
+    def binomial(self, operand: int, lower: int) -> int:
+        lower = min(lower, operand // 2)  # the largest, before its last division
+        return max(lower, 1) * exact_choices(operand, lower)

@@ -1,20 +1,21 @@
 """Programs: arithmetic on joint counts, a small graph with every number computed once.
 
-The joint counts of one domain (a group of columns) for a pair of rows x, z are written by the
-truth values that they count, in the order of the house: ``11`` true in both, ``10`` only in x,
-``01`` only in z, ``00`` in neither; a star sums over both values: ``1*`` is the number of ones of
-x, ``**`` the number of columns.
+A count is the number of columns of a domain (a group of columns) that lie in a *cell*.  A cell is
+written by the truth values of its columns in the rows x and z: ``11`` true in both, ``10`` only in
+x, ``01`` only in z, ``00`` in neither.  A star stands for both values: ``1*`` counts the ones of x,
+``**`` all columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Protocol, TypeVar
 
 __all__ = [
     "CELLS",
+    "Algebra",
     "Binomial",
     "Constant",
     "Count",
@@ -23,13 +24,71 @@ __all__ = [
     "Program",
     "Quotient",
     "Sum",
+    "cell_count",
     "with_operands",
 ]
 
-Cell = Literal["11", "10", "01", "00", "1*", "0*", "*1", "*0", "**"]
+#: The nine cells, joint counts first, and how many of n columns lie in each, where s of them are
+#: true in both rows, p in x and q in z.
+CELLS = {
+    "11": "s",
+    "10": "p - s",
+    "01": "q - s",
+    "00": "n - p - q + s",
+    "1*": "p",
+    "0*": "n - p",
+    "*1": "q",
+    "*0": "n - q",
+    "**": "n",
+}
 
-#: All nine cells, joint counts first.
-CELLS: tuple[Cell, ...] = ("11", "10", "01", "00", "1*", "0*", "*1", "*0", "**")
+
+def cell_count(cell: str, s: Any, p: Any, q: Any, n: Any) -> Any:
+    """How many of n columns lie in a cell: numbers, arrays or symbols, as ``CELLS`` says.
+
+    Examples
+    --------
+    >>> [cell_count(cell, 2, 3, 4, 10) for cell in CELLS]
+    [2, 1, 2, 5, 3, 7, 4, 6, 10]
+    """
+    counts = {"s": s, "p": p, "q": q, "n": n}
+    (_, first), *rest = _TERMS[cell]
+    total = counts[first]
+    for sign, name in rest:
+        total = total + counts[name] if sign == "+" else total - counts[name]
+    return total
+
+
+#: The terms of every cell, each a sign and a name.
+_TERMS = {
+    cell: tuple(zip(["+", *text.split()[1::2]], text.split()[::2], strict=True))
+    for cell, text in CELLS.items()
+}
+
+Operand = TypeVar("Operand", contravariant=True)
+Result = TypeVar("Result", covariant=True)
+
+
+class Algebra(Protocol[Operand, Result]):
+    """What each kind of node becomes, given what stands for its operands."""
+
+    def count(self, node: Count) -> Result:
+        """What ``max(count − used, 0)`` becomes."""
+
+    def constant(self, value: int) -> Result:
+        """What an integer becomes."""
+
+    def sum(self, operands: Sequence[Operand]) -> Result:
+        """What a sum becomes."""
+
+    def product(self, operands: Sequence[Operand]) -> Result:
+        """What a product becomes."""
+
+    def binomial(self, operand: Operand, lower: int) -> Result:
+        """What C(operand, lower) becomes."""
+
+    def quotient(self, operand: Operand, divisor: int) -> Result:
+        """What an operand, divided by an integer that divides it, becomes."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +100,10 @@ class Count:
     cell: str
     used: int = 0
 
+    def become(self, algebra: Algebra[Any, Result], operands: Sequence[Any]) -> Result:  # noqa: ARG002
+        """What this node is in an algebra, given what its operands are."""
+        return algebra.count(self)
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -49,6 +112,10 @@ class Constant:
     operands: ClassVar[tuple[int, ...]] = ()
     value: int
 
+    def become(self, algebra: Algebra[Any, Result], operands: Sequence[Any]) -> Result:  # noqa: ARG002
+        """See :meth:`Count.become`."""
+        return algebra.constant(self.value)
+
 
 @dataclass(frozen=True)
 class Sum:
@@ -56,12 +123,20 @@ class Sum:
 
     operands: tuple[int, ...]
 
+    def become(self, algebra: Algebra[Operand, Result], operands: Sequence[Operand]) -> Result:
+        """See :meth:`Count.become`."""
+        return algebra.sum(operands)
+
 
 @dataclass(frozen=True)
 class Product:
     """The product of earlier nodes, named by their positions."""
 
     operands: tuple[int, ...]
+
+    def become(self, algebra: Algebra[Operand, Result], operands: Sequence[Operand]) -> Result:
+        """See :meth:`Count.become`."""
+        return algebra.product(operands)
 
 
 @dataclass(frozen=True)
@@ -71,6 +146,10 @@ class Binomial:
     operands: tuple[int]
     lower: int
 
+    def become(self, algebra: Algebra[Operand, Result], operands: Sequence[Operand]) -> Result:
+        """See :meth:`Count.become`."""
+        return algebra.binomial(operands[0], self.lower)
+
 
 @dataclass(frozen=True)
 class Quotient:
@@ -78,6 +157,10 @@ class Quotient:
 
     operands: tuple[int]
     divisor: int
+
+    def become(self, algebra: Algebra[Operand, Result], operands: Sequence[Operand]) -> Result:
+        """See :meth:`Count.become`."""
+        return algebra.quotient(operands[0], self.divisor)
 
 
 Node = Count | Constant | Sum | Product | Binomial | Quotient
@@ -127,17 +210,17 @@ class Program:
     @cached_property
     def kernel_nodes(self) -> tuple[int, ...]:
         """Positions of the nodes that the kernel needs, in order."""
-        return _needed(self.nodes, self.output)
+        return self.needed(self.output)
 
     @cached_property
     def dimension_nodes(self) -> tuple[int, ...]:
         """Positions of the nodes that the dimension needs, in order."""
-        return _needed(self.nodes, self.dimension)
+        return self.needed(self.dimension)
 
     @cached_property
     def choice_nodes(self) -> tuple[int, ...]:
         """Positions of the nodes that the numbers of features to choose from need, in order."""
-        return _needed(self.nodes, *(position for position, _ in self.choices))
+        return self.needed(*(position for position, _ in self.choices))
 
     @cached_property
     def depth(self) -> int:
@@ -149,10 +232,10 @@ class Program:
                 depth[position] = steps + max(depth[i] for i in node.operands)
         return depth[self.output]
 
-
-def _needed(nodes: tuple[Node, ...], *outputs: int) -> tuple[int, ...]:
-    needed = set(outputs)
-    for position in range(max(outputs, default=-1), -1, -1):
-        if position in needed:
-            needed.update(nodes[position].operands)
-    return tuple(sorted(needed))
+    def needed(self, *outputs: int) -> tuple[int, ...]:
+        """Positions of the nodes that the nodes at these positions need, in order."""
+        needed = set(outputs)
+        for position in range(max(outputs, default=-1), -1, -1):
+            if position in needed:
+                needed.update(self.nodes[position].operands)
+        return tuple(sorted(needed))

@@ -5,21 +5,37 @@ from __future__ import annotations
 from functools import cache
 
 from formulakern.rewrite.rule import Rule
+from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR, XOR
 
 __all__ = ["constants", "de_morgan", "definitions"]
 
 
+#: The functions of two arguments by and, or, xor and not; truth tables in the order 11, 10, 01, 00.
+_BY_TRUTH = {
+    "1000": "p & q",
+    "0100": "p & ~q",
+    "0010": "~p & q",
+    "0001": "~(p | q)",
+    "0111": "~(p & q)",
+    "1011": "~p | q",
+    "1101": "p | ~q",
+    "1110": "p | q",
+    "0110": "p ^ q",
+    "1001": "~(p ^ q)",
+    "1100": "p",
+    "1010": "q",
+    "0011": "~p",
+    "0101": "~q",
+}
+
+
 @cache
 def definitions() -> tuple[Rule, ...]:
-    """Derived connectives by and, or, xor and not."""
-    return (
-        Rule("definition of implies", "p -> q ==> ~p | q"),
-        Rule("definition of converse", "p <- q ==> p | ~q"),
-        Rule("definition of non-implication", "p -/> q ==> p & ~q"),
-        Rule("definition of converse non-implication", "p </- q ==> ~p & q"),
-        Rule("definition of iff", "p <-> q ==> ~(p ^ q)"),
-        Rule("definition of nand", "p ~& q ==> ~(p & q)"),
-        Rule("definition of nor", "p ~| q ==> ~(p | q)"),
+    """Every other connective by and, or, xor and not, read from its truth table."""
+    return tuple(
+        Rule(f"definition of {row.name}", f"p {row.sign} q ==> {_BY_TRUTH[row.truth]}")
+        for row in CONNECTIVES
+        if row not in (NOT, AND, OR, XOR)
     )
 
 

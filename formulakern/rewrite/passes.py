@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import is_
 
 from formulakern.rewrite.rule import Rule
-from formulakern.syntax.connectives import Connective
 from formulakern.syntax.formula import (
     Constant,
     Formula,
     Operation,
     Variable,
 )
-from formulakern.syntax.traversal import postorder
+from formulakern.syntax.traversal import fold, postorder
 
 __all__ = ["RewriteStep", "bottom_up", "sort_arguments", "top_down"]
 
@@ -27,124 +27,88 @@ class RewriteStep:
     after: Formula
 
 
-def _rewrite_root(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
-    """Apply rules at the root until none fits."""
-    fits = True
-    while fits:
-        fits = False
-        for rule in rules:
-            after = rule.apply(formula)
-            if after is not None:
-                trace.append(RewriteStep(rule.name, formula, after))
-                formula, fits = after, True
-                break
-    return formula
+def _by_root(rules: Sequence[Rule]) -> dict[int, list[Rule]]:
+    """The rules by the identity of the connective at the root of their left sides."""
+    grouped: dict[int, list[Rule]] = {}
+    for rule in rules:
+        grouped.setdefault(id(rule.left.connective), []).append(rule)
+    return grouped
+
+
+def _step(
+    formula: Formula, rules: dict[int, list[Rule]], trace: list[RewriteStep]
+) -> Formula | None:
+    """The formula after the first rule that fits at its root, or None."""
+    for rule in rules.get(id(formula.connective), ()):
+        after = rule.apply(formula)
+        if after is not None:
+            trace.append(RewriteStep(rule.name, formula, after))
+            return after
+    return None
 
 
 def _rebuilt(node: Formula, arguments: Sequence[Formula]) -> Formula:
-    if all(new is old for new, old in zip(arguments, node.arguments, strict=True)):
+    if len(arguments) == len(node.arguments) and all(map(is_, arguments, node.arguments)):
         return node
     assert node.connective is not None
     return Operation(node.connective, arguments)
 
 
-class _Chain:
-    """A chain of one associative connective whose links are not merged yet.
-
-    Merging a nest of chains link by link would copy it once per level; this waits for the
-    outermost and copies once.
-    """
-
-    def __init__(self, row: Connective, parts: Sequence[Formula | _Chain]) -> None:
-        self.row = row
-        self.parts = parts
-        self.merged: Formula | None = None
-
-    def merge(self) -> Formula:
-        if self.merged is None:
-            links: list[Formula] = []
-            pending: list[Formula | _Chain] = [self]
-            while pending:
-                part = pending.pop()
-                if isinstance(part, _Chain) and part.row is self.row and part.merged is None:
-                    pending.extend(reversed(part.parts))
-                else:
-                    links.append(part.merge() if isinstance(part, _Chain) else part)
-            self.merged = Operation(self.row, links)
-        return self.merged
-
-
 def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
     """Rewrite at the root first, then inside what came out: for rules that push inwards."""
-    done: dict[int, Formula | _Chain] = {}
-    heads: dict[int, Formula] = {}
-    alive: list[Formula] = []  # keeps ids unique while they are keys
-    pending = [formula]
-    while pending:
-        node = pending[-1]
-        if id(node) in done:
-            pending.pop()
-            continue
+    by_root = _by_root(rules)
+    heads: dict[int, tuple[Formula, Formula]] = {}  # by id: the node, kept alive, and its new root
+    links: dict[int, list[Formula]] = {}
+
+    def head(node: Formula) -> Formula:
         if id(node) not in heads:
-            heads[id(node)] = _rewrite_root(node, rules, trace)
-            alive += (node, heads[id(node)])
-        head = heads[id(node)]
-        waiting = [argument for argument in head.arguments if id(argument) not in done]
-        if waiting:
-            pending.extend(reversed(waiting))
-            continue
-        arguments = [done[id(argument)] for argument in head.arguments]
-        unchanged = all(new is old for new, old in zip(arguments, head.arguments, strict=True))
-        if unchanged:
-            done[id(node)] = head
-        elif head.connective is not None and head.connective.chain == "flat":
-            parts = [
-                part.merge()
-                if isinstance(part, _Chain) and part.row is not head.connective
-                else part
-                for part in arguments
-            ]
-            done[id(node)] = _Chain(head.connective, parts)
-        else:
-            done[id(node)] = _rebuilt(head, [_merged(argument) for argument in arguments])
-        pending.pop()
-    return _merged(done[id(formula)])
+            new, after = node, _step(node, by_root, trace)
+            while after is not None:
+                new, after = after, _step(after, by_root, trace)
+            heads[id(node)] = node, new
+        return heads[id(node)][1]
 
+    def inside(node: Formula) -> Iterable[Formula]:
+        """The arguments of the new root; in a chain also those of chains that came out in it."""
+        new = head(node)
+        if new.connective is None or new.connective.chain != "flat":
+            return new.arguments
+        return links[id(node)] if id(node) in links else chain(node, new)
 
-def _merged(part: Formula | _Chain) -> Formula:
-    return part.merge() if isinstance(part, _Chain) else part
+    def chain(node: Formula, new: Formula) -> Iterator[Formula]:
+        found = links[id(node)] = []
+        pending = list(new.arguments[::-1])
+        while pending:
+            argument = pending.pop()
+            part = head(argument)
+            if part.connective is new.connective:
+                pending.extend(part.arguments[::-1])
+            else:
+                found.append(argument)
+                yield argument
+
+    return fold(formula, lambda node, arguments: _rebuilt(head(node), arguments), inside)
 
 
 def bottom_up(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
     """Rewrite the arguments first, and what a rule made again: for rules that simplify."""
-    done: dict[int, Formula] = {}
-    became: dict[int, Formula] = {}
-    alive: list[Formula] = []  # keeps ids unique while they are keys
-    pending = [formula]
-    while pending:
-        node = pending[-1]
+    by_root = _by_root(rules)
+    done: dict[int, Formula] = {}  # by id: formulas to which no rule applies anywhere
+
+    def inside(node: Formula) -> Sequence[Formula]:
+        return () if id(node) in done else node.arguments
+
+    def simplified(node: Formula, arguments: list[Formula]) -> Formula:
         if id(node) in done:
-            pending.pop()
-        elif id(node) in became:
-            done[id(node)] = done[id(became[id(node)])]
-            pending.pop()
-        elif waiting := [argument for argument in node.arguments if id(argument) not in done]:
-            pending.extend(reversed(waiting))
-        else:
-            new = _rebuilt(node, [done[id(argument)] for argument in node.arguments])
-            alive += (node, new)
-            for rule in rules:
-                after = rule.apply(new)
-                if after is not None:
-                    trace.append(RewriteStep(rule.name, new, after))
-                    became[id(node)] = after
-                    alive.append(after)
-                    pending.append(after)
-                    break
-            else:
-                done[id(node)] = done[id(new)] = new
-                pending.pop()
-    return done[id(formula)]
+            return node
+        new = _rebuilt(node, arguments)
+        after = _step(new, by_root, trace)
+        if after is not None:
+            return fold(after, simplified, inside)  # few deep: its parts are done
+        done[id(new)] = new
+        return new
+
+    return fold(formula, simplified, inside)
 
 
 def sort_arguments(formula: Formula, trace: list[RewriteStep]) -> Formula:
@@ -153,37 +117,30 @@ def sort_arguments(formula: Formula, trace: list[RewriteStep]) -> Formula:
     Every different subformula gets a rank that depends on its value alone, so equal formulas
     come out equal whatever order they were written in.
     """
-    ranks: dict[tuple[object, ...], int] = {}
-    rank_of: dict[int, int] = {}
+    rank: dict[int, int] = {}
     done: dict[int, Formula] = {}
-    leaves = sorted({_leaf_key(leaf) for leaf in formula.leaves})
-    for position, key in enumerate(leaves):
-        ranks[key] = position
-    for height in _by_height(formula):
+    n_ranks = 0
+    for layer in _by_height(formula):
         keys: dict[int, tuple[object, ...]] = {}
-        for node in height:
-            if node.connective is None:
-                keys[id(node)] = _leaf_key(node)
+        for node in layer:
+            row = node.connective
+            if row is None:
+                done[id(node)], keys[id(node)] = node, _leaf_key(node)
                 continue
             order = list(node.arguments)
-            if node.connective.commutative:
-                order.sort(key=lambda argument: rank_of[id(argument)])
-            new_arguments = [done[id(argument)] for argument in order]
-            if any(new is not old for new, old in zip(order, node.arguments, strict=True)):
-                before = _rebuilt(node, [done[id(argument)] for argument in node.arguments])
-                done[id(node)] = Operation(node.connective, new_arguments)
-                trace.append(RewriteStep("canonical order", before, done[id(node)]))
+            if row.commutative:
+                order.sort(key=lambda argument: rank[id(argument)])
+            new = [done[id(argument)] for argument in order]
+            if all(map(is_, order, node.arguments)):
+                done[id(node)] = _rebuilt(node, new)
             else:
-                done[id(node)] = _rebuilt(node, new_arguments)
-            keys[id(node)] = (
-                node.connective.name,
-                *[rank_of[id(argument)] for argument in order],
-            )
-        for key in sorted(set(keys.values()) - set(ranks)):
-            ranks[key] = len(ranks)
-        for node in height:
-            rank_of[id(node)] = ranks[keys[id(node)]]
-            done.setdefault(id(node), node)
+                before = _rebuilt(node, [done[id(argument)] for argument in node.arguments])
+                done[id(node)] = Operation(row, new)
+                trace.append(RewriteStep("canonical order", before, done[id(node)]))
+            keys[id(node)] = (row.name, *[rank[id(argument)] for argument in order])
+        ranks = {key: n_ranks + i for i, key in enumerate(sorted(set(keys.values())))}
+        rank |= {node: ranks[key] for node, key in keys.items()}
+        n_ranks += len(ranks)
     return done[id(formula)]
 
 
@@ -196,6 +153,7 @@ def _leaf_key(leaf: Formula) -> tuple[object, ...]:
 
 
 def _by_height(formula: Formula) -> list[list[Formula]]:
+    """The different nodes, leaves first, then what is made of them, and so on."""
     heights: dict[int, int] = {}
     layers: list[list[Formula]] = []
     for node in postorder(formula):

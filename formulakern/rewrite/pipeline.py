@@ -9,21 +9,23 @@ from formulakern.rewrite import catalogue
 from formulakern.rewrite.passes import RewriteStep, bottom_up, sort_arguments, top_down
 from formulakern.rewrite.rule import Rule
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Formula, Operation
-from formulakern.syntax.traversal import fold
+from formulakern.syntax.formula import Formula
+from formulakern.syntax.substitution import substitute
 
 __all__ = ["PassResult", "Rewriting", "rewrite"]
 
-Walk = Callable[[Formula, Sequence[Rule], list[RewriteStep]], Formula]
+#: What a pass does to a formula in a reading; it appends its steps to a list.
+Pass = Callable[[Formula, str, list[RewriteStep]], Formula]
 
-#: (name, rules, walk), in the order in which they run; the canonical order comes last.
-_PASSES: tuple[tuple[str, Callable[[], tuple[Rule, ...]], Walk], ...] = (
-    ("definitions", catalogue.definitions, top_down),
-    ("negations to the leaves", catalogue.de_morgan, top_down),
-    ("constants", catalogue.constants, bottom_up),
-    ("negations to the leaves", catalogue.de_morgan, top_down),
-    ("constants", catalogue.constants, bottom_up),
-)
+
+def _with(
+    walk: Callable[[Formula, Sequence[Rule], list[RewriteStep]], Formula],
+    rules: Callable[[], tuple[Rule, ...]],
+) -> Pass:
+    """Walk with those of the rules that are sound in the reading."""
+    return lambda formula, reading, steps: walk(
+        formula, [rule for rule in rules() if reading in rule.sound_for], steps
+    )
 
 
 @dataclass(frozen=True)
@@ -73,21 +75,12 @@ def rewrite(formula: Formula, variables: str = "bound") -> Rewriting:
     constants: b & ~a
     """
     passes: list[PassResult] = []
-
-    def record(name: str, steps: list[RewriteStep], result: Formula) -> Formula:
-        if steps:
-            passes.append(PassResult(name, tuple(steps), result))
-        return result
-
     current = formula
-    for name, rules, walk in _PASSES:
+    for name, run in _PASSES:
         steps: list[RewriteStep] = []
-        sound = [rule for rule in rules() if variables in rule.sound_for]
-        current = record(name, steps, walk(current, sound, steps))
-    steps = []
-    current = record("canonical order", steps, sort_arguments(current, steps))
-    steps = []
-    record("inside the choices", steps, _inside_choices(current, variables, steps))
+        current = run(current, variables, steps)
+        if steps:
+            passes.append(PassResult(name, tuple(steps), current))
     return Rewriting(formula, tuple(passes))
 
 
@@ -104,12 +97,16 @@ def _inside_choices(formula: Formula, variables: str, steps: list[RewriteStep]) 
             if inner.passes and inner.formula.variables:
                 became[leaf] = leaf.over(inner.formula)
                 steps.extend(step for result in inner.passes for step in result.steps)
-    if not became:
-        return formula
+    return substitute(formula, became) if became else formula
 
-    def build(node: Formula, parts: list[Formula]) -> Formula:
-        if node.connective is None:
-            return became.get(node, node)
-        return Operation(node.connective, parts)
 
-    return fold(formula, build)
+_NEGATIONS = ("negations to the leaves", _with(top_down, catalogue.de_morgan))
+_CONSTANTS = ("constants", _with(bottom_up, catalogue.constants))
+#: The passes, in the order in which they run.
+_PASSES: tuple[tuple[str, Pass], ...] = (
+    ("definitions", _with(top_down, catalogue.definitions)),
+    *(_NEGATIONS, _CONSTANTS),
+    *(_NEGATIONS, _CONSTANTS),
+    ("canonical order", lambda formula, _, steps: sort_arguments(formula, steps)),
+    ("inside the choices", _inside_choices),
+)

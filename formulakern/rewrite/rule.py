@@ -8,7 +8,6 @@ is ``bound`` and ``distinct``.  A pair that is not an equivalence is refused whe
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from dataclasses import dataclass, field
 
 from formulakern.errors import FormulaError
@@ -22,6 +21,7 @@ from formulakern.syntax.formula import (
     evaluate,
 )
 from formulakern.syntax.parser import parse
+from formulakern.syntax.substitution import substitute
 from formulakern.syntax.traversal import fold
 
 __all__ = ["ALL_READINGS", "FUNCTION_READINGS", "Rule"]
@@ -30,7 +30,10 @@ ALL_READINGS = frozenset({"bound", "free", "distinct"})
 #: Readings in which the kernel depends on the Boolean function alone.
 FUNCTION_READINGS = frozenset({"bound", "distinct"})
 
-_LETTERS = ("p", "q", "r")
+_LETTERS: tuple[Formula, ...] = (Variable("p"), Variable("q"), Variable("r"))
+_P, _Q, _ = _LETTERS
+#: Stands for a whole chain of links.
+_CHAIN = Variable("…")
 
 
 @dataclass(frozen=True)
@@ -69,15 +72,16 @@ class Rule:
     link: Formula | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        left, _, right = self.text.partition("==>")
-        for name, value in (("left", parse(left)), ("right", parse(right))):
-            object.__setattr__(self, name, value)
+        before, _, after = self.text.partition("==>")
+        object.__setattr__(self, "left", parse(before))
+        object.__setattr__(self, "right", parse(after))
         if not _equivalent(self.left, self.right):
             raise FormulaError(
                 f"rule {self.name!r}: {self.text} is not an equivalence; "
                 "both sides must have the same truth table."
             )
-        linear = _letters(self.left) == _letters(self.right) == Counter(set(_letters(self.left)))
+        left, right = _letters(self.left), _letters(self.right)
+        linear = sorted(left) == sorted(right) == sorted(set(left))
         object.__setattr__(self, "sound_for", ALL_READINGS if linear else FUNCTION_READINGS)
         object.__setattr__(self, "link", _link(self.left, self.right))
 
@@ -86,35 +90,30 @@ class Rule:
         letters = _match(self.left, formula)
         if letters is None:
             return None
-        chain = letters.get("…")
+        chain = letters.get(_CHAIN)
         if chain is None:
-            return _fill(self.right, letters)
+            return substitute(self.right, letters)
         if self.link is None or self.right.connective is None:
             return None
-        links = [_fill(self.link, {"p": link}) for link in chain.arguments]
+        links = [substitute(self.link, {_P: link}) for link in chain.arguments]
         return Operation(self.right.connective, links)
 
 
-def _letters(formula: Formula) -> Counter[str]:
-    def count(node: Formula, parts: list[Counter[str]]) -> Counter[str]:
-        if isinstance(node, Variable):
-            return Counter([node.name])
-        return sum(parts, Counter())
+def _letters(formula: Formula) -> list[str]:
+    """The names of the letters, as often as they occur."""
 
-    return fold(formula, count)
+    def names(node: Formula, parts: list[list[str]]) -> list[str]:
+        return [node.name] if isinstance(node, Variable) else list(itertools.chain(*parts))
+
+    return fold(formula, names)
 
 
 def _equivalent(left: Formula, right: Formula) -> bool:
-    for values in itertools.product([False, True], repeat=len(_LETTERS)):
-        known = dict(zip(_LETTERS, values, strict=True))
-
-        def value(leaf: Formula, known: dict[str, bool] = known) -> bool:
-            assert isinstance(leaf, Variable)
-            return known[leaf.name]
-
-        if evaluate(left, value) != evaluate(right, value):
-            return False
-    return True
+    return all(
+        evaluate(left, known.__getitem__) == evaluate(right, known.__getitem__)
+        for values in itertools.product([False, True], repeat=3)
+        for known in [dict(zip(_LETTERS, values, strict=True))]
+    )
 
 
 def _link(left: Formula, right: Formula) -> Formula | None:
@@ -125,25 +124,24 @@ def _link(left: Formula, right: Formula) -> Formula | None:
     row = right.connective
     if row is None or row.chain != "flat" or len(right.arguments) != 2:
         return None
-    p, q = Variable("p"), Variable("q")
     template = right.arguments[0]
     inner = left
     while inner.connective is not None and inner.connective.arity == 1:
         inner = inner.arguments[0]
-    if inner.connective is None or inner.connective.chain != "flat" or inner.arguments != (p, q):
+    if inner.connective is None or inner.connective.chain != "flat" or inner.arguments != (_P, _Q):
         return None
-    if template.variables != (p,) or _fill(template, {"p": q}) != right.arguments[1]:
+    if template.variables != (_P,) or substitute(template, {_P: _Q}) != right.arguments[1]:
         return None
-    outer: Formula = p
+    outer: Formula = _P
     while left is not inner:
         left, outer = left.arguments[0], ~outer
     return template if _equivalent(outer, template) else None
 
 
-def _match(pattern: Formula, formula: Formula) -> dict[str, Formula] | None:
-    """What the letters stand for, or None; the key "…" holds a whole chain of links."""
+def _match(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
+    """What the letters stand for, or None; a whole chain of links has a letter of its own."""
     if isinstance(pattern, Variable):
-        return {pattern.name: formula}
+        return {pattern: formula}
     if pattern.connective is None:
         return {} if pattern == formula else None
     if formula.connective is not pattern.connective:
@@ -153,8 +151,8 @@ def _match(pattern: Formula, formula: Formula) -> dict[str, Formula] | None:
         if any(isinstance(part, Constant) for part in wanted):
             return _match_beside_constant(pattern, formula)
         if len(given) != len(wanted):
-            return {"…": formula}
-    letters: dict[str, Formula] = {}
+            return {_CHAIN: formula}
+    letters: dict[Formula, Formula] = {}
     for part, argument in zip(wanted, given, strict=True):
         found = _match(part, argument)
         if found is None or any(letters.get(name, value) != value for name, value in found.items()):
@@ -163,7 +161,7 @@ def _match(pattern: Formula, formula: Formula) -> dict[str, Formula] | None:
     return letters
 
 
-def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[str, Formula] | None:
+def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
     """The letter stands for the rest of the chain, its equal constants taken together.
 
     One constant is what the pattern asks for; the others become one, or nothing where that is the
@@ -174,7 +172,6 @@ def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[str, Form
     letter, constant = pattern.arguments
     if isinstance(letter, Constant):
         letter, constant = constant, letter
-    assert isinstance(letter, Variable)
     assert isinstance(constant, Constant)
     found = formula.arguments.count(constant)
     if not found:
@@ -185,13 +182,4 @@ def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[str, Form
         neutral = all(row(others, bit) == bit for bit in (True, False))
         if not (rest and neutral):
             rest.append(TRUE if others else FALSE)
-    return {letter.name: rest[0] if len(rest) == 1 else Operation(row, rest)}
-
-
-def _fill(pattern: Formula, letters: dict[str, Formula]) -> Formula:
-    def build(node: Formula, parts: list[Formula]) -> Formula:
-        if isinstance(node, Variable):
-            return letters[node.name]
-        return node if node.connective is None else Operation(node.connective, parts)
-
-    return fold(pattern, build)
+    return {letter: rest[0] if len(rest) == 1 else Operation(row, rest)}

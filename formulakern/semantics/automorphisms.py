@@ -98,43 +98,34 @@ class _Symmetries:
     def _extend(self, image: dict[int, int]) -> bool:
         """Whether a partial permutation can be completed to a symmetry (iterative search)."""
         variables = [i for i in range(self.n) if i not in image]
-        choices: list[list[int]] = []
+        if not variables:
+            return self._keeps(image)
         trail = dict(image)
-        depth = 0
-        while True:
-            if depth == len(choices):
-                if depth == len(variables):
-                    if self._keeps(trail):
-                        return True
-                    depth -= 1
-                else:
-                    taken = set(trail.values())
-                    choices.append(self._candidates(trail, variables[depth], taken))
-            if depth < 0:
-                return False
-            trail.pop(variables[depth], None)
-            if choices[depth]:
-                trail[variables[depth]] = choices[depth].pop()
-                depth += 1
-            else:
-                choices.pop()
-                depth -= 1
-                if depth < 0:
-                    return False
+        untried = [iter(self._candidates(trail, variables[0]))]  # one for every depth
+        while untried:
+            variable = variables[len(untried) - 1]
+            trail.pop(variable, None)
+            to = next(untried[-1], None)
+            if to is None:
+                untried.pop()
+                continue
+            trail[variable] = to
+            if len(untried) < len(variables):
+                untried.append(iter(self._candidates(trail, variables[len(untried)])))
+            elif self._keeps(trail):
+                return True
+        return False
 
-    def _candidates(self, trail: dict[int, int], variable: int, taken: set[int]) -> list[int]:
-        """Images to try, best last: the variable itself, then those exchangeable with it.
-
-        Of several free variables that are exchangeable with each other one is enough.
-        """
-        seen: set[int] = set()
+    def _candidates(self, trail: dict[int, int], variable: int) -> list[int]:
+        """Images to try: the variable itself, then others, one of every class of exchangeables."""
+        taken, seen = set(trail.values()), set[int]()
         found = []
         for to in sorted(range(self.n), key=lambda j: (j != variable, j)):
             kind = self.exchangeable[to]
             if to not in taken and kind not in seen and self._compatible(trail, variable, to):
                 seen.add(kind)
                 found.append(to)
-        return found[::-1]
+        return found
 
     def _compatible(self, trail: dict[int, int], variable: int, to: int) -> bool:
         self.steps += 1 + len(trail)
@@ -154,13 +145,12 @@ class _Symmetries:
     def _keeps(self, image: dict[int, int]) -> bool:
         """Whether renaming the variables gives the same function."""
         d = self.diagrams
-        renamed = {0: 0, 1: 1}
-        for node in reversed(d.reachable(self.top)):
-            test = d.variable(image.get(d.level[node], d.level[node]))
-            high = d.apply(AND, test, renamed[d.high[node]])
-            low = d.apply(AND, d.negation(test), renamed[d.low[node]])
-            renamed[node] = d.apply(OR, high, low)
-        return renamed[self.top] == self.top
+
+        def make(level: int, high: int, low: int) -> int:
+            test = d.variable(image.get(level, level))
+            return d.apply(OR, d.apply(AND, test, high), d.apply(AND, d.negation(test), low))
+
+        return d.rebuild(self.top, make) == self.top
 
 
 def _models_with_each(diagrams: Diagrams, top: int, n: int) -> list[int]:

@@ -1,35 +1,30 @@
-"""The ``bound`` reading: equal names are the same variable; different names may coincide.
+"""The reading ``bound``: equal names are the same variable, and different names may coincide.
 
 The kernel depends on the Boolean function alone; variables on which the function does not depend
-are dropped.  Where a formula names its variables once, joint counts combine as in the free
-reading; where names repeat, the region is turned into a decision diagram and counted on pairs of
-its nodes (THEORY §2): splitting on a variable,
-
-    g(F, G) = n11·g(F₁, G₁) + n10·g(F₁, G₀) + n01·g(F₀, G₁) + n00·g(F₀, G₀).
+are not substituted.  Where a formula names its variables once, joint counts combine as in the
+reading ``free``.  Where names repeat, the subformulas that share them become a decision diagram,
+whose pairs of nodes are counted (:mod:`formulakern.semantics.pairs`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from formulakern.errors import FormulaSizeError
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
-from formulakern.semantics.choices import own_names
 from formulakern.semantics.diagram import Diagrams
-from formulakern.semantics.domains import domain_positions, one_domain_each
+from formulakern.semantics.names import check_names, domain_positions
+from formulakern.semantics.pairs import Branches, reach, sum_up
 from formulakern.semantics.regions import ATOMS, Occurrence, groups, occurrences
 from formulakern.semantics.steps import (
-    Binary,
     ChoiceStep,
     ConstantStep,
     Leaf,
-    Negation,
     Step,
-    emit,
+    Values,
     fuse,
     negate,
+    program,
 )
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import Connective
@@ -42,48 +37,24 @@ MAX_PAIRS = 400_000
 
 
 def lower(formula: Formula) -> Program:
-    """The program of a formula in the bound reading.
+    """The program of a formula in the reading ``bound``.
 
     Raises
     ------
     FormulaError
-        If one name has two domains.
+        If one name has two domains, or stands inside a choice and outside of it.
     FormulaSizeError
-        If a diagram, or the counting on it, passes a stated size.
+        If the formula, a diagram, or the counting on it passes a stated size.
 
     Notes
     -----
     Linear where names do not repeat; polynomial in the size of the diagrams elsewhere.
     """
-    own_names(formula)
-    one_domain_each(formula)
+    check_names(formula)
     domains = domain_positions(formula)
     steps: list[Step] = []
     root = _Reader(formula, domains, steps).read()
-    builder = Builder(domains)
-    output, dimension = emit(builder, steps, root, ("11", "**"))
-    return builder.finish(output, dimension, _degrees(steps, root, len(domains)))
-
-
-def _degrees(steps: Sequence[Step], root: int, n_domains: int) -> list[int]:
-    """For each domain the number of variables that the function depends on."""
-    needed = {root}
-    degrees = [0] * n_domains
-    for position in range(root, -1, -1):
-        if position not in needed:
-            continue
-        step = steps[position]
-        if isinstance(step, Leaf):
-            degrees[step.domain] += 1
-        elif isinstance(step, Negation):
-            needed.add(step.argument)
-        elif isinstance(step, Binary):
-            needed.update((step.left, step.right))
-        elif isinstance(step, DiagramStep):
-            needed.update(step.atoms)
-        elif isinstance(step, ChoiceStep):
-            needed.add(step.argument)
-    return degrees
+    return program(tuple(domains), steps, root)
 
 
 class _Reader:
@@ -176,140 +147,110 @@ class _Reader:
                     level_of[place.formula] = len(atoms)
                     atoms.append(self._leaf(place.formula))
                 return diagrams.variable(level_of[place.formula])
-            if inner.arity == 1:
-                return diagrams.negation(functions[place.children[0]])
-            if inner.chain != "flat":
-                left, right = (
+            if inner.chain == "flat":
+                values = [functions[child] for child in place.children if child in functions]
+                modules = [self.step_of[c] for c in place.children if self.places[c].module]
+                if modules:  # together they are one atom
+                    values.append(atom(self._chain(inner, modules)))
+            else:
+                values = [
                     atom(self.step_of[child]) if self.places[child].module else functions[child]
                     for child in place.children
-                )
-                return diagrams.apply(inner, left, right)
-            values = [functions[child] for child in place.children if child in functions]
-            modules = [self.step_of[c] for c in place.children if self.places[c].module]
-            if modules:  # together they are one atom
-                values.append(atom(self._chain(inner, modules)))
-            return diagrams.combine(inner, values)
+                ]
+            return diagrams.connect(inner, values)
 
         for root in roots:
             for position in self._inside(root):
                 functions[position] = function(self.places[position])
-        tops = [functions[root] for root in roots]
-        combine = diagrams.combine(row, tops) if row.chain == "flat" else None
-        top = diagrams.apply(row, *tops) if combine is None else combine
+        top = diagrams.connect(row, [functions[root] for root in roots])
         if top < 2:
             return self._append(ConstantStep(bool(top)))
-        support = diagrams.support(top)
-        new_level = {old: new for new, old in enumerate(support)}
-        top = diagrams.relevel(top, new_level.__getitem__)
+        top, support = diagrams.compact(top)
         return self._append(DiagramStep(diagrams, top, tuple(atoms[old] for old in support)))
 
 
-@dataclass(frozen=True, eq=False)
-class DiagramStep:
-    """A function of earlier steps (its atoms), none of which share a variable."""
-
-    diagrams: Diagrams
-    top: int
-    atoms: tuple[int, ...]
-
-    def plan(self, cell: str) -> _PairPlan:
-        """The counting of one cell: the recursion on pairs of diagram nodes."""
-        side = {"1": self.top, "0": self.diagrams.negation(self.top), "*": 1}
-        return _PairPlan(self, (side[cell[0]], side[cell[1]]))
-
-
+#: The functions that are true in x and in z.
 Pair = tuple[int, int]
+#: What a pair of cofactors is multiplied by: the level and the cell of the atom that was split on,
+#: and the levels in between, whose atoms are not tested and may be anything.
+Term = tuple[int, str, range]
 
 
-@dataclass(frozen=True)
-class _Term:
-    """count(atom, cell) · g(pair) · the totals of the atoms that lie between and are not tested."""
+class DiagramStep:
+    """A function of earlier steps (its arguments), none of which share a variable."""
 
-    level: int
-    cell: str
-    pair: Pair
-    skipped: range
+    def __init__(self, diagrams: Diagrams, top: int, arguments: tuple[int, ...]) -> None:
+        self.diagrams = diagrams
+        self.top = top
+        self.arguments = arguments
+        self._reached: dict[str, tuple[Pair, dict[Pair, Branches[Term, Pair]]]] = {}
 
-
-class _PairPlan:
-    """g(F, G) for one pair of functions, unrolled over the pairs that it reaches."""
-
-    def __init__(self, step: DiagramStep, root: Pair) -> None:
-        self.step = step
-        self.root = root
-        self.terms: dict[Pair, list[_Term]] = {}
-        pending = [root]
-        while pending:
-            pair = pending.pop()
-            if pair in self.terms or pair == (1, 1):
-                continue
-            step.diagrams.pairs += 1
-            if step.diagrams.pairs > MAX_PAIRS:
-                raise FormulaSizeError(
-                    f"counting this formula needs more than {MAX_PAIRS:,} pairs of diagram nodes. "
-                    "Repeat fewer names, split the formula, or use variables='free'."
-                )
-            self.terms[pair] = self._split(pair)
-            pending.extend(term.pair for term in self.terms[pair])
-
-    def _level(self, pair: Pair) -> int:
-        level = self.step.diagrams.level
-        return min(level[pair[0]], level[pair[1]], len(self.step.atoms))
-
-    def _split(self, pair: Pair) -> list[_Term]:
-        diagrams = self.step.diagrams
-        level = self._level(pair)
-        sides = []
-        for function in pair:
-            tested = diagrams.level[function] == level
-            high, low = diagrams.cofactors(function, level)
-            sides.append([("1", high), ("0", low)] if tested else [("*", function)])
-        terms = []
-        for x, f in sides[0]:
-            for z, g in sides[1]:
-                if f and g:
-                    skipped = range(level + 1, self._level((f, g)))
-                    terms.append(_Term(level, x + z, (f, g), skipped))
-        return terms
-
-    def reads(self) -> Iterator[tuple[int, str]]:
-        """The counts of the atoms that occur in a term."""
-        atoms = self.step.atoms
-        ranges = {self._skipped_at_root()}
-        for terms in self.terms.values():
-            for term in terms:
-                yield atoms[term.level], term.cell
-                ranges.add(term.skipped)
+    def reads(self, cell: str) -> Iterator[tuple[int, str]]:
+        """The cells of the arguments that the recursion splits on or passes over."""
+        side = {"1": self.top, "0": self.diagrams.negation(self.top), "*": 1}
+        root = side[cell[0]], side[cell[1]]
+        before = self.diagrams.pairs
+        branches = reach(
+            root,
+            self._split,
+            MAX_PAIRS - before,
+            f"counting this formula needs more than {MAX_PAIRS:,} pairs of diagram nodes. "
+            "Repeat fewer names, split the formula, or use variables='free'.",
+        )
+        self.diagrams.pairs = before + len(branches)
+        self._reached[cell] = root, branches
+        ranges = {range(self._level(root))}
+        for level, atom_cell, skipped in (term for found in branches.values() for term, _ in found):
+            yield self.arguments[level], atom_cell
+            ranges.add(skipped)
         longest: dict[int, int] = {}
         for skipped in ranges:
             longest[skipped.start] = max(longest.get(skipped.start, 0), skipped.stop)
         seen = 0
         for start in sorted(longest):
             for level in range(max(start, seen), longest[start]):
-                yield atoms[level], "**"
+                yield self.arguments[level], "**"
             seen = max(seen, longest[start])
 
-    def emit(self, builder: Builder, values: dict[tuple[int, str], int]) -> int:
+    def emit(self, cell: str, builder: Builder, values: Values) -> int:
         """Emit g for every pair, deepest level first."""
-        atoms = self.step.atoms
-        g = {(1, 1): builder.constant(1)}
+        one = builder.constant(1)
         known: dict[int, list[int]] = {}  # by start: products of more and more totals from there
 
         def totals(skipped: range) -> int:
-            products = known.setdefault(skipped.start, [builder.constant(1)])
+            products = known.setdefault(skipped.start, [one])
             while len(products) <= len(skipped):
-                total = values[atoms[skipped.start + len(products) - 1], "**"]
+                total = values[self.arguments[skipped.start + len(products) - 1], "**"]
                 products.append(builder.product((products[-1], total)))
             return products[len(skipped)]
 
-        for pair in sorted(self.terms, key=self._level, reverse=True):
-            g[pair] = builder.sum(
-                builder.product(
-                    (values[atoms[term.level], term.cell], g[term.pair], totals(term.skipped))
-                )
-                for term in self.terms[pair]
-            )
-        return builder.product((g[self.root], totals(self._skipped_at_root())))
+        root, branches = self._reached[cell]
+        g = sum_up(
+            builder,
+            branches,
+            self._level,
+            lambda term: (values[self.arguments[term[0]], term[1]], totals(term[2])),
+            lambda pair: one if pair == (1, 1) else None,
+        )
+        return builder.product((g[root], totals(range(self._level(root)))))
 
-    def _skipped_at_root(self) -> range:
-        return range(self._level(self.root))
+    def _level(self, pair: Pair) -> int:
+        level = self.diagrams.level
+        return min(level[pair[0]], level[pair[1]], len(self.arguments))
+
+    def _split(self, pair: Pair) -> list[tuple[Term, Pair]]:
+        if pair == (1, 1):
+            return []
+        diagrams = self.diagrams
+        level = self._level(pair)
+        sides = []
+        for function in pair:
+            tested = diagrams.level[function] == level
+            high, low = diagrams.cofactors(function, level)
+            sides.append([("1", high), ("0", low)] if tested else [("*", function)])
+        return [
+            ((level, x + z, range(level + 1, self._level((f, g)))), (f, g))
+            for x, f in sides[0]
+            for z, g in sides[1]
+            if f and g
+        ]

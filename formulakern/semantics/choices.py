@@ -1,10 +1,13 @@
-"""Choices of d different features: their joint counts from those of the feature space.
+"""Joint counts of choices of d different features, from those of the feature space.
 
 Let F11, F10, F01, F00 be the numbers of features that are true in both rows, in x alone, in z
 alone, in neither.  A choice of d features takes i, j, l, m of these, so that i + j of them are
 true in x and i + l in z; there are C(F11, i)·C(F10, j)·C(F01, l)·C(F00, m) such choices.  Wherever
 one row's number is free the inner sums fold, by Vandermonde's identity, into a binomial of a
-marginal.  Every term is non-negative: nothing cancels (THEORY §5).
+marginal such as F0* = F01 + F00.  Every term is non-negative, so nothing cancels.
+
+The closed forms with subtractions are those of Polato, Lauriola & Aiolli (2018),
+doi:10.3390/e20060444.
 """
 
 from __future__ import annotations
@@ -12,14 +15,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
-from formulakern.errors import FormulaError, FormulaSizeError
+from formulakern.errors import FormulaSizeError
 from formulakern.program.builder import Builder
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Formula, Variable
 
-__all__ = ["MAX_TERMS", "ChoicePlan", "own_names"]
+__all__ = ["MAX_TERMS", "ChoiceTerms"]
 
 #: A choice that needs more terms than this for one count is refused.
 MAX_TERMS = 20_000
@@ -29,8 +32,8 @@ _Term = tuple[tuple[tuple[str, ...], int], ...]
 
 
 @dataclass(frozen=True)
-class ChoicePlan:
-    """The counting of one cell of a choice from the cells of the feature space.
+class ChoiceTerms:
+    """One cell of a choice as a sum of products of binomials of cells of the feature space.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ class ChoicePlan:
     def reads(self) -> Iterator[str]:
         """The cells of the feature space that are needed."""
         seen = {"**": None}  # the check of the degree reads it
-        for term in self._terms():
+        for term in self.terms:
             for cells, _ in term:
                 seen.update(dict.fromkeys(cells))
         yield from seen
@@ -58,10 +61,18 @@ class ChoicePlan:
                 builder.binomial(builder.sum(counts[cell] for cell in cells), lower)
                 for cells, lower in term
             )
-            for term in self._terms()
+            for term in self.terms
         )
 
-    def _terms(self) -> list[_Term]:
+    @cached_property
+    def terms(self) -> list[_Term]:
+        """The products, each a list of (cells that are added up, how many are chosen of them).
+
+        Raises
+        ------
+        FormulaSizeError
+            If there are more than ``MAX_TERMS``.
+        """
         x, z = self._wanted(self.cell[0]), self._wanted(self.cell[1])
         d = self.choice.degree
         if self.cell[0] == "*" or self.cell[1] == "*":
@@ -122,33 +133,3 @@ def _one_row(wanted: list[bool], true: str, degree: int) -> list[_Term]:
     if all(wanted):
         return [((("**",), degree),)]
     return [(((true,), count), ((false,), degree - count)) for count in _true(wanted)]
-
-
-def own_names(formula: Formula) -> None:
-    """Refuse a variable's name that stands inside a choice and also outside of it.
-
-    Equal choices may share names: where equal names mean the same variable, they are the same
-    choice.
-
-    Raises
-    ------
-    FormulaError
-    """
-    owner: dict[str, Formula | None] = {}
-    pending: list[tuple[Formula, Choice | None]] = [(formula, None)]
-    seen: set[Choice] = set()
-    while pending:
-        part, inside = pending.pop()
-        for leaf in part.leaves:
-            if isinstance(leaf, Variable):
-                other = owner.setdefault(leaf.name, inside)
-                if other is not inside and other != inside:
-                    shown = other if inside is None else inside
-                    raise FormulaError(
-                        f"the name {leaf.name!r} stands inside {str(shown)!r} and outside of it; a "
-                        "choice's names are its own, as behind a quantifier. "
-                        "Rename one of them, or use variables='free'."
-                    )
-            elif isinstance(leaf, Choice) and leaf not in seen:
-                seen.add(leaf)
-                pending.append((leaf.formula, leaf))

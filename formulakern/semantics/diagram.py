@@ -1,8 +1,9 @@
-"""Reduced ordered decision diagrams: the canonical form of a Boolean function.
+"""Reduced ordered binary decision diagrams: the canonical form of a Boolean function.
 
 Nodes are integers: 0 and 1 are the constants, the others have a level (which variable they test)
-and two successors.  Equal functions are equal integers.  Every operation is iterative and counts
-its steps, so that a formula whose diagram explodes is refused in bounded time and memory.
+and two successors.  Equal functions are equal integers (Bryant 1986, doi:10.1109/TC.1986.1676819).
+Every operation is iterative and counts its steps, so that a formula whose diagram explodes is
+refused in bounded time and memory.
 """
 
 from __future__ import annotations
@@ -58,8 +59,10 @@ class Diagrams:
         """The function that is true where ``function`` is false."""
         return self.apply(XOR, function, 1)
 
-    def combine(self, row: Connective, functions: Sequence[int]) -> int:
-        """Fold an associative connective over functions, as a balanced tree."""
+    def connect(self, row: Connective, functions: Sequence[int]) -> int:
+        """A connective applied to functions; chains of many are joined as a balanced tree."""
+        if row.arity == 1:
+            return self.negation(functions[0])
         layer = list(functions)
         while len(layer) > 1:
             pairs = [self.apply(row, *layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
@@ -118,31 +121,37 @@ class Diagrams:
                     pending.append(successor)
         return sorted((n for n in seen if n > 1), key=self.level.__getitem__)
 
-    def support(self, root: int) -> list[int]:
-        """The variables that the function depends on, in order."""
-        return sorted({self.level[node] for node in self.reachable(root)})
+    def rebuild(
+        self, root: int, make: Callable[[int, int, int], int], *, counted: bool = False
+    ) -> int:
+        """The function put together anew, from the leaves up.
 
-    def relevel(self, root: int, new_level: Callable[[int], int]) -> int:
-        """The function with variables renamed, in an order that must not change."""
-        moved = {0: 0, 1: 1}
-        for node in reversed(self.reachable(root)):
-            level = new_level(self.level[node])
-            moved[node] = self.node(level, moved[self.high[node]], moved[self.low[node]])
-        return moved[root]
+        ``make(level, high, low)`` gives the new function for a node with new successors;
+        ``counted`` says whether every node is a step.
+        """
+        nodes = self.reachable(root)
+        if counted:
+            self.spend(len(nodes))
+        made = {0: 0, 1: 1}
+        for node in reversed(nodes):
+            made[node] = make(self.level[node], made[self.high[node]], made[self.low[node]])
+        return made[root]
+
+    def compact(self, root: int) -> tuple[int, list[int]]:
+        """The function over the variables 0, 1, … alone that it depends on, and which they were."""
+        support = sorted({self.level[node] for node in self.reachable(root)})
+        new_level = {old: new for new, old in enumerate(support)}
+        return self.rebuild(root, lambda level, *both: self.node(new_level[level], *both)), support
 
     def restrict(self, root: int, values: Mapping[int, bool]) -> int:
         """The function with some variables set."""
-        nodes = self.reachable(root)
-        self.spend(len(nodes))
-        moved = {0: 0, 1: 1}
-        for node in reversed(nodes):
-            level = self.level[node]
-            high, low = moved[self.high[node]], moved[self.low[node]]
+
+        def make(level: int, high: int, low: int) -> int:
             if level in values:
-                moved[node] = high if values[level] else low
-            else:
-                moved[node] = self.node(level, high, low)
-        return moved[root]
+                return high if values[level] else low
+            return self.node(level, high, low)
+
+        return self.rebuild(root, make, counted=True)
 
     def spend(self, steps: int) -> None:
         """Count work; refuse to go on where it passes ``MAX_DIAGRAM_STEPS`` in all.

@@ -1,79 +1,67 @@
-"""The ``distinct`` reading: different names are different columns; equal features count once.
+"""The reading ``distinct``: different names are different columns, and equal features count once.
 
-The recursion on pairs of diagram nodes of the bound reading, with every joint count reduced by the
-columns already used up in its cell; divided at the end by the number of symmetries of the formula
-(permutations of its variables that leave the function unchanged), which is exact (THEORY §1).
+All-different (injective) substitutions are counted by the recursion on pairs of functions
+(:mod:`formulakern.semantics.pairs`), each joint count reduced by the columns of its cell that are
+in use already.  Permutations of the variables that leave the function unchanged act freely on these
+substitutions and give the same feature, so that dividing by the number of such symmetries, exactly,
+counts every feature once.  The kernels are those of Polato, Lauriola & Aiolli (2018),
+doi:10.3390/e20060444: ``a & b`` has C(s, 2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from formulakern.errors import FormulaError, FormulaSizeError
+from formulakern.errors import FormulaError
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.automorphisms import count_automorphisms
-from formulakern.semantics.choices import ChoicePlan, own_names
+from formulakern.semantics.choices import ChoiceTerms
 from formulakern.semantics.diagram import Diagrams
-from formulakern.semantics.domains import domain_positions, one_domain_each
-from formulakern.semantics.regions import MAX_LEAVES
+from formulakern.semantics.names import check_names, domain_positions
+from formulakern.semantics.pairs import reach, sum_up
+from formulakern.semantics.steps import opposite
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Constant, Formula, Variable, evaluate
+from formulakern.syntax.formula import Constant, Formula, evaluate
 from formulakern.syntax.traversal import fold
 
 __all__ = ["MAX_STATES", "lower"]
 
-#: Counting with more states (pairs of diagram nodes, columns used per cell) than this is refused.
+#: Counting with more states (pairs of diagram nodes, columns in use per cell) than this is refused.
 MAX_STATES = 300_000
 
-#: Columns used up per domain in the cells 11, 10, 01, 00; or, once only one row is still read,
+#: Columns in use, per domain, in the cells 11, 10, 01, 00; or, once only one row is still read,
 #: those that are true and false in that row.
 Used = tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True)
-class _State:
-    """What remains to be counted: a pair of functions, and the columns used up so far."""
-
-    first: int
-    second: int
-    used: Used
-
-
-@dataclass(frozen=True)
-class _Term:
-    domain: int
-    cell: str
-    already: int
-    state: _State
+#: What remains to be counted: a function of x and one of z, and the columns in use.
+State = tuple[int, int, Used]
+#: What a state is multiplied by: columns of a domain in a cell, less those in use.
+Term = tuple[int, str, int]
 
 
 def lower(formula: Formula) -> Program:
-    """The program of a formula in the distinct reading.
+    """The program of a formula in the reading ``distinct``.
 
     Raises
     ------
     FormulaError
-        If one name has two domains.
+        If one name has two domains, or anything stands beside a choice.
     FormulaSizeError
-        If the diagram, the symmetries or the counting pass a stated size.
+        If the formula, its diagram, the search for symmetries or the counting passes a stated size.
 
     Notes
     -----
     The number of states grows with the third power of the number of variables in the worst case,
     times the pairs of diagram nodes.
     """
-    own_names(formula)
-    one_domain_each(formula)
+    check_names(formula)
     domains = domain_positions(formula)
+    builder = Builder(domains)
     if any(isinstance(leaf, Choice) for leaf in formula.leaves):
-        builder = Builder(domains)
         counts = _choice_counts(builder, formula, domains, ("11", "**"))
         return builder.finish(counts["11"], counts["**"], None)
-    builder = Builder(domains)
-    counting, top, degrees, symmetries = _space(formula, domains, builder)
-    return builder.finish(counting.emit(top, top), counting.emit(1, 1), degrees, symmetries)
+    space = _Space(formula, domains, builder)
+    return builder.finish(space.emit("11"), space.emit("**"), space.degrees, space.symmetries)
 
 
 def _choice_counts(
@@ -97,13 +85,12 @@ def _choice_counts(
     atom: Formula = choice
     when_true, when_false = (evaluate(formula, {atom: value}.get) for value in (True, False))
     if when_true == when_false:
-        value = builder.constant(1), builder.constant(0)
-        return {c: value[any(bit == "01"[not when_true] for bit in c)] for c in cells}
-    swap = {"1": "0", "0": "1", "*": "*"} if when_false else {"1": "1", "0": "0", "*": "*"}
-    plans = {cell: ChoicePlan(choice, swap[cell[0]] + swap[cell[1]]) for cell in cells}
-    needed = dict.fromkeys(cell for plan in plans.values() for cell in plan.reads())
+        one, zero = builder.constant(1), builder.constant(0)
+        return {cell: zero if "01"[not when_true] in cell else one for cell in cells}
+    terms = {cell: ChoiceTerms(choice, opposite(cell) if when_false else cell) for cell in cells}
+    needed = dict.fromkeys(read for cell in terms for read in terms[cell].reads())
     counts = _counts(builder, choice.formula, domains, needed)
-    return {cell: plan.emit(builder, counts) for cell, plan in plans.items()}
+    return {cell: terms[cell].emit(builder, counts) for cell in terms}
 
 
 def _counts(
@@ -112,148 +99,95 @@ def _counts(
     """The wanted cells of the feature space of a formula, each feature counted once."""
     if any(isinstance(leaf, Choice) for leaf in formula.leaves):
         return _choice_counts(builder, formula, domains, cells)
-    counting, top, _, symmetries = _space(formula, domains, builder)
-    side = {"1": top, "0": counting.diagrams.negation(top), "*": 1}
-    return {
-        cell: builder.quotient(counting.emit(side[cell[0]], side[cell[1]]), symmetries)
-        for cell in cells
-    }
+    space = _Space(formula, domains, builder)
+    return {cell: builder.quotient(space.emit(cell), space.symmetries) for cell in cells}
 
 
-def _space(
-    formula: Formula, domains: dict[str | None, int], builder: Builder
-) -> tuple[_Counting, int, list[int], int]:
-    """The counting of a formula without choices: also its degrees and number of symmetries."""
-    diagrams, top, names = _diagram(formula)
-    support = diagrams.support(top)
-    new_level = {old: new for new, old in enumerate(support)}
-    top = diagrams.relevel(top, new_level.__getitem__)
-    domain_of = [domains[names[old].domain] for old in support]
-    degrees = [domain_of.count(g) for g in range(len(domains))]
-    counting = _Counting(diagrams, domain_of, degrees, builder)
-    return counting, top, degrees, count_automorphisms(diagrams, top, domain_of)
+class _Space:
+    """The all-different substitutions of a formula without choices, counted in one program."""
 
-
-def _diagram(formula: Formula) -> tuple[Diagrams, int, list[Variable]]:
-    """The decision diagram of a whole formula, variables in order of appearance."""
-    if formula.n_leaves > MAX_LEAVES:
-        raise FormulaSizeError(
-            f"the formula has {formula.n_leaves:,} leaves; at most {MAX_LEAVES:,} are accepted "
-            "where equal names mean one variable. Use variables='free', or a smaller formula."
-        )
-    names = list(formula.variables)
-    level = {variable: position for position, variable in enumerate(names)}
-    diagrams = Diagrams()
-
-    def function(node: Formula, values: list[int]) -> int:
-        if isinstance(node, Constant):
-            return int(node.value)
-        if isinstance(node, Variable):
-            return diagrams.variable(level[node])
-        row = node.connective
-        assert row is not None
-        if row.arity == 1:
-            return diagrams.negation(values[0])
-        return (
-            diagrams.combine(row, values) if row.chain == "flat" else diagrams.apply(row, *values)
-        )
-
-    return diagrams, fold(formula, function), names
-
-
-class _Counting:
-    """The recursion over states, unrolled into one program."""
-
-    def __init__(
-        self, diagrams: Diagrams, domain_of: list[int], degrees: list[int], builder: Builder
-    ) -> None:
-        self.diagrams = diagrams
-        self.domain_of = domain_of
-        self.degrees = degrees
+    def __init__(self, formula: Formula, domains: dict[str | None, int], builder: Builder) -> None:
         self.builder = builder
+        self.diagrams = Diagrams()
+        names = formula.variables
+        level = {variable: position for position, variable in enumerate(names)}
 
-    def emit(self, first: int, second: int) -> int:
-        """Position of g(first, second): injective substitutions, true in x and in z."""
+        def function(node: Formula, values: list[int]) -> int:
+            if isinstance(node, Constant):
+                return int(node.value)
+            if node.connective is None:
+                return self.diagrams.variable(level[node])  # type: ignore[index]
+            return self.diagrams.connect(node.connective, values)
+
+        self.top, support = self.diagrams.compact(fold(formula, function))
+        self.domain_of = [domains[names[old].domain] for old in support]
+        self.degrees = [self.domain_of.count(g) for g in range(len(domains))]
+        self.symmetries = count_automorphisms(self.diagrams, self.top, self.domain_of)
+
+    def emit(self, cell: str) -> int:
+        """Position of the number of substitutions in a cell."""
+        side = {"1": self.top, "0": self.diagrams.negation(self.top), "*": 1}
+        first, second = side[cell[0]], side[cell[1]]
         if not first or not second:
             return self.builder.constant(0)
-        nothing: Used = tuple((0, 0, 0, 0) for _ in self.degrees)
-        root = _State(first, second, nothing)
-        terms: dict[_State, list[_Term]] = {}
-        order: list[_State] = []
-        pending = [root]
-        while pending:
-            state = pending.pop()
-            if state in terms:
-                continue
-            if len(terms) >= MAX_STATES:
-                raise FormulaSizeError(
-                    f"counting different columns for this formula needs more than {MAX_STATES:,} "
-                    "states. Use fewer variables, or variables='bound'."
-                )
-            terms[state] = self._split(state)
-            order.append(state)
-            pending.extend(term.state for term in terms[state])
-        values: dict[_State, int] = {}
-        for state in sorted(order, key=self._level, reverse=True):
-            if state.first == 1 and state.second == 1:
-                values[state] = self._rest(state)
-                continue
-            values[state] = self.builder.sum(
-                self.builder.product(
-                    (
-                        self.builder.count(term.domain, term.cell, term.already),
-                        values[term.state],
-                    )
-                )
-                for term in terms[state]
-            )
+        root: State = (first, second, tuple((0, 0, 0, 0) for _ in self.degrees))
+        branches = reach(
+            root,
+            self._split,
+            MAX_STATES,
+            f"counting different columns for this formula needs more than {MAX_STATES:,} "
+            "states. Use fewer variables, or variables='bound'.",
+        )
+        values = sum_up(
+            self.builder,
+            branches,
+            self._level,
+            lambda term: (self.builder.count(*term),),
+            lambda state: self._rest(state[2]) if state[:2] == (1, 1) else None,
+        )
         return values[root]
 
-    def _level(self, state: _State) -> int:
+    def _level(self, state: State) -> int:
         levels = self.diagrams.level
-        return min(levels[state.first], levels[state.second])
+        return min(levels[state[0]], levels[state[1]])
 
-    def _split(self, state: _State) -> list[_Term]:
-        f, g = state.first, state.second
-        if f == 1 and g == 1:
+    def _split(self, state: State) -> list[tuple[Term, State]]:
+        f, g, used = state
+        if f == g == 1:
             return []
         level = self._level(state)
         domain = self.domain_of[level]
         f_high, f_low = self.diagrams.cofactors(f, level)
         g_high, g_low = self.diagrams.cofactors(g, level)
         if g == 1:
-            branches = [("1*", f_high, 1), ("0*", f_low, 1)]
+            cofactors = [("1*", f_high, 1), ("0*", f_low, 1)]
         elif f == 1:
-            branches = [("*1", 1, g_high), ("*0", 1, g_low)]
+            cofactors = [("*1", 1, g_high), ("*0", 1, g_low)]
         else:
-            branches = [
+            cofactors = [
                 ("11", f_high, g_high),
                 ("10", f_high, g_low),
                 ("01", f_low, g_high),
                 ("00", f_low, g_low),
             ]
-        terms = []
-        for index, (cell, new_f, new_g) in enumerate(branches):
-            if not new_f or not new_g:
-                continue
-            used = list(state.used)
-            cells = list(used[domain])
-            already = cells[index]
-            cells[index] += 1
-            used[domain] = tuple(cells)
-            after = tuple(used)
-            if (f != 1 and g != 1) and (new_f == 1) != (new_g == 1):
-                after = _marginal(after, keep_x=new_g == 1)
-            terms.append(_Term(domain, cell, already, _State(new_f, new_g, after)))
-        return terms
+        branches = []
+        for index, (cell, new_f, new_g) in enumerate(cofactors):
+            if new_f and new_g:
+                cells = list(used[domain])
+                cells[index] += 1
+                after = (*used[:domain], tuple(cells), *used[domain + 1 :])
+                if f != 1 and g != 1 and (new_f == 1) != (new_g == 1):
+                    after = _marginal(after, keep_x=new_g == 1)
+                branches.append(((domain, cell, used[domain][index]), (new_f, new_g, after)))
+        return branches
 
-    def _rest(self, state: _State) -> int:
+    def _rest(self, used: Used) -> int:
         """The untested variables take any of the columns that are left."""
-        factors = []
-        for domain, degree in enumerate(self.degrees):
-            taken = sum(state.used[domain])
-            factors += [self.builder.count(domain, "**", used) for used in range(taken, degree)]
-        return self.builder.product(factors)
+        return self.builder.product(
+            self.builder.count(domain, "**", taken)
+            for domain, degree in enumerate(self.degrees)
+            for taken in range(sum(used[domain]), degree)
+        )
 
 
 def _marginal(used: Used, keep_x: bool) -> Used:

@@ -1,14 +1,13 @@
-"""The ``free`` reading: every occurrence of a variable ranges over the columns by itself.
+"""The reading ``free``: every occurrence of a variable is substituted independently.
 
-Names do not matter, no two leaves share anything, and every operation combines joint counts by
-its truth table (THEORY §2).  This is the Propositional kernel as published.
+No two leaves share anything, so the cells of every operation follow from those of its operands.
+This is the Propositional kernel of Polato & Aiolli (2021), doi:10.3390/e23081020.
 """
 
 from __future__ import annotations
 
-from formulakern.program.builder import Builder
 from formulakern.program.node import Program
-from formulakern.semantics.domains import domain_positions
+from formulakern.semantics.names import domain_positions
 from formulakern.semantics.steps import (
     Binary,
     ChoiceStep,
@@ -16,49 +15,38 @@ from formulakern.semantics.steps import (
     Leaf,
     Negation,
     Step,
-    emit,
+    program,
 )
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.traversal import fold, postorder
+from formulakern.syntax.traversal import fold
 
 __all__ = ["lower"]
 
 
 def lower(formula: Formula) -> Program:
-    """The program of a formula in the free reading; linear in the number of leaves."""
+    """The program of a formula in the reading ``free``; linear in the number of its nodes."""
     domains = domain_positions(formula)
     steps: list[Step] = []
-    root = _read(formula, domains, steps)
 
-    def degree(node: Formula, parts: list[list[int]]) -> list[int]:
-        if isinstance(node, Variable):
-            return [int(domains[node.domain] == g) for g in range(len(domains))]
-        return [sum(part[g] for part in parts) for g in range(len(domains))]
-
-    degrees: list[int] = fold(formula, degree)
-    builder = Builder(domains)
-    output, dimension = emit(builder, steps, root, ("11", "**"))
-    return builder.finish(output, dimension, degrees)
-
-
-def _read(formula: Formula, domains: dict[str | None, int], steps: list[Step]) -> int:
-    """Append the steps of a formula; returns the position of the last one."""
-    position: dict[int, int] = {}
-    for node in postorder(formula):
+    def step(node: Formula, arguments: list[int]) -> int:
+        """Append the steps of a node; returns the position of the last one."""
+        row = node.connective
         if isinstance(node, Constant):
             steps.append(ConstantStep(node.value))
         elif isinstance(node, Variable):
             steps.append(Leaf(domains[node.domain]))
         elif isinstance(node, Choice):
-            inside = _read(node.formula, domains, steps)  # at most MAX_NESTING deep
+            inside = fold(node.formula, step)  # at most MAX_NESTING deep
             steps.append(ChoiceStep(node, inside))
-        elif node.connective is not None and node.connective.arity == 1:
-            steps.append(Negation(position[id(node.arguments[0])]))
-        elif node.connective is not None:
-            left = position[id(node.arguments[0])]
-            for argument in node.arguments[1:]:
-                steps.append(Binary(node.connective, left, position[id(argument)]))
+        elif row is not None and row.arity == 1:
+            steps.append(Negation(arguments[0]))
+        elif row is not None:
+            left = arguments[0]
+            for right in arguments[1:]:
+                steps.append(Binary(row, left, right))
                 left = len(steps) - 1
-        position[id(node)] = len(steps) - 1
-    return position[id(formula)]
+        return len(steps) - 1
+
+    root = fold(formula, step)
+    return program(tuple(domains), steps, root)

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from formulakern.errors import FormulaSizeError
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import Connective
 from formulakern.syntax.formula import Formula, Variable
 
-__all__ = ["ATOMS", "MAX_LEAVES", "Occurrence", "groups", "occurrences"]
+__all__ = ["ATOMS", "Occurrence", "groups", "occurrences"]
 
-#: A formula with more leaves is refused by the readings in which names matter.
-MAX_LEAVES = 300_000
 #: Leaves that mean the same wherever they are equal.
 ATOMS = (Variable, Choice)
 
@@ -39,21 +36,11 @@ class Occurrence:
 def occurrences(formula: Formula) -> list[Occurrence]:
     """All places in a formula, operands before what uses them, with modules marked.
 
-    Raises
-    ------
-    FormulaSizeError
-        If the formula has more than ``MAX_LEAVES`` leaves.
-
     Notes
     -----
     Linear.  A place covers an interval of leaves; it is a module when the first and the last
     occurrence of every variable inside lie in that interval.
     """
-    if formula.n_leaves > MAX_LEAVES:
-        raise FormulaSizeError(
-            f"the formula has {formula.n_leaves:,} leaves; at most {MAX_LEAVES:,} are accepted "
-            "where equal names mean one variable. Use variables='free', or a smaller formula."
-        )
     places, leaves = _unfold(formula)
     first: dict[Formula, int] = {}
     last: dict[Formula, int] = {}

@@ -1,19 +1,27 @@
-"""Formulas as straight-line steps, and the joint counts of steps that share no variable.
+"""Joint counts of formulas whose parts share no variable.
 
-A step is a leaf, a negation, a binary operation on two earlier steps without a common variable,
-or a decision diagram over earlier steps.  Counting goes twice over the list: backwards to find
-which of the nine cells of each step are wanted, forwards to emit them.  Nothing recurses.
+For two rows x and z, F11 is the number of substitutions under which the formula F is true in both,
+F10 in x only, F01 in z only, F00 in neither; a star sums over both values: F1* = F11 + F10, and F**
+is the number of all substitutions.  These nine are the *cells* of F.
+
+* ``not F`` has the cells of F with 1 and 0 exchanged: no arithmetic at all.
+* ``F ∘ G``, where F and G share no variable, has (F ∘ G)uv = Σ Fij · Gkl over i ∘ k = u, j ∘ l = v.
+
+No term is negative, so nothing cancels (Polato & Aiolli 2021, doi:10.3390/e23081020, write the same
+kernels with subtractions).  A formula becomes a list of *steps*, each on earlier ones; going
+backwards finds the cells that are needed of each, going forwards emits them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from formulakern.program.builder import Builder
-from formulakern.semantics.choices import ChoicePlan
+from formulakern.program.node import Program
+from formulakern.semantics.choices import ChoiceTerms
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import Connective
 
@@ -23,12 +31,28 @@ __all__ = [
     "ConstantStep",
     "Leaf",
     "Negation",
-    "Plan",
-    "Planned",
     "Step",
-    "emit",
     "fuse",
+    "negate",
+    "program",
 ]
+
+#: Positions in the program of cells of steps.
+Values = dict[tuple[int, str], int]
+
+
+class Step(Protocol):
+    """A formula made of earlier steps, which share no variable."""
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        """The positions of these steps."""
+
+    def reads(self, cell: str) -> Iterable[tuple[int, str]]:
+        """The (step, cell) pairs that one cell is computed from."""
+
+    def emit(self, cell: str, builder: Builder, values: Values) -> int:
+        """Emit the arithmetic of one cell; ``values`` holds what it reads."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +60,15 @@ class Leaf:
     """A variable, ranging over the columns of one domain."""
 
     domain: int
+    arguments: ClassVar[tuple[int, ...]] = ()
+
+    def reads(self, cell: str) -> tuple[()]:  # noqa: ARG002
+        """Nothing."""
+        return ()
+
+    def emit(self, cell: str, builder: Builder, values: Values) -> int:  # noqa: ARG002
+        """The count of columns."""
+        return builder.count(self.domain, cell)
 
 
 @dataclass(frozen=True)
@@ -43,78 +76,101 @@ class ConstantStep:
     """True or false, with one (empty) substitution."""
 
     value: bool
+    arguments: ClassVar[tuple[int, ...]] = ()
+
+    def reads(self, cell: str) -> tuple[()]:  # noqa: ARG002
+        """Nothing."""
+        return ()
+
+    def emit(self, cell: str, builder: Builder, values: Values) -> int:  # noqa: ARG002
+        """1 or 0."""
+        return builder.constant(int("01"[not self.value] not in cell))
 
 
 @dataclass(frozen=True)
 class Negation:
-    """Swaps true and false: no arithmetic at all."""
+    """Exchanges true and false."""
 
     argument: int
+
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        """The step that is negated."""
+        return (self.argument,)
+
+    def reads(self, cell: str) -> tuple[tuple[int, str]]:
+        """The opposite cell."""
+        return ((self.argument, opposite(cell)),)
+
+    def emit(self, cell: str, builder: Builder, values: Values) -> int:  # noqa: ARG002
+        """The opposite cell, as it is."""
+        return values[self.argument, opposite(cell)]
 
 
 @dataclass(frozen=True)
 class Binary:
-    """A connective applied to two steps that share no variable."""
+    """A connective with two arguments."""
 
     connective: Connective
     left: int
     right: int
 
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        """Both arguments."""
+        return (self.left, self.right)
 
-class Plan(Protocol):
-    """The counting of one cell of a step: what it reads, and how to emit it."""
+    def reads(self, cell: str) -> Iterator[tuple[int, str]]:
+        """The cells in the products."""
+        for left, right in _products(self.connective, cell):
+            yield self.left, left
+            yield self.right, right
 
-    def reads(self) -> Iterator[tuple[int, str]]:
-        """The (step, cell) pairs that the counting reads."""
-
-    def emit(self, builder: Builder, values: dict[tuple[int, str], int]) -> int:
-        """Emit the arithmetic; ``values`` holds the positions of what it reads."""
-
-
-class Planned(Protocol):
-    """A step that counts its cells by plans."""
-
-    def plan(self, cell: str) -> Plan:
-        """The plan for one cell."""
+    def emit(self, cell: str, builder: Builder, values: Values) -> int:
+        """The sum of the products."""
+        return builder.sum(
+            builder.product((values[self.left, left], values[self.right, right]))
+            for left, right in _products(self.connective, cell)
+        )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ChoiceStep:
     """d different features of an earlier step's feature space."""
 
     choice: Choice
     argument: int
+    terms: dict[str, ChoiceTerms] = field(default_factory=dict)
 
-    def plan(self, cell: str) -> Plan:
-        """The sums of products of binomials of :mod:`formulakern.semantics.choices`."""
-        return _ArgumentPlan(ChoicePlan(self.choice, cell), self.argument)
+    @property
+    def arguments(self) -> tuple[int, ...]:
+        """The step whose features are chosen."""
+        return (self.argument,)
 
+    def reads(self, cell: str) -> Iterator[tuple[int, str]]:
+        """The cells in the binomials of :mod:`formulakern.semantics.choices`."""
+        self.terms[cell] = ChoiceTerms(self.choice, cell)
+        return ((self.argument, read) for read in self.terms[cell].reads())
 
-@dataclass(frozen=True)
-class _ArgumentPlan:
-    """The plan of a choice, its cells read from a step."""
-
-    plan: ChoicePlan
-    argument: int
-
-    def reads(self) -> Iterator[tuple[int, str]]:
-        for cell in self.plan.reads():
-            yield self.argument, cell
-
-    def emit(self, builder: Builder, values: dict[tuple[int, str], int]) -> int:
-        return self.plan.emit(builder, {cell: values[step, cell] for step, cell in self.reads()})
+    def emit(self, cell: str, builder: Builder, values: Values) -> int:
+        """Sums of products of binomials."""
+        terms = self.terms[cell]
+        return terms.emit(builder, {read: values[self.argument, read] for read in terms.reads()})
 
 
-Step = Leaf | ConstantStep | Negation | Binary | Planned
+def opposite(cell: str) -> str:
+    """The cell with 1 and 0 exchanged."""
+    return cell.translate(_EXCHANGED)
 
-_SWAP = {"1": "0", "0": "1", "*": "*"}
+
+_EXCHANGED = str.maketrans("10", "01")
 
 
 def fuse(steps: list[Step], row: Connective, left: int, right: int) -> int:
-    """Append ``left ∘ right``; a constant operand is evaluated away, as every reading allows
-    where the kernel depends on the Boolean function alone.
+    """Append ``left ∘ right``; returns the position of the result.
 
-    Returns the position of the result.
+    A constant operand is evaluated away, which is right where the kernel depends on the Boolean
+    function alone.
     """
     for position, other, first in ((left, right, True), (right, left, False)):
         operand = steps[position]
@@ -123,12 +179,9 @@ def fuse(steps: list[Step], row: Connective, left: int, right: int) -> int:
                 row(operand.value, bit) if first else row(bit, operand.value)
                 for bit in (True, False)
             )
-            if when_true == when_false:
-                steps.append(ConstantStep(when_true))
-            elif when_true:
-                return other
-            else:
-                return negate(steps, other)
+            if when_true != when_false:
+                return other if when_true else negate(steps, other)
+            steps.append(ConstantStep(when_true))
             return len(steps) - 1
     steps.append(Binary(row, left, right))
     return len(steps) - 1
@@ -167,45 +220,30 @@ def _sides(row: Connective, wanted: str) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def emit(builder: Builder, steps: Sequence[Step], root: int, cells: Sequence[str]) -> list[int]:
-    """Emit the wanted cells of a step; returns their positions in the program.
+def program(domains: Sequence[str | None], steps: Sequence[Step], root: int) -> Program:
+    """The program of a step: its cell 11 is the kernel, its cell ** the dimension.
 
     Notes
     -----
-    Linear in the number of steps: at most nine cells are wanted of each.
+    Linear in the number of steps: at most nine cells are needed of each.
     """
-    wanted: list[dict[str, None]] = [{} for _ in steps]
-    wanted[root] = dict.fromkeys(cells)
-    plans: dict[tuple[int, str], Plan] = {}
+    needed: list[dict[str, None]] = [{} for _ in steps]
+    needed[root] = dict.fromkeys(("11", "**"))
+    times = [0] * len(steps)  # how often each step stands in the formula
+    times[root] = 1
+    degrees = [0] * len(domains)
     for position in range(root, -1, -1):
         step = steps[position]
-        for cell in wanted[position]:
-            if isinstance(step, Negation):
-                wanted[step.argument][_SWAP[cell[0]] + _SWAP[cell[1]]] = None
-            elif isinstance(step, Binary):
-                for left, right in _products(step.connective, cell):
-                    wanted[step.left][left] = None
-                    wanted[step.right][right] = None
-            elif not isinstance(step, Leaf | ConstantStep):
-                plan = plans[position, cell] = step.plan(cell)
-                for other, other_cell in plan.reads():
-                    wanted[other][other_cell] = None
-    values: dict[tuple[int, str], int] = {}
+        for cell in needed[position]:
+            for other, other_cell in step.reads(cell):
+                needed[other][other_cell] = None
+        for argument in step.arguments:
+            times[argument] += times[position]
+        if isinstance(step, Leaf):
+            degrees[step.domain] += times[position]
+    builder = Builder(domains)
+    values: Values = {}
     for position, step in enumerate(steps[: root + 1]):
-        for cell in wanted[position]:
-            if isinstance(step, Leaf):
-                value = builder.count(step.domain, cell)
-            elif isinstance(step, ConstantStep):
-                holds = all(bit in ("*", "1" if step.value else "0") for bit in cell)
-                value = builder.constant(int(holds))
-            elif isinstance(step, Negation):
-                value = values[step.argument, _SWAP[cell[0]] + _SWAP[cell[1]]]
-            elif isinstance(step, Binary):
-                value = builder.sum(
-                    builder.product((values[step.left, left], values[step.right, right]))
-                    for left, right in _products(step.connective, cell)
-                )
-            else:
-                value = plans[position, cell].emit(builder, values)
-            values[position, cell] = value
-    return [values[root, cell] for cell in cells]
+        for cell in needed[position]:
+            values[position, cell] = step.emit(cell, builder, values)
+    return builder.finish(values[root, "11"], values[root, "**"], degrees)

@@ -59,8 +59,6 @@ class Choice(Formula):
 
     __slots__ = ("degree", "formula", "kind", "least", "most", "nesting")
 
-    connective: None = None
-    arguments: tuple[Formula, ...] = ()
     formula: Formula
     kind: str
     degree: int

@@ -70,8 +70,6 @@ class Comparison(Formula):
     __slots__ = ("column", "relation", "value")
 
     spaced: ClassVar[bool] = True
-    connective: None = None
-    arguments: tuple[Formula, ...] = ()
     column: str
     relation: str
     value: Value | tuple[Value, ...] | None

@@ -1,20 +1,21 @@
-"""The connectives: one row each, and everything else about them follows from the row.
+"""The connectives of the language: one row of a table each.
 
-Truth tables list the results for the argument pairs 11, 10, 01, 00, in this order (for ``not``:
-1, 0).  ``precedence`` is the binding strength, tightest highest.  ``chain`` says what a repeated
-sign without parentheses means: ``"flat"`` one operation with many arguments (associative
-connectives), ``"right"`` grouping from the right, ``"refused"`` an error with a hint, because
-tools disagree on what a chain of these means.
+A connective is its truth table.  Parser, printer, messages, rewriting, the three readings and rules
+over columns read everything from the row, so a new row is all that a new connective needs.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from formulakern.errors import ParameterError
+
 __all__ = [
     "AND",
+    "ARGUMENTS",
     "CONNECTIVES",
     "IMPLIES",
     "NOT",
@@ -27,25 +28,37 @@ __all__ = [
 
 Chain = Literal["flat", "right", "refused"]
 
+#: The arguments of the entries of a truth table, in their order.
+ARGUMENTS = ((True, True), (True, False), (False, True), (False, False))
+
 
 @dataclass(frozen=True)
 class Connective:
-    """One connective of the language.
+    """A connective, given by its truth table.
 
     Parameters
     ----------
     name : str
-        Its word in English, unique.
+        One English word; unique.
     truth : str
-        Results for the arguments 11, 10, 01, 00, or for 1, 0 when it takes one argument.
+        The results for the arguments (1,1), (1,0), (0,1), (0,0), as "0" and "1": "1000" for "and".
+        Two results, for 1 and 0, make a connective with one argument; "01" is the only one.
     precedence : int
-        Binding strength, tightest highest.
+        Strength of binding; the larger binds tighter.
     chain : {"flat", "right", "refused"}
-        The meaning of ``a ∘ b ∘ c`` without parentheses.
+        What ``a ∘ b ∘ c`` means without parentheses.  ``"flat"``: one operation with three
+        arguments, for associative and commutative connectives only.  ``"right"``:
+        ``a ∘ (b ∘ c)``.  ``"refused"``: a syntax error, because tools disagree on the meaning.
     spellings : tuple of str
-        All accepted spellings; the first is the one that ``str`` prints.
+        The accepted spellings; ``str`` prints the first.
     unicode, latex : str
-        The signs that ``Formula.unicode`` and ``Formula.latex`` print.
+        The signs that ``Formula.unicode`` and ``Formula.latex`` print; the first is a spelling too.
+
+    Raises
+    ------
+    ParameterError
+        If the truth table is constant or no truth table, or if ``"flat"`` is asked for and the
+        connective is not associative and commutative.
     """
 
     name: str
@@ -55,6 +68,21 @@ class Connective:
     spellings: tuple[str, ...]
     unicode: str
     latex: str
+
+    def __post_init__(self) -> None:
+        if self.truth != "01" and not (len(self.truth) == 4 and set(self.truth) == {"0", "1"}):
+            raise ParameterError(
+                f"the truth table of {self.name!r} is {self.truth!r}; expected four of 0 and 1 for "
+                "the arguments 11, 10, 01, 00, not all equal. Constants are written true and false."
+            )
+        triples = itertools.product((True, False), repeat=3)
+        if self.chain == "flat" and any(
+            self(self(a, b), c) != self(b, self(a, c)) for a, b, c in triples
+        ):
+            raise ParameterError(
+                f"{self.name!r} is not associative and commutative, so the arguments of a chain "
+                "cannot be taken together. Use chain='right' or chain='refused'."
+            )
 
     @property
     def arity(self) -> int:

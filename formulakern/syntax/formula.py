@@ -10,20 +10,13 @@ recurses: formulas may be as deep as memory allows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar, NoReturn
 
 from formulakern.errors import FormulaError, FormulaTypeError, ParameterError
-from formulakern.syntax.connectives import (
-    AND,
-    IMPLIES,
-    NOT,
-    OR,
-    XOR,
-    Connective,
-)
-from formulakern.syntax.connectives import (
-    connective as connective_named,
-)
+from formulakern.syntax import connectives
+from formulakern.syntax.connectives import AND, ARGUMENTS, IMPLIES, NOT, OR, XOR, Connective
 from formulakern.syntax.names import spell
 from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render
 from formulakern.syntax.traversal import fold, postorder
@@ -43,6 +36,28 @@ __all__ = [
 def _set(node: Formula, **fields: object) -> None:
     for name, value in fields.items():
         object.__setattr__(node, name, value)
+
+
+Operator = Callable[["Formula", object], "Formula"]
+
+
+def _operators(row: Connective) -> tuple[Operator, Operator]:
+    """The Python operator of a connective: for a formula on the left, and on the right."""
+    return (
+        lambda formula, other: _infix(row, formula, other),
+        lambda formula, other: _infix(row, other, formula),
+    )
+
+
+def _infix(row: Connective, left: object, right: object) -> Formula:
+    operands = []
+    for operand in (left, right):
+        if isinstance(operand, bool):
+            operand = TRUE if operand else FALSE
+        if not isinstance(operand, Formula):
+            return NotImplemented  # type: ignore[no-any-return]
+        operands.append(operand)
+    return Operation(row, operands)
 
 
 class Formula:
@@ -65,9 +80,9 @@ class Formula:
     #: Whether the text of a leaf has spaces of its own, so that "not" wants parentheses around it.
     spaced: ClassVar[bool] = False
     #: The connective at the root, or None for a leaf.
-    connective: Connective | None
+    connective: Connective | None = None
     #: The operands of the connective; empty for a leaf.
-    arguments: tuple[Formula, ...]
+    arguments: tuple[Formula, ...] = ()
     #: Number of leaves, with repetition (an exact integer, even where subformulas are shared).
     n_leaves: int
     _hash: int
@@ -80,29 +95,10 @@ class Formula:
 
     # -- operators ---------------------------------------------------------------------------
 
-    def __and__(self, other: object) -> Formula:
-        return _infix(AND, self, other)
-
-    def __rand__(self, other: object) -> Formula:
-        return _infix(AND, other, self)
-
-    def __or__(self, other: object) -> Formula:
-        return _infix(OR, self, other)
-
-    def __ror__(self, other: object) -> Formula:
-        return _infix(OR, other, self)
-
-    def __xor__(self, other: object) -> Formula:
-        return _infix(XOR, self, other)
-
-    def __rxor__(self, other: object) -> Formula:
-        return _infix(XOR, other, self)
-
-    def __rshift__(self, other: object) -> Formula:
-        return _infix(IMPLIES, self, other)
-
-    def __rrshift__(self, other: object) -> Formula:
-        return _infix(IMPLIES, other, self)
+    __and__, __rand__ = _operators(AND)
+    __or__, __ror__ = _operators(OR)
+    __xor__, __rxor__ = _operators(XOR)
+    __rshift__, __rrshift__ = _operators(IMPLIES)
 
     def __invert__(self) -> Formula:
         return Operation(NOT, (self,))
@@ -207,8 +203,6 @@ class Variable(Formula):
 
     __slots__ = ("domain", "name")
 
-    connective: None = None
-    arguments: tuple[Formula, ...] = ()
     name: str
     domain: str | None
 
@@ -237,8 +231,6 @@ class Constant(Formula):
 
     __slots__ = ("value",)
 
-    connective: None = None
-    arguments: tuple[Formula, ...] = ()
     value: bool
 
     def __init__(self, value: bool) -> None:
@@ -280,7 +272,7 @@ class Operation(Formula):
     _chain: int
 
     def __init__(self, connective: Connective | str, arguments: Sequence[Formula]) -> None:
-        row = connective_named(connective) if isinstance(connective, str) else connective
+        row = connectives.connective(connective) if isinstance(connective, str) else connective
         n_leaves = sum(argument.n_leaves for argument in arguments)
         arguments, chain = _joined(row, arguments)
         fits = len(arguments) >= 2 if row.chain == "flat" else len(arguments) == row.arity
@@ -359,32 +351,20 @@ def evaluate(root: Formula, value_of: Callable[[Formula], Any]) -> Any:
 
 
 def _apply(row: Connective, values: list[Any]) -> Any:
+    """The values of a connective: its true cells joined by "or", or its false ones, negated."""
     if row.arity == 1:
         return values[0] ^ True
+    fewer = "1" if row.truth.count("1") <= 2 else "0"
     result = values[0]
     for value in values[1:]:
-        cells = (
-            result & value,
-            result & (value ^ True),
-            (result ^ True) & value,
-            (result | value) ^ True,
-        )
-        true_cells = [cell for cell, bit in zip(cells, row.truth, strict=True) if bit == "1"]
-        result = true_cells[0]
-        for cell in true_cells[1:]:
-            result = result | cell
+        cells = [
+            (result if x else result ^ True) & (value if z else value ^ True)
+            for (x, z), bit in zip(ARGUMENTS, row.truth, strict=True)
+            if bit == fewer
+        ]
+        result = reduce(or_, cells)
+        result = result if fewer == "1" else result ^ True
     return result
-
-
-def _infix(row: Connective, left: object, right: object) -> Formula:
-    operands = []
-    for operand in (left, right):
-        if isinstance(operand, bool):
-            operand = TRUE if operand else FALSE
-        if not isinstance(operand, Formula):
-            return NotImplemented  # type: ignore[no-any-return]
-        operands.append(operand)
-    return Operation(row, operands)
 
 
 #: Modulus and base of the polynomial that hashes a list of arguments.

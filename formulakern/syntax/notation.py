@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from formulakern.errors import FormulaSizeError
-from formulakern.syntax.connectives import IMPLIES, Connective
+from formulakern.syntax.connectives import Connective
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,4 +104,4 @@ def _needs_parentheses(operand: Any, outer: Connective) -> bool:
         return outer.arity == 1 and operand.spaced
     if inner.arity == 1:
         return False
-    return inner.precedence <= outer.precedence or inner.precedence == IMPLIES.precedence
+    return inner.precedence <= outer.precedence or inner.chain == "right"

@@ -11,10 +11,11 @@ from lark.exceptions import UnexpectedInput
 
 from formulakern.errors import FormulaSizeError, FormulaSyntaxError, FormulaTypeError
 from formulakern.syntax.choice import Choice, degrees_problem
-from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Value
+from formulakern.syntax.comparison import ORDERS, RELATIONS, ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.diagnostics import explain
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
+from formulakern.syntax.grammar import grammar, terminal
 from formulakern.syntax.names import unquote
 
 __all__ = ["MAX_CHARACTERS", "parse", "parse_rule"]
@@ -24,18 +25,8 @@ MAX_CHARACTERS = 1_000_000
 #: A number in a rule has at most this many characters.
 MAX_DIGITS = 400
 
-_RELATIONS = {
-    "EQUAL": "=",
-    "UNEQUAL": "!=",
-    "AT_MOST": "<=",
-    "BELOW": "<",
-    "AT_LEAST": ">=",
-    "ABOVE": ">",
-    "IN": "in",
-    "NOT_IN": "not in",
-    "IS_MISSING": "is missing",
-    "IS_NOT_MISSING": "is not missing",
-}
+#: Spellings of a relation beside its own.
+_RELATIONS = {"==": "=", **{unicode: name for name, (_, unicode, _) in RELATIONS.items()}}
 
 
 def parse(text: str) -> Formula:
@@ -119,9 +110,8 @@ def _read(text: str, language: str) -> Formula:
 
 @cache
 def _parser(language: str) -> Lark:
-    return Lark.open_from_package(
-        "formulakern.grammar",
-        f"{language}.lark",
+    return Lark(
+        grammar(language),
         parser="lalr",
         transformer=_Builder(),
         propagate_positions=False,
@@ -137,35 +127,24 @@ class _BadValue(Exception):
         super().__init__(problem)
 
 
-class _Word(str):
-    """A value that remembers the token it came from."""
-
-    token: Token
-
-
 class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
     """The actions of both grammars, named by the rules and aliases in them."""
 
-    def start(self, children: list[Any]) -> Formula:
-        formula: Formula = children[0]
-        return formula
+    def start(self, children: list[Formula]) -> Formula:
+        return children[0]
 
-    def connectives__operation(self, children: list[Any]) -> Formula:
-        sign = children[0] if isinstance(children[0], Token) else children[1]
-        row = _BY_TERMINAL[sign.type.rpartition("__")[2]]
-        return Operation(row, [child for child in children if isinstance(child, Formula)])
+    def operation(self, children: list[Any]) -> Formula:
+        sign = next(child for child in children if isinstance(child, Token))
+        return Operation(_BY_TERMINAL[sign.type], [c for c in children if isinstance(c, Formula)])
 
-    def connectives__true(self, _: list[Any]) -> Formula:
+    def true(self, _: list[Any]) -> Formula:
         return TRUE
 
-    def connectives__false(self, _: list[Any]) -> Formula:
+    def false(self, _: list[Any]) -> Formula:
         return FALSE
 
     def name(self, children: list[Token]) -> str:
-        token = children[0]
-        return unquote(token) if token.type == "BACKQUOTED" else str(token)
-
-    column = name
+        return _word(children[0])
 
     def variable(self, names: list[str]) -> Formula:
         return Variable(*names)
@@ -180,29 +159,20 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
             raise _BadValue(token, *problem)
         return Choice(kind, formula, degrees[-1], *degrees[:-1])  # type: ignore[arg-type]
 
-    def boolean(self, names: list[str]) -> Formula:
-        return Variable(names[0])
-
-    def relation(self, children: list[Token]) -> str:
-        return _RELATIONS[children[0].type]
-
     def comparison(self, children: list[Any]) -> Formula:
-        column, relation, value = children
-        if relation in ORDERS and isinstance(value, _Word):
+        column, sign, *values = children
+        relation = " ".join(sign.lower().split())
+        relation = _RELATIONS.get(relation, relation)
+        if relation in ORDERS and isinstance(values[0], Token):
             raise _BadValue(
-                value.token,
+                values[0],
                 "an order compares with a number or a column, not with a word",
                 "Write a number; a column stands in backquotes.",
             )
-        return Comparison(column, relation, _plain(value))
-
-    def membership(self, children: list[Any]) -> Formula:
-        column, sign, *values = children
-        return Comparison(column, _RELATIONS[sign.type], tuple(map(_plain, values)))
-
-    def missing(self, children: list[Any]) -> Formula:
-        column, sign = children
-        return Comparison(column, _RELATIONS[sign.type])
+        plain = tuple(_word(value) if isinstance(value, Token) else value for value in values)
+        if relation.endswith("in"):
+            return Comparison(column, relation, plain)
+        return Comparison(column, relation, *plain)
 
     def number(self, children: list[Token]) -> int | float:
         token = children[0]
@@ -214,21 +184,19 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
             )
         return int(token) if token.lstrip("+-").isdecimal() else float(token)
 
-    def word(self, children: list[Token]) -> str:
-        value = _Word(children[0])
-        value.token = children[0]
-        return value
-
-    def quoted(self, children: list[Token]) -> str:
-        value = _Word(unquote(children[0]))
-        value.token = children[0]
-        return value
+    def word(self, children: list[Token]) -> Token:
+        return children[0]
 
     def other_column(self, children: list[Token]) -> ColumnName:
-        return ColumnName(unquote(children[0]))
+        return ColumnName(_word(children[0]))
 
 
-_BY_TERMINAL = {row.name.upper(): row for row in CONNECTIVES}
+_BY_TERMINAL = {terminal(row): row for row in CONNECTIVES}
+
+
+def _word(token: Token) -> str:
+    """A bare word as it is, one in quotes or backquotes without them."""
+    return unquote(token) if token[0] in "`\"'" else str(token)
 
 
 def _degree(text: str) -> int | str:
@@ -236,7 +204,3 @@ def _degree(text: str) -> int | str:
     word = text.strip()
     digits = word.removeprefix("-")
     return int(word) if digits.isdecimal() and len(digits) <= MAX_DIGITS else word[:20]
-
-
-def _plain(value: Value) -> Value:
-    return str(value) if isinstance(value, _Word) else value

@@ -24,7 +24,7 @@ def random_formula(
     """Draw a formula in which every leaf is a variable of its own.
 
     At depth t the growth stops with probability 1 − p^(η·t) in a literal, negated or not with equal
-    chance; otherwise one of the ten binary connectives or "not" is drawn uniformly and its operands
+    chance; otherwise one of the binary connectives or "not" is drawn uniformly and its operands
     are drawn at depth t + 1.  The root (t = 0) always is a connective.
 
     Parameters

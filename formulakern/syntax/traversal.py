@@ -1,8 +1,8 @@
-"""Walking a tree without recursion: every other walk over formulas is one of these two."""
+"""Walking a tree without recursion: walks over formulas are made of these two."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 __all__ = ["Tree", "fold", "postorder"]
@@ -18,22 +18,33 @@ class Tree(Protocol):
 
 Node = TypeVar("Node", bound=Tree)
 T = TypeVar("T")
+Inside = Callable[[Node], Iterable[Node]]
 
 
-def postorder(root: Node) -> list[Node]:
+def _arguments(node: Node) -> Sequence[Node]:
+    return node.arguments
+
+
+def postorder(root: Node, inside: Inside[Node] = _arguments) -> list[Node]:
     """All different node objects, operands before what uses them, in order of appearance.
 
     Linear in the number of different objects, however often the tree shares them.
+
+    Parameters
+    ----------
+    root : Node
+    inside : callable, optional
+        Gives the operands of a node, if these are not its arguments.
     """
     seen = {id(root)}
     order: list[Node] = []
-    stack: list[tuple[Node, Iterator[Node]]] = [(root, iter(root.arguments))]
+    stack: list[tuple[Node, Iterator[Node]]] = [(root, iter(inside(root)))]
     while stack:
         node, remaining = stack[-1]
         for argument in remaining:
             if id(argument) not in seen:
                 seen.add(id(argument))
-                stack.append((argument, iter(argument.arguments)))
+                stack.append((argument, iter(inside(argument))))
                 break
         else:
             stack.pop()
@@ -41,9 +52,11 @@ def postorder(root: Node) -> list[Node]:
     return order
 
 
-def fold(root: Node, function: Callable[[Node, list[T]], T]) -> T:
-    """Compute ``function(node, values of its arguments)`` bottom-up, once per node object."""
+def fold(
+    root: Node, function: Callable[[Node, list[T]], T], inside: Inside[Node] = _arguments
+) -> T:
+    """Compute ``function(node, values of its operands)`` bottom-up, once per node object."""
     values: dict[int, T] = {}
-    for node in postorder(root):
-        values[id(node)] = function(node, [values[id(argument)] for argument in node.arguments])
+    for node in postorder(root, inside):
+        values[id(node)] = function(node, [values[id(argument)] for argument in inside(node)])
     return values[id(root)]

@@ -8,7 +8,7 @@ import pytest
 import formulakern as fk
 from formulakern.backends import guard
 from formulakern.backends.base import Task
-from formulakern.backends.exact import exact_dtype, exact_values
+from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.lookup import MAX_ENTRIES, count_entries, lay_out
 from formulakern.backends.selection import BACKENDS
 from formulakern.backends.tables import pair_tables

@@ -1,15 +1,14 @@
-"""The inner loops: counts, transposed squares and filled blocks of every awkward shape."""
+"""The inner loops: counts and filled blocks of every awkward shape."""
 
 import numpy as np
 import pytest
 
 from formulakern.backends.base import Task
-from formulakern.backends.lookup import LookupBackend
-from formulakern.backends.loops import PANEL, ROWS, TILE, count_tile
-from formulakern.backends.mirror import mirror
+from formulakern.backends.interpreter import InterpreterBackend
+from formulakern.backends.lookup import LookupBackend, fill_by_count
+from formulakern.backends.loops import TILE, count_tile
 from formulakern.backends.numba_cpu import NumbaBackend
-from formulakern.backends.reference import InterpreterBackend
-from formulakern.backends.tables import pair_tables
+from formulakern.backends.tables import PANEL, ROWS, pair_tables
 from formulakern.encoding.zero_one import read_packed
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import lower
@@ -73,27 +72,22 @@ def test_an_empty_span_counts_nothing():
     assert not tile.any()
 
 
-@pytest.mark.parametrize(
-    "block",
-    [(0, 8, 8, 16), (0, 1, 1, 2), (3, 19, 19, 40), (0, 7, 16, 23), (8, 25, 30, 41), (5, 5, 9, 20)],
-)
-def test_mirror(block):
-    square = np.random.default_rng(0).random((41, 41))
-    expected = square.copy()
-    top, bottom, left, right = block
-    expected[left:right, top:bottom] = square[top:bottom, left:right].T
-    mirror(square, *block)
-    assert np.array_equal(square, expected)
+BLOCKS = [
+    (rows, columns)
+    for rows in (slice(0, 13), slice(3, 4), slice(5, 11))
+    for columns in (slice(0, 290), slice(PANEL, PANEL + 1), slice(32, 289))
+]
 
 
-def filled(backend, task: Task, rows: slice, columns: slice) -> np.ndarray:
+def filled(fill, rows: slice, columns: slice) -> np.ndarray:
     out = np.full((rows.stop - rows.start + 5, columns.stop - columns.start + 7), -1.0)
-    backend.compile(task)(rows, columns, out, 2, 3)
+    fill(rows, columns, out, 2, 3)
     inner = out[2 : 2 + rows.stop - rows.start, 3 : 3 + columns.stop - columns.start]
     assert np.count_nonzero(out == -1.0) == out.size - inner.size, "written outside the block"
     return inner
 
 
+@pytest.mark.usefixtures("road")
 @pytest.mark.parametrize("scale", ["count", "probability"])
 @pytest.mark.parametrize("text", FORMULAS)
 @pytest.mark.parametrize("backend", [NumbaBackend(), LookupBackend()], ids=lambda b: b.name)
@@ -102,8 +96,21 @@ def test_blocks_anywhere_in_the_matrix(text, scale, backend):
     widths = [70, 9][: len(program.domains)]
     laid_out = tables([table(13, w) for w in widths], [table(290, w, 1) for w in widths])
     task = Task(program, laid_out, scale)
-    for rows in (slice(0, 13), slice(3, 4), slice(5, 11)):
-        for columns in (slice(0, 290), slice(PANEL, PANEL + 1), slice(32, 289)):
-            expected = filled(InterpreterBackend(), task, rows, columns)
-            found = filled(backend, task, rows, columns)
-            np.testing.assert_allclose(found, expected, rtol=1e-13, atol=0)
+    ours, exact = backend.compile(task), InterpreterBackend().compile(task)
+    for block in BLOCKS:
+        np.testing.assert_allclose(filled(ours, *block), filled(exact, *block), rtol=1e-13, atol=0)
+
+
+@pytest.mark.usefixtures("road")
+@pytest.mark.parametrize("starts", [False, True])
+def test_tables_of_sums(starts):
+    """Places may start below 0, where the sum does not."""
+    X, Z = table(13, 70), table(290, 70, 1)
+    x, z = (70 - X.sum(1, dtype=int), -Z.sum(1, dtype=int)) if starts else (None, None)
+    values = np.random.default_rng(0).random(400)
+    fill = fill_by_count(tables([X], [Z]), values, x, z, stride=2)
+    place = 2 * (X.astype(int) @ Z.T)
+    if starts:
+        place += x[:, None] + z
+    for rows, columns in BLOCKS:
+        assert np.array_equal(filled(fill, rows, columns), values[place[rows, columns]])

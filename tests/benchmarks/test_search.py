@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.backends.interpreter import run
 from formulakern.estimators.search.estimator import FormulaSearch
 from formulakern.kernels.shared_grams import CandidateGrams
+from formulakern.program.interpreter import run
 
 ROWS, FORMULAS, EVERY = 2_000, 1_000, 10
 

@@ -1,8 +1,9 @@
 """Reading CSV files: what they may look like, and a sentence for everything else."""
 
+import cProfile
 import gzip
 import os
-import time
+import pstats
 from pathlib import Path
 
 import numpy as np
@@ -96,10 +97,10 @@ def test_no_such_file_column_or_kind(write, tmp_path):
 
 
 @needs_data
-def test_adult_in_a_second():
-    start = time.perf_counter()
-    dataset = read_table(DATA / "adult-train.csv.gz")
-    assert time.perf_counter() - start < 3  # 0.3 s on a machine that does nothing else
+def test_adult_by_few_calls():
+    with cProfile.Profile() as profile:
+        dataset = read_table(DATA / "adult-train.csv.gz")
+    assert pstats.Stats(profile).total_calls < 32561 * 15  # less than one for each cell
     assert dataset.data.shape == (32561, 14)
     assert sum(int(dataset.data.missing(name).sum()) for name in dataset.data) == 4262
     assert dataset.data.is_numeric("age")

@@ -75,6 +75,7 @@ def test_every_pair_has_its_triple(data):
         assert np.array_equal(index.index, index.index.T)
 
 
+@pytest.mark.usefixtures("road")
 @pytest.mark.parametrize(
     ("rows", "columns", "dtype"), [(90, 8, "uint8"), (400, 40, "uint16"), (2600, 200, "uint32")]
 )
@@ -151,6 +152,7 @@ def test_equal_to_the_last_bit_on_any_table(data):
         assert np.array_equal(grams.diagonal(k), k.diagonal(X)), k
 
 
+@pytest.mark.usefixtures("road")
 @pytest.mark.parametrize("density", [None, 0.3])
 @pytest.mark.parametrize("between_two", [False, True])
 def test_equal_on_larger_tables(density, between_two):

@@ -1,12 +1,14 @@
 """Text → Formula: every spelling, Python's precedence, any name, any size."""
 
 import re
-import time
+from contextlib import suppress
+from functools import partial
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import ODD_NAMES, names
+from work import assert_linear
 
 import formulakern as fk
 from formulakern.errors import FormulaKernError, FormulaSizeError, FormulaTypeError
@@ -203,56 +205,63 @@ def test_odd_names(name):
     assert formula.latex()
 
 
-# -- sizes: a result or a clear error, in bounded time ---------------------------------------------
+# -- sizes: a result or a clear error, with work in proportion to the text -------------------------
 
-N = 20_000
+#: Size in full, the text of a size, the leaves of a size.
 LARGE = {
-    "100,000 parentheses": ("(" * 100_000 + "a" + ")" * 100_000, 1),
-    "20,000 literals": (" & ".join(f"~x{i}" for i in range(N)), N),
-    "20,000 negations": ("~" * N + "a", 1),
-    "20,000 arrows": ("a->" * N + "a", N + 1),
-    "alternating": ("(a & (b | " * N + "a" + "))" * N, 2 * N + 1),
-    "spelled out": (" and ".join(["a", "not b"] * N), 2 * N),
+    "parentheses": (100_000, lambda n: "(" * n + "a" + ")" * n, lambda n: 1),
+    "literals": (20_000, lambda n: " & ".join(f"~x{i}" for i in range(n)), lambda n: n),
+    "negations": (20_000, lambda n: "~" * n + "a", lambda n: 1),
+    "arrows": (20_000, lambda n: "a->" * n + "a", lambda n: n + 1),
+    "alternating": (20_000, lambda n: "(a & (b | " * n + "a" + "))" * n, lambda n: 2 * n + 1),
+    "spelled out": (20_000, lambda n: " and ".join(["a", "not b"] * n), lambda n: 2 * n),
 }
 
 
 @pytest.mark.parametrize("which", LARGE)
 def test_large_texts_are_read(which):
-    text, leaves = LARGE[which]
-    begin = time.perf_counter()
-    formula = parse(text)
-    assert formula.n_leaves == leaves
-    printed = str(formula)
-    assert parse(printed) == formula
+    n, text_of, leaves_of = LARGE[which]
+    assert parse(text_of(n)).n_leaves == leaves_of(n)
+    formula = parse(text_of(n // 5))
+    assert parse(str(formula)) == formula
     assert hash(parse(formula.unicode())) == hash(formula)
-    assert time.perf_counter() - begin < 30
+    assert_linear(parse, text_of, 300)
+    assert_linear(str, lambda n: parse(text_of(n)), 300)
 
 
+#: Where everything is refused at its beginning the text is as long as a text may be: work in
+#: proportion to the square of the length would never end.
+FULL = MAX_CHARACTERS - 10
 REFUSED = {
-    "10 MB": ("a & " * 2_500_000 + "a", FormulaSizeError),
-    "open parentheses": ("(" * 100_000, FormulaKernError),
-    "closed parentheses": ("a" + ")" * 100_000, FormulaKernError),
-    "NUL": ("\x00" * 1000, FormulaKernError),
-    "NUL inside": ("a & \x00b", FormulaKernError),
-    "open backquote": ("`" + "a" * 900_000, FormulaKernError),
-    "many backquotes": ("`" * 99_999, FormulaKernError),
-    "signs": ("&" * 100_000, FormulaKernError),
-    "numbers": ("9" * 900_000, FormulaKernError),
-    "surrogate": ("a & \ud800", FormulaKernError),
+    "10 MB": (2_500_000, lambda n: "a & " * n + "a", FormulaSizeError),
+    "open parentheses": (100_000, lambda n: "(" * n, FormulaKernError),
+    "closed parentheses": (FULL, lambda n: "a" + ")" * n, FormulaKernError),
+    "NUL": (FULL, lambda n: "\x00" * n, FormulaKernError),
+    "NUL inside": (1, lambda n: "a & \x00b" * n, FormulaKernError),
+    "open backquote": (FULL, lambda n: "`" + "a" * n, FormulaKernError),
+    "many backquotes": (FULL - 1, lambda n: "`" * (n | 1), FormulaKernError),
+    "signs": (FULL, lambda n: "&" * n, FormulaKernError),
+    "numbers": (FULL, lambda n: "9" * n, FormulaKernError),
+    "surrogate": (1, lambda n: "a & \ud800" * n, FormulaKernError),
 }
 
 
 @pytest.mark.parametrize("which", REFUSED)
 def test_large_and_odd_texts_are_refused(which):
-    text, kind = REFUSED[which]
+    n, text_of, kind = REFUSED[which]
     for read in (parse, parse_rule):
-        begin = time.perf_counter()
         with pytest.raises(kind) as caught:
-            read(text)
+            read(text_of(n))
         message = str(caught.value)
         assert 0 < len(message) < 600
         assert "\x00" not in message
-        assert time.perf_counter() - begin < 20
+        if n > 1:
+            assert_linear(partial(_refused, read), text_of, 300)
+
+
+def _refused(read, text):
+    with suppress(FormulaKernError):
+        read(text)
 
 
 def test_limit_is_stated():

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.backends.interpreter import run
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import FormulaKernel, Reading
+from formulakern.program.interpreter import run
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 from formulakern.syntax.random import random_formula

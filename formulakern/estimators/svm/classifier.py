@@ -29,6 +29,10 @@ __all__ = ["FormulaSVC"]
 PREDICTION_BLOCK = 1 << 24
 
 
+#: What is taken over from the solved model.
+SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_")
+
+
 class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Support vector classification with the kernel of a formula.
 
@@ -106,6 +110,11 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     >>> model.propositions_[:2]
     ('`top-left-square` = b', '`top-left-square` = o')
     """
+
+    classes_: npt.NDArray[Any]
+    support_: npt.NDArray[np.intp]
+    dual_coef_: npt.NDArray[np.float64]
+    intercept_: npt.NDArray[np.float64]
 
     def __init__(
         self,
@@ -195,8 +204,8 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         self.svc_.fit(gram, classes, sample_weight)
         if self.verbose:
             say(f"{len(self.svc_.support_):,} support vectors")
-        self.classes_ = self.svc_.classes_
-        self.support_ = self.svc_.support_
+        for name in SOLVED:
+            setattr(self, name, getattr(self.svc_, name))
         self._training_rows, self._training_classes = table, classes
         self._support_rows = table.take(self.support_)
         return self
@@ -288,30 +297,6 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         """
         rows = self._support_rows
         return rows.unpacked() if rows.sparse is None else rows.sparse
-
-    @property
-    def dual_coef_(self) -> npt.NDArray[np.float64]:
-        """α·y of the support vectors, per pair of classes: (n_classes − 1, n_support)."""
-        coefficients: npt.NDArray[np.float64] = self.svc_.dual_coef_
-        return coefficients
-
-    @property
-    def intercept_(self) -> npt.NDArray[np.float64]:
-        """The constants of the decision functions."""
-        intercept: npt.NDArray[np.float64] = self.svc_.intercept_
-        return intercept
-
-    @property
-    def n_support_(self) -> npt.NDArray[np.int32]:
-        """Number of support vectors of each class."""
-        counts: npt.NDArray[np.int32] = self.svc_.n_support_
-        return counts
-
-    @property
-    def n_iter_(self) -> npt.NDArray[np.int32]:
-        """Iterations of the solver, per pair of classes."""
-        iterations: npt.NDArray[np.int32] = self.svc_.n_iter_
-        return iterations
 
     def _grams(self, X: Any) -> Iterator[npt.NDArray[np.float64]]:
         """K between X and the training rows, so many rows at a time.

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.packed import PackedTable
-from formulakern.learning.hkl.loops import overlap_sums, subset_forms
+from formulakern.learning.hkl.pair_sums import BATCH, PairSums
 from formulakern.mining.conjunctions.search import mine_conjunctions
 
 __all__ = ["Frontier", "Node", "sources_of"]
@@ -62,8 +62,6 @@ LONG = 7
 ROUNDS = 3
 #: (1 + a)^|w| is cut here: what is longer weighs nothing in any case.
 FINITE = 1e299
-#: Sources whose sums are computed in one compiled call, between which Ctrl-C is felt.
-BATCH = 256
 
 
 class Frontier:
@@ -93,6 +91,7 @@ class Frontier:
     ) -> None:
         self.deadline = deadline
         self.table = table
+        self.pairs = PairSums(table, beta)
         self.beta = beta
         self.a = depth_penalty
         self.dual = rho / (rho - 1)
@@ -103,7 +102,7 @@ class Frontier:
         base = 1 + (1 + self.a) ** -2
         most = int(table.counts.max(initial=0))
         self.powers = base ** np.arange(most + 1.0)
-        self.whole = self._forms([np.arange(len(beta))])[0]
+        self.whole = self.pairs.forms([np.arange(len(beta))], self.powers)[0]
         self.masses = np.full(len(self.sources), np.inf)
         self._by_length: tuple[FloatArray, FloatArray] | None = None
         self.reached = True  # false once :meth:`share` has failed
@@ -114,28 +113,10 @@ class Frontier:
             return None
         return max(0.0, self.deadline - time.perf_counter())
 
-    def _forms(self, covers: list[NDArray[np.intp]]) -> FloatArray:
-        """Σ β_i β_j base^s_ij over the pairs of each cover, from above."""
-        starts = np.zeros(len(covers) + 1, dtype=np.int64)
-        np.cumsum([len(cover) for cover in covers], out=starts[1:])
-        rows = np.concatenate(covers).astype(np.int64)
-        forms = np.empty(len(covers))
-        subset_forms(self.table.rows, self.beta, self.powers, rows, starts, forms)
-        sizes = np.add.reduceat(np.append(np.abs(self.beta)[rows], 0.0), starts[:-1])
-        sizes[starts[:-1] == starts[1:]] = 0.0
-        # rounding of a sum of terms of both signs, as a share of their sizes
-        forms += 1e-13 * sizes**2 * self.powers[-1]
-        return np.asarray(np.maximum(forms, 0.0))
-
     def by_length(self) -> tuple[FloatArray, FloatArray]:
         """For each length up to LONG, and all above it: a bound on q_w, and one on Σ q_w²."""
         if self._by_length is None:
-            sums = np.zeros(len(self.powers))
-            packed = np.ascontiguousarray(self.table.rows.T)
-            common = np.empty(len(self.beta), dtype=np.uint64)
-            for start in range(0, len(self.beta), BATCH):
-                stop = min(start + BATCH, len(self.beta))
-                overlap_sums(packed, self.beta, start, stop, common, sums)
+            sums = self.pairs.by_overlap()
             share, s = (1 + self.a) ** -2.0, np.arange(len(sums), dtype=np.float64)
             terms, table = np.ones(len(sums)), []  # C(s, l) of the sets of l propositions
             for length in range(LONG + 1):
@@ -162,7 +143,7 @@ class Frontier:
             some = which[start : start + BATCH]
             covers = self.table.truths(self.table.covers([self.sources[k] for k in some]))
             self.masses[some] = (
-                self._forms([np.flatnonzero(cover) for cover in covers])
+                self.pairs.forms([np.flatnonzero(cover) for cover in covers], self.powers)
                 / divisor ** self.lengths[some]
             )
 

@@ -1,13 +1,10 @@
 """Compiled: quadratic forms of the all-subsets kernel on the rows of many conjunctions."""
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numba import njit, types
 
 from formulakern.compilation import compiled
 
@@ -19,7 +16,7 @@ _PAIRS, _NIBBLES = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
 _BYTES, _SUM = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 
-@njit(nogil=True)
+@compiled()
 def _ones(word: Any) -> Any:
     """How many bits are set; LLVM knows the pattern and takes the processor's instruction."""
     word = word - ((word >> _ONE) & _PAIRS)
@@ -30,14 +27,7 @@ def _ones(word: Any) -> Any:
 
 # adding in any order lets the sums be taken in vectors
 @compiled(
-    types.void(
-        types.uint64[:, ::1],
-        types.float64[::1],
-        types.float64[::1],
-        types.int64[::1],
-        types.int64[::1],
-        types.float64[::1],
-    ),
+    "void(uint64[:, ::1], float64[::1], float64[::1], int64[::1], int64[::1], float64[::1])",
     fastmath={"reassoc", "contract"},
 )
 def subset_forms(words: Any, beta: Any, powers: Any, rows: Any, starts: Any, out: Any) -> None:
@@ -73,16 +63,7 @@ def subset_forms(words: Any, beta: Any, powers: Any, rows: Any, starts: Any, out
         out[t] = total
 
 
-@compiled(
-    types.void(
-        types.uint64[:, ::1],
-        types.float64[::1],
-        types.int64,
-        types.int64,
-        types.uint64[::1],
-        types.float64[::1],
-    )
-)
+@compiled("void(uint64[:, ::1], float64[::1], int64, int64, uint64[::1], float64[::1])")
 def overlap_sums(packed: Any, beta: Any, first: Any, last: Any, common: Any, out: Any) -> None:
     """``out[s] += Σ β_i β_j`` over ordered pairs with s_ij = s, the larger in ``[first, last)``.
 

@@ -1,8 +1,6 @@
-"""All conjunctions of a small table, listed and scored with NumPy: nothing is compiled."""
+"""The conjunctions of a small table, level by level with NumPy: nothing is compiled for these."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,82 +8,28 @@ from numpy.typing import NDArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.mining.objective import Objective
 
-__all__ = ["MAX_ENTRIES", "Enumeration", "is_small"]
+__all__ = ["MAX_ENTRIES", "Enumeration", "enumerated"]
 
-#: Conjunctions times examples up to which listing is quicker than a search.
-MAX_ENTRIES = 1 << 18
+#: Conjunctions times examples up to which this is quicker than the compiled search.
+MAX_ENTRIES = 1 << 19
 
-
-def is_small(p: int, m: int, least: int, greatest: int) -> bool:
-    """Whether there are few enough conjunctions of ``least`` to ``greatest`` of p propositions."""
-    number = 0
-    for length in range(least, greatest + 1):
-        number += math.comb(p, length)
-        if number * m > MAX_ENTRIES:
-            return False
-    return True
+FloatArray = NDArray[np.float64]
 
 
 class Enumeration:
-    """The search of :func:`.mine_conjunctions` over all conjunctions, one by one.
+    """What a search has found that is over already.
 
     Parameters
     ----------
-    packed : PackedTable
-    goal : Objective
-    limit : int
-    lengths : (int, int)
-    factor : ndarray of shape (greatest length + 1,)
-    groups : int64 (p,)
-    complement : bool
-    threshold : float
-        As :func:`formulakern.mining.conjunctions.search.mine_conjunctions` reads them.
+    found : list of tuple of int
+        Conjunctions.
+    lowest : float
+        In units: what no other conjunction passes.
+    n_evaluated : int
     """
 
-    def __init__(
-        self,
-        packed: PackedTable,
-        goal: Objective,
-        limit: int,
-        lengths: tuple[int, int],
-        factor: NDArray[np.float64],
-        groups: NDArray[np.int64],
-        complement: bool,
-        threshold: float,
-    ) -> None:
-        columns = packed.truths(packed.columns).astype(np.float64)
-        p = len(columns)
-        totals = goal.columns.sum(axis=1)
-        sets: NDArray[np.intp] = np.zeros((1, 0), dtype=np.intp)
-        covers = np.ones((1, packed.n_rows))
-        found: list[tuple[int, ...]] = []
-        scores: list[NDArray[np.float64]] = []
-        self.n_evaluated = 0
-        least, greatest = lengths
-        for length in range(greatest + 1):
-            if length:
-                last = sets[:, -1] if length > 1 else np.full(1, -1)
-                parent = np.repeat(np.arange(len(sets)), p - 1 - last)
-                first = np.cumsum(p - 1 - last) - (p - 1 - last)
-                item = np.arange(len(parent)) - first[parent] + last[parent] + 1
-                clash = (groups[sets[parent]] == groups[item][:, None]).any(axis=1)
-                kept = ~(clash & (groups[item] >= 0))
-                parent, item = parent[kept], item[kept]
-                sets = np.concatenate([sets[parent], item[:, None]], axis=1)
-                covers = covers[parent] * columns[item]
-            if length < least:
-                continue
-            sums = covers @ goal.columns.T  # whole numbers of units: exact
-            values = goal.unit_scores(totals - sums if complement else sums)
-            scores.append(values / factor[length])
-            found += map(tuple, sets.tolist())
-            self.n_evaluated += len(sets)
-        every = np.concatenate(scores) if scores else np.zeros(0)
-        best = np.argsort(-every, kind="stable")
-        self.threshold = goal.in_units(threshold)
-        best = best[every[best] > self.threshold][:limit]
-        self._found = [found[r] for r in best.tolist()]
-        self._lowest = float(every[best[-1]]) if len(best) == limit else self.threshold
+    def __init__(self, found: list[tuple[int, ...]], lowest: float, n_evaluated: int) -> None:
+        self._found, self._lowest, self.n_evaluated = found, lowest, n_evaluated
 
     @property
     def n_found(self) -> int:
@@ -102,8 +46,87 @@ class Enumeration:
 
     def bound(self) -> float:
         """In units: what no conjunction that is not among the results passes."""
-        return max(self.threshold, self._lowest)
+        return self._lowest
 
     def conjunctions(self) -> list[tuple[int, ...]]:
-        """The results."""
+        """The results, best first."""
         return self._found
+
+
+def enumerated(
+    packed: PackedTable,
+    goal: Objective,
+    limit: int,
+    lengths: tuple[int, int],
+    factors: FloatArray,
+    groups: NDArray[np.int64],
+    complement: bool,
+    threshold: float,
+) -> Enumeration | None:
+    """The best conjunctions, found level by level; None where there are too many to look at.
+
+    Every conjunction of a length is extended by the propositions behind its last one, unless the
+    bounds of :mod:`.search` say that no extension can pass the results so far.
+
+    Parameters
+    ----------
+    packed : PackedTable
+    goal : Objective
+    limit : int
+    lengths : (int, int)
+    factors : float64 (3, greatest length + 1)
+        For each length what divides its scores, and the smallest and largest such number among the
+        lengths from there on that are reported.
+    groups : int64 (p,)
+    complement : bool
+    threshold : float
+        In units.
+    """
+    p, m = packed.n_columns, packed.n_rows
+    least, greatest = lengths
+    left = MAX_ENTRIES - p * m
+    if left < 0:
+        return None
+    columns = packed.truths(packed.columns).astype(np.float64)
+    totals = goal.columns.sum(axis=1)
+    sets: NDArray[np.intp] = np.zeros((1, 0), dtype=np.intp)
+    covers = np.ones((1, m))
+    found: list[tuple[int, ...]] = []
+    scores = np.zeros(0)
+    lowest, n_evaluated = threshold, 0
+    for length in range(greatest + 1):
+        if length:
+            last = sets[:, -1] if length > 1 else np.full(len(sets), -1)
+            after = p - 1 - last
+            left -= int(after.sum()) * m
+            if left < 0:
+                return None
+            parent = np.repeat(np.arange(len(sets)), after)
+            item = np.arange(len(parent)) + p - np.cumsum(after)[parent]
+            clash = (groups[sets[parent]] == groups[item][:, None]).any(axis=1)
+            kept = ~(clash & (groups[item] >= 0))
+            parent, item = parent[kept], item[kept]
+            sets = np.concatenate([sets[parent], item[:, None]], axis=1)
+            covers = covers[parent] * columns[item]
+            n_evaluated += len(sets)
+        sums = covers @ goal.columns.T  # whole numbers of units, so exact in any order
+        if length >= least:
+            values = goal.unit_scores(totals - sums if complement else sums) / factors[0, length]
+            passed = np.flatnonzero(values > threshold)
+            found += map(tuple, sets[passed].tolist())
+            scores = np.append(scores, values[passed])
+            if len(scores) >= limit:
+                lowest = max(threshold, float(np.partition(scores, len(scores) - limit)[-limit]))
+        if length < greatest:
+            size = covers @ np.abs(goal.columns.T)
+            above, below = (size + sums) / 2, (sums - size) / 2
+            if complement:
+                above, below = totals - below, totals - above
+            ahead = [above] * goal.upwards + [-below] * goal.downwards
+            best = np.max(ahead, axis=(0, 2))
+            best = np.where(best >= 0, best / factors[1, length + 1], best / factors[2, length + 1])
+            sets, covers = sets[best > lowest], covers[best > lowest]
+        if not len(sets):
+            break
+    order = np.argsort(-scores, kind="stable")[:limit]
+    return Enumeration([found[r] for r in order.tolist()], lowest, n_evaluated)

@@ -3,15 +3,13 @@
 State is in arrays, so that the search can stop after a slice of work and go on in the next call.
 """
 
-# mypy: disallow-untyped-decorators=False
 from __future__ import annotations
 
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
 
-from formulakern.compilation import compiled, state_type
+from formulakern.compilation import compiled
 from formulakern.mining.sorting import sort_descending
 from formulakern.mining.sums import column_sums, divided, offer
 from formulakern.slices import DONE, FULL, SLICE
@@ -19,7 +17,7 @@ from formulakern.slices import DONE, FULL, SLICE
 __all__ = ["ConjunctionState", "search_conjunctions"]
 
 
-@njit(nogil=True)
+@compiled()
 def _bound(
     total: Any, size: Any, everywhere: Any, complement: Any, upwards: Any, downwards: Any
 ) -> Any:
@@ -69,7 +67,7 @@ class ConjunctionState(NamedTuple):
     found_lengths: Annotated[Any, "int64[::1]"]  # (R,)
 
 
-@compiled(types.int64(state_type(ConjunctionState), types.int64))
+@compiled("int64(state, int64)", state=ConjunctionState)
 def search_conjunctions(state: Any, work: Any) -> Any:
     """Go on with a depth-first branch and bound over conjunctions; see :mod:`.search`.
 

@@ -28,7 +28,7 @@ from formulakern.checks import check_integer, is_integer
 from formulakern.encoding.bits import all_ones, n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
-from formulakern.mining.conjunctions.enumeration import Enumeration, is_small
+from formulakern.mining.conjunctions.enumeration import enumerated
 from formulakern.mining.objective import Objective, read_objective
 from formulakern.mining.options import (
     MAX_RESULTS,
@@ -151,10 +151,9 @@ def mine_conjunctions(
 
     Notes
     -----
-    Where all conjunctions can be listed at once (at most 2¹⁸ of them times examples), they are, and
-    nothing is compiled.  Else examples without weight are dropped first.  A conjunction then costs
-    some 10 ns per 64 examples and column of weights; how many are looked at depends on how well the
-    bound prunes.
+    Where few conjunctions are looked at (at most 2¹⁹, times examples), nothing is compiled.  Else
+    examples without weight are dropped first.  A conjunction then costs some 10 ns per 64 examples
+    and column of weights; how many are looked at depends on how well the bound prunes.
 
     Examples
     --------
@@ -172,9 +171,10 @@ def mine_conjunctions(
     factor = _factors(length_factor, greatest, max_length)
     check_time_limit(time_limit)
     threshold = check_threshold(threshold)
-    small = is_small(packed.n_columns, packed.n_rows, least, greatest)
-    search = (Enumeration if small else _ConjunctionSearch)(
-        packed, goal, limit, (least, greatest), factor, groups, bool(complement), threshold
+    factors = _reachable(factor, least, greatest)
+    problem = (packed, goal, limit, (least, greatest), factors, groups, bool(complement))
+    search = enumerated(*problem, goal.in_units(threshold)) or _ConjunctionSearch(
+        *problem, threshold
     )
     outcome = run_slices(search, time_limit, progress, started)
     smallest = float(factor[least : greatest + 1].min()) if least <= greatest else 1.0
@@ -205,7 +205,7 @@ class _ConjunctionSearch(CompiledSearch):
         goal: Objective,
         limit: int,
         lengths: tuple[int, int],
-        factor: NDArray[np.float64],
+        factors: NDArray[np.float64],
         groups: NDArray[np.int64],
         complement: bool,
         threshold: float,
@@ -231,7 +231,7 @@ class _ConjunctionSearch(CompiledSearch):
             totals=self.totals,
             flags=np.array([complement, goal.upwards, goal.downwards]),
             lengths=np.array([least, greatest, limit]),
-            factors=_reachable(factor, least, greatest),
+            factors=factors,
             levels=levels,
             items=items,
             bounds=np.zeros(4 * p),

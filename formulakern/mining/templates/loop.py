@@ -6,15 +6,13 @@ and with slot d false everywhere.  Whatever proposition fills slot d, each examp
 two cases, so the bounds for *all* propositions are sums of two modified weights over their bits.
 """
 
-# mypy: disallow-untyped-decorators=False
 from __future__ import annotations
 
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from numba import njit, types
 
-from formulakern.compilation import compiled, state_type
+from formulakern.compilation import compiled
 from formulakern.mining.sorting import sort_descending
 from formulakern.mining.sums import column_sums, offer
 from formulakern.slices import DONE, FULL, SLICE
@@ -22,7 +20,7 @@ from formulakern.slices import DONE, FULL, SLICE
 __all__ = ["InstanceState", "search_instances"]
 
 
-@njit(nogil=True)
+@compiled()
 def _run(steps: Any, first: Any, planes: Any) -> None:
     """Evaluate the program: plane r of a reference r holds where it is surely true."""
     for i in range(len(steps)):
@@ -38,7 +36,7 @@ def _run(steps: Any, first: Any, planes: Any) -> None:
                 planes[to + 1, w] = (a1 & b1) | (a0 & b0)
 
 
-@njit(nogil=True)
+@compiled()
 def _ordered(assigned: Any, slot: Any, orders: Any, strict: Any) -> Any:
     """Whether the slots up to ``slot`` respect every lexicographic order so far."""
     for i in range(orders.shape[0]):
@@ -94,7 +92,7 @@ class InstanceState(NamedTuple):
     found: Annotated[Any, "int32[:, ::1]"]  # (R, S)
 
 
-@compiled(types.int64(state_type(InstanceState), types.int64))
+@compiled("int64(state, int64)", state=InstanceState)
 def search_instances(state: Any, work: Any) -> Any:
     """Go on with the search; see :mod:`.search`.
 

@@ -1,23 +1,15 @@
 """Compiled: AᵀDA of a sparse matrix with few columns, summed into a dense one."""
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any
-
-from numba import types
 
 from formulakern.compilation import compiled
 
 __all__ = ["rows_normal"]
 
-_REALS = types.float64[::1]
 
-
-@compiled(
-    types.void(types.int64[::1], types.int32[::1], _REALS, _REALS, types.float64[:, ::1]),
-)
+@compiled("void(int64[::1], int32[::1], float64[::1], float64[::1], float64[:, ::1])")
 def rows_normal(starts: Any, places: Any, entries: Any, d: Any, out: Any) -> None:
     """The upper triangle of ``out += Aᵀ diag(d) A``.
 

@@ -7,23 +7,16 @@ the largest entry of each block, so that finding where the largest of all stands
 
 # ruff: noqa: ARG001
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 
-from formulakern.compilation import compiled
+from formulakern.compilation import compiled, intrinsic
 
-__all__ = ["BLOCK", "FictitiousPlay"]
+__all__ = ["BLOCK", "FictitiousPlay", "fictitious_rounds"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -44,10 +37,13 @@ def _add_block(typing_context: Any, totals: Any, rows: Any, index: Any, block: A
     Both arrays are C-contiguous and share no memory; a block is whole.  Nothing is NaN.  Numba's
     own loop is not vectorised: it would have to keep the order in which a maximum is taken.
     """
+    from numba import types
+
     signature = totals.dtype(totals, rows, types.intp, types.intp)
 
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        from numba.np.arrayobj import make_array  # the compiler's own module, loaded with it
+        from llvmlite import ir
+        from numba.np.arrayobj import make_array
 
         # llvmlite writes out any name, but its method add() knows only those without a value
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
@@ -93,7 +89,7 @@ def _add_block(typing_context: Any, totals: Any, rows: Any, index: Any, block: A
     return signature, code
 
 
-@njit(nogil=True)
+@compiled()
 def _add_row(totals: Any, rows: Any, index: Any, tops: Any) -> Any:
     """``totals += rows[index]``; ``tops[b] = max of block b``; returns the largest of all."""
     best = _add_block(totals, rows, index, 0)
@@ -105,7 +101,7 @@ def _add_row(totals: Any, rows: Any, index: Any, tops: Any) -> Any:
     return best
 
 
-@njit(nogil=True)
+@compiled()
 def _first(totals: Any, tops: Any, best: Any) -> Any:
     """The lowest index of the largest entry, ``best``, given the largest of each block."""
     b = 0
@@ -119,7 +115,14 @@ def _first(totals: Any, tops: Any, best: Any) -> Any:
     return BLOCK * b + at
 
 
-def _rounds(
+def _signature(stored: str, summed: str) -> str:
+    arrays = [f"Array({stored}, 2, 'C', readonly=True)"] * 2 + [f"{summed}[::1]"] * 4
+    arrays += ["float64[::1]"] * 2
+    return f"int64({', '.join(arrays)}, {summed}, float64, float64, float64, int64)"
+
+
+@compiled(_signature("float64", "float64"), _signature("int8", "int32"))
+def fictitious_rounds(
     payoffs: Any,
     losses: Any,
     row_totals: Any,
@@ -175,20 +178,6 @@ def _rounds(
     return rounds
 
 
-@cache
-def _rounds_of(whole: bool) -> Callable[..., int]:
-    """The rounds for payoffs in bytes or in float64, compiled when they are first played."""
-    stored, summed = (types.int8, types.int32) if whole else (types.float64, types.float64)
-    matrix = types.Array(stored, 2, "C", readonly=True)
-    totals, counts, real = summed[::1], types.float64[::1], types.float64
-    return compiled(
-        types.int64(
-            *(matrix, matrix, totals, totals, totals, totals, counts, counts),
-            *(summed, real, real, real, types.int64),
-        )
-    )(_rounds)
-
-
 class FictitiousPlay:
     """In each round first the row player, then the column player, plays a best response.
 
@@ -239,11 +228,9 @@ class FictitiousPlay:
         """Play; the number of rounds, or minus that if the last one brought the gap to ``tol``."""
         matrices = self._payoffs, self._losses
         totals = self._row_totals, self._column_totals, self._row_tops, self._column_tops
-        counts = self._row_counts, self._column_counts
-        played = [float(count.sum()) for count in counts]
-        high = self._row_tops.max()
-        play = _rounds_of(self._whole)
-        return int(play(*matrices, *totals, *counts, high, *played, tol, rounds))
+        rows, columns, high = self._row_counts, self._column_counts, self._row_tops.max()
+        state = *matrices, *totals, rows, columns
+        return int(fictitious_rounds(*state, high, rows.sum(), columns.sum(), tol, rounds))
 
     def weights(self) -> tuple[FloatArray, FloatArray]:
         """How often each row and each column was played."""

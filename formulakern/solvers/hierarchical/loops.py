@@ -1,22 +1,17 @@
 """Compiled products with a 0/1 matrix in bytes."""
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Any
-
-from numba import types
 
 from formulakern.compilation import compiled
 
 __all__ = ["sum_columns", "sums_in_columns"]
 
-_REALS = types.float64[::1]
-_COLUMNS = types.uint8[:, ::1]
+_PRODUCT = "void(uint8[:, ::1], float64[::1], float64[::1])"
 
 
-@compiled(types.void(_COLUMNS, _REALS, _REALS))
+@compiled(_PRODUCT)
 def sum_columns(columns: Any, weights: Any, out: Any) -> None:
     """``out[i] = Σ_k weights[k] · columns[k, i]``."""
     out[:] = 0.0
@@ -28,7 +23,7 @@ def sum_columns(columns: Any, weights: Any, out: Any) -> None:
 
 
 # adding in any order lets the sum be taken in vectors
-@compiled(types.void(_COLUMNS, _REALS, _REALS), fastmath={"reassoc", "contract"})
+@compiled(_PRODUCT, fastmath={"reassoc", "contract"})
 def sums_in_columns(columns: Any, values: Any, out: Any) -> None:
     """``out[k] = Σ_i columns[k, i] · values[i]``."""
     for k in range(columns.shape[0]):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.solvers.hierarchical.loops import sum_columns, sums_in_columns
 from formulakern.solvers.hierarchical.losses import Expansion, Loss
 
 __all__ = ["Columns", "Point", "minimise_ridge"]
@@ -49,8 +50,6 @@ class Columns:
         """Σ_i φ_ki values_i, float64 (k,); O(km)."""
         if self._reals is not None:
             return np.asarray(self._reals @ values)
-        from formulakern.solvers.hierarchical.loops import sums_in_columns
-
         out = np.empty(self.bits.shape[0])
         sums_in_columns(self.bits, np.ascontiguousarray(values), out)
         return out
@@ -59,8 +58,6 @@ class Columns:
         """Σ_k weights_k φ_ki, float64 (m,); O(km)."""
         if self._reals is not None:
             return np.asarray(weights @ self._reals)
-        from formulakern.solvers.hierarchical.loops import sum_columns
-
         out = np.empty(self.bits.shape[1])
         sum_columns(self.bits, np.ascontiguousarray(weights), out)
         return out

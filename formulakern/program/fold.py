@@ -1,0 +1,61 @@
+"""One walk over a program; an algebra says what each kind of node becomes.
+
+Numbers, arrays, symbols: all that is computed of a program is computed here.  The walk goes from
+operands to what uses them, without recursion, and visits no node twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from formulakern.program.node import Algebra, Program
+
+__all__ = ["fold"]
+
+Value = TypeVar("Value")
+
+
+def fold(
+    program: Program, algebra: Algebra[Value, Value], outputs: Sequence[int] | None = None
+) -> Iterator[tuple[int, Value]]:
+    """What every node becomes that the outputs need, in the order of the program.
+
+    Parameters
+    ----------
+    program : Program
+    algebra : Algebra
+    outputs : sequence of int, optional
+        Positions of nodes; the output of the kernel by default.
+
+    Yields
+    ------
+    position : int
+    value
+        Forgotten here as soon as no later node needs it.
+
+    Examples
+    --------
+    >>> from formulakern.program.builder import Builder
+    >>> builder = Builder([None])
+    >>> both = builder.count(0, "11")
+    >>> square = builder.product([both, both])
+    >>> class Text:
+    ...     def count(self, node):
+    ...         return "s"
+    ...     def product(self, operands):
+    ...         return "·".join(operands)
+    >>> dict(fold(builder.finish(square, square, [2]), Text()))
+    {0: 's', 1: 's·s'}
+    """
+    nodes = program.nodes
+    order = program.kernel_nodes if outputs is None else program.needed(*outputs)
+    last_use = {operand: user for user in order for operand in nodes[user].operands}
+    values: dict[int, Value] = {}
+    for position in order:
+        node = nodes[position]
+        values[position] = node.become(algebra, [values[i] for i in node.operands])
+        for operand in node.operands:
+            if last_use[operand] == position:
+                values.pop(operand, None)  # it may stand here twice
+        yield position, values[position]
