@@ -35,12 +35,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.slices import run_slices
 from formulakern.solvers.blas import one_thread
-from formulakern.solvers.hierarchical.input import Problem, check_options, read_problem, read_start
-from formulakern.solvers.hierarchical.losses import Loss
+from formulakern.solvers.hierarchical.input import Problem, read_problem, read_start
+from formulakern.solvers.hierarchical.losses import LOSSES, Loss
 from formulakern.solvers.hierarchical.newton import Columns, Point, minimise_ridge, point
 from formulakern.solvers.hierarchical.norm import DualNorm, Lattice, read_nodes
+from formulakern.solvers.input import LARGEST
 from formulakern.solvers.solution import Certified
 from formulakern.solvers.stopping import share_done, warn_unless
 
@@ -216,7 +218,13 @@ def solve_hierarchical(
     True
     """
     started = time.perf_counter()
-    check_options(rho, C, depth_penalty, loss, tol, max_iter, time_limit)
+    check_number("rho", rho, 1, 2, above=True, expected="1 < rho <= 2; near 1 few rules get weight")
+    check_number("C", C, 0, LARGEST, above=True)
+    check_number("depth_penalty", depth_penalty, 1, LARGEST)
+    check_choice("loss", loss, LOSSES)
+    check_number("tol", tol, 0, 1, above=True)
+    check_integer("max_iter", max_iter)
+    check_number("time_limit", time_limit, 0, otherwise="None for no limit")
     lattice = read_nodes(nodes, rho=float(rho), depth_penalty=float(depth_penalty))
     problem = read_problem(columns, len(lattice.nodes), y, sample_weight, float(C), loss)
     if isinstance(start, HierarchicalSolution):
