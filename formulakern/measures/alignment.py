@@ -17,11 +17,11 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True) -> float:
-    """The cosine ⟨K, L⟩ / (‖K‖ ‖L‖) of two Gram matrices (Frobenius), or of one and labels.
+    """⟨K, L⟩ / (‖K‖ ‖L‖), Frobenius: the cosine of two Gram matrices, or of one and labels.
 
-    Two classes of labels give L = yy' with y = ±1; more give L_ij = 1 where i and j are of one
-    class and 0 elsewhere.  Centred, K and L are replaced by HKH and HLH with H = I − 11'/m, the
-    Gram matrices about the mean of the feature vectors.
+    Two classes of labels give L = yy' with y = ±1.  More give L_ij = 1 where i and j are of one
+    class and 0 elsewhere.  Centred, K and L are replaced by HKH and HLH with H = I − 11'/m: the
+    Gram matrices of the feature vectors minus their mean.
 
     Parameters
     ----------
@@ -30,6 +30,7 @@ def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True
     target : array-like of shape (m,) or (m, m)
         Labels of at least two classes, or another Gram matrix.
     centered : bool
+        Whether to subtract the mean of the feature vectors first.
     check : bool
         As in :func:`enclosing_ball`.
 
@@ -82,11 +83,11 @@ def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True
 
 
 def spectral_ratio(K: Any, *, normalize: bool = True, check: bool = True) -> float:
-    """trace(K) / ‖K‖_F, how many directions of feature space the data spreads over.
+    """trace(K) / ‖K‖_F, the 1-norm of the eigenvalues over their 2-norm.
 
-    It is the 1-norm of the eigenvalues over their 2-norm, 1 where K has rank one and √m where K is
-    a multiple of the identity.  Normalised, (ratio − 1) / (√m − 1): 0 for the least expressive
-    kernels, 1 for the most.
+    It is 1 where K has rank one, and √m where K is a multiple of the identity: the more directions
+    of feature space the data spreads over, the larger.  Normalised it is (ratio − 1) / (√m − 1),
+    0 for the least expressive kernels and 1 for the most.
 
     Parameters
     ----------

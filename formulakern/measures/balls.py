@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from formulakern.checks import check_integer, check_number
-from formulakern.measures.input import ADVICE, check_range, read_semidefinite
+from formulakern.measures.input import ADVICE, check_range, check_stopping, read_semidefinite
 from formulakern.solvers.simplex_qp import enclosing_ball as solver
 from formulakern.solvers.simplex_qp.enclosing_ball import EnclosingBall
 from formulakern.solvers.stopping import warn_unless
@@ -22,29 +21,32 @@ def enclosing_ball(
     check: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> EnclosingBall:
-    """The smallest ball that holds all feature vectors φ(x_i).
+    """The smallest ball around the feature vectors φ(x_i), ⟨φ(x_i), φ(x_j)⟩ = K_ij.
 
-    R² = max Σ β_i K_ii − β'Kβ over β ≥ 0 with Σ β_i = 1; the centre is Σ β_i φ(x_i), and every
-    centre gives the upper bound R² ≤ max_i ‖φ(x_i) − centre‖².
+    Its squared radius is R² = min_c max_i ‖φ(x_i) − c‖² over all centres c.  The dual problem is
+
+        R² = max Σ β_i K_ii − β'Kβ   over β ≥ 0, Σ β_i = 1,   with the centre c = Σ β_i φ(x_i).
+
+    So every β bounds R² from below, and its centre bounds R² from above.
 
     Parameters
     ----------
     K : array-like of shape (m, m)
         A Gram matrix: symmetric and positive semidefinite.
     tol : float
-        The relative gap between the bounds of R² to reach.
+        The relative gap between the bounds of R² to reach, 0 < tol ≤ 1.
     max_iter : int
-        At most so many steps; a warning where they do not suffice.
+        At most so many steps, each of which changes two coefficients.
     check : bool
-        Whether to test that K is symmetric and positive semidefinite.  False is for matrices that
-        are known to be: K is then trusted.
+        Whether to test that K is symmetric and positive semidefinite.  Without the test, a matrix
+        that is not gives a meaningless result.
     progress : callable, optional
         Called with the share that is done.
 
     Returns
     -------
     EnclosingBall
-        ``squared_radius``, ``radius``, ``coefficients``, ``lower_bound``, ``upper_bound``, ``gap``.
+        With ``squared_radius``, ``radius``, ``coefficients`` β, and the bounds of R².
 
     Raises
     ------
@@ -55,15 +57,21 @@ def enclosing_ball(
     ParameterError
         If ``tol`` or ``max_iter`` is out of range.
 
+    Warns
+    -----
+    ConvergenceWarning
+        If the gap is above ``tol``: after ``max_iter`` steps, or where rounding hides the rest.
+
     Notes
     -----
-    A step costs O(m), reading two rows of K; some m steps are typical.  The test of K is one
-    pass, and a Cholesky decomposition (up to 2,000 rows) or 24 products with K.
+    A step costs O(m), reading two rows of K; some m steps are typical.  The test of K is one pass
+    over it, and a Cholesky decomposition (up to 2,000 rows) or 24 products with K.
 
     References
     ----------
     V. Vapnik, Statistical Learning Theory, Wiley, 1998.  I. W. Tsang, J. T. Kwok, P.-M. Cheung,
-    "Core vector machines", JMLR 6, 2005, for the smallest ball in feature space.
+    "Core vector machines: fast SVM training on very large data sets", JMLR 6, 2005, for the
+    smallest ball in feature space.
 
     Examples
     --------
@@ -76,8 +84,7 @@ def enclosing_ball(
     """
     gram = read_semidefinite(K, check)
     check_range(gram)
-    check_number("tol", tol, 0, 1, above=True)
-    check_integer("max_iter", max_iter)
+    check_stopping(tol, max_iter)
     ball = solver.enclosing_ball(gram, tol=tol, max_iter=max_iter, progress=progress)
     warn_unless(ball.converged, "the relative gap of the squared radius", ball.gap, tol, ADVICE)
     return ball

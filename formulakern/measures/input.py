@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.checks import check_number
+from formulakern.checks import check_integer, check_number
 from formulakern.errors import DataError, MagnitudeError
 from formulakern.solvers.input import LARGEST, read_matrix
 
@@ -16,6 +16,7 @@ __all__ = [
     "ADVICE",
     "check_range",
     "check_semidefinite",
+    "check_stopping",
     "read_gram",
     "read_labels",
     "read_penalty",
@@ -285,6 +286,17 @@ def read_penalty(C: Any) -> float:
         "C", C, 1 / LARGEST, expected="a positive number", otherwise="None for the hard margin"
     )
     return float(C)
+
+
+def check_stopping(tol: Any, max_iter: Any) -> None:
+    """Check the relative gap to reach, 0 < tol ≤ 1, and the most steps, at least 1.
+
+    Raises
+    ------
+    ParameterError
+    """
+    check_number("tol", tol, 0, 1, above=True)
+    check_integer("max_iter", max_iter)
 
 
 def check_range(K: FloatArray) -> None:

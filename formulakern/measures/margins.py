@@ -8,11 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.checks import check_choice
 from formulakern.errors import ParameterError
 from formulakern.measures.input import (
     ADVICE,
     check_range,
+    check_stopping,
     read_labels,
     read_penalty,
     read_semidefinite,
@@ -38,17 +39,21 @@ def margin(
     check: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> Margin:
-    """How far apart two classes lie in feature space, hard or soft.
+    """The distance 2/‖w‖ between two classes in feature space, and the margin 1/‖w‖.
 
-    *Hard* (C None or infinite): ``distance`` is that of the convex hulls of the classes,
-    min ‖Σ a_i φ(x_i) − Σ b_j φ(x_j)‖ over a, b ≥ 0 of sum 1; it equals 2/‖w‖ of the hard-margin
-    support vector machine, and 0 where the hulls meet.  ``margin`` is half of it, 1/‖w‖, the
-    distance of the nearest points from the hyperplane in the middle.
+    *Hard margin* (C None or infinite): the distance of the convex hulls of the classes,
 
-    *Soft*: ``distance`` is 2/‖w‖ with w the minimiser of ½‖w‖² + C Σ max(0, 1 − y_i f(x_i)),
-    f(x) = ⟨w, φ(x)⟩ + b (``loss="hinge"``, what ``SVC`` trains); or, for ``"squared_hinge"``, with
-    ½‖w‖² + C/2 Σ max(0, 1 − y_i f(x_i))², which is the hard margin of K + I/C and is reported as
-    such: 2/√(‖w‖² + C Σ max(0, …)²).
+        min ‖Σ a_i φ(x_i) − Σ b_j φ(x_j)‖   over a, b ≥ 0 of sum 1,
+
+    i over one class and j over the other.  It equals 2/‖w‖ of the hard-margin support vector
+    machine, and 0 where the hulls meet.  1/‖w‖ is the distance of the nearest points from the
+    hyperplane in the middle.
+
+    *Soft margin*: w is the minimiser of a support vector machine with f(x) = ⟨w, φ(x)⟩ + b.
+
+    * ``loss="hinge"``: ½‖w‖² + C Σ max(0, 1 − y_i f(x_i)), which scikit-learn's ``SVC`` trains.
+    * ``loss="squared_hinge"``: ½‖w‖² + C/2 Σ max(0, 1 − y_i f(x_i))².  This is the hard margin of
+      K + I/C, and that distance is reported: 2/√(‖w‖² + C Σ max(0, 1 − y_i f(x_i))²).
 
     Parameters
     ----------
@@ -57,7 +62,7 @@ def margin(
     y : array-like of shape (m,)
         Labels of two classes.
     C : float, optional
-        The weight of the losses; none for the hard margin.
+        The penalty parameter; None for the hard margin.
     loss : {"hinge", "squared_hinge"}
         Which soft margin; without C, it does not matter.
     tol : float
@@ -68,7 +73,7 @@ def margin(
     Returns
     -------
     Margin
-        ``distance``, ``margin``, ``coefficients``, ``lower_bound``, ``upper_bound``, ``gap``.
+        With ``distance``, ``margin``, ``coefficients``, and the bounds of the distance.
 
     Raises
     ------
@@ -78,6 +83,11 @@ def margin(
         If the diagonal of K is so large or small that squares leave the range of float64.
     ParameterError
         If C, ``loss``, ``tol`` or ``max_iter`` is out of range.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the gap is above ``tol``: after ``max_iter`` steps, or where rounding hides the rest.
 
     Notes
     -----
@@ -104,8 +114,7 @@ def margin(
     """
     penalty = read_penalty(C)
     check_choice("loss", loss, ("hinge", "squared_hinge"))
-    check_number("tol", tol, 0, 1, above=True)
-    check_integer("max_iter", max_iter)
+    check_stopping(tol, max_iter)
     gram = read_semidefinite(K, check)
     check_range(gram)
     _, codes = read_labels(y, len(gram), most=2)

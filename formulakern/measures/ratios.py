@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.checks import check_integer, check_number
 from formulakern.errors import DataError
 from formulakern.measures.input import (
     ADVICE,
     check_range,
     check_semidefinite,
+    check_stopping,
     read_gram,
     read_labels,
     read_penalty,
@@ -40,12 +40,13 @@ def radius_margin_ratio(
     check: bool = True,
     progress: Callable[[float], None] | None = None,
 ) -> float:
-    """R² / distance²: the radius of the data against the distance of the classes, both squared.
+    """R² / distance²: the squared radius of the data over the squared distance of the classes.
 
-    The smaller, the better: the leave-one-out error of a hard-margin support vector machine is at
-    most a constant times this number over m.  R is the radius of the smallest ball around all
-    points, and the distance that of the convex hulls of the classes, 2/‖w‖: with the margin 1/‖w‖
-    instead, the ratio would be 4 times as large.
+    R is the radius of the smallest ball around all feature vectors (:func:`enclosing_ball`), and
+    the distance is that of the convex hulls of the classes, 2/‖w‖ (:func:`margin`).  With the
+    margin 1/‖w‖ instead, the ratio would be 4 times as large.  The leave-one-out error of a
+    hard-margin support vector machine is at most a constant times this number over m: the smaller,
+    the better.
 
     Parameters
     ----------
@@ -85,9 +86,9 @@ def radius_margin_ratio(
     References
     ----------
     V. Vapnik, Statistical Learning Theory, Wiley, 1998.  O. Chapelle, V. Vapnik, O. Bousquet,
-    S. Mukherjee, Machine Learning 46, 2002, doi:10.1023/A:1012450327387 (K + I/C).  M. Polato,
-    F. Aiolli, "Propositional kernels", Entropy 23(8), 2021, doi:10.3390/e23081020 (to rank random
-    formulas).
+    S. Mukherjee, "Choosing multiple parameters for support vector machines", Machine Learning 46,
+    2002, doi:10.1023/A:1012450327387 (K + I/C).  M. Polato, F. Aiolli, "Propositional kernels",
+    Entropy 23(8), 2021, doi:10.3390/e23081020 (to rank random formulas).
 
     Examples
     --------
@@ -99,8 +100,7 @@ def radius_margin_ratio(
     0.75
     """
     ridge = 1 / read_penalty(C)
-    check_number("tol", tol, 0, 1, above=True)
-    check_integer("max_iter", max_iter)
+    check_stopping(tol, max_iter)
     gram, slack = read_gram(K) if check else read_square(K)
     classes, codes = read_labels(y, len(gram))
     if normalize:

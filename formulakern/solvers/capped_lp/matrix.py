@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.solvers.capped_lp.loops import rows_normal
+
 __all__ = ["Dense", "Matrix", "Sparse", "matrix_of"]
 
 #: Up to so many bytes A is turned to floats once; else so many rows whenever needed.
@@ -119,8 +121,6 @@ class Sparse:
 
     def normal(self, d: Vector) -> NDArray[np.float64]:
         """(A + shift)ᵀ diag(d) (A + shift), shape (k, k), for d ≥ 0 of shape (n,)."""
-        from formulakern.solvers.capped_lp.loops import rows_normal
-
         result = np.zeros((self.shape[1], self.shape[1]))
         rows_normal(*self.entries, d, result)
         result += np.triu(result, 1).T

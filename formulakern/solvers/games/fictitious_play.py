@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from formulakern.compilation import compiled, intrinsic
 
-__all__ = ["BLOCK", "FictitiousPlay"]
+__all__ = ["BLOCK", "FictitiousPlay", "fictitious_rounds"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -37,13 +37,13 @@ def _add_block(typing_context: Any, totals: Any, rows: Any, index: Any, block: A
     Both arrays are C-contiguous and share no memory; a block is whole.  Nothing is NaN.  Numba's
     own loop is not vectorised: it would have to keep the order in which a maximum is taken.
     """
-    from llvmlite import ir
     from numba import types
 
     signature = totals.dtype(totals, rows, types.intp, types.intp)
 
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        from numba.np.arrayobj import make_array  # the compiler's own module, loaded with it
+        from llvmlite import ir
+        from numba.np.arrayobj import make_array
 
         # llvmlite writes out any name, but its method add() knows only those without a value
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
@@ -116,13 +116,13 @@ def _first(totals: Any, tops: Any, best: Any) -> Any:
 
 
 def _signature(stored: str, summed: str) -> str:
-    matrix, totals = f"Array({stored}, 2, 'C', readonly=True)", f"{summed}[::1]"
-    arrays = ", ".join([matrix, matrix, *[totals] * 4, *["float64[::1]"] * 2])
-    return f"int64({arrays}, {summed}, float64, float64, float64, int64)"
+    arrays = [f"Array({stored}, 2, 'C', readonly=True)"] * 2 + [f"{summed}[::1]"] * 4
+    arrays += ["float64[::1]"] * 2
+    return f"int64({', '.join(arrays)}, {summed}, float64, float64, float64, int64)"
 
 
 @compiled(_signature("float64", "float64"), _signature("int8", "int32"))
-def _rounds(
+def fictitious_rounds(
     payoffs: Any,
     losses: Any,
     row_totals: Any,
@@ -228,11 +228,9 @@ class FictitiousPlay:
         """Play; the number of rounds, or minus that if the last one brought the gap to ``tol``."""
         matrices = self._payoffs, self._losses
         totals = self._row_totals, self._column_totals, self._row_tops, self._column_tops
-        counts = self._row_counts, self._column_counts
-        played = [float(count.sum()) for count in counts]
-        high = self._row_tops.max()
-        arguments: Any = (*matrices, *totals, *counts, high, *played, tol, rounds)
-        return int(_rounds(*arguments))
+        rows, columns, high = self._row_counts, self._column_counts, self._row_tops.max()
+        state = *matrices, *totals, rows, columns
+        return int(fictitious_rounds(*state, high, rows.sum(), columns.sum(), tol, rounds))
 
     def weights(self) -> tuple[FloatArray, FloatArray]:
         """How often each row and each column was played."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from formulakern.compilation import compiled
 from formulakern.solvers.games.dynamics import TINY
 
-__all__ = ["Hedge"]
+__all__ = ["Hedge", "HedgeState", "hedge_rounds"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -18,8 +18,6 @@ FloatArray = npt.NDArray[np.float64]
 #: with 0, that is with all weight on the best strategy so far, and there rounding decides between
 #: strategies that are equally good.
 FIRST_GAP = 0.25
-_REALS = "float64[::1]"
-_MATRIX = "Array(float64, 2, 'C', readonly=True)"
 
 
 # adding in any order lets the sum be taken in vectors
@@ -48,42 +46,46 @@ def _mixed(losses: Any, first: Any, stop: Any, eta: Any, prior: Any) -> Any:
     return least - np.log(total) / eta
 
 
-@compiled(
-    f"int64({_MATRIX}, float64, {_REALS}, {_REALS}, {_REALS}, {_REALS}, {_REALS}, {_REALS},"
-    " int64, float64, int64)"
-)
-def _rounds(
-    M: Any,
-    middle: Any,
-    prior: Any,
-    losses: Any,
-    last: Any,
-    strategies: Any,
-    sums: Any,
-    gaps: Any,
-    played: Any,
-    tol: Any,
-    rounds: Any,
-) -> Any:
-    """Rounds of both players; vectors of length m + n hold the rows' entries, then the columns'.
+class HedgeState(NamedTuple):
+    """Both players; vectors of length m + n hold the rows' entries, then the columns'.
 
     Parameters
     ----------
-    M : float64 (m, n), C-contiguous
     middle : float64
         Subtracted from every payoff, so that a large constant in M costs no digits.
     prior : float64 (m + n,)
         Weights before any loss, positive, of sum 1 for each player.
     losses : float64 (m + n,)
-        Sums over the rounds of (M − middle) q and of −(M − middle)'p; changes in place.
+        Sums over the rounds of (M − middle) q and of −(M − middle)'p.
     last : float64 (m + n,)
-        Those of the last round, the forecast of the next; changes in place.
+        Those of the last round, the forecast of the next.
     strategies : float64 (m + n,)
-        Room for p and q.
+        p and q of the last round.
     sums : float64 (m + n,)
-        Sums of the strategies p and q over the rounds; changes in place.
+        Sums of p and q over the rounds.
     gaps : float64 (2,)
-        Each player's sum of mixability gaps, positive from the start; changes in place.
+        Each player's sum of mixability gaps, positive from the start.
+    """
+
+    middle: Annotated[float, "float64"]
+    prior: Annotated[Any, "float64[::1]"]
+    losses: Annotated[Any, "float64[::1]"]
+    last: Annotated[Any, "float64[::1]"]
+    strategies: Annotated[Any, "float64[::1]"]
+    sums: Annotated[Any, "float64[::1]"]
+    gaps: Annotated[Any, "float64[::1]"]
+
+
+@compiled(
+    "int64(Array(float64, 2, 'C', readonly=True), state, int64, float64, int64)", state=HedgeState
+)
+def hedge_rounds(M: Any, state: HedgeState, played: int, tol: float, rounds: int) -> int:
+    """Rounds of both players; the state changes in place.
+
+    Parameters
+    ----------
+    M : float64 (m, n), C-contiguous
+    state : HedgeState
     played : int64
         Rounds before this call.
     tol : float64
@@ -95,6 +97,7 @@ def _rounds(
     int64
         Rounds played; minus that where the gap has reached ``tol``.
     """
+    middle, prior, losses, last, strategies, sums, gaps = state
     m, n = M.shape
     q, column_last = strategies[m:], last[m:]
     for number in range(1, rounds + 1):
@@ -155,29 +158,26 @@ class Hedge:
     speed = 1.0
 
     def __init__(self, M: FloatArray, row_counts: FloatArray, column_counts: FloatArray) -> None:
-        self._M = M
+        self._M, self._played = M, 0
         low, high = float(M.min()), float(M.max())
-        self._middle = (low + high) / 2
-        self._prior = np.concatenate([_half_uniform(row_counts), _half_uniform(column_counts)])
-        size = len(self._prior)
-        self._losses, self._last, self._strategies, self._sums = np.zeros((4, size))
-        self._gaps = np.full(2, max(FIRST_GAP * (high - low), TINY))
-        self._played = 0
+        prior = np.concatenate([_half_uniform(row_counts), _half_uniform(column_counts)])
+        losses, last, strategies, sums = np.zeros((4, len(prior)))
+        gaps = np.full(2, max(FIRST_GAP * (high - low), TINY))
+        self._state = HedgeState((low + high) / 2, prior, losses, last, strategies, sums, gaps)
 
     def refresh(self) -> None:
         """Nothing: the sums decide the strategies, but the bounds are computed from the matrix."""
 
     def advance(self, rounds: int, tol: float) -> int:
         """Play; the number of rounds, or minus that if the last one brought the gap to ``tol``."""
-        state = self._prior, self._losses, self._last, self._strategies, self._sums, self._gaps
-        done = int(_rounds(self._M, self._middle, *state, self._played, tol, rounds))
+        done = hedge_rounds(self._M, self._state, self._played, tol, rounds)
         self._played += abs(done)
         return done
 
     def weights(self) -> tuple[FloatArray, FloatArray]:
         """The sums of the strategies over all rounds."""
         m = len(self._M)
-        return self._sums[:m], self._sums[m:]
+        return self._state.sums[:m], self._state.sums[m:]
 
     def round_cost(self) -> int:
         """The matrix; an exponential counts as some ten numbers."""

@@ -14,6 +14,8 @@ from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.slices import run_slices
 from formulakern.solvers.games.dynamics import TINY, Dynamics, Run
+from formulakern.solvers.games.fictitious_play import FictitiousPlay
+from formulakern.solvers.games.hedge import Hedge
 from formulakern.solvers.games.linprog import optimal_strategies
 from formulakern.solvers.input import LARGEST, read_matrix, read_vector
 from formulakern.solvers.solution import Certified
@@ -216,14 +218,17 @@ def solve_game(
             timed_out = time.perf_counter() - started >= 0.9 * time_limit
     else:
         max_iter = rounds if max_iter is None else max_iter
+        dynamics: Dynamics = Hedge(matrix, *counts)
+        if method == "fictitious-play":
+            dynamics = FictitiousPlay(matrix, *counts, max_iter)
         run = Run(
-            _dynamics(method, matrix, *counts, max_iter),
+            dynamics,
             lambda p, q: _bounds(matrix, _scaled(p), _scaled(q))[2],
             tol=tol,
             max_iter=max_iter,
         )
         timed_out = not run_slices(run, time_limit, progress, started).finished
-        counts, iterations = run.dynamics.weights(), run.rounds
+        counts, iterations = dynamics.weights(), run.rounds
     p, q = map(_scaled, counts)
     lower, upper, gap = _bounds(matrix, p, q)
     warn_unless(
@@ -247,19 +252,6 @@ def solve_game(
         row_counts=row_counts,
         column_counts=column_counts,
     )
-
-
-def _dynamics(
-    method: str, M: FloatArray, row_counts: FloatArray, column_counts: FloatArray, max_iter: int
-) -> Dynamics:
-    """The dynamic of this name; the compiled rounds of the other are not loaded."""
-    if method == "fictitious-play":
-        from formulakern.solvers.games.fictitious_play import FictitiousPlay
-
-        return FictitiousPlay(M, row_counts, column_counts, max_iter)
-    from formulakern.solvers.games.hedge import Hedge
-
-    return Hedge(M, row_counts, column_counts)
 
 
 def _bounds(M: FloatArray, p: FloatArray, q: FloatArray) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""Reading the data and the options of :mod:`formulakern.solvers.hierarchical.solve`."""
+"""Reading the data of :mod:`formulakern.solvers.hierarchical.solve`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import DataError
-from formulakern.solvers.hierarchical.losses import LOSSES
 from formulakern.solvers.input import LARGEST, read_vector
 
-__all__ = ["Problem", "check_options", "read_problem", "read_start"]
+__all__ = ["Problem", "read_problem", "read_start"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -21,7 +19,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The data with equal columns joined, and equal rows of equal labels joined.
+    """The data with equal columns merged, and equal rows of equal labels merged with their weights.
 
     Attributes
     ----------
@@ -31,9 +29,9 @@ class Problem:
     row_of_example : int64 (m,)
         −1 for examples without weight.
     y, c : float64 (r,)
-        Labels, and C times the sum of the sample weights of the joined rows.
+        Labels, and C times the sum of the sample weights of the merged rows.
     part : float64 (m,)
-        The share of each example in its joined row.
+        The share of each example in the weight of its row.
     loss : str
     """
 
@@ -46,12 +44,12 @@ class Problem:
     loss: str
 
     def spread(self, beta: FloatArray) -> FloatArray:
-        """Dual variables of the examples from those of the joined rows."""
+        """Dual variables of the examples from those of the merged rows."""
         return np.where(self.row_of_example >= 0, beta[self.row_of_example] * self.part, 0.0)
 
 
 def read_problem(columns: Any, n: int, y: Any, sample_weight: Any, C: float, loss: str) -> Problem:
-    """Check the data and join what is equal.
+    """Check the data, and merge equal rows and equal columns.
 
     Raises
     ------
@@ -170,27 +168,3 @@ def read_start(start: Any, n: int) -> tuple[FloatArray, float]:
     if not abs(b) <= LARGEST:
         raise DataError(f"the intercept of start is {b}; expected a finite number.")
     return f, b
-
-
-def check_options(
-    rho: float,
-    C: float,
-    depth_penalty: float,
-    loss: str,
-    tol: float,
-    max_iter: int,
-    time_limit: float | None,
-) -> None:
-    """Check everything that is not data.
-
-    Raises
-    ------
-    ParameterError
-    """
-    check_number("rho", rho, 1, 2, above=True, expected="1 < rho <= 2; near 1 few rules get weight")
-    check_number("C", C, 0, LARGEST, above=True)
-    check_number("depth_penalty", depth_penalty, 1, LARGEST)
-    check_choice("loss", loss, LOSSES)
-    check_number("tol", tol, 0, 1, above=True)
-    check_integer("max_iter", max_iter)
-    check_number("time_limit", time_limit, 0, otherwise="None for no limit")

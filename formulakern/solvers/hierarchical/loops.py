@@ -8,11 +8,10 @@ from formulakern.compilation import compiled
 
 __all__ = ["sum_columns", "sums_in_columns"]
 
-_REALS = "float64[::1]"
-_COLUMNS = "uint8[:, ::1]"
+_PRODUCT = "void(uint8[:, ::1], float64[::1], float64[::1])"
 
 
-@compiled(f"void({_COLUMNS}, {_REALS}, {_REALS})")
+@compiled(_PRODUCT)
 def sum_columns(columns: Any, weights: Any, out: Any) -> None:
     """``out[i] = Σ_k weights[k] · columns[k, i]``."""
     out[:] = 0.0
@@ -24,7 +23,7 @@ def sum_columns(columns: Any, weights: Any, out: Any) -> None:
 
 
 # adding in any order lets the sum be taken in vectors
-@compiled(f"void({_COLUMNS}, {_REALS}, {_REALS})", fastmath={"reassoc", "contract"})
+@compiled(_PRODUCT, fastmath={"reassoc", "contract"})
 def sums_in_columns(columns: Any, values: Any, out: Any) -> None:
     """``out[k] = Σ_i columns[k, i] · values[i]``."""
     for k in range(columns.shape[0]):

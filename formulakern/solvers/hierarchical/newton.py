@@ -1,11 +1,11 @@
-"""Newton's method for weighted ridge regression and its relatives on 0/1 columns.
+"""Newton's method for ridge problems with 0/1 features and a convex loss.
 
     minimise over F, b   ½ Σ_k F_k²/κ_k + L(Φ'F − b)
 
 With β = −∇L and g = Φβ the gradient is F/κ − g.  A step solves the linearised conditions
-F = κ ∘ Φ(β + δ), δ = −h ∘ (Φ'ΔF − Δb), Σ(β + δ) = 0, h the curvature of L, either over the rows
-with h > 0 or over the columns, whichever are fewer.  Columns that matter little for the step (the
-sum of their κ_k Σ_i h_i φ_ki is small) move to κ_k g_k alone.
+F = κ ∘ Φ(β + δ), δ = −h ∘ (Φ'ΔF − Δb), Σ(β + δ) = 0, h the second derivatives of L.  The linear
+system is over the examples with h > 0 or over the features, whichever are fewer.  Features that
+matter little for the step (the sum of their κ_k Σ_i h_i φ_ki is small) move to κ_k g_k alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.solvers.hierarchical.loops import sum_columns, sums_in_columns
 from formulakern.solvers.hierarchical.losses import Expansion, Loss
 
 __all__ = ["Columns", "Point", "minimise_ridge"]
@@ -49,8 +50,6 @@ class Columns:
         """Σ_i φ_ki values_i, float64 (k,); O(km)."""
         if self._reals is not None:
             return np.asarray(self._reals @ values)
-        from formulakern.solvers.hierarchical.loops import sums_in_columns
-
         out = np.empty(self.bits.shape[0])
         sums_in_columns(self.bits, np.ascontiguousarray(values), out)
         return out
@@ -59,8 +58,6 @@ class Columns:
         """Σ_k weights_k φ_ki, float64 (m,); O(km)."""
         if self._reals is not None:
             return np.asarray(weights @ self._reals)
-        from formulakern.solvers.hierarchical.loops import sum_columns
-
         out = np.empty(self.bits.shape[1])
         sum_columns(self.bits, np.ascontiguousarray(weights), out)
         return out

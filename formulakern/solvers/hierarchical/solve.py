@@ -15,12 +15,13 @@ minus the derivative of the loss at its best intercept.  Ω* is bounded from abo
 over the groups (:mod:`formulakern.solvers.hierarchical.norm`), and β is scaled by the best
 multiple, so the bound that is reported holds whatever the iteration did.
 
-*The iteration.*  Ω(f)² = min_κ Σ_w f_w²/κ_w has a closed form, so that the problem becomes a ridge
-problem for given κ, and κ follows from f; each round lowers the objective (a majorisation).  Three
-things make it quick: a round solves the ridge problem by Newton's method from where it stood
-(:mod:`formulakern.solvers.hierarchical.newton`), the logarithms of κ are extrapolated, and a node
-whose weight died although the bound wants it is lifted to a share of the κ that attains Ω*(g).
-Equal columns are one column of the ridge problem, equal rows one row.
+*The iteration.*  Ω(f)² is the least value of Σ_w f_w²/κ_w over a convex set of κ, attained in
+closed form.  For given κ the problem is a ridge problem, and κ follows from its f: majorisation and
+minimisation, each round of which lowers the objective.  Three things make it quick.  A round starts
+Newton's method (:mod:`formulakern.solvers.hierarchical.newton`) where the last one ended.  The
+logarithms of κ are extrapolated.  A κ_w that vanished although the dual solution has g_w ≠ 0 there
+is set to a share of the κ_w that attains Ω*(g).  Equal columns are one column of the ridge problem,
+equal rows one row.
 """
 
 from __future__ import annotations
@@ -34,12 +35,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.slices import run_slices
 from formulakern.solvers.blas import one_thread
-from formulakern.solvers.hierarchical.input import Problem, check_options, read_problem, read_start
-from formulakern.solvers.hierarchical.losses import Loss
+from formulakern.solvers.hierarchical.input import Problem, read_problem, read_start
+from formulakern.solvers.hierarchical.losses import LOSSES, Loss
 from formulakern.solvers.hierarchical.newton import Columns, Point, minimise_ridge, point
 from formulakern.solvers.hierarchical.norm import DualNorm, Lattice, read_nodes
+from formulakern.solvers.input import LARGEST
 from formulakern.solvers.solution import Certified
 from formulakern.solvers.stopping import share_done, warn_unless
 
@@ -50,7 +53,7 @@ IntArray = npt.NDArray[np.int64]
 
 #: The power of the last change of κ that is added to it; 0 is plain majorisation.
 MOMENTUM = 0.6
-#: A dead node is lifted to this share of the κ that the dual norm asks for.
+#: The least κ, as a share of the κ at which the dual norm is attained.
 LIFT = 0.03
 #: The smoothing of the hinge may cost this share of the gap.
 SMOOTHING = 0.2
@@ -131,7 +134,13 @@ def solve_hierarchical(
     start: tuple[Any, float] | HierarchicalSolution | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> HierarchicalSolution:
-    """min over f, b of ½(Σ_v d_v ‖f_{D(v)}‖_ρ)² + C Σ_i s_i ℓ(y_i, Σ_w f_w φ_w(x_i) − b).
+    """Hierarchical kernel learning: few of many 0/1 features that form a lattice.
+
+        min over f, b of  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ)² + C Σ_i s_i ℓ(y_i, Σ_w f_w φ_w(x_i) − b)
+
+    Each feature φ_w belongs to a finite set w, its node.  D(v) are the nodes that contain v, and
+    d_v = a^|v|.  The norm favours few and small sets: where the group D(v) is zero, all features of
+    sets that contain v are.
 
     Parameters
     ----------
@@ -142,7 +151,9 @@ def solve_hierarchical(
     y : array-like of shape (m,)
         −1 and 1, both of them; for the squared loss, real numbers.
     rho : float in (1, 2]
+        ρ.  With 2, a set with weight brings in its subsets; near 1, few features get weight.
     C : float > 0
+        The penalty parameter of the losses.
     depth_penalty : float ≥ 1
         a; d_v = a^|v|.
     loss : {"hinge", "squared_hinge", "logistic", "squared"}
@@ -187,8 +198,8 @@ def solve_hierarchical(
     References
     ----------
     F. Bach, "High-dimensional non-linear variable selection through hierarchical kernel learning",
-    2009, arXiv:0909.0844 (ρ = 2).  P. Jawanpuria, J. S. Nath, G. Ramakrishnan, "Efficient rule
-    ensemble learning using hierarchical kernels", ICML 2011.
+    2009, arXiv:0909.0844 (ρ = 2).  P. Jawanpuria, J. S. Nath, G. Ramakrishnan, "Generalized
+    hierarchical kernel learning", JMLR 16, 2015 (1 < ρ ≤ 2).
 
     Examples
     --------
@@ -207,7 +218,13 @@ def solve_hierarchical(
     True
     """
     started = time.perf_counter()
-    check_options(rho, C, depth_penalty, loss, tol, max_iter, time_limit)
+    check_number("rho", rho, 1, 2, above=True, expected="1 < rho <= 2; near 1 few rules get weight")
+    check_number("C", C, 0, LARGEST, above=True)
+    check_number("depth_penalty", depth_penalty, 1, LARGEST)
+    check_choice("loss", loss, LOSSES)
+    check_number("tol", tol, 0, 1, above=True)
+    check_integer("max_iter", max_iter)
+    check_number("time_limit", time_limit, 0, otherwise="None for no limit")
     lattice = read_nodes(nodes, rho=float(rho), depth_penalty=float(depth_penalty))
     problem = read_problem(columns, len(lattice.nodes), y, sample_weight, float(C), loss)
     if isinstance(start, HierarchicalSolution):
@@ -345,7 +362,7 @@ class _Search:
             self.at = Point(self.at.weights, b, self.at.predictions, expansion, g)
 
     def _rescale(self, f: FloatArray, dual: DualNorm, value: float) -> None:
-        """κ from f, extrapolated; dead nodes that the bound wants are lifted."""
+        """κ from f, extrapolated; at least a share of the κ at which the dual norm is attained."""
         if not np.any(f):
             self.scales = np.maximum(dual.scales, FLOOR)
             return

@@ -9,10 +9,10 @@ from typing import Unpack
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.solvers.simplex_qp.loops import QuadraticProgram
 from formulakern.solvers.simplex_qp.solve import (
     ROUNDING,
     Certificate,
-    QuadraticProgram,
     Stopping,
     Weighted,
     minimise,
@@ -107,12 +107,10 @@ def enclosing_ball(
         lowest = float(beta @ diagonal) - squared_centre
         return Certificate(value, max(0.0, lowest - 2 * rounding), farthest + 2 * rounding)
 
-    program = QuadraticProgram(
-        K, -diagonal / 2, np.zeros(m, np.int8), np.zeros(m), np.ones(m), ridge
-    )
+    program = QuadraticProgram(-diagonal / 2, np.zeros(m, np.int8), np.zeros(m), np.ones(m), ridge)
     start = np.zeros(m)
     one = int((diagonal - 2 * K[0]).argmax())  # far from the first, and what is far from that
     other = int((diagonal - 2 * K[one]).argmax())
     start[one] += 0.5
     start[other] += 0.5
-    return minimise(program, start, certificate, EnclosingBall, **stopping)
+    return minimise(K, program, start, certificate, EnclosingBall, **stopping)

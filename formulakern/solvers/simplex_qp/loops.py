@@ -1,14 +1,16 @@
 """Compiled steps of sequential minimal optimisation: two coefficients move at a time."""
 
+# mypy: disallow-untyped-decorators=False
+
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from formulakern.compilation import compiled
 
-__all__ = ["smo_steps"]
+__all__ = ["QuadraticProgram", "smo_steps"]
 
 #: Curvature below this share of K_ii + K_jj counts as this share: two rows that coincide.
 FLAT = 1e-12
@@ -16,54 +18,66 @@ FLAT = 1e-12
 TINY = 1e-300
 
 
-_REALS = "float64[::1]"
-#: Read-only, so that matrices which several processes share can be passed; others can be as well.
-_MATRIX = "Array(float64, 2, 'C', readonly=True)"
+class QuadraticProgram(NamedTuple):
+    """min ½ u'(K + ridge·I)u + p'u over a box with fixed sums: all but K.
+
+    Parameters
+    ----------
+    linear : float64 (m,)
+        p.
+    group : int8 (m,)
+        0 or 1: the group whose sum is kept.
+    lower, upper : float64 (m,)
+    ridge : float
+    """
+
+    linear: Annotated[Any, "float64[::1]"]
+    group: Annotated[Any, "int8[::1]"]
+    lower: Annotated[Any, "float64[::1]"]
+    upper: Annotated[Any, "float64[::1]"]
+    ridge: Annotated[float, "float64"] = 0.0
 
 
 @compiled(
-    f"int64({_MATRIX}, float64, {_REALS}, int8[::1], {_REALS}, {_REALS}, {_REALS}, {_REALS},"
-    " float64, int64)"
+    "int64(Array(float64, 2, 'C', readonly=True), state, float64[::1], float64[::1], float64[::1],"
+    " float64, int64)",
+    state=QuadraticProgram,
 )
 def smo_steps(
     K: Any,
-    ridge: Any,
+    program: QuadraticProgram,
     diagonal: Any,
-    group: Any,
-    lower: Any,
-    upper: Any,
     u: Any,
     gradient: Any,
-    floor: Any,
-    steps: Any,
-) -> Any:
-    """Minimise ½ u'(K + ridge·I)u + p'u by at most so many steps, each within one group.
+    floor: float,
+    steps: int,
+) -> int:
+    """Sequential minimal optimisation: at most so many steps, each within one group.
 
-    A step takes the coefficient i of smallest gradient that may grow, and the coefficient j of the
-    same group that may shrink and promises the largest decrease
-    (g_j − g_i)² / 2(K_ii + K_jj − 2K_ij); it moves from j to i what minimises the objective, or as
+    A step takes the coefficient i of smallest gradient g_i that may grow, and the coefficient j of
+    the same group that may shrink and promises the largest decrease
+    (g_j − g_i)² / 2(K_ii + K_jj − 2K_ij).  It moves from j to i what minimises the objective, or as
     much as the bounds allow.  The sum of a group never changes.
 
     Parameters
     ----------
-    K : float64 (m, m), C-contiguous, symmetric
-    ridge : float64
+    K : float64 (m, m), C-contiguous, symmetric, positive semidefinite
+        Other processes may share it: it is only read.
+    program : QuadraticProgram
     diagonal : float64 (m,)
         K_ii + ridge.
-    group : int8 (m,)
-        0 or 1.
-    lower, upper : float64 (m,)
     u, gradient : float64 (m,)
         The point and (K + ridge·I)u + p there; both change in place.
     floor : float64
         Differences of gradients up to this are rounding.
-    steps : int
+    steps : int64
 
     Returns
     -------
-    int
+    int64
         Steps taken; fewer than allowed where no pair promises a decrease.
     """
+    _, group, lower, upper, ridge = program
     m = u.size
     i, j, move = 0, 0, 0.0
     for step in range(steps + 1):

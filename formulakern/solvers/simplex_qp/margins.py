@@ -9,10 +9,10 @@ from typing import Unpack
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.solvers.simplex_qp.loops import QuadraticProgram
 from formulakern.solvers.simplex_qp.solve import (
     ROUNDING,
     Certificate,
-    QuadraticProgram,
     Stopping,
     Weighted,
     minimise,
@@ -124,7 +124,6 @@ def hull_margin(
         return Certificate(length, max(0.0, lowest), math.sqrt(squared + 2 * rounding))
 
     program = QuadraticProgram(
-        K,
         np.zeros(m),
         (~positive).astype(np.int8),
         np.where(positive, 0.0, -1.0),
@@ -132,7 +131,7 @@ def hull_margin(
         ridge,
     )
     start = np.where(positive, 1 / positive.sum(), -1 / (~positive).sum())
-    return minimise(program, start, certificate, Margin, **stopping)
+    return minimise(K, program, start, certificate, Margin, **stopping)
 
 
 def hinge_margin(
@@ -194,9 +193,9 @@ def hinge_margin(
         return Certificate(_width(length), _width(length + slack), _width(length - slack))
 
     program = QuadraticProgram(
-        K, -y, np.zeros(m, np.int8), np.where(positive, 0.0, -C), np.where(positive, C, 0.0)
+        -y, np.zeros(m, np.int8), np.where(positive, 0.0, -C), np.where(positive, C, 0.0)
     )
-    return minimise(program, np.zeros(m), certificate, Margin, **stopping)
+    return minimise(K, program, np.zeros(m), certificate, Margin, **stopping)
 
 
 def _width(norm: float) -> float:

@@ -20,11 +20,11 @@ from typing import NamedTuple, TypedDict, TypeVar, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.solvers.simplex_qp.loops import smo_steps
+from formulakern.solvers.simplex_qp.loops import QuadraticProgram, smo_steps
 from formulakern.solvers.solution import Certified
 from formulakern.solvers.stopping import share_done
 
-__all__ = ["ROUNDING", "Certificate", "QuadraticProgram", "Stopping", "Weighted", "minimise"]
+__all__ = ["ROUNDING", "Certificate", "Stopping", "Weighted", "minimise"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -75,36 +75,6 @@ class Weighted(Certified):
 Result = TypeVar("Result", bound=Weighted)
 
 
-@dataclass(frozen=True)
-class QuadraticProgram:
-    """½ u'(K + ridge·I)u + p'u over a box with fixed sums.
-
-    Parameters
-    ----------
-    K : float64 (m, m), C-contiguous, symmetric, positive semidefinite
-    linear : float64 (m,)
-        p.
-    group : int8 (m,)
-        0 or 1: the group whose sum is kept.
-    lower, upper : float64 (m,)
-    ridge : float
-    """
-
-    K: FloatArray
-    linear: FloatArray
-    group: npt.NDArray[np.int8]
-    lower: FloatArray
-    upper: FloatArray
-    ridge: float = 0.0
-
-    def product(self, u: FloatArray) -> FloatArray:
-        """(K + ridge·I)u, in one pass over K."""
-        product = self.K @ u
-        if self.ridge:
-            product += self.ridge * u
-        return product
-
-
 class Stopping(TypedDict, total=False):
     """When to stop, and whom to tell.
 
@@ -124,6 +94,7 @@ class Stopping(TypedDict, total=False):
 
 
 def minimise(
+    K: FloatArray,
     program: QuadraticProgram,
     start: FloatArray,
     certificate: Callable[[FloatArray, FloatArray], Certificate],
@@ -134,6 +105,7 @@ def minimise(
 
     Parameters
     ----------
+    K : float64 (m, m), C-contiguous, symmetric, positive semidefinite
     program : QuadraticProgram
     start : float64 (m,)
         A feasible point.
@@ -160,33 +132,31 @@ def minimise(
 
     >>> import numpy as np
     >>> points = np.array([[1.0, 1.0], [1.0, -3.0]])
-    >>> program = QuadraticProgram(
-    ...     points @ points.T, np.zeros(2), np.zeros(2, np.int8), np.zeros(2), np.ones(2)
-    ... )
+    >>> K = points @ points.T
+    >>> program = QuadraticProgram(np.zeros(2), np.zeros(2, np.int8), np.zeros(2), np.ones(2))
     >>> def squared_length(u, product):
     ...     squared = float(u @ product)
     ...     return Certificate(squared, 2 * float(product.min()) - squared, squared)
-    >>> found = minimise(program, np.array([0.0, 1.0]), squared_length, Weighted, tol=1e-9)
+    >>> found = minimise(K, program, np.array([0.0, 1.0]), squared_length, Weighted, tol=1e-9)
     >>> found.coefficients, found.upper_bound
     (array([0.75, 0.25]), 1.0)
     """
     tol, max_iter = stopping.get("tol", TOL), stopping.get("max_iter", MAX_ITER)
     progress = stopping.get("progress")
     u = start.copy()
-    diagonal = program.K.diagonal() + program.ridge
-    gradient = program.product(u) + program.linear
+    diagonal = K.diagonal() + program.ridge
+    gradient = _product(K, program.ridge, u) + program.linear
     first = proof = certificate(u, gradient - program.linear)
     taken, stalled = 0, False
     while True:
         if proof.gap <= tol or stalled or taken >= max_iter:
-            product = program.product(u)
+            product = _product(K, program.ridge, u)
             proof = certificate(u, product)
             if proof.gap <= tol or stalled or taken >= max_iter:
                 break
             gradient = product + program.linear
         floor = 2 * np.finfo(np.float64).eps * float(np.abs(gradient).max())
-        box = program.group, program.lower, program.upper
-        done = smo_steps(program.K, program.ridge, diagonal, *box, u, gradient, floor, CHUNK)
+        done = smo_steps(K, program, diagonal, u, gradient, floor, CHUNK)
         taken += done
         stalled = done < CHUNK
         proof = certificate(u, gradient - program.linear)
@@ -203,3 +173,9 @@ def minimise(
         converged=proof.gap <= tol,
         coefficients=u,
     )
+
+
+def _product(K: FloatArray, ridge: float, u: FloatArray) -> FloatArray:
+    """(K + ridge·I)u, in one pass over K."""
+    product: FloatArray = K @ u
+    return product + ridge * u if ridge else product

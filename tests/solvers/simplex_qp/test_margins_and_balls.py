@@ -11,11 +11,11 @@ from hypothesis.extra import numpy as hnp
 from sklearn.svm import SVC
 
 from formulakern.solvers.simplex_qp.enclosing_ball import enclosing_ball
+from formulakern.solvers.simplex_qp.loops import QuadraticProgram
 from formulakern.solvers.simplex_qp.margins import ZERO, hinge_margin, hull_margin
 from formulakern.solvers.simplex_qp.solve import (
     CHUNK,
     Certificate,
-    QuadraticProgram,
     Weighted,
     minimise,
 )
@@ -334,14 +334,12 @@ def test_the_start_and_the_matrix_are_left_alone():
     K.flags.writeable = False
     start = np.full(20, 1 / 20)
     start.flags.writeable = False
-    program = QuadraticProgram(
-        K, np.zeros(20), np.zeros(20, np.int8), np.zeros(20), np.ones(20), 0.0
-    )
+    program = QuadraticProgram(np.zeros(20), np.zeros(20, np.int8), np.zeros(20), np.ones(20))
 
     def squared_length(u, product):
         squared = float(u @ product)
         return Certificate(squared, 2 * float(product.min()) - squared, squared)
 
-    solution = minimise(program, start, squared_length, Weighted, tol=1e-6, max_iter=10_000)
+    solution = minimise(K, program, start, squared_length, Weighted, tol=1e-6, max_iter=10_000)
     assert solution.converged
     assert solution.upper_bound <= start @ K @ start
