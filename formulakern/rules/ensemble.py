@@ -160,7 +160,7 @@ class RuleEnsemble(VotingRules):
         0.5 & $\\mathrm{large}$ & $\\mathrm{small}$ & $\\mathrm{size} \\geq 3$ \\\\
         \\end{tabular}
         """
-        return ensemble_latex(self.head(top))
+        return ensemble_latex(self if top is None else self.head(top))
 
     def to_json(self) -> str:
         """The ensemble as JSON; :meth:`from_json` reads an equal one back.

@@ -201,8 +201,8 @@ class VotingRules:
     def __getitem__(self, position: int) -> WeightedRule:
         return self._items[position]
 
-    def head(self, n: int | None) -> Self:
-        """The first n rules (all where n is None), with the same classes and intercepts."""
+    def head(self, n: int) -> Self:
+        """The first n rules, with the same classes and intercepts."""
         return self.take(range(len(self))[:n])
 
     def take(self, positions: Sequence[int]) -> Self:
