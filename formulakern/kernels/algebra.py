@@ -60,7 +60,7 @@ class Kernel(MatrixKernel):
     """
 
     #: Whether the repr of the kernel binds tighter than any operator.
-    atomic: ClassVar[bool] = False
+    atomic: ClassVar[bool] = True
 
     def normalized(self) -> Kernel:
         """K(x, z) / √(K(x, x)·K(z, z)), the cosine; 0 where a row has no true feature at all."""
@@ -87,6 +87,7 @@ class Kernel(MatrixKernel):
 class CombinedKernel(Kernel):
     """Several kernels joined by an operation on their values."""
 
+    atomic: ClassVar[bool] = False
     parts: tuple[Kernel, ...]
     #: The operation on blocks of values.
     blockwise: ClassVar[np.ufunc]
@@ -141,9 +142,6 @@ class CombinedKernel(Kernel):
     def inspect(self) -> Inspection:
         """The inspections of the parts."""
         return _inspect_parts(self, self.parts)
-
-    def _key(self) -> tuple[Any, ...]:
-        return self.parts
 
 
 @dataclass(eq=False, repr=False)
@@ -223,14 +221,12 @@ class DerivedKernel(Kernel):
         """The inspection of the kernel inside."""
         return _inspect_parts(self, (self.kernel,))
 
-    def _key(self) -> tuple[Any, ...]:
-        return (self.kernel,)
-
 
 @dataclass(eq=False, repr=False)
 class ScaledKernel(DerivedKernel):
     """c · K with c > 0: every feature weighted by √c."""
 
+    atomic: ClassVar[bool] = False
     weight: float
     kernel: Kernel
 
@@ -271,9 +267,6 @@ class ScaledKernel(DerivedKernel):
         import sympy
 
         return sympy.nsimplify(self.weight, rational=True) * self.kernel.polynomial()
-
-    def _key(self) -> tuple[Any, ...]:
-        return (self.weight, self.kernel)
 
     def __repr__(self) -> str:
         inner = (

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import Field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.backends.base import Fill, FloatArray
 from formulakern.backends.tables import PairedTables
+from formulakern.checks import is_integer
 from formulakern.errors import ParameterError
 from formulakern.gram.dense import assemble
 from formulakern.gram.pair import TablePair
@@ -21,7 +23,7 @@ from formulakern.kernels.inspection import Inspection
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["NARROW", "MatrixKernel"]
+__all__ = ["NARROW", "MatrixKernel", "check_scale", "n_columns"]
 
 #: Up to so many columns, counting twice is faster than copying what was counted once.
 NARROW = 768
@@ -34,6 +36,8 @@ class MatrixKernel(ABC):
     ``SVC(kernel=k)``, ``KernelRidge``, ``KernelPCA``, ``Nystroem``, ``SpectralClustering``,
     ``GaussianProcessRegressor``.
     """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # every kernel is a dataclass
 
     # -- to be provided by each kernel --------------------------------------------------------
 
@@ -83,10 +87,6 @@ class MatrixKernel(ABC):
     @abstractmethod
     def inspect(self) -> Inspection:
         """Every stage from the text to the code, to be printed or shown in a notebook."""
-
-    @abstractmethod
-    def _key(self) -> tuple[Any, ...]:
-        """What equality compares."""
 
     # -- matrices -----------------------------------------------------------------------------
 
@@ -151,9 +151,12 @@ class MatrixKernel(ABC):
 
     # -- value semantics ----------------------------------------------------------------------
 
+    def _key(self) -> tuple[Any, ...]:
+        """What equality compares: the fields."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
     def __setattr__(self, name: str, value: object) -> None:
-        fields = getattr(type(self), "__dataclass_fields__", {})
-        known = name in fields or hasattr(type(self), name)
+        known = name in self.__dataclass_fields__ or hasattr(type(self), name)
         if name in self.__dict__ or not known:
             raise AttributeError(f"a kernel is immutable: cannot set {name!r}")
         object.__setattr__(self, name, value)
@@ -193,6 +196,12 @@ class MatrixKernel(ABC):
     def __sklearn_clone__(self) -> Self:
         return self
 
+    #: Rows are vectors; there are no hyperparameters that an optimiser could turn.
+    requires_vector_input: ClassVar[bool] = True
+    hyperparameters: ClassVar[list[Any]] = []
+    n_dims: ClassVar[int] = 0
+    bounds: ClassVar[FloatArray] = np.empty((0, 2))
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """No parameters to tune: a kernel is a value (scikit-learn's protocol)."""
         return {}
@@ -215,21 +224,6 @@ class MatrixKernel(ABC):
         return False
 
     @property
-    def requires_vector_input(self) -> bool:
-        """True: rows are vectors."""
-        return True
-
-    @property
-    def hyperparameters(self) -> list[Any]:
-        """None that an optimiser could turn."""
-        return []
-
-    @property
-    def n_dims(self) -> int:
-        """0, the number of hyperparameters."""
-        return 0
-
-    @property
     def theta(self) -> FloatArray:
         """The empty vector of hyperparameters."""
         return np.empty(0)
@@ -238,11 +232,6 @@ class MatrixKernel(ABC):
     def theta(self, value: npt.ArrayLike) -> None:
         if np.size(value):
             raise ParameterError("this kernel has no hyperparameters to set")
-
-    @property
-    def bounds(self) -> FloatArray:
-        """The empty table of bounds."""
-        return np.empty((0, 2))
 
     def clone_with_theta(self, theta: npt.ArrayLike) -> Self:
         """The kernel itself: there is nothing to replace."""
@@ -258,3 +247,37 @@ def _register(kernel_class: type) -> None:
     if module is not None and kernel_class not in _registered and hasattr(module, "Kernel"):
         _registered.add(kernel_class)
         module.Kernel.register(kernel_class)
+
+
+def n_columns(n: int | Mapping[str | None, int], domain: str | None = None) -> int:
+    """The number of columns of a domain, checked; None is the domain of all columns.
+
+    Parameters
+    ----------
+    n : int or mapping
+        The number of columns, or that of each domain.
+
+    Raises
+    ------
+    ParameterError
+        If it is no integer of at least 0.
+    """
+    size = n.get(domain) if isinstance(n, Mapping) else n
+    if size is None or not is_integer(size) or size < 0:
+        of = f" of domain {domain!r}" if domain else ""
+        raise ParameterError(
+            f"the number of columns{of} is an integer of at least 0; got {n!r}. "
+            "Give a number, or a mapping from domains to numbers."
+        )
+    return int(size)
+
+
+def check_scale(scale: str) -> None:
+    """Refuse a scale that there is not.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if scale not in ("count", "probability"):
+        raise ParameterError(f"scale={scale!r} is unknown; expected 'count' or 'probability'.")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,17 +16,29 @@ from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.lookup import MAX_EXACT_OPERATIONS
 from formulakern.backends.selection import Choice, check_backend, choose
 from formulakern.backends.tables import PairedTables
-from formulakern.errors import ParameterError
+from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import Kernel
-from formulakern.kernels.inspection import Inspection
+from formulakern.kernels.base import check_scale, n_columns
+from formulakern.kernels.inspection import (
+    MAX_TEXT,
+    Inspection,
+    Section,
+    clip_lines,
+    equation,
+    meaning,
+    rewrites,
+    tree,
+)
+from formulakern.program.listing import listing
 from formulakern.program.magnitude import FLOAT64_MAX, choices, dimension
 from formulakern.program.node import Program
 from formulakern.rewrite.pipeline import Rewriting, rewrite
 from formulakern.semantics import check_reading, lower
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
+from formulakern.text import clip
 
 if TYPE_CHECKING:
     import sympy
@@ -33,6 +46,12 @@ if TYPE_CHECKING:
 __all__ = ["FormulaKernel", "kernel"]
 
 Reading = Literal["bound", "free", "distinct"]
+
+#: What ``inspect`` says of the choice of a backend.
+_CHOSEN = (
+    "chosen for each pair of tables: lookup tables where the counts take few values (one-hot "
+    "data),\nthe interpreter where there is little to do, the compiled source above elsewhere"
+)
 
 
 def kernel(
@@ -120,36 +139,6 @@ def kernel(
     return FormulaKernel(parsed, variables, domains or {}, scale, backend)
 
 
-class _Domains(Mapping[str, Any]):
-    """The columns of each domain, copied, as plain Python values; compares by value."""
-
-    def __init__(self, domains: object) -> None:
-        if not isinstance(domains, Mapping):
-            domains = _refuse_domains(domains)
-        if not all(isinstance(name, str) and name for name in domains):
-            _refuse_domains(domains)
-        self._items = {name: _plain(domains[name]) for name in sorted(domains)}
-        self._text = repr(self._items)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._items[name]
-
-    def __iter__(self) -> Any:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Domains) and self._text == other._text
-
-    def __hash__(self) -> int:
-        return hash(self._text)
-
-    def __repr__(self) -> str:
-        return repr(self._items)
-
-
 @dataclass(eq=False, repr=False)
 class FormulaKernel(Kernel):
     """A kernel made of a formula; build it with :func:`kernel`, which documents the parameters.
@@ -166,22 +155,17 @@ class FormulaKernel(Kernel):
     array([[1., 2.]])
     """
 
-    atomic: ClassVar[bool] = True
-
     formula: Formula
     variables: Reading = "bound"
-    domains: Mapping[str, Any] = _Domains({})
+    domains: Mapping[str, Any] = field(default_factory=dict)
     scale: Scale = "count"
     backend: str = "auto"
 
     def __post_init__(self) -> None:
-        self.__dict__["domains"] = _Domains(self.domains)
+        self.__dict__["domains"] = _read_domains(self.domains)
         check_reading(self.variables)
         check_backend(self.backend)
-        if self.scale not in ("count", "probability"):
-            raise ParameterError(
-                f"scale={self.scale!r} is unknown; expected 'count' or 'probability'."
-            )
+        check_scale(self.scale)
 
     @cached_property
     def rewriting(self) -> Rewriting:
@@ -261,7 +245,7 @@ class FormulaKernel(Kernel):
         >>> kernel("a & b & c", variables="distinct").dimension(10)
         120
         """
-        sizes = [_size(n, name) for name in self.program.domains]
+        sizes = [n_columns(n, name) for name in self.program.domains]
         self._check_choices(sizes)
         return dimension(self.program, sizes)
 
@@ -293,7 +277,29 @@ class FormulaKernel(Kernel):
         Inspection
             Prints as text, shows as HTML in a notebook; its attributes are the stages.
         """
-        return Inspection.of_formula(self)
+        import sympy
+
+        try:
+            form = self.polynomial()
+            closed, closed_latex = equation(form), sympy.latex(form)
+        except FormulaSizeError as error:
+            closed, closed_latex = str(error), r"\text{(too long)}"
+        sections = {
+            "text": clip(str(self.formula), MAX_TEXT),
+            "tree": tree(self.formula),
+            "rewrites": rewrites(self.rewriting),
+            "meaning": meaning(self.formula, self.variables, self.program),
+            "program": listing(self.program),
+            "closed form": closed,
+            "source": clip_lines(self.source.rstrip(), 90),
+            "backend": f"{self.backend}, as asked" if self.backend != "auto" else _CHOSEN,
+        }
+        formula_latex = self.formula.latex() if self.formula.n_leaves < 200 else r"\varphi"
+        return Inspection(
+            repr(self),
+            tuple(Section(title, text) for title, text in sections.items()),
+            rf"K_{{{formula_latex}}}(x, z) = {closed_latex}",
+        )
 
     def _check_choices(self, sizes: Sequence[int]) -> None:
         """Refuse to choose more different features than there are."""
@@ -318,24 +324,34 @@ class FormulaKernel(Kernel):
             seen |= here
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.formula, self.variables, self.domains, self.scale, self.backend)
+        return (self.formula, self.variables, str(self.domains), self.scale, self.backend)
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = (self.formula, self.variables, dict(self.domains), self.scale, self.backend)
-        return (_restore, state)
+        return (FormulaKernel, state)
 
     def __repr__(self) -> str:
         arguments = [repr(str(self.formula))]
         for name, default in (
             ("variables", "bound"),
-            ("domains", _Domains({})),
+            ("domains", {}),
             ("scale", "count"),
             ("backend", "auto"),
         ):
             value = getattr(self, name)
             if value != default:
-                arguments.append(f"{name}={value!r}")
+                arguments.append(f"{name}={value if name == 'domains' else repr(value)}")
         return f"fk.kernel({', '.join(arguments)})"
+
+
+def _read_domains(domains: object) -> Mapping[str, Any]:
+    """The columns of each domain, copied, as plain Python values that cannot be changed."""
+    if not isinstance(domains, Mapping) or not all(isinstance(n, str) and n for n in domains):
+        raise ParameterError(
+            f"domains is a mapping from names to columns; got {domains!r}. "
+            "Write for example domains={'symptom': ['fever', 'rash']}."
+        )
+    return MappingProxyType({name: _plain(domains[name]) for name in sorted(domains)})
 
 
 def _plain(columns: object) -> object:
@@ -346,26 +362,3 @@ def _plain(columns: object) -> object:
     if not isinstance(items, Iterable):
         return items
     return [item.item() if isinstance(item, np.generic) else item for item in items]
-
-
-def _refuse_domains(domains: object) -> NoReturn:
-    raise ParameterError(
-        f"domains is a mapping from names to columns; got {domains!r}. "
-        "Write for example domains={'symptom': ['fever', 'rash']}."
-    )
-
-
-def _restore(
-    formula: Formula, variables: Reading, domains: dict[str, Any], scale: Scale, backend: str
-) -> FormulaKernel:
-    return kernel(formula, variables, domains=domains, scale=scale, backend=backend)
-
-
-def _size(n: int | Mapping[str | None, int], domain: str | None) -> int:
-    size = n[domain] if isinstance(n, Mapping) and domain in n else n
-    if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 0:
-        raise ParameterError(
-            f"the number of columns of {domain or 'all columns'!r} is an integer of at least 0, "
-            f"or a mapping from domains to integers; got {n!r}."
-        )
-    return int(size)

@@ -6,20 +6,29 @@ import html
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
-from formulakern.errors import FormulaSizeError
-from formulakern.program.listing import listing
 from formulakern.program.node import Program
 from formulakern.rewrite.pipeline import Rewriting
+from formulakern.semantics import READINGS
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.notation import UNICODE
+from formulakern.text import clip
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Inspectable", "Inspection", "Section"]
+__all__ = [
+    "MAX_TEXT",
+    "Inspection",
+    "Section",
+    "clip_lines",
+    "equation",
+    "meaning",
+    "rewrites",
+    "tree",
+]
 
 #: Steps of a rewriting pass, and lines of a tree, that are shown.
 MAX_STEPS, MAX_TREE_LINES = 12, 40
@@ -27,29 +36,6 @@ MAX_STEPS, MAX_TREE_LINES = 12, 40
 MAX_TEXT = 400
 #: Long equations are folded at this width.
 WIDTH = 84
-
-
-class Inspectable(Protocol):
-    """What an inspection reads of a formula's kernel."""
-
-    formula: Formula
-    variables: Any
-    backend: str
-
-    @property
-    def rewriting(self) -> Rewriting:
-        """The trace of rewrites."""
-
-    @property
-    def program(self) -> Program:
-        """The arithmetic on joint counts."""
-
-    @property
-    def source(self) -> str:
-        """The emitted Python."""
-
-    def polynomial(self) -> sympy.Expr:
-        """The closed form."""
 
 
 @dataclass(frozen=True)
@@ -79,32 +65,6 @@ class Inspection:
     latex: str
 
     @classmethod
-    def of_formula(cls, kernel: Inspectable) -> Inspection:
-        """The stages of a formula kernel."""
-        sections = [
-            Section("text", _clip(str(kernel.formula))),
-            Section("tree", tree(kernel.formula)),
-            Section("rewrites", _rewrites(kernel)),
-            Section("meaning", _meaning(kernel)),
-            Section("program", listing(kernel.program)),
-        ]
-        try:
-            form = kernel.polynomial()
-            import sympy
-
-            closed, closed_latex = _equation(form), sympy.latex(form)
-        except FormulaSizeError as error:
-            closed, closed_latex = str(error), r"\text{(too long)}"
-        sections += [
-            Section("closed form", closed),
-            Section("source", _clip_lines(kernel.source.rstrip(), 90)),
-            Section("backend", _backend(kernel)),
-        ]
-        formula_latex = kernel.formula.latex() if kernel.formula.n_leaves < 200 else r"\varphi"
-        latex = rf"K_{{{formula_latex}}}(x, z) = {closed_latex}"
-        return cls(repr(kernel), tuple(sections), latex)
-
-    @classmethod
     def of_parts(
         cls, title: str, form: sympy.Expr | None, parts: Sequence[Inspection]
     ) -> Inspection:
@@ -117,7 +77,7 @@ class Inspection:
             sections.append(Section(f"{prefix}part", part.title))
             sections += [Section(f"{prefix}{s.title}", s.text) for s in part.sections]
         closed, closed_latex = (
-            ("…", r"\ldots") if form is None else (_clip(str(form)), sympy.latex(form))
+            ("…", r"\ldots") if form is None else (clip(str(form), MAX_TEXT), sympy.latex(form))
         )
         sections.append(Section("closed form of the whole", f"K(x, z) = {closed}"))
         return cls(title, tuple(sections), f"K(x, z) = {closed_latex}")
@@ -202,38 +162,28 @@ def _choice(choice: Choice) -> str:
     return f"{choice.kind}  {how_many} of {choice.degree:,} different features"
 
 
-def _rewrites(kernel: Inspectable) -> str:
-    passes = kernel.rewriting.passes
-    if not passes:
-        return "none needed"
+def rewrites(rewriting: Rewriting) -> str:
+    """The passes, each with its result and at most ``MAX_STEPS`` of its steps."""
     lines = []
-    for result in passes:
-        lines.append(f"{result.name}: {_clip(str(result.formula))}")
-        shown = result.steps[:MAX_STEPS]
+    for result in rewriting.passes:
+        lines.append(f"{result.name}: {clip(str(result.formula), MAX_TEXT)}")
         lines += [
-            f"    {_clip(str(step.before), 60)}  ⟹  {_clip(str(step.after), 60)}   ({step.rule})"
-            for step in shown
+            f"    {clip(str(step.before), 60)}  ⟹  {clip(str(step.after), 60)}   ({step.rule})"
+            for step in result.steps[:MAX_STEPS]
         ]
         if len(result.steps) > MAX_STEPS:
             lines.append(f"    … and {len(result.steps) - MAX_STEPS:,} more steps")
-    return "\n".join(lines)
+    return "\n".join(lines) or "none needed"
 
 
-_READINGS = {
-    "bound": "equal names are the same column; different names may coincide",
-    "free": "every occurrence of a variable ranges over the columns by itself",
-    "distinct": "different names are different columns; equal features count once",
-}
-
-
-def _meaning(kernel: Inspectable) -> str:
-    lines = [f"variables={kernel.variables!r}: {_READINGS[kernel.variables]}"]
-    program = kernel.program
+def meaning(formula: Formula, variables: str, program: Program) -> str:
+    """The reading in words, and what its variables range over."""
+    lines = [f"variables={variables!r}: {READINGS[variables].meaning}"]
     if program.degrees is None:
         lines.append(
             "a choice takes different features of the formula inside; names inside are its own"
         )
-    elif any(isinstance(leaf, Variable) for leaf in kernel.formula.leaves):
+    elif any(isinstance(leaf, Variable) for leaf in formula.leaves):
         for name, degree in zip(program.domains, program.degrees, strict=True):
             where = f"domain {name!r}" if name else "all columns"
             what = "variable ranges" if degree == 1 else "variables range"
@@ -243,19 +193,10 @@ def _meaning(kernel: Inspectable) -> str:
     return "\n".join(lines)
 
 
-def _backend(kernel: Inspectable) -> str:
-    if kernel.backend != "auto":
-        return f"{kernel.backend}, as asked"
-    return (
-        "chosen for each pair of tables: lookup tables where the counts take few values (one-hot "
-        "data),\nthe interpreter where there is little to do, the compiled source above elsewhere"
-    )
-
-
-def _equation(form: sympy.Expr) -> str:
+def equation(form: sympy.Expr) -> str:
     """The closed form, folded at spaces."""
     return textwrap.fill(
-        f"K(x, z) = {_clip(str(form))}",
+        f"K(x, z) = {clip(str(form), MAX_TEXT)}",
         WIDTH,
         subsequent_indent=" " * 10,
         break_long_words=False,
@@ -263,11 +204,8 @@ def _equation(form: sympy.Expr) -> str:
     )
 
 
-def _clip(text: str, limit: int = MAX_TEXT) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def _clip_lines(text: str, limit: int) -> str:
+def clip_lines(text: str, limit: int) -> str:
+    """At most so many lines, and how many are left out."""
     lines = text.splitlines()
     if len(lines) <= limit:
         return text

@@ -6,19 +6,29 @@ One module per reading: :mod:`free`, :mod:`bound`, :mod:`distinct`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from formulakern.errors import ParameterError
 from formulakern.program.node import Program
 from formulakern.semantics import bound, distinct, free
 from formulakern.syntax.formula import Formula
 
-__all__ = ["READINGS", "check_reading", "lower"]
+__all__ = ["READINGS", "Reading", "check_reading", "lower"]
 
-#: reading → the function that lowers a formula to a program
-READINGS: dict[str, Callable[[Formula], Program]] = {
-    "bound": bound.lower,
-    "free": free.lower,
-    "distinct": distinct.lower,
+
+class Reading(NamedTuple):
+    """A reading: the function that lowers a formula to a program, and what names mean."""
+
+    lower: Callable[[Formula], Program]
+    meaning: str
+
+
+READINGS = {
+    "bound": Reading(bound.lower, "equal names are the same column; different names may coincide"),
+    "free": Reading(free.lower, "every occurrence of a variable ranges over the columns by itself"),
+    "distinct": Reading(
+        distinct.lower, "different names are different columns; equal features count once"
+    ),
 }
 
 
@@ -44,10 +54,10 @@ def lower(formula: Formula, variables: str = "bound") -> Program:
     ----------
     formula : Formula
     variables : {"bound", "free", "distinct"}
-        See THE THREE READINGS in :func:`formulakern.kernel`.
+        Which substitutions are counted; see :func:`formulakern.kernel`.
 
     Returns
     -------
     Program
     """
-    return READINGS[check_reading(variables)](formula)
+    return READINGS[check_reading(variables)].lower(formula)

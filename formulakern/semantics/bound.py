@@ -100,7 +100,7 @@ class _Reader:
             return self._append(ConstantStep(leaf.value))
         if isinstance(leaf, Choice):
             inside = _Reader(leaf.formula, self.domains, self.steps)  # at most MAX_NESTING deep
-            return self._append(ChoiceStep(leaf, inside.read()))
+            return self._append(ChoiceStep(leaf, (inside.read(),)))
         assert isinstance(leaf, Variable)
         return self._append(Leaf(self.domains[leaf.domain]))
 
@@ -176,7 +176,7 @@ Pair = tuple[int, int]
 Term = tuple[int, str, range]
 
 
-class DiagramStep:
+class DiagramStep(Step):
     """A function of earlier steps (its arguments), none of which share a variable."""
 
     def __init__(self, diagrams: Diagrams, top: int, arguments: tuple[int, ...]) -> None:

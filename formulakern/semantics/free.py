@@ -38,13 +38,13 @@ def lower(formula: Formula) -> Program:
             steps.append(Leaf(domains[node.domain]))
         elif isinstance(node, Choice):
             inside = fold(node.formula, step)  # at most MAX_NESTING deep
-            steps.append(ChoiceStep(node, inside))
+            steps.append(ChoiceStep(node, (inside,)))
         elif row is not None and row.arity == 1:
-            steps.append(Negation(arguments[0]))
+            steps.append(Negation((arguments[0],)))
         elif row is not None:
             left = arguments[0]
             for right in arguments[1:]:
-                steps.append(Binary(row, left, right))
+                steps.append(Binary(row, (left, right)))
                 left = len(steps) - 1
         return len(steps) - 1
 

@@ -14,10 +14,10 @@ backwards finds the cells that are needed of each, going forwards emits them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import ClassVar, Protocol
 
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
@@ -41,30 +41,26 @@ __all__ = [
 Values = dict[tuple[int, str], int]
 
 
-class Step(Protocol):
+class Step(ABC):
     """A formula made of earlier steps, which share no variable."""
 
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        """The positions of these steps."""
+    #: The positions of these steps.
+    arguments: tuple[int, ...] = ()
 
-    def reads(self, cell: str) -> Iterable[tuple[int, str]]:
+    def reads(self, cell: str) -> Iterable[tuple[int, str]]:  # noqa: ARG002
         """The (step, cell) pairs that one cell is computed from."""
+        return ()
 
+    @abstractmethod
     def emit(self, cell: str, builder: Builder, values: Values) -> int:
         """Emit the arithmetic of one cell; ``values`` holds what it reads."""
 
 
 @dataclass(frozen=True)
-class Leaf:
+class Leaf(Step):
     """A variable, ranging over the columns of one domain."""
 
     domain: int
-    arguments: ClassVar[tuple[int, ...]] = ()
-
-    def reads(self, cell: str) -> tuple[()]:  # noqa: ARG002
-        """Nothing."""
-        return ()
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:  # noqa: ARG002
         """The count of columns."""
@@ -72,15 +68,10 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class ConstantStep:
+class ConstantStep(Step):
     """True or false, with one (empty) substitution."""
 
     value: bool
-    arguments: ClassVar[tuple[int, ...]] = ()
-
-    def reads(self, cell: str) -> tuple[()]:  # noqa: ARG002
-        """Nothing."""
-        return ()
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:  # noqa: ARG002
         """1 or 0."""
@@ -88,74 +79,60 @@ class ConstantStep:
 
 
 @dataclass(frozen=True)
-class Negation:
+class Negation(Step):
     """Exchanges true and false."""
 
-    argument: int
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        """The step that is negated."""
-        return (self.argument,)
+    arguments: tuple[int]
 
     def reads(self, cell: str) -> tuple[tuple[int, str]]:
         """The opposite cell."""
-        return ((self.argument, opposite(cell)),)
+        return ((self.arguments[0], opposite(cell)),)
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:  # noqa: ARG002
         """The opposite cell, as it is."""
-        return values[self.argument, opposite(cell)]
+        return values[self.arguments[0], opposite(cell)]
 
 
 @dataclass(frozen=True)
-class Binary:
+class Binary(Step):
     """A connective with two arguments."""
 
     connective: Connective
-    left: int
-    right: int
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        """Both arguments."""
-        return (self.left, self.right)
+    arguments: tuple[int, int]
 
     def reads(self, cell: str) -> Iterator[tuple[int, str]]:
         """The cells in the products."""
-        for left, right in _products(self.connective, cell):
-            yield self.left, left
-            yield self.right, right
+        for product in _products(self.connective, cell):
+            yield from zip(self.arguments, product, strict=True)
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:
         """The sum of the products."""
+        left, right = self.arguments
         return builder.sum(
-            builder.product((values[self.left, left], values[self.right, right]))
-            for left, right in _products(self.connective, cell)
+            builder.product((values[left, i], values[right, k]))
+            for i, k in _products(self.connective, cell)
         )
 
 
 @dataclass(frozen=True, eq=False)
-class ChoiceStep:
+class ChoiceStep(Step):
     """d different features of an earlier step's feature space."""
 
     choice: Choice
-    argument: int
+    arguments: tuple[int]
     terms: dict[str, ChoiceTerms] = field(default_factory=dict)
-
-    @property
-    def arguments(self) -> tuple[int, ...]:
-        """The step whose features are chosen."""
-        return (self.argument,)
 
     def reads(self, cell: str) -> Iterator[tuple[int, str]]:
         """The cells in the binomials of :mod:`formulakern.semantics.choices`."""
         self.terms[cell] = ChoiceTerms(self.choice, cell)
-        return ((self.argument, read) for read in self.terms[cell].reads())
+        return ((self.arguments[0], read) for read in self.terms[cell].reads())
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:
         """Sums of products of binomials."""
         terms = self.terms[cell]
-        return terms.emit(builder, {read: values[self.argument, read] for read in terms.reads()})
+        return terms.emit(
+            builder, {read: values[self.arguments[0], read] for read in terms.reads()}
+        )
 
 
 def opposite(cell: str) -> str:
@@ -183,7 +160,7 @@ def fuse(steps: list[Step], row: Connective, left: int, right: int) -> int:
                 return other if when_true else negate(steps, other)
             steps.append(ConstantStep(when_true))
             return len(steps) - 1
-    steps.append(Binary(row, left, right))
+    steps.append(Binary(row, (left, right)))
     return len(steps) - 1
 
 
@@ -191,9 +168,9 @@ def negate(steps: list[Step], argument: int) -> int:
     """Append the negation of a step, or of a constant its value; returns the position."""
     step = steps[argument]
     if isinstance(step, Negation):
-        return step.argument
+        return step.arguments[0]
     steps.append(
-        ConstantStep(not step.value) if isinstance(step, ConstantStep) else Negation(argument)
+        ConstantStep(not step.value) if isinstance(step, ConstantStep) else Negation((argument,))
     )
     return len(steps) - 1
 

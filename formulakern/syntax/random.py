@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from formulakern.checks import is_number
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.syntax.connectives import CONNECTIVES, NOT
 from formulakern.syntax.formula import Formula, Operation, Variable
@@ -59,9 +60,9 @@ def random_formula(
     >>> random_formula(random_state=4).n_leaves >= 1
     True
     """
-    if not (_is_number(p) and 0 <= p < 1):
+    if not (is_number(p) and 0 <= p < 1):
         raise ParameterError(f"p is a number from 0 to below 1; got {p!r}.")
-    if not (_is_number(eta) and eta > 0):
+    if not (is_number(eta) and eta > 0):
         raise ParameterError(f"eta is a number above 0; got {eta!r}.")
     generator = np.random.default_rng(random_state)
     # Depth-first from the left, so that leaves are numbered as they stand in the text: a connective
@@ -91,7 +92,3 @@ def random_formula(
             waiting.pop()
         if not waiting:
             return done
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

@@ -31,13 +31,17 @@ A sum of kernels reads real vectors where all its terms do.
 
 from __future__ import annotations
 
-from formulakern.kernels.boolean.over_columns import (
+from formulakern.kernels.boolean.columns import (
+    all_subsets,
+    anova,
     monotone_cnf,
     monotone_conjunctive,
     monotone_disjunctive,
     monotone_dnf,
+    polynomial,
+    sadohara_monotone_dnf,
 )
-from formulakern.kernels.boolean.over_literals import (
+from formulakern.kernels.boolean.literals import (
     cnf,
     conjunctive,
     d_dnf,
@@ -46,13 +50,7 @@ from formulakern.kernels.boolean.over_literals import (
     parametric_dnf,
     sadohara_dnf,
 )
-from formulakern.kernels.boolean.over_vectors import (
-    all_subsets,
-    anova,
-    polynomial,
-    sadohara_monotone_dnf,
-    tanimoto,
-)
+from formulakern.kernels.boolean.tanimoto import tanimoto
 
 __all__ = [
     "all_subsets",

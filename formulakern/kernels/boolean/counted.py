@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,11 @@ import numpy.typing as npt
 from formulakern.backends.base import Fill, FloatArray, Scale
 from formulakern.backends.lookup import fill_by_count
 from formulakern.backends.tables import PairedTables
-from formulakern.errors import MagnitudeError, ParameterError
+from formulakern.errors import MagnitudeError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import DerivedKernel, Kernel, then
+from formulakern.kernels.base import check_scale, n_columns
 from formulakern.kernels.boolean.dyadic import leading, quotient, rounded
 from formulakern.kernels.boolean.family import Family, FeatureSpace
 from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
@@ -32,7 +33,7 @@ from formulakern.kernels.inspection import Inspection, Section
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["BalancedKernel", "CountedKernel", "n_columns"]
+__all__ = ["BalancedKernel", "CountedKernel"]
 
 
 @dataclass(eq=False, repr=False)
@@ -52,18 +53,13 @@ class CountedKernel(Kernel):
         features weigh the same.
     """
 
-    atomic: ClassVar[bool] = True
-
     family: Family
     name: str
     arguments: tuple[str, ...] = ()
     scale: Scale = "count"
 
     def __post_init__(self) -> None:
-        if self.scale not in ("count", "probability"):
-            raise ParameterError(
-                f"scale={self.scale!r} is unknown; expected 'count' or 'probability'."
-            )
+        check_scale(self.scale)
 
     @property
     def accepts_real(self) -> bool:
@@ -203,9 +199,6 @@ class CountedKernel(Kernel):
             way_out = f"{count}kernel.normalized()"
         raise MagnitudeError(f"a value of {self!r} on {n:,} columns is {problem}. Use {way_out}.")
 
-    def _key(self) -> tuple[Any, ...]:
-        return (self.family, self.name, self.scale)
-
     def __repr__(self) -> str:
         scale = () if self.scale == "count" else (f"scale={self.scale!r}",)
         return f"fk.boolean.{self.name}({', '.join((*self.arguments, *scale))})"
@@ -255,20 +248,6 @@ class BalancedKernel(DerivedKernel):
 
     def __repr__(self) -> str:
         return f"BalancedKernel({self.kernel!r})"
-
-
-def n_columns(n: int | Mapping[str | None, int]) -> int:
-    """The number of all columns, checked; of a mapping the entry of None.
-
-    Raises
-    ------
-    ParameterError
-        If it is no integer of at least 0.
-    """
-    size = n.get(None) if isinstance(n, Mapping) else n
-    if not isinstance(size, (int, np.integer)) or isinstance(size, bool) or size < 0:
-        raise ParameterError(f"the number of columns is an integer of at least 0; got {n!r}.")
-    return int(size)
 
 
 def _largest(family: Family, pair: TablePair) -> int:

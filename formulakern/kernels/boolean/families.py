@@ -1,4 +1,4 @@
-"""Families of conjunctions: of given lengths, of all lengths, and those of polynomials."""
+"""The families: conjunctions, disjunctions, and clauses joined to normal forms."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from formulakern.backends.base import FloatArray
-from formulakern.kernels.boolean.degrees import check_bits, check_columns
+from formulakern.errors import ParameterError
 from formulakern.kernels.boolean.dyadic import (
     Dyadic,
     binomials,
@@ -31,7 +31,28 @@ from formulakern.kernels.boolean.real import (
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Conjunctions", "Powers", "Subsets", "Weights"]
+__all__ = ["ClausesOfClauses", "Conjunctions", "Powers", "Subsets"]
+
+#: Exact numbers with more binary digits than this are refused before they are computed.
+MAX_BITS = 200_000
+
+
+def _check_columns(length: int, n: int, letter: str = "d") -> None:
+    """Refuse clauses of more different columns than there are."""
+    if length > n:
+        raise ParameterError(
+            f"{letter}={length:,} different columns are asked for, and the table has {n:,}. "
+            f"Choose {letter} of at most {n:,}."
+        )
+
+
+def _check_bits(bits: int, d: int) -> None:
+    """Refuse numbers too long to compute for every entry of a table."""
+    if bits > MAX_BITS:
+        raise ParameterError(
+            f"d={d:,} asks for numbers of about {bits:,} binary digits; at most {MAX_BITS:,} are "
+            "computed. Choose a smaller d."
+        )
 
 
 @dataclass(frozen=True)
@@ -68,7 +89,7 @@ class Conjunctions(Family):
 
     def check(self, n: int) -> None:
         """At least ``shortest`` columns."""
-        check_columns(self.shortest, n)
+        _check_columns(self.shortest, n)
 
     def values(self, n: int) -> Iterator[Dyadic]:  # noqa: ARG002
         """By Pascal's rule, summed over the lengths."""
@@ -76,10 +97,6 @@ class Conjunctions(Family):
         for last, before in zip(binomials(self.longest), binomials(self.shortest - 1), strict=True):
             yield value, 0
             value += value - last + before
-
-    def total(self, n: int) -> Dyadic:
-        """The dimension."""
-        return self.dimension(n), 0
 
     def dimension(self, n: int) -> int:
         """Σ C(n, k), times 2^k signs."""
@@ -126,10 +143,8 @@ class Subsets(Family):
     signed: bool
     empty: bool = False
 
-    @property
-    def accepts_real(self) -> bool:
-        """Yes: it is a function of products of entries."""
-        return True
+    #: It is a function of products of entries.
+    accepts_real: ClassVar[bool] = True
 
     @property
     def description(self) -> str:
@@ -141,7 +156,7 @@ class Subsets(Family):
     @property
     def features(self) -> FeatureSpace:
         """Conjunctions of k literals, of weight σ^(k/2)."""
-        return FeatureSpace("conjunction", self.signed, 1 - self.empty, None, Weights(self))
+        return FeatureSpace("conjunction", self.signed, 1 - self.empty, None, self)
 
     @property
     def weighted(self) -> bool:
@@ -210,10 +225,8 @@ class Powers(Family):
 
     signed: bool = field(default=False, init=False)
 
-    @property
-    def accepts_real(self) -> bool:
-        """Yes: it is a function of products of entries."""
-        return True
+    #: It is a function of products of entries.
+    accepts_real: ClassVar[bool] = True
 
     @property
     def description(self) -> str:
@@ -228,12 +241,10 @@ class Powers(Family):
     def features(self) -> FeatureSpace:
         """Conjunctions of at most d columns."""
         least = 0 if self.constant else 1
-        return FeatureSpace("conjunction", False, least, self.degree, Weights(self))
+        return FeatureSpace("conjunction", False, least, self.degree, self)
 
-    @property
-    def weighted(self) -> bool:
-        """Yes, by length."""
-        return True
+    #: By length.
+    weighted: ClassVar[bool] = True
 
     def squared_weight(self, length: int) -> float:
         """The length-th difference of f at 0, as f(t) = Σ w_k²·C(t, k)."""
@@ -247,7 +258,7 @@ class Powers(Family):
     def check(self, n: int) -> None:
         """Numbers that can be written out."""
         numerator, digits = of_float(self.constant)
-        check_bits(self.degree * (max(numerator, 1) + (n << digits)).bit_length(), self.degree)
+        _check_bits(self.degree * (max(numerator, 1) + (n << digits)).bit_length(), self.degree)
 
     def values(self, n: int) -> Iterator[Dyadic]:
         """(t·2^b + a)^d / 2^(b·d), for c = a / 2^b."""
@@ -281,19 +292,93 @@ class Powers(Family):
 
 
 @dataclass(frozen=True)
-class Weights:
-    """The squared weights of a family's clauses by length: a function that compares by value.
+class ClausesOfClauses(Family):
+    """Choices of d different clauses of c literals: disjunctions of conjunctions, or the reverse.
+
+    There are N = 2^c·C(n, c) clauses in all.  Of the conjunctions F = C(n, c) are true in each row
+    and C(t, c) in both, so that N − 2F + C(t, c) are true in neither, and the disjunctions of d of
+    them that are true in both rows number f(t) = C(N, d) − 2·C(N − F, d) + C(N − 2F + C(t, c), d).
+    Of the disjunctions N − 2F + C(t, c) are true in both rows; conjunctions choose d of these.
 
     Parameters
     ----------
-    family : Subsets or Powers
+    outer : int
+        d, the number of clauses.
+    inner : int
+        c, the number of literals in each.
+    disjunctive : bool
+        Whether the clauses are conjunctions joined by "or" (DNF), not the reverse (CNF).
     """
 
-    family: Subsets | Powers
+    outer: int
+    inner: int
+    disjunctive: bool
 
-    def __call__(self, length: int) -> float:
-        """The squared weight of a clause of this length."""
-        return self.family.squared_weight(length)
+    signed: bool = field(default=True, init=False)
+
+    @property
+    def description(self) -> str:
+        """The features, in words."""
+        joined = ("disjunctions", "conjunctions")
+        whole, part = joined if self.disjunctive else joined[::-1]
+        clauses = f"{part} of {self.inner} {in_words(True)}"
+        return clauses if self.outer == 1 else f"{whole} of {self.outer} different {clauses} each"
+
+    @property
+    def features(self) -> FeatureSpace | None:
+        """The clauses themselves, where only one is chosen."""
+        form: Literal["conjunction", "disjunction"]
+        form = "conjunction" if self.disjunctive else "disjunction"
+        return FeatureSpace(form, True, self.inner, self.inner) if self.outer == 1 else None
+
+    def check(self, n: int) -> None:
+        """At least c columns, and at least d clauses."""
+        _check_columns(self.inner, n, "d" if self.outer == 1 else "c")
+        clauses = self._clauses(n)
+        if self.outer > clauses:
+            raise ParameterError(
+                f"d={self.outer:,} different clauses are asked for, and over {n:,} columns there "
+                f"are 2^{self.inner}·C({n:,}, {self.inner}) = {clauses:,} clauses of {self.inner} "
+                f"literals. Choose d of at most {clauses:,}."
+            )
+        choices = min(self.outer, clauses - self.outer)
+        _check_bits(choices * (clauses.bit_length() - choices.bit_length() + 3), self.outer)
+
+    def _clauses(self, n: int) -> int:
+        return math.comb(n, self.inner) << self.inner
+
+    def values(self, n: int) -> Iterator[Dyadic]:
+        """In exact integers, with subtraction."""
+        self.check(n)
+        d, each, clauses = self.outer, math.comb(n, self.inner), self._clauses(n)
+        one = 2 * math.comb(clauses - each, d)
+        whole = math.comb(clauses, d)
+        for agreeing in binomials(self.inner):
+            neither = math.comb(clauses - 2 * each + agreeing, d)
+            yield (whole - one + neither if self.disjunctive else neither), 0
+
+    def dimension(self, n: int) -> int:
+        """C(2^c·C(n, c), d)."""
+        self.check(n)
+        return math.comb(self._clauses(n), self.outer)
+
+    def closed_form(self, t: sympy.Expr, n: sympy.Expr) -> sympy.Expr:
+        """In binomial coefficients of binomial coefficients."""
+        import sympy
+
+        d, c = self.outer, self.inner
+        each = sympy.binomial(n, c)
+        last = sympy.binomial((2**c - 2) * each + sympy.binomial(t, c), d)
+        if not self.disjunctive:
+            return last
+        whole = sympy.binomial(2**c * each, d)
+        return whole - 2 * sympy.binomial((2**c - 1) * each, d) + last
+
+    def closed_total(self, n: sympy.Expr) -> sympy.Expr:
+        """C(2^c·C(n, c), d)."""
+        import sympy
+
+        return sympy.binomial(2**self.inner * sympy.binomial(n, self.inner), self.outer)
 
 
 def _rational(number: float) -> Any:

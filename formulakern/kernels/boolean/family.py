@@ -9,24 +9,62 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from formulakern.backends.base import FloatArray
-from formulakern.errors import MagnitudeError
+from formulakern.checks import is_integer, is_number
+from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.kernels.boolean.dyadic import Dyadic
 from formulakern.kernels.boolean.real import RowPairs
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["Family", "FeatureSpace", "in_words", "unweighted"]
+__all__ = ["MAX_DEGREE", "Family", "FeatureSpace", "SquaredWeights", "degree", "in_words", "real"]
+
+#: Numbers of columns and of clauses are far below this.
+MAX_DEGREE = 2**31
 
 
-def unweighted(length: int) -> float:  # noqa: ARG001
-    """1, the squared weight of every clause."""
-    return 1.0
+def degree(value: Any, letter: str) -> int:
+    """An integer of at least 1, or ParameterError.
+
+    >>> degree(3, "d")
+    3
+    """
+    if not is_integer(value):
+        raise ParameterError(
+            f"{letter} is an integer of at least 1; got {value!r} of type {type(value).__name__}."
+        )
+    if not 1 <= value < MAX_DEGREE:
+        raise ParameterError(
+            f"{letter} is an integer of at least 1 and below {MAX_DEGREE:,}; got {value}. "
+            f"Choose {letter} of at most the number of columns."
+        )
+    return int(value)
+
+
+def real(value: Any, name: str) -> float:
+    """A number as float64 (perhaps infinite or nan), or ParameterError.
+
+    >>> real(1, "sigma")
+    1.0
+    """
+    if not is_number(value):
+        raise ParameterError(f"{name} is a number; got {value!r} of type {type(value).__name__}.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ParameterError(f"{name} is beyond 1.8e308, the end of float64.") from None
+
+
+class SquaredWeights(Protocol):
+    """Weights of clauses that depend on their length."""
+
+    def squared_weight(self, length: int) -> float:
+        """The squared weight of every clause of this length."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +84,8 @@ class FeatureSpace:
     min_length : int
     max_length : int or None
         None: as many as there are columns.
-    squared_weight : callable
-        From the length of a clause to the square of its weight; 1 for all by default.
+    weights : SquaredWeights, optional
+        The squares of the weights by length; 1 for all clauses by default.
 
     Examples
     --------
@@ -61,7 +99,7 @@ class FeatureSpace:
     signed: bool
     min_length: int
     max_length: int | None
-    squared_weight: Callable[[int], float] = unweighted
+    weights: SquaredWeights | None = None
 
     def weight(self, length: int) -> float:
         """The weight of every clause of this length; 0 for lengths that are not in the space.
@@ -75,7 +113,7 @@ class FeatureSpace:
         if not self.min_length <= length <= longest:
             return 0.0
         try:
-            return math.sqrt(self.squared_weight(length))
+            return 1.0 if self.weights is None else math.sqrt(self.weights.squared_weight(length))
         except OverflowError:
             raise MagnitudeError(
                 f"the squared weight of a clause of {length:,} literals is beyond 1.8e308, the end "
@@ -119,9 +157,9 @@ class Family(ABC):
     def values(self, n: int) -> Iterator[Dyadic]:
         """f(0), f(1), … on n columns, without end."""
 
-    @abstractmethod
     def total(self, n: int) -> Dyadic:
-        """The sum of all squared weights; the dimension, where all weights are 1."""
+        """The sum of all squared weights: the dimension, where all weights are 1."""
+        return self.dimension(n), 0
 
     @abstractmethod
     def dimension(self, n: int) -> int:

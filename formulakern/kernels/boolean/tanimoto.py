@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,21 +12,51 @@ from formulakern.backends.base import Fill, FloatArray
 from formulakern.backends.lookup import fill_by_count
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import Kernel, then
-from formulakern.kernels.boolean.counted import n_columns
+from formulakern.kernels.base import n_columns
 from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
 from formulakern.kernels.inspection import Inspection, Section
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["TanimotoKernel"]
+__all__ = ["TanimotoKernel", "tanimoto"]
+
+
+def tanimoto() -> TanimotoKernel:
+    """The Tanimoto (Jaccard) kernel: K(x, z) = s / (p + q − s).
+
+    The ones that the rows share over the ones in either; on real vectors
+    ⟨x,z⟩ / (⟨x,x⟩ + ⟨z,z⟩ − ⟨x,z⟩).  Two rows of zeros are identical: K = 1.
+
+    Returns
+    -------
+    TanimotoKernel
+
+    Notes
+    -----
+    Positive semidefinite on all real vectors: it is Σ ⟨x,z⟩^k / (⟨x,x⟩ + ⟨z,z⟩)^k over k ≥ 1, a
+    sum of products of positive semidefinite kernels (1/(a + b)^k is a mixture of e^(−ta)·e^(−tb)).
+    It equals 1 on the diagonal.  Its features are no list of formulas (``features`` is None); on
+    rows of 0 and 1 they span 2^n dimensions.
+
+    References
+    ----------
+    Ralaivola, Swamidass, Saigo & Baldi (2005), Graph kernels for chemical informatics,
+    Neural Networks 18(8):1093–1110, doi:10.1016/j.neunet.2005.07.009.
+
+    Examples
+    --------
+    >>> tanimoto()([[1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0]])
+    array([[1.  , 0.25, 0.  ],
+           [0.25, 1.  , 0.  ],
+           [0.  , 0.  , 1.  ]])
+    """
+    return TanimotoKernel()
 
 
 @dataclass(eq=False, repr=False)
 class TanimotoKernel(Kernel):
     """s / (p + q − s), and 1 for two rows of zeros; built by ``fk.boolean.tanimoto()``."""
-
-    atomic: ClassVar[bool] = True
 
     #: Its features are no conjunctions or disjunctions.
     features: ClassVar[None] = None
@@ -89,9 +119,6 @@ class TanimotoKernel(Kernel):
             Section("backend", "shared ones, counted and divided in blocks"),
         )
         return Inspection(repr(self), sections, f"K(x, z) = {sympy.latex(form)}")
-
-    def _key(self) -> tuple[Any, ...]:
-        return ()
 
     def __repr__(self) -> str:
         return "fk.boolean.tanimoto()"

@@ -272,10 +272,10 @@ def _clauses(formula: Formula, reading: str) -> FeatureSpace | None:
     if isinstance(formula, Choice) and isinstance(formula.formula, Variable):
         if formula.kind in ("all", "any"):
             form = "conjunction" if formula.kind == "all" else "disjunction"
-            return FeatureSpace(form, False, formula.degree, formula.degree, _one)  # type: ignore[arg-type]
+            return FeatureSpace(form, False, formula.degree, formula.degree)  # type: ignore[arg-type]
         return None
     if isinstance(formula, Variable):
-        return FeatureSpace("conjunction", False, 1, 1, _one)
+        return FeatureSpace("conjunction", False, 1, 1)
     if formula.connective not in (AND, OR):
         return None
     if not all(isinstance(argument, Variable) for argument in formula.arguments):
@@ -284,11 +284,7 @@ def _clauses(formula: Formula, reading: str) -> FeatureSpace | None:
     longest = len(formula.arguments) if reading == "free" else names
     shortest = names if reading == "distinct" else 1
     form = "conjunction" if formula.connective is AND else "disjunction"
-    return FeatureSpace(form, False, shortest, longest, _one)  # type: ignore[arg-type]
-
-
-def _one(length: int) -> float:  # noqa: ARG001
-    return 1.0
+    return FeatureSpace(form, False, shortest, longest)  # type: ignore[arg-type]
 
 
 def _columns(kernel: FormulaKernel, domain: str | None, pair: TablePair) -> tuple[int, ...]:

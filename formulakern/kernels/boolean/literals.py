@@ -8,10 +8,9 @@ import numpy as np
 
 from formulakern.backends.base import Scale
 from formulakern.errors import ParameterError
-from formulakern.kernels.boolean.clauses import ClausesOfClauses, Disjunctions
 from formulakern.kernels.boolean.counted import CountedKernel
-from formulakern.kernels.boolean.degrees import degree, real
-from formulakern.kernels.boolean.families import Conjunctions, Subsets
+from formulakern.kernels.boolean.families import ClausesOfClauses, Conjunctions, Subsets
+from formulakern.kernels.boolean.family import degree, real
 
 __all__ = ["cnf", "conjunctive", "d_dnf", "disjunctive", "dnf", "parametric_dnf", "sadohara_dnf"]
 
@@ -90,7 +89,7 @@ def disjunctive(d: int, *, scale: Scale = "count") -> CountedKernel:
            [7., 9.]])
     """
     d = degree(d, "d")
-    return CountedKernel(Disjunctions(d), "disjunctive", (str(d),), scale)
+    return CountedKernel(ClausesOfClauses(1, d, False), "disjunctive", (str(d),), scale)
 
 
 def dnf(d: int, c: int, *, scale: Scale = "count") -> CountedKernel:
