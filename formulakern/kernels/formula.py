@@ -24,7 +24,6 @@ from formulakern.kernels.base import check_scale, n_columns
 from formulakern.kernels.inspection import (
     MAX_TEXT,
     Inspection,
-    Section,
     clip_lines,
     equation,
     meaning,
@@ -295,11 +294,8 @@ class FormulaKernel(Kernel):
             "backend": f"{self.backend}, as asked" if self.backend != "auto" else _CHOSEN,
         }
         formula_latex = self.formula.latex() if self.formula.n_leaves < 200 else r"\varphi"
-        return Inspection(
-            repr(self),
-            tuple(Section(title, text) for title, text in sections.items()),
-            rf"K_{{{formula_latex}}}(x, z) = {closed_latex}",
-        )
+        latex = rf"K_{{{formula_latex}}}(x, z) = {closed_latex}"
+        return Inspection.of(repr(self), sections, latex)
 
     def _check_choices(self, sizes: Sequence[int]) -> None:
         """Refuse to choose more different features than there are."""

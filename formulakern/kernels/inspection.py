@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,11 @@ class Inspection:
     latex: str
 
     @classmethod
+    def of(cls, title: str, sections: Mapping[str, str], latex: str) -> Inspection:
+        """Sections by their titles, in order."""
+        return cls(title, tuple(Section(name, text) for name, text in sections.items()), latex)
+
+    @classmethod
     def of_parts(
         cls, title: str, form: sympy.Expr | None, parts: Sequence[Inspection]
     ) -> Inspection:
@@ -76,11 +81,10 @@ class Inspection:
             prefix = f"{number}. " if len(parts) > 1 else ""
             sections.append(Section(f"{prefix}part", part.title))
             sections += [Section(f"{prefix}{s.title}", s.text) for s in part.sections]
-        closed, closed_latex = (
-            ("…", r"\ldots") if form is None else (clip(str(form), MAX_TEXT), sympy.latex(form))
-        )
-        sections.append(Section("closed form of the whole", f"K(x, z) = {closed}"))
-        return cls(title, tuple(sections), f"K(x, z) = {closed_latex}")
+        closed, latex = ("…", r"\ldots") if form is None else (str(form), sympy.latex(form))
+        whole = f"K(x, z) = {clip(closed, MAX_TEXT)}"
+        sections.append(Section("closed form of the whole", whole))
+        return cls(title, tuple(sections), f"K(x, z) = {latex}")
 
     def __getitem__(self, title: str) -> str:
         """The text of one stage, by its title.

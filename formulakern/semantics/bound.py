@@ -9,6 +9,7 @@ whose pairs of nodes are counted (:mod:`formulakern.semantics.pairs`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
@@ -243,14 +244,14 @@ class DiagramStep(Step):
             return []
         diagrams = self.diagrams
         level = self._level(pair)
-        sides = []
-        for function in pair:
-            tested = diagrams.level[function] == level
-            high, low = diagrams.cofactors(function, level)
-            sides.append([("1", high), ("0", low)] if tested else [("*", function)])
+        sides = [
+            zip("10", diagrams.cofactors(function, level), strict=True)
+            if diagrams.level[function] == level
+            else [("*", function)]
+            for function in pair
+        ]
         return [
             ((level, x + z, range(level + 1, self._level((f, g)))), (f, g))
-            for x, f in sides[0]
-            for z, g in sides[1]
+            for (x, f), (z, g) in product(*sides)
             if f and g
         ]

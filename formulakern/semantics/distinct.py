@@ -11,6 +11,7 @@ doi:10.3390/e20060444: ``a & b`` has C(s, 2).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 
 from formulakern.errors import FormulaError
 from formulakern.program.builder import Builder
@@ -157,28 +158,22 @@ class _Space:
             return []
         level = self._level(state)
         domain = self.domain_of[level]
-        f_high, f_low = self.diagrams.cofactors(f, level)
-        g_high, g_low = self.diagrams.cofactors(g, level)
-        if g == 1:
-            cofactors = [("1*", f_high, 1), ("0*", f_low, 1)]
-        elif f == 1:
-            cofactors = [("*1", 1, g_high), ("*0", 1, g_low)]
-        else:
-            cofactors = [
-                ("11", f_high, g_high),
-                ("10", f_high, g_low),
-                ("01", f_low, g_high),
-                ("00", f_low, g_low),
-            ]
+        x, z = (
+            [("*", 1)]
+            if h == 1
+            else list(zip("10", self.diagrams.cofactors(h, level), strict=True))
+            for h in (f, g)
+        )
         branches = []
-        for index, (cell, new_f, new_g) in enumerate(cofactors):
+        for index, ((bit_x, new_f), (bit_z, new_g)) in enumerate(product(x, z)):
             if new_f and new_g:
                 cells = list(used[domain])
                 cells[index] += 1
                 after = (*used[:domain], tuple(cells), *used[domain + 1 :])
                 if f != 1 and g != 1 and (new_f == 1) != (new_g == 1):
                     after = _marginal(after, keep_x=new_g == 1)
-                branches.append(((domain, cell, used[domain][index]), (new_f, new_g, after)))
+                term = (domain, bit_x + bit_z, used[domain][index])
+                branches.append((term, (new_f, new_g, after)))
         return branches
 
     def _rest(self, used: Used) -> int:

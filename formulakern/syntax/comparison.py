@@ -84,19 +84,11 @@ class Comparison(Formula):
                 f"unknown relation {relation!r}; expected one of {', '.join(RELATIONS)}."
             )
         value = _checked(relation, value)
-        key = (Comparison, column, relation, _typed(value))
-        _set(self, column=column, relation=relation, value=value, n_leaves=1, _hash=hash(key))
+        key = hash((Comparison, column, relation, value))  # 1 and 1.0 are equal, 1 and "1" are not
+        _set(self, column=column, relation=relation, value=value, n_leaves=1, _hash=key)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (Comparison, (self.column, self.relation, self.value))
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Comparison):
-            mine = (self.column, self.relation, _typed(self.value))
-            return mine == (other.column, other.relation, _typed(other.value))
-        return super().__eq__(other)
-
-    __hash__ = Formula.__hash__
 
     def leaf_text(self, notation: Notation) -> str:
         """The comparison as it parses back (ASCII), or in mathematical signs."""
@@ -120,15 +112,6 @@ def _value_text(value: Value, latex: bool) -> str:
             return latex_name(value) if value else r"\text{``''}"
         return value if is_bare(value) else quote(value)
     return repr(value)
-
-
-def _typed(value: object) -> object:
-    """A key that tells 3 from "3" and from a column of that name (1 and 1.0 are equal)."""
-    if isinstance(value, tuple):
-        return tuple(_typed(item) for item in value)
-    if isinstance(value, (int, float)):
-        return ("number", value)
-    return value
 
 
 def _checked(

@@ -207,9 +207,7 @@ class Variable(Formula):
     domain: str | None
 
     def __init__(self, name: str, domain: str | None = None) -> None:
-        for what, text in (("name", name), ("domain", domain)):
-            if text is None and what == "domain":
-                continue
+        for what, text in (("name", name), ("domain", "all" if domain is None else domain)):
             if not isinstance(text, str) or not text:
                 raise ParameterError(
                     f"a variable's {what} is a non-empty str; got {text!r}. "

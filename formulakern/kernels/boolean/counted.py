@@ -28,7 +28,7 @@ from formulakern.kernels.base import check_scale, n_columns
 from formulakern.kernels.boolean.dyadic import leading, quotient, rounded
 from formulakern.kernels.boolean.family import Family, FeatureSpace
 from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
-from formulakern.kernels.inspection import Inspection, Section
+from formulakern.kernels.inspection import Inspection
 
 if TYPE_CHECKING:
     import sympy
@@ -159,18 +159,16 @@ class CountedKernel(Kernel):
 
         form = self.polynomial()
         argument = "agreeing columns m = n - p - q + 2*s" if self.family.signed else "shared ones s"
-        sections = [
-            Section("feature space", self.family.description),
-            Section(
-                "sum of squared weights" if self.family.weighted else "dimension",
-                str(self.family.closed_total(symbols(None)["n"])),
-            ),
-            Section("closed form", f"K(x, z) = {form}"),
-            Section("backend", f"one table of exact values, looked up at the {argument}"),
-        ]
+        size = "sum of squared weights" if self.family.weighted else "dimension"
+        sections = {
+            "feature space": self.family.description,
+            size: str(self.family.closed_total(symbols(None)["n"])),
+            "closed form": f"K(x, z) = {form}",
+            "backend": f"one table of exact values, looked up at the {argument}",
+        }
         if self.accepts_real:
-            sections.append(Section("real vectors", "the real form, column by column, in blocks"))
-        return Inspection(repr(self), tuple(sections), f"K(x, z) = {sympy.latex(form)}")
+            sections["real vectors"] = "the real form, column by column, in blocks"
+        return Inspection.of(repr(self), sections, f"K(x, z) = {sympy.latex(form)}")
 
     def _real(self, n: int) -> Any:
         if self.scale == "count":

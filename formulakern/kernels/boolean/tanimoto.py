@@ -14,7 +14,7 @@ from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import Kernel, then
 from formulakern.kernels.base import n_columns
 from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
-from formulakern.kernels.inspection import Inspection, Section
+from formulakern.kernels.inspection import Inspection
 
 if TYPE_CHECKING:
     import sympy
@@ -113,12 +113,12 @@ class TanimotoKernel(Kernel):
         import sympy
 
         form = self.polynomial()
-        sections = (
-            Section("feature space", "no list of formulas: a mixture of weighted monomials"),
-            Section("closed form", f"K(x, z) = {form}"),
-            Section("backend", "shared ones, counted and divided in blocks"),
-        )
-        return Inspection(repr(self), sections, f"K(x, z) = {sympy.latex(form)}")
+        sections = {
+            "feature space": "no list of formulas: a mixture of weighted monomials",
+            "closed form": f"K(x, z) = {form}",
+            "backend": "shared ones, counted and divided in blocks",
+        }
+        return Inspection.of(repr(self), sections, f"K(x, z) = {sympy.latex(form)}")
 
     def __repr__(self) -> str:
         return "fk.boolean.tanimoto()"
