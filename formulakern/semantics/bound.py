@@ -9,6 +9,7 @@ whose pairs of nodes are counted (:mod:`formulakern.semantics.pairs`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from itertools import product
 
 from formulakern.program.builder import Builder
@@ -23,6 +24,7 @@ from formulakern.semantics.steps import (
     Leaf,
     Step,
     Values,
+    append,
     fuse,
     negate,
     program,
@@ -75,41 +77,31 @@ class _Reader:
                 self.step_of[position] = self._module(place)
         return self.step_of[len(self.places) - 1]
 
-    def _append(self, step: Step) -> int:
-        self.steps.append(step)
-        return len(self.steps) - 1
-
     def _module(self, place: Occurrence) -> int:
-        row = place.connective
+        row = place.formula.connective
         if row is None:
             return self._leaf(place.formula)
         if row.arity == 1:
             return negate(self.steps, self.step_of[place.children[0]])
-        if row.chain != "flat":  # not associative: the arguments keep their places
-            if all(self.places[child].module for child in place.children):
-                left, right = (self.step_of[child] for child in place.children)
-                return fuse(self.steps, row, left, right)
+        tangled = [child for child in place.children if not self.places[child].module]
+        if tangled and row.chain != "flat":  # not associative: the arguments keep their places
             return self._region(row, list(place.children))
         parts = [self.step_of[child] for child in place.children if self.places[child].module]
-        tangled = [child for child in place.children if not self.places[child].module]
         for group in groups([self._open_atoms(child) for child in tangled]):
             parts.append(self._region(row, [tangled[i] for i in group]))
         return self._chain(row, parts)
 
     def _leaf(self, leaf: Formula) -> int:
         if isinstance(leaf, Constant):
-            return self._append(ConstantStep(leaf.value))
+            return append(self.steps, ConstantStep(leaf.value))
         if isinstance(leaf, Choice):
             inside = _Reader(leaf.formula, self.domains, self.steps)  # at most MAX_NESTING deep
-            return self._append(ChoiceStep(leaf, (inside.read(),)))
+            return append(self.steps, ChoiceStep(leaf, (inside.read(),)))
         assert isinstance(leaf, Variable)
-        return self._append(Leaf(self.domains[leaf.domain]))
+        return append(self.steps, Leaf(self.domains[leaf.domain]))
 
     def _chain(self, row: Connective, parts: list[int]) -> int:
-        result = parts[0]
-        for part in parts[1:]:
-            result = fuse(self.steps, row, result, part)
-        return result
+        return reduce(lambda one, two: fuse(self.steps, row, one, two), parts)
 
     def _inside(self, root: int) -> list[int]:
         """Places of a region from ``root`` down to the modules (left out), operands first."""
@@ -142,7 +134,7 @@ class _Reader:
             return diagrams.variable(len(atoms) - 1)
 
         def function(place: Occurrence) -> int:
-            inner = place.connective
+            inner = place.formula.connective
             if inner is None:
                 if place.formula not in level_of:
                     level_of[place.formula] = len(atoms)
@@ -165,9 +157,9 @@ class _Reader:
                 functions[position] = function(self.places[position])
         top = diagrams.connect(row, [functions[root] for root in roots])
         if top < 2:
-            return self._append(ConstantStep(bool(top)))
+            return append(self.steps, ConstantStep(bool(top)))
         top, support = diagrams.compact(top)
-        return self._append(DiagramStep(diagrams, top, tuple(atoms[old] for old in support)))
+        return append(self.steps, DiagramStep(diagrams, top, tuple(atoms[old] for old in support)))
 
 
 #: The functions that are true in x and in z.

@@ -6,6 +6,8 @@ This is the Propositional kernel of Polato & Aiolli (2021), doi:10.3390/e2308102
 
 from __future__ import annotations
 
+from functools import reduce
+
 from formulakern.program.node import Program
 from formulakern.semantics.names import domain_positions
 from formulakern.semantics.steps import (
@@ -15,6 +17,7 @@ from formulakern.semantics.steps import (
     Leaf,
     Negation,
     Step,
+    append,
     program,
 )
 from formulakern.syntax.choice import Choice
@@ -31,22 +34,17 @@ def lower(formula: Formula) -> Program:
 
     def step(node: Formula, arguments: list[int]) -> int:
         """Append the steps of a node; returns the position of the last one."""
-        row = node.connective
         if isinstance(node, Constant):
-            steps.append(ConstantStep(node.value))
-        elif isinstance(node, Variable):
-            steps.append(Leaf(domains[node.domain]))
-        elif isinstance(node, Choice):
-            inside = fold(node.formula, step)  # at most MAX_NESTING deep
-            steps.append(ChoiceStep(node, (inside,)))
-        elif row is not None and row.arity == 1:
-            steps.append(Negation((arguments[0],)))
-        elif row is not None:
-            left = arguments[0]
-            for right in arguments[1:]:
-                steps.append(Binary(row, (left, right)))
-                left = len(steps) - 1
-        return len(steps) - 1
+            return append(steps, ConstantStep(node.value))
+        if isinstance(node, Variable):
+            return append(steps, Leaf(domains[node.domain]))
+        if isinstance(node, Choice):
+            return append(steps, ChoiceStep(node, (fold(node.formula, step),)))
+        row = node.connective
+        assert row is not None
+        if row.arity == 1:
+            return append(steps, Negation((arguments[0],)))
+        return reduce(lambda one, two: append(steps, Binary(row, (one, two))), arguments)
 
     root = fold(formula, step)
     return program(tuple(domains), steps, root)

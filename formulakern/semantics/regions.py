@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.connectives import Connective
 from formulakern.syntax.formula import Formula, Variable
 
 __all__ = ["ATOMS", "Occurrence", "groups", "occurrences"]
@@ -28,7 +27,6 @@ class Occurrence:
     """
 
     formula: Formula
-    connective: Connective | None
     children: tuple[int, ...]
     module: bool = False
 
@@ -79,7 +77,7 @@ def _unfold(formula: Formula) -> tuple[list[Occurrence], list[Formula]]:
         stack.pop()
         if node.connective is None:
             leaves.append(node)
-        places.append(Occurrence(node, node.connective, tuple(done)))
+        places.append(Occurrence(node, tuple(done)))
         if stack:
             stack[-1][1].append(len(places) - 1)
     return places, leaves

@@ -32,6 +32,7 @@ __all__ = [
     "Leaf",
     "Negation",
     "Step",
+    "append",
     "fuse",
     "negate",
     "program",
@@ -143,6 +144,12 @@ def opposite(cell: str) -> str:
 _EXCHANGED = str.maketrans("10", "01")
 
 
+def append(steps: list[Step], step: Step) -> int:
+    """Append a step; returns its position."""
+    steps.append(step)
+    return len(steps) - 1
+
+
 def fuse(steps: list[Step], row: Connective, left: int, right: int) -> int:
     """Append ``left ∘ right``; returns the position of the result.
 
@@ -158,10 +165,8 @@ def fuse(steps: list[Step], row: Connective, left: int, right: int) -> int:
             )
             if when_true != when_false:
                 return other if when_true else negate(steps, other)
-            steps.append(ConstantStep(when_true))
-            return len(steps) - 1
-    steps.append(Binary(row, (left, right)))
-    return len(steps) - 1
+            return append(steps, ConstantStep(when_true))
+    return append(steps, Binary(row, (left, right)))
 
 
 def negate(steps: list[Step], argument: int) -> int:
@@ -169,10 +174,9 @@ def negate(steps: list[Step], argument: int) -> int:
     step = steps[argument]
     if isinstance(step, Negation):
         return step.arguments[0]
-    steps.append(
-        ConstantStep(not step.value) if isinstance(step, ConstantStep) else Negation((argument,))
-    )
-    return len(steps) - 1
+    if isinstance(step, ConstantStep):
+        return append(steps, ConstantStep(not step.value))
+    return append(steps, Negation((argument,)))
 
 
 @cache

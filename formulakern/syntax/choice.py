@@ -7,7 +7,7 @@ is a formula of its own, whose names mean nothing outside, as behind a quantifie
 from __future__ import annotations
 
 from formulakern.errors import FormulaSizeError, ParameterError
-from formulakern.syntax.formula import Formula, Variable, _set
+from formulakern.syntax.formula import Formula, Leaf, Variable
 from formulakern.syntax.notation import Notation, render
 
 __all__ = ["KINDS", "MAX_DEGREE", "MAX_NESTING", "Choice", "columns_read", "degrees_problem"]
@@ -20,7 +20,7 @@ MAX_DEGREE = 10_000
 MAX_NESTING = 20
 
 
-class Choice(Formula):
+class Choice(Leaf):
     """True when enough of ``degree`` different features, chosen from a feature space, are true.
 
     With N features in the space of F, there are C(N, d) choices of d of them, and each is one
@@ -90,16 +90,15 @@ class Choice(Formula):
             "atleast": (count, degree),
             "exactly": (count, count),
         }[kind]
-        _set(
-            self,
+        self._hold(
+            *(kind, formula, degree, count),
+            n_leaves=formula.n_leaves,
             kind=kind,
             formula=formula,
             degree=int(degree),
             least=int(least or 0),
             most=int(most or 0),
             nesting=deepest + 1,
-            n_leaves=formula.n_leaves,
-            _hash=hash((Choice, kind, degree, count, hash(formula))),
         )
 
     @property
@@ -124,9 +123,6 @@ class Choice(Formula):
             word = rf"\operatorname{{{self.kind}}}_{{{degrees}}}"
         inner = render(self.formula, notation)
         return f"{word}{notation.opening}{inner}{notation.closing}"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (Choice, (self.kind, self.formula, self.degree, self.count))
 
 
 def columns_read(formula: Formula) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from formulakern.errors import ParameterError
-from formulakern.syntax.formula import Formula, _set
+from formulakern.syntax.formula import Leaf
 from formulakern.syntax.names import backquote, is_bare, quote, spell
 from formulakern.syntax.notation import Notation, latex_name
 
@@ -42,7 +42,7 @@ class ColumnName:
 Value = int | float | str | ColumnName
 
 
-class Comparison(Formula):
+class Comparison(Leaf):
     """``column relation value``: a proposition about one row of a table.
 
     Parameters
@@ -84,11 +84,7 @@ class Comparison(Formula):
                 f"unknown relation {relation!r}; expected one of {', '.join(RELATIONS)}."
             )
         value = _checked(relation, value)
-        key = hash((Comparison, column, relation, value))  # 1 and 1.0 are equal, 1 and "1" are not
-        _set(self, column=column, relation=relation, value=value, n_leaves=1, _hash=key)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (Comparison, (self.column, self.relation, self.value))
+        self._hold(column, relation, value, column=column, relation=relation, value=value)
 
     def leaf_text(self, notation: Notation) -> str:
         """The comparison as it parses back (ASCII), or in mathematical signs."""

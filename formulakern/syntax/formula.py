@@ -26,6 +26,7 @@ __all__ = [
     "TRUE",
     "Constant",
     "Formula",
+    "Leaf",
     "Operation",
     "Variable",
     "evaluate",
@@ -185,7 +186,23 @@ class Formula:
         raise NotImplementedError
 
 
-class Variable(Formula):
+class Leaf(Formula):
+    """A formula without operands, given by the values that it is made of."""
+
+    __slots__ = ("_values",)
+
+    _values: tuple[object, ...]
+
+    def _hold(self, *values: object, n_leaves: int = 1, **fields: object) -> None:
+        """Set what the constructor was given, and the fields that follow from it."""
+        key = hash((type(self), *values))
+        _set(self, _values=values, n_leaves=n_leaves, _hash=key, **fields)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), self._values)
+
+
+class Variable(Leaf):
     """A propositional variable, ranging over all columns or over one named domain of columns.
 
     Parameters
@@ -213,10 +230,7 @@ class Variable(Formula):
                     f"a variable's {what} is a non-empty str; got {text!r}. "
                     "Write for example fk.Variable('a')."
                 )
-        _set(self, name=name, domain=domain, n_leaves=1, _hash=hash((Variable, name, domain)))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (Variable, (self.name, self.domain))
+        self._hold(name, domain, name=name, domain=domain)
 
     def leaf_text(self, notation: Notation) -> str:
         """The name, with the domain behind a colon."""
@@ -224,7 +238,7 @@ class Variable(Formula):
         return write(self.name) + (f":{write(self.domain)}" if self.domain else "")
 
 
-class Constant(Formula):
+class Constant(Leaf):
     """True or false."""
 
     __slots__ = ("value",)
@@ -232,10 +246,7 @@ class Constant(Formula):
     value: bool
 
     def __init__(self, value: bool) -> None:
-        _set(self, value=bool(value), n_leaves=1, _hash=hash((Constant, bool(value))))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (Constant, (self.value,))
+        self._hold(bool(value), value=bool(value))
 
     def leaf_text(self, notation: Notation) -> str:
         """The sign or word for the constant."""
