@@ -32,8 +32,8 @@ trials += [("a & (a | b) & c", reading) for reading in READINGS]
 folds = StratifiedKFold(10, shuffle=True, random_state=0)
 rows = []
 for formula, reading in trials:
-    machine = fk.FormulaSVC(formula, variables=reading, C=10)
-    scores = cross_val_score(machine, boards, winner, cv=folds)
+    svm = fk.FormulaSVC(formula, variables=reading, C=10)
+    scores = cross_val_score(svm, boards, winner, cv=folds)
     form = fk.kernel(formula, reading).polynomial()
     rows.append(
         [

@@ -6,7 +6,7 @@ matplotlib is there.
 """
 
 import numpy as np
-from data import OUTPUT, plotting
+from protocol import OUTPUT, plotting
 from sklearn.cluster import SpectralClustering
 from sklearn.decomposition import KernelPCA
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor

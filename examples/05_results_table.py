@@ -14,12 +14,12 @@ from time import perf_counter
 from warnings import filterwarnings
 
 import numpy as np
-from data import OUTPUT, path_of
+from protocol import OUTPUT, path_of
 
 import formulakern as fk
 from formulakern.cli.report import spread
-from formulakern.display.terminal import Progress
 from formulakern.estimators.svm.evaluation import compare_kernels, subsample
+from formulakern.progress import Progress
 from formulakern.text import markdown
 
 FORMULAS = ("a & b", "(a & ~b) | c")
@@ -31,7 +31,7 @@ SEED = 0
 
 
 def measure(dataset, n_folds, progress):
-    """(kernel name → scores in the order of the table, number of propositions, rows used)."""
+    """(kernel name → scores in the order of the table, rows used)."""
     rows = subsample(dataset.target, MAX_ROWS, SEED)
     X, y = dataset.data[rows], dataset.target[rows]
     columns = {}
@@ -49,21 +49,18 @@ def measure(dataset, n_folds, progress):
         )
         own, *others = comparison.scores
         columns |= {score.name: score for score in others} | {f"`{formula}`": own}
-    return columns, comparison.n_propositions, len(rows)
+    return columns, len(rows)
 
 
-def table_rows(dataset, columns, n_propositions, n_rows):
-    """Two rows of the table, accuracy and AUC, the best in bold."""
+def table_rows(dataset, columns, n_rows):
+    """Two rows of the table, accuracy and AUC."""
     of = f" of {len(dataset):,}" if n_rows < len(dataset) else ""
     classes = len(np.unique(dataset.target))
-    titles = [f"**{dataset.name}**", f"{n_rows:,}{of} rows, {n_propositions} propositions"]
-    if classes > 2:
-        titles[1] += f", {classes} classes"
-    for title, measured in zip(titles, ("accuracy", "AUC"), strict=True):
-        texts = [spread(getattr(score, measured.lower())) for score in columns.values()]
-        best = max(float(text.split()[0]) for text in texts)
-        cells = [f"**{text}**" if float(text.split()[0]) == best else text for text in texts]
-        yield [title, measured, *cells]
+    size = f"{n_rows:,}{of} rows" + (f", {classes} classes" if classes > 2 else "")
+    yield [dataset.name.removesuffix("-train"), "accuracy"] + [
+        spread(score.accuracy) for score in columns.values()
+    ]
+    yield [size, "AUC"] + [spread(score.auc) for score in columns.values()]
 
 
 def main():
@@ -80,8 +77,8 @@ def main():
     with Progress(total=len(paths) * n_folds * 5) as progress:
         for path in paths:
             dataset = fk.datasets.read_table(path)
-            columns, n_propositions, n_rows = measure(dataset, n_folds, progress)
-            rows += table_rows(dataset, columns, n_propositions, n_rows)
+            columns, n_rows = measure(dataset, n_folds, progress)
+            rows += table_rows(dataset, columns, n_rows)
     text = markdown(["data set", "", *columns], rows)
     text += (
         f"\n\n{n_folds}-fold stratified cross-validation (mean ± standard deviation over folds, in "

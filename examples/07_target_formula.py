@@ -18,7 +18,7 @@ Where the paper (Polato & Aiolli, Entropy 23(8):1020, 2021, doi:10.3390/e2308102
 * the rows held out are stratified; training sets grow, each holds the smaller ones, and the first
   20 rows hold both classes;
 * "hard" is C = 10^4 on the Gram matrix, centred and divided by its mean diagonal, which changes
-  neither the machine nor what separates; at most 200,000 steps of libsvm.
+  neither what is learned nor what separates; at most 200,000 steps of libsvm.
 """
 
 import argparse
@@ -27,15 +27,15 @@ from time import perf_counter
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from data import OUTPUT, plotting
 from joblib import Parallel, delayed
+from protocol import OUTPUT, plotting
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
 
 import formulakern as fk
-from formulakern.display.terminal import Progress
+from formulakern.progress import Progress
 from formulakern.text import table
 
 N_COLUMNS = 10
@@ -76,11 +76,11 @@ def curve(gram, y, train, test, sizes):
         rows = train[:size]
         with catch_warnings():
             simplefilter("ignore", ConvergenceWarning)  # counted below
-            machine = SVC(kernel="precomputed", C=HARD, max_iter=MAX_STEPS)
-            machine.fit(gram[np.ix_(rows, rows)], y[rows])
-        separates = bool((machine.predict(gram[np.ix_(rows, rows)]) == y[rows]).all())
-        values = machine.decision_function(gram[np.ix_(test, rows)])
-        yield roc_auc_score(y[test], values), separates, machine.fit_status_ != 0
+            svm = SVC(kernel="precomputed", C=HARD, max_iter=MAX_STEPS)
+            svm.fit(gram[np.ix_(rows, rows)], y[rows])
+        separates = bool((svm.predict(gram[np.ix_(rows, rows)]) == y[rows]).all())
+        values = svm.decision_function(gram[np.ix_(test, rows)])
+        yield roc_auc_score(y[test], values), separates, svm.fit_status_ != 0
 
 
 def repetition(seed, sizes, minority, literals):
@@ -231,9 +231,9 @@ def main():
     print(by_variables(results, areas, sizes), "\n")
     print(
         f"Targets drawn again because nearly constant or too wide: "
-        f"{sum(result['in_vain'] for result in results)}.\nMachines that separate their training "
-        f"rows: {100 * separates[:, 0].mean():.1f} % with the target's kernel,\n"
-        f"{100 * separates[:, 1:].mean():.1f} % with others; stopped after {MAX_STEPS:,} steps: "
+        f"{sum(result['in_vain'] for result in results)}.\nTraining rows are separated in "
+        f"{100 * separates[:, 0].mean():.1f} % of the fits with the target's kernel,\n"
+        f"in {100 * separates[:, 1:].mean():.1f} % with others; stopped after {MAX_STEPS:,} steps: "
         f"{sum(result['stopped'] for result in results)} of {separates.size:,}."
     )
     OUTPUT.mkdir(exist_ok=True)

@@ -2,6 +2,7 @@
 
     python examples/08_radius_margin.py            # eleven data sets, 15 to 20 minutes on two cores
     python examples/08_radius_margin.py --quick    # four small ones, 300 rows, 8 formulas: seconds
+    python examples/08_radius_margin.py --sets spect --others    # and other methods, same folds
 
 For 30 random formulas per data set: does a small ratio of radius and margin, squared, on the
 training rows mean a large area under the ROC curve on others?  Beside them the linear kernel and
@@ -18,7 +19,7 @@ Where the paper (Polato & Aiolli, Entropy 23(8):1020, 2021, doi:10.3390/e2308102
 * classes: one against the rest, an AUC for each class with 10 rows or more, their mean;
 * validation: 5 stratified folds, in each the C that is best in 5 inner folds of its training rows,
   the smallest of equals, for each class.  The Gram matrix is centred and divided by its mean
-  diagonal, which changes no machine but the unit of C = 0.01, 0.1, ..., 1000; libsvm stops after
+  diagonal, which changes nothing but the unit of C = 0.01, 0.1, ..., 1000; libsvm stops after
   100,000 steps;
 * ratio: hard margin, on the training rows of each fold, mean over folds and classes; infinite if
   the kernel does not separate the classes.  Where equal rows have different classes no kernel does,
@@ -27,7 +28,9 @@ Where the paper (Polato & Aiolli, Entropy 23(8):1020, 2021, doi:10.3390/e2308102
 * "chosen" is the AUC of the formula with the smallest ratio on the training rows of each fold: no
   test row is looked at.  "best" is the largest of the AUCs in the same table, hence optimistic;
 * Pearson's correlation is of the AUC with the logarithm of the ratio, over formulas where it is
-  finite, Spearman's over all.
+  finite, Spearman's over all;
+* "others" are logistic regression, a forest and boosting on the same columns, rows and folds, their
+  settings chosen by three folds within the training rows.
 """
 
 import argparse
@@ -39,8 +42,8 @@ from time import perf_counter
 from warnings import catch_warnings, filterwarnings, simplefilter
 
 import numpy as np
-from data import OUTPUT, path_of
 from joblib import Parallel, delayed
+from protocol import OUTPUT, baseline, path_of
 from radius_margin_report import draw, results_table, verdict, which
 from scipy.stats import pearsonr, spearmanr
 from sklearn.exceptions import ConvergenceWarning
@@ -50,8 +53,8 @@ from sklearn.svm import SVC
 
 import formulakern as fk
 from formulakern import boolean, measures
-from formulakern.display.terminal import Progress
 from formulakern.estimators.svm.evaluation import subsample
+from formulakern.progress import Progress
 from formulakern.text import clip
 
 #: name → files whose rows are joined
@@ -121,7 +124,7 @@ def gram_of(kernel, columns):
 
 
 def draw_formulas(columns, n_formulas, generator):
-    """Random formulas whose machines differ on these rows; and how many were drawn again."""
+    """Random formulas whose Gram matrices differ on these rows; and how many were drawn again."""
     rows = columns[generator.permutation(len(columns))[:100]]
     formulas, grams, again = [], [], 0
     while len(formulas) < n_formulas:
@@ -155,10 +158,10 @@ def strata_of(classes):
 
 
 def area(blocks, fit, check, C):
-    """The area under the curve of one machine: ``fit`` and ``check`` say who is in the class."""
+    """The area under the curve of one SVM: ``fit`` and ``check`` say who is in the class."""
     square, oblong = blocks
-    machine = SVC(kernel="precomputed", C=C, max_iter=MAX_STEPS, cache_size=500)
-    return roc_auc_score(check, machine.fit(square, fit).decision_function(oblong))
+    svm = SVC(kernel="precomputed", C=C, max_iter=MAX_STEPS, cache_size=500)
+    return roc_auc_score(check, svm.fit(square, fit).decision_function(oblong))
 
 
 def blocks_of(gram, train, test):
@@ -290,6 +293,23 @@ def study(name, chosen, pool, progress):
     }
 
 
+def others(name, chosen):
+    """What other methods reach on one data set: method → AUC, mean over folds and tasks."""
+    import pandas as pd
+
+    columns, classes, _ = read(name, chosen.rows, chosen.seed)
+    numbers, tasks = strata_of(classes)
+    frame = pd.DataFrame(columns, columns=[f"x{j}" for j in range(columns.shape[1])])
+    found = {method: [] for method in ("logistic", "forest", "boosting")}
+    for train, test in folds_of(numbers, chosen.seed):
+        for task in tasks:
+            y = numbers == task
+            for method, areas in found.items():
+                model = baseline(method, frame.iloc[train], y[train], "roc_auc")
+                areas.append(roc_auc_score(y[test], model.predict_proba(frame.iloc[test])[:, 1]))
+    return {method: float(np.mean(areas)) for method, areas in found.items()}
+
+
 def save(results, chosen, stem):
     """All numbers as JSON, a line a kernel as CSV."""
     document = {"settings": vars(chosen), "results": results}
@@ -310,10 +330,12 @@ def arguments():
         "--quick", action="store_true", help="four small sets, 8 formulas, 300 rows"
     )
     parser.add_argument("--report", action="store_true", help="only print and draw what was saved")
+    parser.add_argument("--others", action="store_true", help="other methods on the same folds")
     parser.add_argument("--sets", nargs="+", choices=FILES, metavar="SET", help="these sets only")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
+    chosen.stem = "08_radius_margin" + "_quick" * chosen.quick + "_some" * bool(chosen.sets)
     chosen.sets = chosen.sets or list(QUICK if chosen.quick else FILES)
     chosen.formulas, chosen.rows = (8, 300) if chosen.quick else (30, 2000)
     chosen.penalties = [0.1, 10.0, 1000.0] if chosen.quick else [10.0**k for k in range(-2, 4)]
@@ -344,7 +366,7 @@ def main():
     chosen = arguments()
     begin = perf_counter()
     OUTPUT.mkdir(exist_ok=True)
-    stem = OUTPUT / ("08_radius_margin" + "_quick" * chosen.quick)
+    stem = OUTPUT / chosen.stem
     if chosen.report:
         saved = Path(f"{stem}.json")
         if not saved.exists():
@@ -358,6 +380,9 @@ def main():
     print(results_table(results), "\n")
     print(which(results), "\n")
     print(verdict(results), "\n")
+    for name in chosen.sets if chosen.others else ():
+        areas = ", ".join(f"{k} {100 * v:.2f}" for k, v in others(name, chosen).items())
+        print(f"AUC of other methods on {name}: {areas}\n")
     draw(results, f"{stem}.png")
     print(f"{perf_counter() - begin:.0f} s; numbers in {stem}.json and .csv")
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from data import plotting
+from protocol import plotting
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import formulakern as fk
@@ -39,8 +39,8 @@ def main():
     encoder = fk.PropositionEncoder(nominal="all")
     panels = [("the class", "a1 = a2  or  a5 = 1", np.where(y == 1, 1.0, -1.0))]
     for formula, title in (("a", "linear kernel"), ("a & b", "formula a & b")):
-        machine = fk.FormulaSVC(formula, C=100, encoder=encoder)
-        values = cross_val_predict(machine, robots, y, cv=folds, method="decision_function")
+        svm = fk.FormulaSVC(formula, C=100, encoder=encoder)
+        values = cross_val_predict(svm, robots, y, cv=folds, method="decision_function")
         right = 100 * np.mean((values > 0) == (y == 1))
         panels.append((title, f"{right:.0f} % of unseen robots right", values))
 

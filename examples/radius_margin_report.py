@@ -4,7 +4,7 @@
 """
 
 import numpy as np
-from data import plotting
+from protocol import plotting
 
 from formulakern.text import clip, table
 

@@ -2,15 +2,18 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from formulakern.compilation import NOTICE
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 #: what scripts share
-SHARED = ("data.py", "radius_margin_report.py")
+SHARED = ("protocol.py", "radius_margin_report.py")
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py") if path.name not in SHARED)
 #: what a script is called with, and a text that its output has
 QUICK = {
@@ -18,57 +21,66 @@ QUICK = {
     "02_tic_tac_toe.py": ([], "99.69 ± 0.94"),
     "03_any_table.py": ([], "new patients: ill, ill"),
     "04_scikit_learn.py": ([], "GaussianProcessRegressor"),
-    "05_results_table.py": (["--quick"], "| **soybean** | accuracy |"),
+    "05_results_table.py": (["--quick"], "| soybean | accuracy | "),
     "06_large_formulas.py": ([], "both scales give the same cosines: True"),
     "07_target_formula.py": (["--quick"], "published: target about 1"),
     "08_radius_margin.py": (
         ["--quick", "--sets", "promoters"],
         "a smaller ratio goes with a larger AUC",
     ),
-    "09_rules_of_a_machine.py": (["--quick"], "Three x in a row: 8 rules, the heaviest 8."),
+    "09_rules_of_an_svm.py": (["--quick"], "Three x in a row: 8 of the eight heaviest."),
     "10_prl_paper.py": (["--quick"], "level 3: 100.00 / 100.00 / 100.00"),
-    "10_prl_large.py": (["--quick"], "| mushroom | 500 | "),
-    "11_hkl_tables.py": (["--quick"], "| monks-3 | 0.972 |"),
-    "11_hkl_scale.py": (["--quick"], "| mushroom | 1,828 | "),
+    "10_prl_large.py": (["--quick"], "| mushroom | 300 | 300 | 2 | "),
+    "11_hkl_tables.py": (["--quick"], "| monks-3 | 0.972 (2) | "),
+    "11_hkl_scale.py": (["--quick"], "| mushroom | 1,827 | 6,297 | 2 | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
-EXTRAS = {
-    "05_results_table.py": "This example reads",
-    "08_radius_margin.py": "This example reads",
-    "09_rules_of_a_machine.py": "This example reads",
-    "10_prl_paper.py": "This example reads",
-    "10_prl_large.py": "This example reads",
-    "11_hkl_tables.py": "This example reads",
-    "11_hkl_scale.py": "This example reads",
-    "picture.py": "matplotlib is not installed",
-}
+
+#: scripts that draw
+DRAWING = {
+    "04_scikit_learn.py", "07_target_formula.py", "08_radius_margin.py", "09_rules_of_an_svm.py",
+    "10_prl_paper.py", "picture.py",
+}  # fmt: skip
 
 
 def run(script: str, arguments: list[str], folder: Path, **environment: str) -> str:
+    """What a script prints; it may take as long as it likes."""
     done = subprocess.run(
         [sys.executable, "-W", "error", str(EXAMPLES / script), *arguments],
         cwd=folder,
         env=os.environ | environment,
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert done.stderr.replace(f"{NOTICE}\n", "", 1) == ""  # on a slow machine with an empty cache
     return done.stdout
+
+
+def skip_without(output: str, sentence: str) -> None:
+    """Skip the test where the script says that something is not there."""
+    for line in output.splitlines():
+        if sentence in line:
+            pytest.skip(line)
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_example_runs(script, tmp_path):
     arguments, expected = QUICK[script]
     output = run(script, arguments, tmp_path)
-    assert expected in output or EXTRAS.get(script, expected) in output
+    skip_without(output, "This example reads")
+    if script == "picture.py":
+        skip_without(output, "matplotlib is not installed")
+    assert expected in output
     if "|---" not in output:  # tables in Markdown are not for terminals
         lines = [line for line in output.splitlines() if not line.startswith("Saved ")]
         assert max(map(len, lines)) <= 100
-    if script == "picture.py" and "Saved" in output:
-        assert 10_000 < (tmp_path / "picture.png").stat().st_size < 150_000
+    pictures = re.findall(r"^Saved (.*\.png)", output, flags=re.MULTILINE)
+    for picture in pictures:
+        assert 10_000 < (tmp_path / picture).stat().st_size < 500_000
+    skip_without(output, "matplotlib is not installed")  # the rest has been tested
+    assert bool(pictures) == (script in DRAWING)
 
 
 def test_missing_data_is_said_in_a_sentence(tmp_path):

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import formulakern as fk
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -28,6 +30,12 @@ def test_the_code_runs(capsys):
     said = re.search(r"print\(model.value_, model.bound_\)  # ([\d.]+) and ([\d.]+)", README)
     value, bound = re.search(r"^(0\.\d+) (0\.\d+)$", printed, flags=re.MULTILINE).groups()
     assert (f"{float(value):.4f}", f"{float(bound):.4f}") == said.groups()
+
+
+def test_features_are_counted():
+    said = re.search(r"`(any.*)` on (\d+) columns has ([\d,]+) features", README)
+    formula, columns, features = said.groups()
+    assert f"{fk.kernel(formula).dimension(int(columns)):,}" == features
 
 
 @pytest.mark.parametrize("job", ["main", "test"])

@@ -62,7 +62,9 @@ def check_kernel(k: fk.Kernel, X: np.ndarray, Z: np.ndarray) -> None:
     eigenvalues = np.linalg.eigvalsh(K)
     assert eigenvalues.min() >= -1e-12 * max(1.0, eigenvalues.max())
     assert (K >= 0).all()
-    assert k.dimension({None: 6, "g": 2, "h": 4}) >= 0
+    sizes = {None: 6, "g": 2, "h": 4}
+    assert (k + k).dimension(sizes) == 2 * k.dimension(sizes)  # features side by side, and in pairs
+    assert (k * k).dimension(sizes) == k.dimension(sizes) ** 2
     for again in (pickle.loads(pickle.dumps(k)), copy.copy(k), copy.deepcopy(k), clone(k)):
         assert again == k
         assert hash(again) == hash(k)

@@ -67,7 +67,9 @@ def test_estimators_call_the_kernel_on_whole_tables(which, k, monkeypatch):
             estimator.transform(X)
     assert 1 <= len(calls) <= (200 if which == "composed" else 20)  # O(1), not O(60 · 60)
     assert min(rows for rows, _ in calls) >= 10
-    assert repr(estimator)
+    compact = "".join(repr(estimator).split())
+    assert compact.startswith(type(estimator).__name__)
+    assert "".join(repr(k).split()) in compact
 
 
 def test_same_as_a_precomputed_matrix():

@@ -173,7 +173,9 @@ def test_more_classes():
     assert model.hull_size_ == sum(part.hull_size_ for part in parts)
     absent = HKLClassifier(C=10, encoder=None, tol=0.01).fit(A, three, (three != "a").astype(float))
     assert set(absent.predict(A)) == {"b", "c"}
-    assert X.shape[0] == len(y)
+    assert model.decision_function(A).shape == (300, 3)
+    two = HKLClassifier(C=1, tol=0.1).fit(X, y)  # one problem for both classes
+    assert two.decision_function(X).shape == (len(y),)
 
 
 def test_probabilities_of_the_logistic_loss():

@@ -21,7 +21,7 @@ from formulakern import datasets
 from formulakern.encoding.zero_one import read_packed
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.learning.prl import column_generation as prl_play
-from formulakern.learning.prl.features import TemplateFeatures
+from formulakern.learning.prl.features import ConjunctionFeatures, TemplateFeatures
 from formulakern.learning.prl.preferences import Preferences
 
 TIGHT = {"tol": 1e-4, "epochs": 400}
@@ -230,21 +230,77 @@ def test_the_eight_lines_of_tic_tac_toe():
         assert model.stopped_ == "optimal"
 
 
-def test_the_published_algorithm_step_by_step():
+def fictitious_play(M, rounds):
+    """Both players answer what the other one has played until now; the columns' mean strategy."""
+    rows, columns = np.zeros(len(M)), np.zeros(M.shape[1])
+    for _ in range(rounds):
+        rows[np.argmin(M @ columns)] += 1
+        columns[np.argmax(rows @ M)] += 1
+    return columns / rounds
+
+
+def published_algorithm(bits, y, draws, budget, epochs, rounds):
+    """The steps of the paper, one after the other, on columns as they were drawn.
+
+    Column (feature f, winner, loser), preference i (row x, its class, the other class):
+    the payoff is φ_f(x)·⟨e_winner − e_loser, e_own − e_other⟩.  Returns the value of every epoch
+    and the decisions of the best hypothesis.
+    """
+    columns, values, best = [], [], None
+    for _ in range(epochs):
+        while len(columns) < budget:  # 1. random columns, until the budget is reached
+            columns += [column for column in next(draws) if column not in columns]
+        features = np.array([bits[:, list(c.feature.propositions)].all(axis=1) for c in columns]).T
+        votes = np.array([1 if c.winner == 1 else -1 for c in columns])
+        M = 2 * features * votes * np.where(y == 1, 1, -1)[:, None]
+        # 2. the game of these columns; preferences that are alike are one, in the order of bytes
+        alike = np.unique(M.astype(np.int8).view(np.uint8), axis=0).view(np.int8).astype(float)
+        q = fictitious_play(alike, rounds)
+        values.append((M @ q).min())
+        if best is None or values[-1] >= best[0]:  # 3. the best hypothesis until now is kept
+            best = values[-1], 2 * (features * votes) @ q
+        columns = [c for c, weight in zip(columns, q, strict=True) if weight > 0]  # 4. others go
+    return np.maximum.accumulate(values), best[1]
+
+
+def test_the_published_algorithm_step_by_step(monkeypatch):
     X, y = datasets.tic_tac_toe()
+    budget, epochs, rounds = 150, 8, 1500
     options = {
         "margin": "hard", "column_selection": "random", "solver": "fictitious-play",
-        "solver_iterations": 20_000, "budget": 150, "epochs": 8,
+        "solver_iterations": rounds, "budget": budget, "epochs": epochs,
     }  # fmt: skip
+    draws = []
+    draw = ConjunctionFeatures.draw
+
+    def recorded(self, preferences, count, generator):
+        draws.append(draw(self, preferences, count, generator))
+        assert len(draws[-1]) == count
+        return draws[-1]
+
+    monkeypatch.setattr(ConjunctionFeatures, "draw", recorded)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the hard margin's value is 0")
         model = PRLClassifier("conjunctions", 3, random_state=1, **options).fit(X, y)
-        again = PRLClassifier("conjunctions", 3, random_state=1, **options).fit(X, y)
-    values = [epoch.value for epoch in model.history_]
-    assert len(values) == 8
-    assert (np.diff(values) >= 0).all()
-    assert all(epoch.columns == 150 for epoch in model.history_)
+    monkeypatch.undo()
+    bits = fk.PropositionEncoder().fit_transform(X).astype(bool)
+    for column in itertools.chain(*draws):  # true on a row of the class that it votes for
+        chosen = column.feature.propositions
+        assert len(set(chosen)) in (3, 0)
+        covered = bits[:, list(chosen)].all(axis=1)
+        assert (y[covered] == ["negative", "positive"][column.winner]).any()
+    left = iter(draws)
+    code = (y == "positive").astype(int)
+    values, decisions = published_algorithm(bits, code, left, budget, epochs, rounds)
+    assert next(left, None) is None
+    assert len(set(values.round(9))) == epochs  # every epoch is an improvement here
+    assert [epoch.value for epoch in model.history_] == pytest.approx(values, abs=1e-12)
+    np.testing.assert_allclose(model.decision_function(X), decisions, atol=1e-12)
+    assert [epoch.columns for epoch in model.history_] == [budget] * epochs
     assert model.bound_ >= 2 / 17 - 1e-6
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the hard margin's value is 0")
+        again = PRLClassifier("conjunctions", 3, random_state=1, **options).fit(X, y)
     assert str(again.rules_) == str(model.rules_)
 
 
@@ -455,7 +511,9 @@ def test_frames_gaps_and_texts(frame):
     assert model.feature_names_in_.tolist() == ["odor", "size", "ring"]
     only = PRLClassifier(relations=("<=", ">="), C=5).fit(X, y)
     assert not any("odor =" in str(item.rule) for item in only.rules_)
+    assert any("size <=" in str(item.rule) for item in only.rules_)
     equal = PRLClassifier(relations="=", C=5).fit(X[["odor", "ring"]], y)
+    assert any("odor = foul" in str(item.rule) for item in equal.rules_)
     assert not any("<=" in str(item.rule) for item in equal.rules_)
     with pytest.raises(fk.DataError, match="no proposition with <="):
         PRLClassifier(relations=("<=",)).fit(X[["odor"]].dropna(), y[X["odor"].notna()])

@@ -330,7 +330,8 @@ def test_clone_pickle_and_grid_search(boards):
     np.testing.assert_array_equal(fitted.predict(later), search.predict(later))
     assert str(fitted.results_) == str(search.results_)
     grid = GridSearchCV(search, {"C": [1, 10]}, cv=2).fit(X, y)
-    assert grid.best_estimator_.best_formula_ is not None
+    alone = clone(search).set_params(**grid.best_params_).fit(X, y)
+    assert grid.best_estimator_.best_formula_ == alone.best_formula_
 
 
 def test_results_as_a_frame(boards):
