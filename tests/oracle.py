@@ -1,4 +1,4 @@
-"""The slow definitions: brute-force enumeration of feature spaces, straight from THEORY §1."""
+"""The slow definitions: brute-force enumeration of feature spaces, one substitution at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _leaves_in_text(formula: Formula) -> list[Formula]:
 
 
 def _value(formula: Formula, leaf_values: dict[int, bool], counter: list[int]) -> bool:
-    """Truth value where the i-th leaf in the text has leaf_values[i] (occurrences apart)."""
+    """Truth value where the i-th leaf in the text has leaf_values[i] (occurrence by occurrence)."""
     if isinstance(formula, Constant):
         counter[0] += 1
         return formula.value

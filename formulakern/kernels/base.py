@@ -43,26 +43,32 @@ class MatrixKernel(ABC):
 
     @abstractmethod
     def prepare(self, pair: TablePair) -> Fill:
-        """Everything that is not per pair of rows; returns the function that fills blocks."""
+        """The function that fills blocks of the Gram matrix between two tables.
+
+        All work that is not done once for every pair of rows is done here.
+        """
 
     @abstractmethod
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """K(x, x) for the rows of the table of a symmetric pair."""
+        """K(x, x) for the rows of a table that is paired with itself."""
 
     def counts_of(self, pair: TablePair) -> PairedTables | None:  # noqa: ARG002
-        """The counts of two tables that the values are a function of; None if of others too."""
+        """The joint counts (s, p, q) that determine K(x, z) for rows of two tables.
+
+        None where there are several kinds of them, or where they do not determine it.
+        """
         return None
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:  # noqa: ARG002
-        """The values at triples (s, p, q) of these counts, to the last bit those of pairs of rows.
+        """K for triples of the counts that :meth:`counts_of` names.
 
-        None where they are better computed pair by pair.
+        The values are those of rows with these counts, to the last bit.  None where K is better
+        computed for every pair of rows.
         """
         return None
 
     def exactly_symmetric(self, pair: TablePair) -> bool:  # noqa: ARG002
-        """Whether K(x, z) and K(z, x) are computed to the same last bit, so that either may be
-        written below the diagonal."""
+        """Whether the computed K(x, z) and K(z, x) are equal to the last bit."""
         return False
 
     @property
@@ -86,7 +92,7 @@ class MatrixKernel(ABC):
 
     @abstractmethod
     def inspect(self) -> Inspection:
-        """Every stage from the text to the code, to be printed or shown in a notebook."""
+        """The stages from the formula to the code, to be printed or shown in a notebook."""
 
     # -- matrices -----------------------------------------------------------------------------
 

@@ -82,13 +82,12 @@ class _Symmetries:
             self.top, {i: False, j: True}
         )
 
-    def _both(self, i: int, j: int) -> int:
-        """Number of models in which two variables are true."""
-        i, j = min(i, j), max(i, j)
+    def _both(self, i: int) -> list[int]:
+        """For every variable the number of models in which it and variable i are true."""
         if i not in self._pairs:
             cofactor = self.diagrams.restrict(self.top, {i: True})
             self._pairs[i] = _models_with_each(self.diagrams, cofactor, self.n)
-        return self._pairs[i][j]
+        return self._pairs[i]
 
     def _can_move(self, fixed: dict[int, int], first: int, to: int) -> bool:
         if self.exchangeable[first] == self.exchangeable[to]:
@@ -138,9 +137,10 @@ class _Symmetries:
             return False
         if to in trail.values():
             return False
-        return all(
-            self._both(variable, other) == self._both(to, image) for other, image in trail.items()
-        )
+        if not trail:
+            return True
+        before, after = self._both(variable), self._both(to)
+        return all(before[other] == after[image] for other, image in trail.items())
 
     def _keeps(self, image: dict[int, int]) -> bool:
         """Whether renaming the variables gives the same function."""

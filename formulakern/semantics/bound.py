@@ -16,8 +16,8 @@ from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.diagram import Diagrams
 from formulakern.semantics.names import check_names, domain_positions
+from formulakern.semantics.occurrences import ATOMS, Occurrence, groups, occurrences
 from formulakern.semantics.pairs import Branches, reach, sum_up
-from formulakern.semantics.regions import ATOMS, Occurrence, groups, occurrences
 from formulakern.semantics.steps import (
     ChoiceStep,
     ConstantStep,
@@ -61,14 +61,14 @@ def lower(formula: Formula) -> Program:
 
 
 class _Reader:
-    """Turns the places of a formula into steps, modules first."""
+    """Turns the occurrences in a formula into steps, modules first."""
 
     def __init__(self, formula: Formula, domains: dict[str | None, int], steps: list[Step]) -> None:
         self.places = occurrences(formula)
         self.domains = domains
-        self.diagrams = Diagrams()  # one for all regions: its limits are limits of the formula
+        self.diagrams = Diagrams()  # one for all: its limits are limits of the formula
         self.steps = steps
-        self.step_of: dict[int, int] = {}  # module place → position of its step
+        self.step_of: dict[int, int] = {}  # module → position of its step
 
     def read(self) -> int:
         """Append the steps; returns the position of the whole formula."""
@@ -83,12 +83,12 @@ class _Reader:
             return self._leaf(place.formula)
         if row.arity == 1:
             return negate(self.steps, self.step_of[place.children[0]])
-        tangled = [child for child in place.children if not self.places[child].module]
-        if tangled and row.chain != "flat":  # not associative: the arguments keep their places
-            return self._region(row, list(place.children))
+        sharing = [child for child in place.children if not self.places[child].module]
+        if sharing and row.chain != "flat":  # not associative: the arguments keep their places
+            return self._diagram(row, list(place.children))
         parts = [self.step_of[child] for child in place.children if self.places[child].module]
-        for group in groups([self._open_atoms(child) for child in tangled]):
-            parts.append(self._region(row, [tangled[i] for i in group]))
+        for group in groups([self._shared_atoms(child) for child in sharing]):
+            parts.append(self._diagram(row, [sharing[i] for i in group]))
         return self._chain(row, parts)
 
     def _leaf(self, leaf: Formula) -> int:
@@ -104,7 +104,7 @@ class _Reader:
         return reduce(lambda one, two: fuse(self.steps, row, one, two), parts)
 
     def _inside(self, root: int) -> list[int]:
-        """Places of a region from ``root`` down to the modules (left out), operands first."""
+        """Occurrences from ``root`` down to the modules, which are left out; operands first."""
         order: list[int] = []
         pending = [root]
         while pending:
@@ -114,13 +114,13 @@ class _Reader:
                 pending.extend(self.places[position].children)
         return order[::-1]
 
-    def _open_atoms(self, root: int) -> set[Formula]:
-        """The atoms of a region that also occur outside of the subformula at ``root``."""
+    def _shared_atoms(self, root: int) -> set[Formula]:
+        """The variables and choices inside ``root`` that also occur outside of it."""
         formulas = (self.places[position].formula for position in self._inside(root))
         return {formula for formula in formulas if isinstance(formula, ATOMS)}
 
-    def _region(self, row: Connective, roots: list[int]) -> int:
-        """A decision diagram for ``row`` over places that share variables."""
+    def _diagram(self, row: Connective, roots: list[int]) -> int:
+        """A decision diagram for ``row`` applied to occurrences that share variables."""
         diagrams = self.diagrams
         atoms: list[int] = []  # steps, by level
         level_of: dict[Formula, int] = {}

@@ -172,7 +172,7 @@ def test_evaluation_follows_the_truth_table(row):
     assert pickle.loads(pickle.dumps(row)) is connective(row.name) is row
 
 
-def test_truth_tables_of_the_house():
+def test_truth_tables():
     assert {row.name: row.truth for row in CONNECTIVES} == {
         **{"not": "01", "and": "1000", "nand": "0111", "xor": "0110", "or": "1110"},
         **{"nor": "0001", "implies": "1011", "converse": "1101", "nonimplies": "0100"},

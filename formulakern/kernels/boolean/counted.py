@@ -219,7 +219,7 @@ class BalancedKernel(DerivedKernel):
     def prepare(self, pair: TablePair) -> Fill:
         """Look t up, then the fraction and the exponent of f(t)."""
         family = self.kernel.family
-        fraction, exponent = _taken_apart(family, pair.x.n_columns, _largest(family, pair))
+        fraction, exponent = _frexp(family, pair.x.n_columns, _largest(family, pair))
         x, z = (exponent[_own(family, rows)] // 2 for rows in (pair.rows_of_x(), pair.rows_of_z()))
         fill = _looked_up(family, pair, np.arange(len(fraction), dtype=np.float64))
 
@@ -232,7 +232,7 @@ class BalancedKernel(DerivedKernel):
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """Between 1/4 and 2, or 0."""
         family = self.kernel.family
-        fraction, exponent = _taken_apart(family, pair.x.n_columns, _largest(family, pair))
+        fraction, exponent = _frexp(family, pair.x.n_columns, _largest(family, pair))
         own = _own(family, pair)
         return np.asarray(np.ldexp(fraction[own], exponent[own] % 2))
 
@@ -286,7 +286,7 @@ def _tabulated(family: Family, n: int, last: int, scale: Scale) -> FloatArray:
 
 
 @lru_cache(maxsize=32)
-def _taken_apart(family: Family, n: int, last: int) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def _frexp(family: Family, n: int, last: int) -> tuple[FloatArray, npt.NDArray[np.int64]]:
     """f(t) = fraction·2^exponent with a fraction in [1/2, 1), or 0."""
     family.check(n)
     fraction = np.zeros(last + 1)

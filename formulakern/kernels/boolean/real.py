@@ -29,7 +29,7 @@ __all__ = [
 
 #: Pairs of rows that pass over the columns together: a few such tiles stay in the cache.
 TILE_ROWS, TILE_COLUMNS = 64, 512
-#: A product of factors is taken apart into fractions and exponents before it may pass 2^±BINARY.
+#: A product of factors is split into fractions and exponents before it may pass 2^±BINARY.
 BINARY = 900
 
 
@@ -85,7 +85,7 @@ class RowPairs:
 
 
 def product_of_one_plus(pairs: RowPairs) -> FloatArray:
-    """Π (1 + xᵢzᵢ), for factors of any size: their powers of two are counted apart.
+    """Π (1 + xᵢzᵢ), for factors of any size: exponents of two are added up separately.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""Cutting a formula where it shares no variable: modules, and the entangled regions between them.
+"""The occurrences of subformulas, and which of them share no variable with the rest.
 
-A *module* is a subformula whose variables occur nowhere else.  Modules can be counted on their own,
-so only the regions where variables repeat need a decision diagram, and there a module is one atom.
+A *module* is a subformula whose variables occur nowhere else in the formula.  Modules are counted
+by themselves.  Only where variables repeat is a decision diagram needed, and in it a module is a
+single atom (a disjoint-support decomposition).
 """
 
 from __future__ import annotations
@@ -20,10 +21,15 @@ ATOMS = (Variable, Choice)
 
 @dataclass
 class Occurrence:
-    """One place in a formula: a subformula together with where it stands.
+    """One occurrence of a subformula.
 
-    ``children`` are positions in the list of occurrences; ``module`` says whether no variable
-    inside occurs outside.
+    Parameters
+    ----------
+    formula : Formula
+    children : tuple of int
+        The occurrences of its operands, by their positions in the list of all occurrences.
+    module : bool
+        Whether no variable inside occurs outside.
     """
 
     formula: Formula
@@ -32,11 +38,11 @@ class Occurrence:
 
 
 def occurrences(formula: Formula) -> list[Occurrence]:
-    """All places in a formula, operands before what uses them, with modules marked.
+    """All occurrences of subformulas, operands before what uses them, with modules marked.
 
     Notes
     -----
-    Linear.  A place covers an interval of leaves; it is a module when the first and the last
+    Linear.  An occurrence covers an interval of leaves; it is a module when the first and the last
     occurrence of every variable inside lie in that interval.
     """
     places, leaves = _unfold(formula)
