@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.backends.loops import TILE
-from formulakern.backends.tables import ROWS, PairedTables
+from formulakern.backends.tables import ROWS, PairedTables, aligned
 from formulakern.compilation import CompiledFunction
 from formulakern.program.magnitude import dimension, upper_bound
 from formulakern.program.node import Program
@@ -49,11 +50,13 @@ def block_at(
 def looping(loop: CompiledFunction[..., None], tables: PairedTables, data: tuple[Any, ...]) -> Fill:
     """A :class:`Fill` by a compiled loop over blocks; see :mod:`formulakern.backends.loops`."""
     words = (tables.x_words, tables.z_panels, tables.spans)
+    mine = threading.local()
 
     def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
-        tile = np.empty((len(tables.sizes), ROWS, TILE), dtype=np.uint64)
-        block = (rows.start, rows.stop, columns.start, columns.stop, out_row, out_column)
-        loop((*words, tile), data, block, out)
+        if not hasattr(mine, "tile"):
+            mine.tile = aligned((len(tables.sizes), ROWS, TILE))
+        bounds = (rows.start, rows.stop, columns.start, columns.stop)
+        loop(*words, mine.tile, *data, *bounds, out, out_row, out_column)
 
     return fill
 

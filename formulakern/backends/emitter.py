@@ -63,15 +63,14 @@ def emit_pair(program: Program, weighted: bool) -> str:
     where = {f"s{g}": f"float(tile[{g}, r, j])" for g in range(n)}
     where |= {f"p{g}": f"x[{g}, row]" for g in range(n)}
     where |= {f"q{g}": f"z[{g}, column]" for g in range(n)}
-    where |= {f"n{g}": f"once[{g}]" for g in range(n)}
-    where |= {f"w{g}": f"once[{n + g}]" for g in range(n * weighted)}
-    first = n + n * weighted
+    where |= {f"n{g}": f"sizes[{g}]" for g in range(n)}
+    where |= {f"w{g}": f"sizes[{n + g}]" for g in range(n * weighted)}
     where |= {f"x{i}": f"x[{n + k}, row]" for k, i in enumerate(stage.row_x)}
     where |= {f"z{i}": f"z[{n + k}, column]" for k, i in enumerate(stage.row_z)}
-    where |= {f"t{i}": f"once[{first + k}]" for k, i in enumerate(stage.table)}
+    where |= {f"t{i}": f"once[{k}]" for k, i in enumerate(stage.table)}
     used = set(re.findall(r"\w+", "\n".join(lines)))
     lines = [f"{given} = {place}" for given, place in where.items() if given in used] + lines
-    return "\n    ".join(["def pair(tile, r, j, x, row, z, column, once):", *lines]) + "\n"
+    return "\n    ".join(["def pair(tile, r, j, x, row, z, column, sizes, once):", *lines]) + "\n"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from formulakern.backends.base import Fill, FloatArray, Support, Task, block_at, looping
 from formulakern.backends.guard import guarded
 from formulakern.backends.interpreter import exact_dtype, exact_values
-from formulakern.backends.loops import look_up_block, look_up_sum_block
+from formulakern.backends.loops import look_up_block, look_up_domains_block, look_up_sum_block
 from formulakern.backends.tables import PairedTables
 from formulakern.compilation import CompiledFunction
 from formulakern.program.interpreter import run
@@ -50,7 +50,8 @@ class Layout:
     """Where each pair of row classes has its table, and the counts of every entry."""
 
     x_class: Integers
-    steps: npt.NDArray[np.int32]  # (classes of x, 1 + domains, rows of z): start, strides
+    starts: npt.NDArray[np.int32]  # (classes of x, rows of z)
+    strides: npt.NDArray[np.int32]  # (classes of x, domains, rows of z)
     s: list[Integers]
     p: list[Integers]
     q: list[Integers]
@@ -88,11 +89,14 @@ def fill_by_layout(tables: PairedTables, layout: Layout, table: FloatArray) -> F
     """The entry of a table for every pair of rows, where :func:`lay_out` says that it stands."""
 
     def places(s: Integers, rows: slice, columns: slice) -> Integers:
-        start, *strides = layout.steps[:, :, columns][layout.x_class[rows]].swapaxes(0, 1)
+        which = layout.x_class[rows]
+        strides = layout.strides[:, :, columns][which].swapaxes(0, 1)
         parts = (stride * count for stride, count in zip(strides, s, strict=True))
-        return np.asarray(sum(parts, start))
+        return np.asarray(sum(parts, layout.starts[:, columns][which]))
 
-    return _looking_up(tables, look_up_block, (layout.x_class, layout.steps, table), places)
+    data = (layout.x_class, layout.starts, layout.strides, table)
+    loop = look_up_block if len(tables.sizes) == 1 else look_up_domains_block
+    return _looking_up(tables, loop, data, places)
 
 
 def fill_by_count(
@@ -201,10 +205,8 @@ def lay_out(tables: PairedTables) -> Layout:
         strides[g] = strides[g + 1] * lengths[g + 1]
     volume = lengths.prod(axis=0)
     starts = (np.cumsum(volume.ravel()) - volume.ravel()).reshape(n_x, n_z)
-    steps = np.empty((n_x, 1 + domains, tables.shape[1]), dtype=np.int32)
-    steps[:, 0] = starts[:, z_class]
-    for g in range(domains):
-        steps[:, g + 1] = strides[g][:, z_class]
+    z_starts = np.ascontiguousarray(starts.astype(np.int32)[:, z_class])
+    z_strides = strides.astype(np.int32).swapaxes(0, 1)[:, :, z_class]
     pair = np.repeat(np.arange(n_x * n_z), volume.ravel())
     within = np.arange(len(pair)) - starts.ravel()[pair]
     s, p, q = [], [], []
@@ -212,7 +214,7 @@ def lay_out(tables: PairedTables) -> Layout:
         s.append(within // strides[g].ravel()[pair] % lengths[g].ravel()[pair])
         p.append(x[g][pair // n_z])
         q.append(z[g][pair % n_z])
-    return Layout(x_class, steps, s, p, q)
+    return Layout(x_class, z_starts, np.ascontiguousarray(z_strides), s, p, q)
 
 
 def _values(task: Task, layout: Layout) -> FloatArray:

@@ -25,6 +25,7 @@ __all__ = [
     "evaluate_block",
     "finish",
     "look_up_block",
+    "look_up_domains_block",
     "look_up_rows",
     "look_up_sum_block",
     "pair",
@@ -203,30 +204,48 @@ def count_tile(
 
 
 def finish(*arguments: Any) -> None:
-    """What becomes of the counts of one row: ``finish(values, tile, r, row, column, *data)``.
+    """What becomes of the counts of one row: ``finish(values, tile, r, row, column, a, b, c, d)``.
 
     ``values[j]`` receives the kernel of row ``row`` of x and row ``column + j`` of z.  They share
-    ``tile[g, r, j]`` ones in domain g.  The positions are unsigned, for which numba leaves out the
-    wrapping of negative indices that stops vectors.
+    ``tile[g, r, j]`` ones in domain g; a, b, c and d are what else it reads.  The positions are
+    unsigned, for which numba leaves out the wrapping of negative indices that stops vectors.
     """
     raise NotImplementedError
 
 
-def _fill_block(words: Any, data: Any, block: Any, out: Any) -> None:
+def _fill_block(
+    x_words: Any,
+    z_panels: Any,
+    spans: Any,
+    tile: Any,
+    a: Any,
+    b: Any,
+    c: Any,
+    d: Any,
+    row_start: Any,
+    row_stop: Any,
+    column_start: Any,
+    column_stop: Any,
+    out: Any,
+    out_row: Any,
+    out_column: Any,
+) -> None:
     """Fill a block of a matrix: count tile by tile, and finish row by row.
 
     Parameters
     ----------
-    words : (x_words, z_panels, spans, tile)
-        Of :class:`.tables.PairedTables`; uint64 (domains, ROWS, TILE), working memory.
-    data : tuple
+    x_words, z_panels, spans
+        Of :class:`.tables.PairedTables`.
+    tile : uint64 (domains, ROWS, TILE)
+        Working memory.
+    a, b, c, d
         What ``finish`` reads beside the counts.
-    block : six int64
-        First row of x, end, first row of z, end; where they go: row of out, column of out.
+    row_start, row_stop, column_start, column_stop : int
+        Rows of x and of z.
     out : float64 (rows, columns)
+    out_row, out_column : int
+        Where the block begins in ``out``.
     """
-    x_words, z_panels, spans, tile = words
-    row_start, row_stop, column_start, column_stop, out_row, out_column = block
     chunk = CACHED // (x_words.shape[1] + 1) // TILE * TILE
     if chunk < TILE:
         chunk = TILE
@@ -248,44 +267,72 @@ def _fill_block(words: Any, data: Any, block: Any, out: Any) -> None:
                     if row + r < row_stop:
                         values = out[out_row + row - row_start + r, begin : begin + stop - column]
                         x_row, z_row = np.uint64(row + r), np.uint64(column)
-                        finish(values, tile, np.uint64(r), x_row, z_row, *data)
+                        finish(values, tile, np.uint64(r), x_row, z_row, a, b, c, d)
 
 
-def _filling(
-    finish: CompiledFunction[..., None], data: str
-) -> CompiledFunction[[Any, Any, Any, Any], None]:
-    words = "Tuple((uint64[:, ::1], uint64[:, :, ::1], int64[::1], uint64[:, :, ::1]))"
-    signature = f"void({words}, Tuple(({data})), UniTuple(int64, 6), float64[:, ::1])"
-    return compiled(signature)(_fill_block).having(finish=finish)
+def _filling(finish: CompiledFunction[..., None], data: str) -> CompiledFunction[..., None]:
+    words = "uint64[:, ::1], uint64[:, :, ::1], int64[::1], uint64[:, :, ::1]"
+    block = "int64, int64, int64, int64, float64[:, ::1], int64, int64"
+    return compiled(f"void({words}, {data}, {block})")(_fill_block).having(finish=finish)
 
 
-@compiled()
+@compiled(forceinline=True)
 def _look_up(
-    values: Any, tile: Any, r: Any, row: Any, column: Any, x_class: Any, steps: Any, table: Any
+    values: Any,
+    tile: Any,
+    r: Any,
+    row: Any,
+    column: Any,
+    x_class: Any,
+    starts: Any,
+    strides: Any,
+    table: Any,
 ) -> None:
-    """``table[start + Σ_g stride_g · count_g]``.
-
-    ``steps`` has the start and the strides, for every class of rows of x and every row of z.
-    """
+    """``table[start + count]``; there are starts for every class of rows of x, and every z."""
     vectorized()
-    step = steps[x_class[row]]
-    if len(tile) == 1:  # the stride is 1
-        for j in range(np.uint64(len(values))):
-            values[j] = table[np.uint64(step[0, column + j]) + tile[0, r, j]]
-    else:
-        for j in range(np.uint64(len(values))):
-            place = np.uint64(step[0, column + j])
-            for g in range(len(tile)):
-                place += tile[g, r, j] * np.uint64(step[g + 1, column + j])
-            values[j] = table[place]
+    start = starts[x_class[row]]
+    for j in range(np.uint64(len(values))):
+        values[j] = table[np.uint64(start[column + j]) + tile[0, r, j]]
 
 
-look_up_block = _filling(_look_up, "int64[::1], int32[:, :, ::1], float64[::1]")
+@compiled(forceinline=True)
+def _look_up_domains(
+    values: Any,
+    tile: Any,
+    r: Any,
+    row: Any,
+    column: Any,
+    x_class: Any,
+    starts: Any,
+    strides: Any,
+    table: Any,
+) -> None:
+    """``table[start + Σ_g stride_g · count_g]``."""
+    vectorized()
+    start, stride = starts[x_class[row]], strides[x_class[row]]
+    for j in range(np.uint64(len(values))):
+        place = np.uint64(start[column + j])
+        for g in range(len(tile)):
+            place += tile[g, r, j] * np.uint64(stride[g, column + j])
+        values[j] = table[place]
 
 
-@compiled()
+_TABULATED = "int64[::1], int32[:, ::1], int32[:, :, ::1], float64[::1]"
+look_up_block = _filling(_look_up, _TABULATED)
+look_up_domains_block = _filling(_look_up_domains, _TABULATED)
+
+
+@compiled(forceinline=True)
 def _look_up_sum(
-    values: Any, tile: Any, r: Any, row: Any, column: Any, x: Any, z: Any, stride: Any, table: Any
+    values: Any,
+    tile: Any,
+    r: Any,
+    row: Any,
+    column: Any,
+    x: Any,
+    z: Any,
+    stride: Any,
+    table: Any,
 ) -> None:
     """``table[x + z + stride · count]``, of a single domain; x and z belong to the rows."""
     vectorized()
@@ -305,6 +352,7 @@ def pair(
     row: Any,
     z: Any,
     column: Any,
+    sizes: Any,
     once: Any,
 ) -> float:
     """The kernel of one pair of rows; the emitter writes one for every program.
@@ -315,23 +363,31 @@ def pair(
         ``tile[g, r, j]`` columns of domain g are true in both rows.
     x, z : float64 (numbers, rows)
         What is known of every row: ``x[:, row]`` and ``z[:, column]``.
-    once : float64 (numbers,)
-        What is known of the tables.
+    sizes, once : float64 (numbers,)
+        What is known of the domains, and of the tables.
     """
     raise NotImplementedError
 
 
-@compiled()
+@compiled(forceinline=True)
 def _evaluate(
-    values: Any, tile: Any, r: Any, row: Any, column: Any, x: Any, z: Any, once: Any
+    values: Any,
+    tile: Any,
+    r: Any,
+    row: Any,
+    column: Any,
+    x: Any,
+    z: Any,
+    sizes: Any,
+    once: Any,
 ) -> None:
     vectorized()
     for j in range(np.uint64(len(values))):
-        values[j] = pair(tile, r, j, x, row, z, column + j, once)
+        values[j] = pair(tile, r, j, x, row, z, column + j, sizes, once)
 
 
 #: To be given a function ``pair``.
-evaluate_block = _filling(_evaluate, "float64[:, ::1], float64[:, ::1], float64[::1]")
+evaluate_block = _filling(_evaluate, "float64[:, ::1], float64[:, ::1], float64[::1], float64[::1]")
 
 
 @compiled(forceinline=True)
@@ -352,6 +408,13 @@ def whole(value: Any) -> Any:
 # -- looking up ------------------------------------------------------------------------------------
 
 
+@compiled(forceinline=True)
+def _look_up_numbers(values: Any, numbers: Any, table: Any) -> None:
+    vectorized()
+    for j in range(len(values)):
+        values[j] = table[numbers[j]]
+
+
 @compiled(
     *(
         f"void({dtype}[:, ::1], float64[::1], int64, int64, float64[:, ::1])"
@@ -361,5 +424,4 @@ def whole(value: Any) -> Any:
 def look_up_rows(index: Any, table: Any, start: Any, stop: Any, out: Any) -> None:
     """``out[i, j] = table[index[i, j]]`` for the rows ``start … stop``."""
     for i in range(start, stop):
-        for j in range(out.shape[1]):
-            out[i, j] = table[index[i, j]]
+        _look_up_numbers(out[i], index[i], table)

@@ -51,11 +51,11 @@ class NumbaBackend:
             rows = [np.broadcast_to(value, counts.shape[1:]) for value in values]
             return np.array(rows, dtype=np.float64).reshape(len(positions), counts.shape[1])
 
-        once = known(stage.table, np.zeros((len(tables.sizes), 1)))
         data = (
             np.vstack([tables.x_counts, known(stage.row_x, tables.x_counts)]),
             np.vstack([tables.z_counts, known(stage.row_z, tables.z_counts)]),
-            np.array([*tables.sizes, *(weights or ()), *once.ravel()], dtype=np.float64),
+            np.array([*tables.sizes, *(weights or ())], dtype=np.float64),
+            known(stage.table, np.zeros((len(tables.sizes), 1))).ravel(),
         )
         inner = looping(loop_of(emit_pair(program, task.weighted)), tables, data)
         # the emitted code divides by the divisor itself, unless the counts are weighted

@@ -48,14 +48,10 @@ def fold(
     >>> dict(fold(builder.finish(square, square, [2]), Text()))
     {0: 's', 1: 's·s'}
     """
-    nodes = program.nodes
-    order = program.kernel_nodes if outputs is None else program.needed(*outputs)
-    last_use = {operand: user for user in order for operand in nodes[user].operands}
     values: dict[int, Value] = {}
-    for position in order:
-        node = nodes[position]
-        values[position] = node.become(algebra, [values[i] for i in node.operands])
-        for operand in node.operands:
-            if last_use[operand] == position:
-                values.pop(operand, None)  # it may stand here twice
+    value_of = values.__getitem__
+    for position, node, dead in program.kernel_steps if outputs is None else program.steps(outputs):
+        values[position] = node.become(algebra, list(map(value_of, node.operands)))
+        for operand in dead:
+            del values[operand]
         yield position, values[position]

@@ -66,7 +66,7 @@ def run(
     """
     wanted = [program.output] if outputs is None else list(outputs)
     values: dict[int, Array] = dict.fromkeys(wanted, np.empty(0))
-    for position, value in fold(program, _Arrays(s, p, q, sizes, dtype, weights), wanted):
+    for position, value in fold(program, _Arrays(s, p, q, sizes, dtype, weights), outputs):
         if position in values:
             values[position] = value
     return [np.asarray(values[position], dtype=dtype) for position in wanted]

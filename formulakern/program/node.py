@@ -34,7 +34,7 @@ CELLS = {
     "11": "s",
     "10": "p - s",
     "01": "q - s",
-    "00": "n - p - q + s",
+    "00": "(n - p) - (q - s)",
     "1*": "p",
     "0*": "n - p",
     "*1": "q",
@@ -51,19 +51,26 @@ def cell_count(cell: str, s: Any, p: Any, q: Any, n: Any) -> Any:
     >>> [cell_count(cell, 2, 3, 4, 10) for cell in CELLS]
     [2, 1, 2, 5, 3, 7, 4, 6, 10]
     """
-    counts = {"s": s, "p": p, "q": q, "n": n}
-    (_, first), *rest = _TERMS[cell]
-    total = counts[first]
-    for sign, name in rest:
-        total = total + counts[name] if sign == "+" else total - counts[name]
-    return total
+    match cell:
+        case "11":
+            return s
+        case "10":
+            return p - s
+        case "01":
+            return q - s
+        case "00":
+            return (n - p) - (q - s)
+        case "1*":
+            return p
+        case "0*":
+            return n - p
+        case "*1":
+            return q
+        case "*0":
+            return n - q
+        case _:
+            return n
 
-
-#: The terms of every cell, each a sign and a name.
-_TERMS = {
-    cell: tuple(zip(["+", *text.split()[1::2]], text.split()[::2], strict=True))
-    for cell, text in CELLS.items()
-}
 
 Operand = TypeVar("Operand", contravariant=True)
 Result = TypeVar("Result", covariant=True)
@@ -231,6 +238,20 @@ class Program:
                 steps = 3 * node.lower if isinstance(node, Binomial) else len(node.operands)
                 depth[position] = steps + max(depth[i] for i in node.operands)
         return depth[self.output]
+
+    @cached_property
+    def kernel_steps(self) -> tuple[tuple[int, Node, tuple[int, ...]], ...]:
+        """The steps to the output of the kernel."""
+        return self.steps((self.output,))
+
+    def steps(self, outputs: Sequence[int]) -> tuple[tuple[int, Node, tuple[int, ...]], ...]:
+        """The nodes that others need, in order: position, node, operands of no use afterwards."""
+        order = self.needed(*outputs)
+        last_use = {operand: user for user in order for operand in self.nodes[user].operands}
+        dead: dict[int, list[int]] = {}
+        for operand, user in last_use.items():
+            dead.setdefault(user, []).append(operand)
+        return tuple((i, self.nodes[i], tuple(dead.get(i, ()))) for i in order)
 
     def needed(self, *outputs: int) -> tuple[int, ...]:
         """Positions of the nodes that the nodes at these positions need, in order."""

@@ -47,7 +47,8 @@ def test_lookup_layout_finds_every_triple(splits):
     s = tables.joint_counts(slice(0, 9), slice(0, 6))
     for i in range(9):
         for j in range(6):
-            start, *strides = layout.steps[layout.x_class[i], :, j]
+            start = layout.starts[layout.x_class[i], j]
+            strides = layout.strides[layout.x_class[i], :, j]
             place = start + sum(stride * s[g, i, j] for g, stride in enumerate(strides))
             for g in range(len(s)):
                 assert layout.s[g][place] == s[g, i, j]
