@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.backends.loops import vectorized
+from formulakern.backends.loops import vectorized, whole
 from formulakern.backends.numba_cpu import loop_of
-from formulakern.compilation import NOTICE, compiled
+from formulakern.compilation import NOTICE, _linked, compiled
 
 CODE = """
 import hashlib, numpy as np, formulakern as fk
@@ -88,18 +88,9 @@ def test_an_unwritable_cache_is_done_without(tmp_path, place):
     check([start(directory)])
 
 
-LOOPS = """
-from formulakern.compilation import compiled
-from helpers import FACTOR, scaled
-
-@compiled("float64(float64)")
-def total(x):
-    return FACTOR + scaled(x)
-"""
 HELPERS = """
 from formulakern.compilation import compiled
 
-FACTOR = 100
 TENTH = 10
 
 @compiled()
@@ -110,62 +101,86 @@ def scaled(x):
 def inner(x):
     return 2 * x
 """
-CALL = "import sys; sys.path.insert(0, {folder!r}); import loops; print(loops.total(5.0))"
+LOOPS = """
+from formulakern.compilation import compiled
+from helpers import scaled
 
+FACTOR = 100
 
-def test_whatever_is_inlined_decides_what_is_read_from_the_cache(tmp_path):
-    """Functions and constants, in this file and others; a file that says the same is not read."""
-    folder, cache = tmp_path / "code", tmp_path / "cache"
-    folder.mkdir()
-    seen = []
-    changes = [
-        (HELPERS, LOOPS, 101.0),
-        (HELPERS.replace("2 * x", "4 * x"), LOOPS, 102.0),
-        (HELPERS.replace("TENTH = 10", "TENTH = 5"), LOOPS, 102.0),
-        (HELPERS, LOOPS.replace("+ scaled", "- scaled"), 99.0),
-        ("# more\n\n" + HELPERS, "# more\n\n" + LOOPS, 101.0),  # nothing new
-    ]
-    for helpers, loops, result in changes:
-        (folder / "helpers.py").write_text(helpers)
-        (folder / "loops.py").write_text(loops)
-        assert float(python(CALL.format(folder=str(folder)), cache).stdout) == result
-        seen.append(len(list(cache.rglob("*.nbc"))))
-    assert seen == [1, 2, 3, 4, 4]
+@compiled("float64(float64)")
+def total(x):
+    return FACTOR + scaled(x)
 
-
-@pytest.mark.parametrize("damage", ["a changed file", "lost code", "half the code"])
-def test_a_damaged_cache_is_done_without(tmp_path, damage):
-    code = "from formulakern.solvers.hierarchical.loops import *\nimport numpy as np\n" + (
-        "x, out = np.ones((2, 3), np.uint8), np.empty(3)\n"
-        "sum_columns(x, np.ones(2), out); print(out.sum())"
-    )
-    assert python(code, tmp_path).stdout == "6.0\n"
-    (index,) = tmp_path.rglob("*.nbi")
-    (machine_code,) = tmp_path.rglob("*.nbc")
-    if damage == "a changed file":
-        next(tmp_path.rglob("*.py")).write_text("raise SystemExit('run')")
-    elif damage == "lost code":
-        machine_code.unlink()
-    else:
-        machine_code.write_bytes(machine_code.read_bytes()[:1000])
-        index.touch()
-    assert python(code, tmp_path).stdout == "6.0\n"
-
-
-SLOW = """
-import sys, numpy as np
+@compiled("float64(float64)")
+def other(x):
+    return FACTOR - scaled(x)
+"""
+CALL = """
+import sys
 from formulakern import compilation
 compilation.PATIENCE = {patience}
-import formulakern as fk
-for text in ("a & b", "a | ~b"):
-    fk.kernel(text, backend="numba")(np.eye(3))
+sys.path.insert(0, {folder!r})
+import loops
+print(loops.total(5.0), loops.other(5.0))
 """
 
 
+def call(folder: Path, patience: float = 1e6, helpers: str = HELPERS, loops: str = LOOPS):
+    """What a process prints that runs these files, and how many functions the cache has then."""
+    folder.mkdir(exist_ok=True)
+    (folder / "helpers.py").write_text(helpers)
+    (folder / "loops.py").write_text(loops)
+    code = CALL.format(folder=str(folder), patience=patience)
+    done = python(code, folder / "cache")
+    return done.stdout, done.stderr, len(list(folder.rglob("*.nbc")))
+
+
+def test_whatever_is_inlined_decides_what_is_read_from_the_cache(tmp_path):
+    """A function in another file, two calls away; other lines and comments say nothing new."""
+    assert call(tmp_path) == ("101.0 99.0\n", "", 2)
+    changed = HELPERS.replace("2 * x", "4 * x")
+    assert call(tmp_path, helpers=changed) == ("102.0 98.0\n", "", 4)
+    commented = "# more\n\n" + HELPERS, "# more\n\n" + LOOPS
+    assert call(tmp_path, 0, *commented) == ("101.0 99.0\n", "", 4)
+
+
+def test_a_digest_covers_constants_options_and_parts():
+    def digest(helpers: str, loops: str, name: str = "total", **parts) -> str:
+        modules = {}
+        for file, text in (("helpers", helpers), ("loops", loops)):
+            names = {"__name__": file}
+            exec(text.replace("from helpers", "from test_helpers"), names)
+            modules[file] = sys.modules[f"test_{file}"] = type(sys)(f"test_{file}")
+            modules[file].__dict__.update(names)
+        return _linked(getattr(modules["loops"], name).having(**parts), {})[1]
+
+    first = digest(HELPERS, LOOPS)
+    assert digest("\n\n" + HELPERS, "# a comment\n" + LOOPS) == first
+    others = [
+        digest(HELPERS, LOOPS, "other"),
+        digest(HELPERS.replace("TENTH = 10", "TENTH = 10.0"), LOOPS),
+        digest(HELPERS, LOOPS.replace("FACTOR = 100", "FACTOR = 50")),
+        digest(HELPERS.replace("inner(x) /", "inner(x) //"), LOOPS),
+        digest(HELPERS.replace("compiled()", "compiled(fastmath={'reassoc'})"), LOOPS),
+        digest(HELPERS, LOOPS, inner=whole),
+    ]
+    assert len({first, *others}) == 7
+
+
 def test_a_long_compilation_is_announced_once_and_reading_the_cache_never(tmp_path):
-    assert python(SLOW.format(patience=1e6), tmp_path / "quiet").stderr == ""
-    assert python(SLOW.format(patience=0), tmp_path / "told").stderr == f"{NOTICE}\n"
-    assert python(SLOW.format(patience=0), tmp_path / "told").stderr == ""
+    assert call(tmp_path, 0) == ("101.0 99.0\n", f"{NOTICE}\n", 2)
+    assert call(tmp_path, 0) == ("101.0 99.0\n", "", 2)
+
+
+def test_a_damaged_cache_is_done_without(tmp_path):
+    call(tmp_path)
+    one, other = sorted(tmp_path.rglob("*.nbc"))
+    one.write_bytes(one.read_bytes()[:1000])
+    other.unlink()
+    assert call(tmp_path)[0] == "101.0 99.0\n"
+    for path in (tmp_path / "cache").rglob("*.py"):
+        path.write_text("raise SystemExit('run')")
+    assert call(tmp_path)[0] == "101.0 99.0\n"
 
 
 def test_small_work_compiles_nothing(tmp_path):

@@ -1,7 +1,5 @@
 """Compiled steps of sequential minimal optimisation: two coefficients move at a time."""
 
-# mypy: disallow-untyped-decorators=False
-
 from __future__ import annotations
 
 from typing import Annotated, Any, NamedTuple
