@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TINY", "Dynamics", "Run"]
+__all__ = ["TINY", "Dynamics", "Run", "aligned"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -80,3 +80,12 @@ class Run:
         reached = (self.tol / gap) ** self.dynamics.speed if gap > self.tol else 1.0
         self._share = max(self._share, self.rounds / self.max_iter, reached)
         return self._share
+
+
+def aligned(shape: tuple[int, ...], kind: Any) -> npt.NDArray[Any]:
+    """Zeros that start at a cache line: a vector that lies across two is read twice."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    memory = np.zeros(size + 64, np.uint8)
+    begin = -memory.ctypes.data % 64
+    array: npt.NDArray[Any] = memory[begin : begin + size].view(kind).reshape(shape)
+    return array

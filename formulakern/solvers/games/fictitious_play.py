@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.compilation import compiled, intrinsic
+from formulakern.solvers.games.dynamics import aligned
 
 __all__ = ["BLOCK", "FictitiousPlay", "fictitious_rounds"]
 
@@ -212,9 +213,9 @@ class FictitiousPlay:
         self._whole = small and all(map(_is_whole, (M, row_counts, column_counts)))
         m, n = M.shape
         kind = np.int8 if self._whole else np.float64
-        self._payoffs = _aligned((m, _padded(n)), kind)
+        self._payoffs = aligned((m, _padded(n)), kind)
         self._payoffs[:, :n] = M
-        self._losses = _aligned((n, _padded(m)), kind)
+        self._losses = aligned((n, _padded(m)), kind)
         self._losses[:, :m] = M.T
         np.negative(self._losses, out=self._losses)
         self.refresh()
@@ -243,7 +244,7 @@ class FictitiousPlay:
     def _totals(self, values: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Padded with the lowest number, and the largest entry of each block."""
         kind = np.int32 if self._whole else np.float64
-        totals = _aligned((_padded(len(values)),), kind)
+        totals = aligned((_padded(len(values)),), kind)
         totals[:] = np.iinfo(np.int32).min if self._whole else -np.inf
         totals[: len(values)] = values
         return totals, totals.reshape(-1, BLOCK).max(axis=1)
@@ -255,12 +256,3 @@ def _is_whole(array: FloatArray) -> bool:
 
 def _padded(size: int) -> int:
     return -(-size // BLOCK) * BLOCK
-
-
-def _aligned(shape: tuple[int, ...], kind: Any) -> npt.NDArray[Any]:
-    """Zeros that start at a cache line: a vector that lies across two is read twice."""
-    size = int(np.prod(shape)) * np.dtype(kind).itemsize
-    memory = np.zeros(size + 64, np.uint8)
-    begin = -memory.ctypes.data % 64
-    aligned: npt.NDArray[Any] = memory[begin : begin + size].view(kind).reshape(shape)
-    return aligned

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.compilation import compiled
-from formulakern.solvers.games.dynamics import TINY
+from formulakern.solvers.games.dynamics import TINY, aligned
 
 __all__ = ["Hedge", "HedgeState", "hedge_rounds"]
 
@@ -47,22 +47,22 @@ def _mixed(losses: Any, first: Any, stop: Any, eta: Any, prior: Any) -> Any:
 
 
 class HedgeState(NamedTuple):
-    """Both players; vectors of length m + n hold the rows' entries, then the columns'.
+    """Both players; vectors of length n + m hold the columns' entries, then the rows'.
 
     Parameters
     ----------
     middle : float64
         Subtracted from every payoff, so that a large constant in M costs no digits.
-    prior : float64 (m + n,)
+    prior : float64 (n + m,)
         Weights before any loss, positive, of sum 1 for each player.
-    losses : float64 (m + n,)
-        Sums over the rounds of (M − middle) q and of −(M − middle)'p.
-    last : float64 (m + n,)
+    losses : float64 (n + m,)
+        Sums over the rounds of −(M − middle)'p and of (M − middle) q.
+    last : float64 (n + m,)
         Those of the last round, the forecast of the next.
-    strategies : float64 (m + n,)
-        p and q of the last round.
-    sums : float64 (m + n,)
-        Sums of p and q over the rounds.
+    strategies : float64 (n + m,)
+        q and p of the last round.
+    sums : float64 (n + m,)
+        Sums of q and p over the rounds.
     gaps : float64 (2,)
         Each player's sum of mixability gaps, positive from the start.
     """
@@ -99,10 +99,10 @@ def hedge_rounds(M: Any, state: HedgeState, played: int, tol: float, rounds: int
     """
     middle, prior, losses, last, strategies, sums, gaps = state
     m, n = M.shape
-    q, column_last = strategies[m:], last[m:]
+    q, column_last = strategies[:n], last[:n]
     for number in range(1, rounds + 1):
         for player in range(2):
-            first, stop = player * m, m + player * n
+            first, stop = player * n, n + player * m
             eta = np.log(stop - first) / gaps[player]
             least, total = np.inf, 0.0
             for k in range(first, stop):
@@ -117,12 +117,12 @@ def hedge_rounds(M: Any, state: HedgeState, played: int, tol: float, rounds: int
         for j in range(n):
             column_last[j] = 0.0
         for i in range(m):
-            last[i] = _use_row(M[i], -strategies[i], q, column_last) - middle
+            last[n + i] = _use_row(M[i], -strategies[n + i], q, column_last) - middle
         for j in range(n):
             column_last[j] += middle
         bound = 0.0
         for player in range(2):
-            first, stop = player * m, m + player * n
+            first, stop = player * n, n + player * m
             eta = np.log(stop - first) / gaps[player]
             before = _mixed(losses, first, stop, eta, prior)
             mean, least = 0.0, np.inf
@@ -160,8 +160,8 @@ class Hedge:
     def __init__(self, M: FloatArray, row_counts: FloatArray, column_counts: FloatArray) -> None:
         self._M, self._played = M, 0
         low, high = float(M.min()), float(M.max())
-        prior = np.concatenate([_half_uniform(row_counts), _half_uniform(column_counts)])
-        losses, last, strategies, sums = np.zeros((4, len(prior)))
+        prior = np.concatenate([_half_uniform(column_counts), _half_uniform(row_counts)])
+        losses, last, strategies, sums = (aligned((len(prior),), np.float64) for _ in range(4))
         gaps = np.full(2, max(FIRST_GAP * (high - low), TINY))
         self._state = HedgeState((low + high) / 2, prior, losses, last, strategies, sums, gaps)
 
@@ -176,8 +176,8 @@ class Hedge:
 
     def weights(self) -> tuple[FloatArray, FloatArray]:
         """The sums of the strategies over all rounds."""
-        m = len(self._M)
-        return self._state.sums[:m], self._state.sums[m:]
+        n = self._M.shape[1]
+        return self._state.sums[n:], self._state.sums[:n]
 
     def round_cost(self) -> int:
         """The matrix; an exponential counts as some ten numbers."""
