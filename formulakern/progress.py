@@ -58,6 +58,8 @@ class Progress:
         """Say what begins; whatever was begun before is done."""
         self.reach(self._begun / self._total, what)
         self._begun += 1
+        if self._bar is not None:
+            self._bar.refresh()  # each step is seen, however short it is
 
     def reach(self, share: float, what: str) -> None:
         """Say which share of the whole is done."""
