@@ -247,7 +247,7 @@ def test_all_candidates_failing_is_an_error(boards):
         ({"p": 1.0}, ParameterError, "p is a number"),
         ({"variables": "some"}, ParameterError, "some"),
         ({"encoder": "some"}, ParameterError, "encoder='some'"),
-        ({"criterion": "accuracy", "cv": 1}, ParameterError, "at least 2 folds"),
+        ({"criterion": "accuracy", "cv": 1}, ParameterError, "expected an integer, at least 2"),
         ({"criterion": "accuracy", "cv": 150}, DataError, "150 folds"),
     ],
 )
