@@ -91,7 +91,7 @@ def main():
     OUTPUT.mkdir(exist_ok=True)
     name = "05_results_table_quick.md" if quick else "05_results_table.md"
     (OUTPUT / name).write_text(text + "\n", encoding="utf-8")
-    print(f"\n{perf_counter() - begin:.0f} s; saved {OUTPUT / name}")
+    print(f"\nSaved {OUTPUT / name}\n{perf_counter() - begin:.0f} s")
 
 
 if __name__ == "__main__":

@@ -241,7 +241,7 @@ def main():
     settings = vars(chosen) | {"sizes": sizes, "repetitions": results}
     (OUTPUT / f"{name}.json").write_text(json.dumps(settings, indent=1), encoding="utf-8")
     draw(areas, sizes, title, OUTPUT / f"{name}.png")
-    print(f"{perf_counter() - begin:.0f} s; numbers in {OUTPUT / name}.json")
+    print(f"Saved {OUTPUT / name}.json\n{perf_counter() - begin:.0f} s")
 
 
 if __name__ == "__main__":

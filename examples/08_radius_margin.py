@@ -384,7 +384,7 @@ def main():
         areas = ", ".join(f"{k} {100 * v:.2f}" for k, v in others(name, chosen).items())
         print(f"AUC of other methods on {name}: {areas}\n")
     draw(results, f"{stem}.png")
-    print(f"{perf_counter() - begin:.0f} s; numbers in {stem}.json and .csv")
+    print(f"Saved {stem}.json and .csv\n{perf_counter() - begin:.0f} s")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ from formulakern import compilation
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+#: Run by :mod:`tests.syntax.test_connectives` in a process of its own, with an argument.
+collect_ignore = ["syntax/one_more_connective.py"]
+
 settings.register_profile(
     "house", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
