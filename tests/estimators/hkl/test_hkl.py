@@ -475,7 +475,7 @@ def test_planted_conjunctions_are_recovered(lengths):
     recovered = 0
     for seed in range(10):
         X, y, truth = planted(seed, lengths)
-        model = HKLClassifier(C=6.0, depth_penalty=1.0, encoder=None, tol=0.05, max_active=150)
+        model = HKLClassifier(C=6.0, depth_penalty=1.0, encoder=None, tol=0.05, max_active=30)
         model.fit(X, y)
         Z = planted(seed + 1000, lengths)[0]
         wanted = np.any([Z[:, list(w)].all(axis=1) for w in truth], axis=0)
