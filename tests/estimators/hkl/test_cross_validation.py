@@ -81,7 +81,7 @@ def test_the_rule_of_one_standard_error():
 def test_fewer_rules_within_one_standard_error():
     X, y = table(3)
     folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
-    options = {"Cs": [0.1, 1, 10, 100], "depth_penalties": [2, 4], "cv": folds, "tol": 0.01}
+    options = {"Cs": [0.1, 1, 10], "depth_penalties": [2, 4], "cv": folds, "tol": 0.02}
     best = HKLClassifierCV(selection="best", **options).fit(X, y)
     small = HKLClassifierCV(**options).fit(X, y)
     np.testing.assert_array_equal(best.cv_results_["C"], small.cv_results_["C"])
