@@ -161,7 +161,7 @@ def test_fit_shows_the_heaviest_rules(capsys):
     assert "Proven: no other feature weighs more" in rules
     assert max(map(len, rules.splitlines())) <= 100
     status, _, err = run(capsys, "fit", "tic-tac-toe", "--formula", "a", "--rules", "-1")
-    assert (status, err.count("--rules is at least 0")) == (1, 1)
+    assert (status, err.count("--rules=-1; expected an integer, at least 0.")) == (1, 1)
 
 
 def test_fit_says_that_it_samples(capsys):
@@ -259,7 +259,10 @@ ERRORS = {
         "n_folds=1; expected an integer, at least 2.",
     ),
     "C": (("fit", "monks-1", *FIT, "--C", "-1"), "C=-1.0; expected a finite number above 0."),
-    "rows": (("fit", "monks-1", *FIT, "--max-rows", "1"), "--max-rows is at least 2; got 1."),
+    "rows": (
+        ("fit", "monks-1", *FIT, "--max-rows", "1"),
+        "--max-rows=1; expected an integer, at least 2.",
+    ),
     "reading": (
         ("fit", "monks-1", *FIT, "--variables", "loose"),
         "variables='loose' is not a reading of the variables; expected one of 'bound', 'free'",
