@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,21 +16,27 @@ from formulakern.encoding.sources import default_names, is_sparse
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.targets import read_classes, require_target
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.parser import parse_rule
 
 __all__ = ["PropositionLearner", "TableEstimator", "propositions_of"]
 
+#: What propositions can say.
 RELATIONS = ("=", "!=", "<=", ">=")
 
 
+@dataclass(eq=False, repr=False)
 class TableEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that learns from the propositions of a table.
 
     ``encoder`` says how a table becomes 0 and 1: ``"auto"`` fits a :class:`PropositionEncoder`
     (a sparse table of 0 and 1 stays as it is), None takes a table of 0 and 1 as it is, and a
     transformer is cloned and fitted.
+
+    The estimators are data classes: a parameter is a field, written once, of which the
+    ``__init__`` that scikit-learn looks at is made.
 
     Attributes
     ----------
@@ -41,12 +48,13 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         Only where the table has names.
     """
 
-    encoder: Any
-    encoder_: Any
-    propositions_: tuple[str, ...]
-    n_features_in_: int
-    _leaves: tuple[Formula, ...]  # what the propositions say
-    _kept: NDArray[np.intp]  # which of the encoder's columns they are
+    _: KW_ONLY
+    encoder: Any = "auto"
+    encoder_: Any = field(init=False)
+    propositions_: tuple[str, ...] = field(init=False)
+    n_features_in_: int = field(init=False)
+    _leaves: tuple[Formula, ...] = field(init=False)  # what the propositions say
+    _kept: NDArray[np.intp] = field(init=False)  # which of the encoder's columns they are
 
     def _auto_encoder(self) -> PropositionEncoder:
         """What ``encoder="auto"`` stands for."""
@@ -97,6 +105,20 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             asked = [j for j, leaf in enumerate(self._leaves) if self._asked(leaf)]
             self._keep(np.array(asked, dtype=np.intp))
         return table.select(self._kept)
+
+    def _read_training(
+        self, X: Any, y: Any, what: str = "the class of every row"
+    ) -> tuple[PackedTable, NDArray[Any]]:
+        """The encoded training table, and the class of every row.
+
+        Raises
+        ------
+        DataError
+            If y is None (``what`` says what to pass), or one of both cannot be read.
+        """
+        require_target(self, y, what)
+        table = self._fit_table(X, y)
+        return table, read_classes(y, table.shape[0])
 
     def _keep(self, positions: NDArray[np.intp]) -> None:
         """Learn from these of the propositions only."""
@@ -173,11 +195,13 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class PropositionLearner(TableEstimator):
     """An estimator whose automatic encoder makes propositions of given relations."""
 
-    relations: Sequence[str]
-    cut_points: int
+    _: KW_ONLY
+    relations: Sequence[str] = RELATIONS
+    cut_points: int = 4
 
     def _auto_encoder(self) -> PropositionEncoder:
         relations = self._checked_relations()

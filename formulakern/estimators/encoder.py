@@ -8,6 +8,7 @@ proposition that the rule language reads back.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -43,6 +44,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode any table as 0/1 columns, each of which is a proposition about a row.
 
@@ -109,35 +111,20 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [1, 0, 0, 0, 1, 1]], dtype=uint8)
     """
 
-    propositions_: tuple[Formula, ...]
-    plans_: tuple[ColumnPlan, ...]
-    n_features_in_: int
-    feature_names_in_: np.ndarray[Any, Any]
-
-    def __init__(
-        self,
-        *,
-        negations: bool = False,
-        numeric: Literal["both", "<=", ">="] = "both",
-        cut_points: int = 4,
-        strategy: Strategy = "quantile",
-        nominal: Literal["auto", "all"] | Sequence[str | int] = "auto",
-        max_nominal: int = 2,
-        missing: Literal["value", "false", "error"] = "value",
-        unknown: Literal["false", "error"] = "false",
-        sparse_output: bool = False,
-        dtype: DTypeLike = np.uint8,
-    ) -> None:
-        self.negations = negations
-        self.numeric = numeric
-        self.cut_points = cut_points
-        self.strategy = strategy
-        self.nominal = nominal
-        self.max_nominal = max_nominal
-        self.missing = missing
-        self.unknown = unknown
-        self.sparse_output = sparse_output
-        self.dtype = dtype
+    _: KW_ONLY
+    negations: bool = False
+    numeric: Literal["both", "<=", ">="] = "both"
+    cut_points: int = 4
+    strategy: Strategy = "quantile"
+    nominal: Literal["auto", "all"] | Sequence[str | int] = "auto"
+    max_nominal: int = 2
+    missing: Literal["value", "false", "error"] = "value"
+    unknown: Literal["false", "error"] = "false"
+    sparse_output: bool = False
+    dtype: DTypeLike = np.uint8
+    propositions_: tuple[Formula, ...] = field(init=False)
+    plans_: tuple[ColumnPlan, ...] = field(init=False)
+    n_features_in_: int = field(init=False)
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002
         """Find the propositions of every column.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.errors import DataError
@@ -15,11 +17,12 @@ from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Feature, feature_values
 
-__all__ = ["RuleModel"]
+__all__ = ["RuleClassifier", "RuleModel"]
 
 FloatArray = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class RuleModel(PropositionLearner):
     """An estimator that learns a :class:`formulakern.RuleEnsemble`.
 
@@ -29,8 +32,11 @@ class RuleModel(PropositionLearner):
         Rules in the table's own words, largest weight first.
     """
 
-    rules_: RuleEnsemble
-    _features: list[Feature]  # the same rules, on the encoded table
+    _: KW_ONLY
+    time_limit: float | None = None
+    verbose: int = 0
+    rules_: RuleEnsemble = field(init=False)
+    _features: list[Feature] = field(init=False)  # the same rules, on the encoded table
 
     def explain(self, X: Any) -> Explanation:
         """The rules that one row satisfies, and what they contribute.
@@ -75,3 +81,31 @@ class RuleModel(PropositionLearner):
     def _scores(self, X: Any) -> FloatArray:
         values = self._values(X)  # refuses before the fit
         return self.rules_.scores_of(values)
+
+
+@dataclass(eq=False, repr=False)
+class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
+    """A rule model whose ensemble votes for classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    """
+
+    _: KW_ONLY
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    classes_: NDArray[Any] = field(init=False)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of every row; ties go to the class that stands first.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        scores = self._scores(X)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])

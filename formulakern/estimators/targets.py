@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite
 
+from formulakern.checks import is_integer
 from formulakern.errors import DataError
 
-__all__ = ["read_classes", "read_numbers", "require_target", "row_weights", "several_classes"]
+__all__ = [
+    "Split",
+    "read_classes",
+    "read_numbers",
+    "require_target",
+    "row_weights",
+    "several_classes",
+    "splits",
+]
 
 FloatArray = NDArray[np.float64]
+#: Positions of training rows and of test rows.
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 #: The largest weight of a row, and how many times the smallest positive one it may be.
 HEAVIEST, SPREAD = 1e50, 1e15
@@ -147,6 +160,20 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
             f"most {HEAVIEST:g}, and none {SPREAD:g} times another. Give 0 to leave a row out."
         )
     return found
+
+
+def splits(cv: Any, labels: NDArray[Any], seed: int) -> list[Split]:
+    """The folds of a cross-validation: so many stratified ones, or what scikit-learn makes of cv.
+
+    Classes with fewer rows than there are folds are missing from some, in silence.
+    """
+    if is_integer(cv):
+        folds = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
+    else:
+        folds = check_cv(cv, labels, classifier=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        return list(folds.split(np.zeros((len(labels), 1)), labels))
 
 
 def _check_length(y: NDArray[Any], n_rows: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from formulakern.progress import say
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Conjunction, Feature
 
-__all__ = ["HierarchicalLearner"]
+__all__ = ["HierarchicalEstimator", "HierarchicalLearner"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -34,20 +35,31 @@ RANGES: dict[str, tuple[float, bool, float, str]] = {
 }
 
 
-class HierarchicalLearner(RuleModel):
+@dataclass(eq=False, repr=False)
+class HierarchicalEstimator(RuleModel):
+    """What all estimators of hierarchical kernel learning are told, and how they read a table."""
+
+    _: KW_ONLY
+    tol: float = 1e-3
+    max_active: int = 5000
+
+    def _fit_table(self, X: Any, y: Any) -> PackedTable:
+        """The encoded training rows; only different propositions that vary are kept."""
+        table = super()._fit_table(X, y)
+        different = different_columns(table)
+        self._keep(different)
+        return table.select(different)
+
+
+@dataclass(eq=False, repr=False)
+class HierarchicalLearner(HierarchicalEstimator):
     """The base of :class:`HKLClassifier` and :class:`HKLRegressor`."""
 
-    rho: float
-    C: float
-    depth_penalty: float
-    loss: str
-    tol: float
-    max_active: int
-    time_limit: float | None
-    verbose: int
-    _models: list[HierarchicalModel]
-
-    # -- what the estimators call -----------------------------------------------------------------
+    rho: float = 1.1
+    C: float = 1.0
+    depth_penalty: float = 2.0
+    loss: Any = field(init=False)
+    _models: list[HierarchicalModel] = field(init=False)
 
     def _check_parameters(self) -> None:
         for name, (least, allowed, largest, expected) in RANGES.items():
@@ -59,13 +71,6 @@ class HierarchicalLearner(RuleModel):
             "time_limit", self.time_limit, 0, expected="seconds", otherwise="None for no limit"
         )
         self._checked_relations()
-
-    def _fit_table(self, X: Any, y: Any) -> PackedTable:
-        """The encoded training rows; only different propositions that vary are kept."""
-        table = super()._fit_table(X, y)
-        different = different_columns(table)
-        self._keep(different)
-        return table.select(different)
 
     def _learn(
         self,

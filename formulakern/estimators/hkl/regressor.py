@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -59,31 +58,6 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
     """
 
     loss = "squared"
-
-    def __init__(
-        self,
-        rho: float = 1.1,
-        C: float = 1.0,
-        depth_penalty: float = 2.0,
-        *,
-        tol: float = 1e-3,
-        max_active: int = 5000,
-        time_limit: float | None = None,
-        encoder: Any = "auto",
-        relations: Sequence[str] = ("=", "!=", "<=", ">="),
-        cut_points: int = 4,
-        verbose: int = 0,
-    ) -> None:
-        self.rho = rho
-        self.C = C
-        self.depth_penalty = depth_penalty
-        self.tol = tol
-        self.max_active = max_active
-        self.time_limit = time_limit
-        self.encoder = encoder
-        self.relations = relations
-        self.cut_points = cut_points
-        self.verbose = verbose
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one number per row.

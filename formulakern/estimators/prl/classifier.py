@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -20,13 +20,8 @@ from formulakern.errors import DataError
 from formulakern.estimators.prl.history import EpochHistory, epoch_line
 from formulakern.estimators.prl.parameters import check_parameters, feature_family
 from formulakern.estimators.prl.reading import advice_on, rules_of
-from formulakern.estimators.rule_model import RuleModel
-from formulakern.estimators.targets import (
-    read_classes,
-    require_target,
-    row_weights,
-    several_classes,
-)
+from formulakern.estimators.rule_model import RuleClassifier
+from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
 from formulakern.learning.prl.preferences import Preferences, read_preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solver
@@ -39,7 +34,8 @@ __all__ = ["PRLClassifier"]
 BUDGET = {"exact": 30, "random": 1000}
 
 
-class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class PRLClassifier(RuleClassifier):
     r"""Preference and rule learning: a weighted vote of rules with the largest margin.
 
     A row x of class y prefers y to every other class y'.  A hypothesis gives weights q ≥ 0, of sum
@@ -157,46 +153,22 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
     true negative
     """
 
-    def __init__(
-        self,
-        features: str | Formula | Sequence[str | Formula] = "rules",
-        degree: int = 2,
-        *,
-        relations: Sequence[str] = ("=", "<=", ">="),
-        margin: Literal["soft", "hard"] = "soft",
-        C: float | Literal["auto"] = "auto",
-        column_selection: Literal["exact", "random"] = "exact",
-        budget: int | None = None,
-        epochs: int = 200,
-        solver: Solver = "linprog",
-        solver_iterations: int = 1_000_000,
-        bias_rule: bool = True,
-        tol: float = 1e-2,
-        encoder: Any = "auto",
-        cut_points: int = 8,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        time_limit: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.features = features
-        self.degree = degree
-        self.relations = relations
-        self.margin = margin
-        self.C = C
-        self.column_selection = column_selection
-        self.budget = budget
-        self.epochs = epochs
-        self.solver = solver
-        self.solver_iterations = solver_iterations
-        self.bias_rule = bias_rule
-        self.tol = tol
-        self.encoder = encoder
-        self.cut_points = cut_points
-        self.class_weight = class_weight
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
+    features: str | Formula | Sequence[str | Formula] = "rules"
+    degree: int = 2
+    _: KW_ONLY
+    relations: Sequence[str] = ("=", "<=", ">=")
+    margin: Literal["soft", "hard"] = "soft"
+    C: float | Literal["auto"] = "auto"
+    column_selection: Literal["exact", "random"] = "exact"
+    budget: int | None = None
+    epochs: int = 200
+    solver: Solver = "linprog"
+    solver_iterations: int = 1_000_000
+    bias_rule: bool = True
+    tol: float = 1e-2
+    cut_points: int = 8
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.
@@ -223,9 +195,8 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             If a parameter is wrong.
         """
         templates = check_parameters(self)
-        require_target(self, y, "the class of every row, or use fit_preferences")
-        encoded = self._fit_table(X, y)
-        labels = read_classes(y, encoded.shape[0])
+        what = "the class of every row, or use fit_preferences"
+        encoded, labels = self._read_training(X, y, what)
         weights = row_weights(labels, self.class_weight, sample_weight)
         several_classes(labels, weights)
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -269,20 +240,6 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         return self._solve(encoded, read, templates)
 
     # -- prediction ---------------------------------------------------------------------------
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row; ties go to the class that stands first.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        scores = self._scores(X)
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """The scores of the classes.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,10 +20,10 @@ from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.search.candidates import draw_candidates, read_candidates
 from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.run import score_all
-from formulakern.estimators.search.scores import Scorer, Scoring, Split, scorer_of
+from formulakern.estimators.search.scores import Scorer, Scoring, scorer_of
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.evaluation import check_folds
-from formulakern.estimators.targets import read_classes, require_target, several_classes
+from formulakern.estimators.targets import Split, require_target, several_classes, splits
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
@@ -33,6 +33,7 @@ from formulakern.syntax.formula import Formula
 __all__ = ["FormulaSearch"]
 
 
+@dataclass(eq=False, repr=False)
 class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Draw formulas, rank their kernels, train a support vector machine with the best.
 
@@ -128,42 +129,22 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     Formula('a & b & c')
     """
 
-    def __init__(
-        self,
-        candidates: int | Iterable[str | Formula | Kernel] = 30,
-        criterion: str | Scorer = "radius-margin",
-        variables: Reading = "bound",
-        C: float = 1.0,
-        *,
-        p: float = 0.4,
-        eta: float = 0.7,
-        margin_C: float | None = 1.0,
-        cv: Any = 5,
-        compare: bool = False,
-        normalize: bool = True,
-        encoder: Any = "auto",
-        domains: Mapping[str, Any] | None = None,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.candidates = candidates
-        self.criterion = criterion
-        self.variables = variables
-        self.C = C
-        self.p = p
-        self.eta = eta
-        self.margin_C = margin_C
-        self.cv = cv
-        self.compare = compare
-        self.normalize = normalize
-        self.encoder = encoder
-        self.domains = domains
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    candidates: int | Iterable[str | Formula | Kernel] = 30
+    criterion: str | Scorer = "radius-margin"
+    variables: Reading = "bound"
+    C: float = 1.0
+    _: KW_ONLY
+    p: float = 0.4
+    eta: float = 0.7
+    margin_C: float | None = 1.0
+    cv: Any = 5
+    compare: bool = False
+    normalize: bool = True
+    domains: Mapping[str, Any] | None = None
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
         """Encode the table, score every candidate, fit the best.
@@ -194,14 +175,13 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         generator = check_random_state(self.random_state)
         seeds = generator.randint(2**31 - 1, size=5)
         formulas = self._candidates(np.random.default_rng(seeds[:4]))
-        table = self._fit_table(X, y)
-        classes = read_classes(y, table.n_rows)
+        table, classes = self._read_training(X, y)
         several_classes(classes)
         scoring = Scoring(
             CandidateGrams(table),
             classes,
             {"C": self.C, "class_weight": self.class_weight},
-            self._splits(classes, int(seeds[4])) if self._validates else (),
+            self._splits(classes, seeds[4]) if self._validates else (),
             scorer,
             self._measures,
             self.margin_C,
@@ -348,13 +328,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     def _splits(self, classes: npt.NDArray[Any], seed: int) -> list[Split]:
         if isinstance(self.cv, (int, np.integer)):
             check_folds(classes, int(self.cv), self.C)
-            folds = StratifiedKFold(int(self.cv), shuffle=True, random_state=seed)
-        else:
-            folds = check_cv(self.cv, classes, classifier=True)
-        with warnings.catch_warnings():
-            # classes smaller than the number of folds are left out where they are missing
-            warnings.filterwarnings("ignore", message="The least populated class", append=False)
-            return list(folds.split(np.zeros((len(classes), 1)), classes))
+        return splits(self.cv, classes, seed)
 
     def _no_candidate(self, scores: list[CandidateScore]) -> DataError:
         statuses = [score.status for score in scores]

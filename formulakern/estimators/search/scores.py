@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from formulakern.errors import DataError, FormulaKernError, MagnitudeError, ParameterError
 from formulakern.estimators.search.results import CandidateScore
 from formulakern.estimators.svm.evaluation import area_under_curve
+from formulakern.estimators.targets import Split
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.shared_grams import CandidateGrams
 from formulakern.measures import enclosing_ball, margin
@@ -27,7 +28,6 @@ FloatArray = npt.NDArray[np.float64]
 LARGEST = 1e100
 #: ``scorer(model, Gram rows of the test rows, their classes)``, larger is better.
 Scorer = Callable[[Any, FloatArray, npt.NDArray[Any]], float]
-Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 def scorer_of(criterion: str | Scorer) -> Scorer:

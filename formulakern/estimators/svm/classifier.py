@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from formulakern.encoding.selection import column_positions
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.svm.extraction import RuleExtraction, rules_of_model
-from formulakern.estimators.targets import read_classes, require_target, several_classes
+from formulakern.estimators.targets import several_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
 from formulakern.progress import Progress, say
@@ -33,6 +34,7 @@ PREDICTION_BLOCK = 1 << 24
 SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_")
 
 
+@dataclass(eq=False, repr=False)
 class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Support vector classification with the kernel of a formula.
 
@@ -111,45 +113,23 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     ('`top-left-square` = b', '`top-left-square` = o')
     """
 
-    classes_: npt.NDArray[Any]
-    support_: npt.NDArray[np.intp]
-    dual_coef_: npt.NDArray[np.float64]
-    intercept_: npt.NDArray[np.float64]
-
-    def __init__(
-        self,
-        formula: str | Formula | Kernel = "a & b",
-        variables: Reading = "bound",
-        C: float = 1.0,
-        *,
-        normalize: bool = True,
-        encoder: Any = "auto",
-        domains: Mapping[str, Any] | None = None,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        scale: Scale = "count",
-        backend: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = -1,
-        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
-        break_ties: bool = False,
-        cache_size: float = 200,
-        verbose: bool = False,
-    ) -> None:
-        self.formula = formula
-        self.variables = variables
-        self.C = C
-        self.normalize = normalize
-        self.encoder = encoder
-        self.domains = domains
-        self.class_weight = class_weight
-        self.scale = scale
-        self.backend = backend
-        self.tol = tol
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.cache_size = cache_size
-        self.verbose = verbose
+    formula: str | Formula | Kernel = "a & b"
+    variables: Reading = "bound"
+    C: float = 1.0
+    _: KW_ONLY
+    normalize: bool = True
+    domains: Mapping[str, Any] | None = None
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    scale: Scale = "count"
+    backend: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = -1
+    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
+    break_ties: bool = False
+    cache_size: float = 200
+    verbose: bool = False
+    classes_: npt.NDArray[Any] = field(init=False)
+    support_: npt.NDArray[np.intp] = field(init=False)
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Encode the table, compute the Gram matrix, solve.
@@ -177,9 +157,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         GramSizeError
             If the Gram matrix does not fit into memory.
         """
-        require_target(self, y)
-        table = self._fit_table(X, y)
-        return self._fit_encoded(table, read_classes(y, table.n_rows), X, sample_weight)
+        return self._fit_encoded(*self._read_training(X, y), X, sample_weight)
 
     def _fit_encoded(
         self, table: PackedTable, classes: npt.NDArray[Any], X: Any, sample_weight: Any = None
