@@ -17,7 +17,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.selection import column_positions
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.svm.extraction import RuleExtraction, rules_of_model
+from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel
 from formulakern.estimators.targets import several_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
@@ -165,16 +165,9 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         """Fit to rows that are encoded already; of X only the columns' names are looked at."""
         several_classes(classes)
         self.kernel_ = self._make_kernel(X)
-        self.svc_ = SVC(
-            kernel="precomputed",
-            C=self.C,
-            class_weight=self.class_weight,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            decision_function_shape=self.decision_function_shape,
-            break_ties=self.break_ties,
-            cache_size=self.cache_size,
-        )
+        given = self.get_params(deep=False)
+        shared = SVC().get_params().keys() & given.keys() - {"verbose"}
+        self.svc_ = SVC(kernel="precomputed", **{name: given[name] for name in shared})
         with Progress(shown=self.verbose) as bar:
             gram = self.kernel_(table, progress=lambda share: bar.reach(share, "Gram matrix"))
         if self.verbose:
@@ -184,7 +177,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             say(f"{len(self.svc_.support_):,} support vectors")
         for name in SOLVED:
             setattr(self, name, getattr(self.svc_, name))
-        self._training_rows, self._training_classes = table, classes
+        self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
         self._support_rows = table.take(self.support_)
         return self
 
@@ -229,16 +222,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         (True, {('positive', 1.0)})
         """
         check_is_fitted(self, "svc_")
-        return rules_of_model(
-            self.svc_,
-            self.kernel_,
-            self._training_rows,
-            self._training_classes,
-            self._leaves,
-            top,
-            time_limit,
-            progress,
-        )
+        return self._trained.rules(self._leaves, top, time_limit, progress)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Signed distances from the separating surfaces, in units of the margin.
@@ -251,8 +235,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
         """
-        blocks = [self.svc_.decision_function(gram) for gram in self._grams(X)]
-        return np.concatenate(blocks)
+        return np.concatenate([self.svc_.decision_function(gram) for gram in self._grams(X)])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of every row.
@@ -310,11 +293,8 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         if self.domains is None or not isinstance(self.encoder_, PropositionEncoder):
             return None if self.domains is None else dict(self.domains)
         widths = [len(plan.propositions) for plan in self.encoder_.plans_]
-        ends = np.cumsum([0, *widths])
-        encoded = {}
-        for name, columns in self.domains.items():
-            chosen = column_positions(X, columns)
-            encoded[name] = [
-                int(i) for column in chosen for i in range(ends[column], ends[column + 1])
-            ]
-        return encoded
+        parts = np.split(np.arange(sum(widths)), np.cumsum(widths)[:-1])  # of each column
+        return {
+            name: [i for column in column_positions(X, columns) for i in parts[column].tolist()]
+            for name, columns in self.domains.items()
+        }
