@@ -27,7 +27,6 @@ from formulakern.estimators.targets import Split, require_target, several_classe
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
-from formulakern.optional import new_axes
 from formulakern.syntax.formula import Formula
 
 __all__ = ["FormulaSearch"]
@@ -181,14 +180,15 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             CandidateGrams(table),
             classes,
             {"C": self.C, "class_weight": self.class_weight},
-            self._splits(classes, seeds[4]) if self._validates else (),
+            self._splits(classes, seeds[4]) if self.compare or not self._by_ratio else (),
             scorer,
-            self._measures,
+            self.compare or self._by_ratio,
             self.margin_C,
         )
         make = [partial(self._kernel, formula, X) for formula in formulas]
-        scores = score_all(scoring, make, formulas, self._ranked_by, self.n_jobs, self.verbose)
-        self.results_ = SearchResults(formulas, scores, self._ranked_by)
+        by = "ratio" if self._by_ratio else "mean_score"
+        scores = score_all(scoring, make, formulas, by, self.n_jobs, self.verbose)
+        self.results_ = SearchResults(formulas, scores, by)
         best = self.results_.best_index
         if best is None:
             raise self._no_candidate(scores)
@@ -249,34 +249,14 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             If ratio and score were not both computed: ``compare=True`` does.
         """
         check_is_fitted(self, "best_estimator_")
-        if ax is None:
-            ax = new_axes()
-        self.results_.scatter(ax, self._score_name)
-        return ax
+        score = "roc_auc" if self._by_ratio else self.criterion
+        return self.results_.scatter(ax, score if isinstance(score, str) else "score")
 
     # -- what is computed ---------------------------------------------------------------------
 
     @property
     def _by_ratio(self) -> bool:
         return isinstance(self.criterion, str) and self.criterion == "radius-margin"
-
-    @property
-    def _ranked_by(self) -> str:
-        return "ratio" if self._by_ratio else "mean_score"
-
-    @property
-    def _measures(self) -> bool:
-        return self._by_ratio or self.compare
-
-    @property
-    def _validates(self) -> bool:
-        return not self._by_ratio or self.compare
-
-    @property
-    def _score_name(self) -> str:
-        if self._by_ratio:
-            return "roc_auc"
-        return self.criterion if isinstance(self.criterion, str) else "score"
 
     def _check_parameters(self) -> Scorer:
         """The scorer of the cross-validation; anything wrong is said before work begins."""
