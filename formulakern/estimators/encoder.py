@@ -393,9 +393,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
+        read = tags.input_tags
+        read.sparse = read.allow_nan = read.string = read.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from formulakern.checks import check_integer, check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
 from formulakern.estimators.rule_model import RuleModel
-from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, relative_gap
+from formulakern.learning.hkl.active_set import GrowthStep, relative_gap
 from formulakern.learning.hkl.problem import HierarchicalModel, different_columns, learn
 from formulakern.progress import say
 from formulakern.rules.ensemble import WeightedRule
@@ -83,29 +83,25 @@ class HierarchicalLearner(HierarchicalEstimator):
         begun = time.perf_counter()
         used = weights > 0
         distinct, kind = (table if used.all() else table.take(used)).distinct()
-        options = {"rho": float(self.rho), "C": float(self.C), "loss": self.loss}
-        options["depth_penalty"] = float(self.depth_penalty)
-        warm = start is not None and start._leaves == self._leaves
+        options = {name: float(getattr(self, name)) for name in ("rho", "C", "depth_penalty")}
+        warm = start._models if start is not None and start._leaves == self._leaves else []
         models: list[HierarchicalModel] = []
         for k, (name, y) in enumerate(problems.items()):
             limit = None
             if self.time_limit is not None:
                 left = self.time_limit - (time.perf_counter() - begun)
                 limit = max(0.0, left / (len(problems) - k))
-            before: GrownSolution | None = None
-            if start is not None and warm:
-                before = start._models[k].grown
             model = learn(
                 distinct,
                 kind,
                 y[used],
                 weights[used],
-                options,
+                options | {"loss": self.loss},
                 tol=float(self.tol),
                 max_nodes=int(self.max_active),
                 time_limit=limit,
-                start=before,
-                report=self._reporter(name),
+                start=warm[k].grown if warm else None,
+                report=partial(self._report, name),
             )
             models.append(model)
         self._models = models
@@ -117,16 +113,12 @@ class HierarchicalLearner(HierarchicalEstimator):
         steps = [(s, n) for n, m in zip(problems, models, strict=True) for s in m.grown.history]
         self.history_ = GrowthHistory(tuple(s for s, _ in steps), tuple(n for _, n in steps))
         self.n_iter_ = max(1, len(self.history_))
-        self.stopped_ = next(
-            (m.grown.status for m in models if m.grown.status != "optimal"), "optimal"
-        )
+        open_ones = [m.grown.status for m in models if m.grown.status != "optimal"]
+        self.stopped_ = [*open_ones, "optimal"][0]
 
-    def _reporter(self, problem: str) -> Callable[[GrowthStep], None]:
-        def report(step: GrowthStep) -> None:
-            if self.verbose:
-                say(step_line(problem, step))
-
-        return report
+    def _report(self, problem: str, step: GrowthStep) -> None:
+        if self.verbose:
+            say(step_line(problem, step))
 
     def _warn_if_open(self) -> None:
         """Say by how much the gap is not closed."""

@@ -211,37 +211,24 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         weights = row_weights(labels, self.class_weight, sample_weight)
         present = several_classes(labels, weights)
         names = self.classes_.tolist()
-        if len(names) == 2:
-            problems = {"": np.where(labels == self.classes_[1], 1.0, -1.0)}
-        else:  # a class whose rows all weigh nothing cannot be learned
-            listed = [k for k, name in enumerate(self.classes_) if name in present]
-            problems = {str(names[k]): np.where(labels == names[k], 1.0, -1.0) for k in listed}
+        two = len(names) == 2  # else a class whose rows all weigh nothing cannot be learned
+        learned = [1] if two else np.flatnonzero(np.isin(self.classes_, present)).tolist()
+        rows = {k: labels == names[k] for k in learned}
+        problems = {"" if two else str(names[k]): np.where(rows[k], 1.0, -1.0) for k in learned}
         self._learn(table, problems, weights, start)
-        self._read(table, labels, weights, present)
-        self._warn_if_open()
-        return self
-
-    def _read(
-        self,
-        table: PackedTable,
-        labels: npt.NDArray[Any],
-        weights: FloatArray,
-        present: npt.NDArray[Any],
-    ) -> None:
-        """The models of the problems as one ensemble."""
-        names = self.classes_.tolist()
         found: list[tuple[Feature, WeightedRule]] = []
         bias = np.full(len(names), -np.inf)
-        for place, model in enumerate(self._models):
-            k = 1 if len(names) == 2 else int(np.searchsorted(self.classes_, present[place]))
-            other = names[0] if len(names) == 2 else None
-            found += self._rules_of(model, table, weights, labels == names[k], names[k], other)
+        for k, model in zip(learned, self._models, strict=True):
+            against = names[0] if two else None
+            found += self._rules_of(model, table, weights, rows[k], names[k], against)
             bias[k] = model.bias
-        if len(names) == 2:
+        if two:
             bias[0] = -bias[1]
         elif not np.isfinite(bias).all():  # never predicted
             lowest = sum(abs(rule.weight) for _, rule in found)
             lowest += np.abs(bias[np.isfinite(bias)]).max()
             bias[np.isinf(bias)] = -2 * lowest - 1
-        self.intercept_ = bias[1:] if len(names) == 2 else bias
+        self.intercept_ = bias[1:] if two else bias
         self._set_rules(found, names, bias)
+        self._warn_if_open()
+        return self

@@ -11,12 +11,10 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError
 from formulakern.estimators.prl.history import EpochHistory, epoch_line
 from formulakern.estimators.prl.parameters import check_parameters, feature_family
 from formulakern.estimators.prl.reading import advice_on, rules_of
@@ -373,19 +371,12 @@ class PRLClassifier(RuleClassifier):
     def _read_numbers(self, X: Any, *, reset: bool) -> npt.NDArray[np.float64]:
         if isinstance(X, Table):
             X = np.asarray(X) if X.shape[1] else np.empty(X.shape)
-        try:
-            numbers: npt.NDArray[np.float64] = validate_data(
-                self, X, reset=reset, dtype=np.float64, ensure_min_samples=1
-            )
-        except ValueError as error:
-            raise DataError(
-                f"{error}\nfeatures='polynomial' multiplies numbers: encode or impute them first."
-            ) from None
-        return numbers
+        advice = "features='polynomial' multiplies numbers: encode or impute them first."
+        return np.asarray(self._validated(X, advice, reset=reset, dtype=np.float64))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if self.features == "polynomial":
-            for name in ("sparse", "allow_nan", "string", "categorical"):
-                setattr(tags.input_tags, name, False)
+            read = tags.input_tags
+            read.sparse = read.allow_nan = read.string = read.categorical = False
         return tags
