@@ -201,10 +201,8 @@ def _dataset(options: argparse.Namespace) -> Dataset:
 def _encoder(options: argparse.Namespace) -> Any:
     from formulakern.estimators.encoder import PropositionEncoder
 
-    nominal = options.nominal
-    if nominal not in ("auto", "all"):
-        nominal = [name.strip() for name in nominal.split(",")]
-    return PropositionEncoder(nominal=nominal)
+    nominal, names = options.nominal, [name.strip() for name in options.nominal.split(",")]
+    return PropositionEncoder(nominal=nominal if nominal in ("auto", "all") else names)
 
 
 def _inspect(options: argparse.Namespace) -> None:
@@ -236,7 +234,7 @@ def _fit(options: argparse.Namespace) -> None:
     check_folds(classes, options.cv, options.C)
     encoder = _encoder(options)
     encoder.fit(table)  # what cannot be encoded is refused before anything is printed
-    opening = fit_opening(kernel, dataset, len(rows), options.cv, options.C, options.seed)
+    opening = fit_opening(kernel, dataset, len(rows), options)
     if options.inspect:
         show_inspection(kernel.inspect())
         print()
@@ -288,16 +286,13 @@ def _gram(options: argparse.Namespace) -> None:
         if not existed:
             options.out.unlink(missing_ok=True)  # half a matrix helps nobody
         raise _not_written(options.out, error.strerror or "the disk refuses") from None
-    print(
-        blocks(
-            [
-                ("data", f"{data_line(dataset)} → {encoded.shape[1]:,} propositions"),
-                ("kernel", repr(kernel)),
-                ("matrix", f"{gram.shape[0]:,} x {gram.shape[1]:,}, float64, {seconds:.2f} s"),
-                ("written", str(options.out)),
-            ]
-        )
-    )
+    done = [
+        ("data", f"{data_line(dataset)} → {encoded.shape[1]:,} propositions"),
+        ("kernel", repr(kernel)),
+        ("matrix", f"{gram.shape[0]:,} x {gram.shape[1]:,}, float64, {seconds:.2f} s"),
+        ("written", str(options.out)),
+    ]
+    print(blocks(done))
 
 
 def _check_writable(path: Path) -> None:

@@ -21,11 +21,8 @@ from formulakern.errors import ParameterError
 
 __all__ = ["BUILT_IN", "balance_scale", "load", "monks", "poker_hands", "tic_tac_toe"]
 
-SQUARES = tuple(
-    f"{row}-{column}-square"
-    for row in ("top", "middle", "bottom")
-    for column in ("left", "middle", "right")
-)
+PLACES = product(("top", "middle", "bottom"), ("left", "middle", "right"))
+SQUARES = tuple(f"{row}-{column}-square" for row, column in PLACES)
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 
 #: Attribute a1 … a6 of the MONK's problems takes the values 1 … n.
