@@ -165,9 +165,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         """Fit to rows that are encoded already; of X only the columns' names are looked at."""
         several_classes(classes)
         self.kernel_ = self._make_kernel(X)
-        given = self.get_params(deep=False)
-        shared = SVC().get_params().keys() & given.keys() - {"verbose"}
-        self.svc_ = SVC(kernel="precomputed", **{name: given[name] for name in shared})
+        self.svc_ = SVC(kernel="precomputed", **self._shared_parameters(SVC()))
         with Progress(shown=self.verbose) as bar:
             gram = self.kernel_(table, progress=lambda share: bar.reach(share, "Gram matrix"))
         if self.verbose:
@@ -175,8 +173,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         self.svc_.fit(gram, classes, sample_weight)
         if self.verbose:
             say(f"{len(self.svc_.support_):,} support vectors")
-        for name in SOLVED:
-            setattr(self, name, getattr(self.svc_, name))
+        self._copy_from(self.svc_, SOLVED)
         self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
         self._support_rows = table.take(self.support_)
         return self
@@ -275,16 +272,11 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             yield gram
 
     def _make_kernel(self, X: Any) -> Kernel:
-        made: Kernel
-        if isinstance(self.formula, Kernel):
-            made = self.formula
-        else:
+        made = self.formula
+        if not isinstance(made, Kernel):
+            domains = self._encoded_domains(X)
             made = kernel(
-                self.formula,
-                self.variables,
-                domains=self._encoded_domains(X),
-                scale=self.scale,
-                backend=self.backend,
+                made, self.variables, domains=domains, scale=self.scale, backend=self.backend
             )
         return made.normalized() if self.normalize else made
 

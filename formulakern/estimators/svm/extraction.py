@@ -98,8 +98,7 @@ class RuleExtraction:
             claim = "Proven: no other feature weighs more than"
         return f"{self.ensemble}\n\n{claim} {bound:.4g}; {effort}."
 
-    def _repr_html_(self) -> str:
-        return preformatted(self)
+    _repr_html_ = preformatted
 
 
 def extract_rules(
@@ -264,14 +263,9 @@ class TrainedModel:
         listed.sort(key=lambda pair: -pair[1].weight)
         if progress is not None:
             progress(1.0)
-        return RuleExtraction(
-            RuleEnsemble.of((item for _, item in listed), self.svc.classes_.tolist()),
-            tuple(feature for feature, _ in listed),
-            proven,
-            bounds,
-            n_evaluated,
-            time.perf_counter() - started,
-        )
+        ensemble = RuleEnsemble.of((item for _, item in listed), self.svc.classes_.tolist())
+        features, seconds = tuple(f for f, _ in listed), time.perf_counter() - started
+        return RuleExtraction(ensemble, features, proven, bounds, n_evaluated, seconds)
 
     def check(self) -> None:
         """Refuse a model that this kernel on these rows cannot have given.

@@ -86,8 +86,7 @@ class Simplification:
         test = ("test", self.test_accuracy, self.model_test_accuracy)
         return [train, test] if len(self.test_accuracy) else [train]
 
-    def _repr_html_(self) -> str:
-        return preformatted(self)
+    _repr_html_ = preformatted
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Accuracy against the number of rules, with the whole model as a line.
