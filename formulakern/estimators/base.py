@@ -50,7 +50,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     encoder_: Any = field(init=False)
     propositions_: tuple[str, ...] = field(init=False)
     n_features_in_: int = field(init=False)
-    _leaves: tuple[Formula, ...] = field(init=False)  # what the propositions say
+    _leaves: tuple[Any, ...] = field(init=False)  # what the propositions say, as formulas
     _kept: NDArray[np.intp] = field(init=False)  # which of the encoder's columns they are
 
     def _auto_encoder(self) -> PropositionEncoder:
@@ -146,6 +146,11 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("feature_names_in_", None)
         names = ("encoder_", "propositions_", "_leaves", "_kept")
         self._copy_from(other, (*names, "n_features_in_", "feature_names_in_"))
+
+    def _shared_parameters(self, other: BaseEstimator) -> dict[str, Any]:
+        """Its own values of the parameters that another estimator has too, but ``verbose``."""
+        own = self.get_params(deep=False)
+        return {name: own[name] for name in own.keys() & other.get_params().keys() - {"verbose"}}
 
     def _copy_from(self, other: Any, names: Sequence[str]) -> None:
         for name in names:

@@ -73,8 +73,7 @@ class RuleModel(TableEstimator):
     def _auto_encoder(self) -> PropositionEncoder:
         relations = self._checked_relations()
         orders = [relation for relation in ("<=", ">=") if relation in relations]
-        equal = "=" in relations or "!=" in relations
-        nominal: Any = "auto" if equal else []
+        nominal: Any = "auto" if {"=", "!="} & {*relations} else []
         return PropositionEncoder(
             negations="!=" in relations,
             numeric="both" if len(orders) != 1 else orders[0],
@@ -106,15 +105,13 @@ class RuleModel(TableEstimator):
         ParameterError
             If one is unknown, or there is none.
         """
-        given: Any = self.relations
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            given = (given,)
-        given = tuple(given)
+        one = isinstance(self.relations, str) or not isinstance(self.relations, Iterable)
+        given: tuple[Any, ...] = (self.relations,) if one else tuple(self.relations)
         if not given or any(relation not in RELATIONS for relation in given):
             raise ParameterError(
                 f"relations={self.relations!r}; expected some of {', '.join(map(repr, RELATIONS))}."
             )
-        return tuple(given)
+        return given
 
     def _exclusive(self) -> NDArray[np.int64]:
         """Groups of propositions that exclude each other: the values of one nominal column.

@@ -67,9 +67,7 @@ class HierarchicalLearner(HierarchicalEstimator):
             check_number(name, value, least, largest, above=not allowed, expected=expected)
         check_integer("max_active", self.max_active)
         check_integer("cut_points", self.cut_points)
-        check_number(
-            "time_limit", self.time_limit, 0, expected="seconds", otherwise="None for no limit"
-        )
+        check_number("time_limit", self.time_limit, 0, otherwise="None for no limit")
         self._checked_relations()
 
     def _learn(

@@ -18,7 +18,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLClassifier
-from formulakern.estimators.targets import several_classes, splits
+from formulakern.estimators.targets import row_weights, several_classes, splits
 from formulakern.progress import say
 from formulakern.rules.rule import Rule
 
@@ -27,6 +27,8 @@ __all__ = ["HKLClassifierCV"]
 FloatArray = npt.NDArray[np.float64]
 
 SELECTIONS = ("best", "one-standard-error")
+#: What is known of every fit.
+MEASURES = ("score", "rules", "length", "gap")
 
 
 @dataclass(eq=False, repr=False)
@@ -139,24 +141,18 @@ class HKLClassifierCV(HierarchicalClassifier):
         whole, labels = self._read_training(X, y)
         several_classes(labels)
         rows = self._rows(X)
-        weights = None if sample_weight is None else np.asarray(sample_weight)
-        if weights is not None and weights.shape != labels.shape:
-            raise DataError(
-                f"sample_weight of shape {weights.shape} for {len(labels)} rows; expected one "
-                "weight per row."
-            )
+        weights = row_weights(labels, None, sample_weight)
         scorer = get_scorer(self.scoring)
         self._check_folds(labels)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         folds = splits(self.cv, labels, seed)
         pairs = [(C, a) for a in depths for C in penalties]
-        found = np.zeros((len(pairs), len(folds), 4))  # score, rules, length, gap
+        found = np.zeros((len(pairs), len(folds), len(MEASURES)))
         for number, (train, test) in enumerate(folds):
             reader = self._model(penalties[0], depths[0])
             table = reader._fit_table(rows[train], labels[train])
             unseen = reader._read_table(rows[test])
-            some = None if weights is None else weights[train]
-            path = self._path(pairs, reader, table, labels[train], some)
+            path = self._path(pairs, reader, table, labels[train], weights[train])
             for place, model in enumerate(path):
                 score = float(scorer(model, unseen, labels[test]))
                 found[place, number] = score, *_shape(model)
@@ -179,10 +175,9 @@ class HKLClassifierCV(HierarchicalClassifier):
     # -- what is computed -------------------------------------------------------------------------
 
     def _model(self, C: float, depth_penalty: float) -> HKLClassifier:
-        names = set(HKLClassifier().get_params()) - {"C", "depth_penalty", "verbose"}
-        common = {name: getattr(self, name) for name in names}
+        shared = self._shared_parameters(HKLClassifier())
         verbose = max(0, int(self.verbose) - 1)
-        return HKLClassifier(C=C, depth_penalty=depth_penalty, verbose=verbose, **common)
+        return HKLClassifier(C=C, depth_penalty=depth_penalty, verbose=verbose, **shared)
 
     def _rows(self, X: Any) -> Any:
         """A table whose rows can be selected by an array of positions."""
@@ -211,7 +206,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         reader: HierarchicalClassifier,
         table: PackedTable,
         labels: npt.NDArray[Any],
-        weights: Any,
+        weights: FloatArray,
     ) -> Iterator[HKLClassifier]:
         """The fitted model of each pair, each from the last one of the same depth penalty.
 
@@ -265,14 +260,8 @@ def _shape(model: HKLClassifier) -> tuple[float, float, float]:
 
 
 def _results(pairs: list[tuple[float, float]], found: FloatArray) -> dict[str, Any]:
-    mean = found.mean(axis=1)
-    results: dict[str, Any] = {
-        "C": np.array([C for C, _ in pairs]),
-        "depth_penalty": np.array([a for _, a in pairs]),
-        "mean_score": mean[:, 0],
-        "std_score": found[:, :, 0].std(axis=1),
-        "mean_rules": mean[:, 1],
-        "mean_length": mean[:, 2],
-        "mean_gap": mean[:, 3],
-    }
+    Cs, depth_penalties = np.array(pairs).T
+    means = {f"mean_{name}": found[:, :, j].mean(axis=1) for j, name in enumerate(MEASURES)}
+    results = {"C": Cs, "depth_penalty": depth_penalties, **means}
+    results["std_score"] = found[:, :, 0].std(axis=1)
     return results | {f"split{k}_score": found[:, k, 0] for k in range(found.shape[1])}

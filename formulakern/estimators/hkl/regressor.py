@@ -14,8 +14,6 @@ from formulakern.estimators.targets import read_numbers, require_target, row_wei
 
 __all__ = ["HKLRegressor"]
 
-FloatArray = npt.NDArray[np.float64]
-
 
 class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
     """Hierarchical kernel learning for numbers: an intercept and a weighted sum of rules.
@@ -110,7 +108,7 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
         self._warn_if_open()
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """The number that is predicted for every row.
 
         Parameters

@@ -308,40 +308,27 @@ class PRLClassifier(RuleClassifier):
         given = 2.0 / weight**0.5 if isinstance(self.C, str) else float(self.C)
         self.C_ = np.inf if self.margin == "hard" else given
         multiplicity = np.ones(encoded.shape[0], dtype=np.int64)
-        words: Sequence[Any] = self._leaves
         if isinstance(encoded, PackedTable):
             encoded, kind = encoded.distinct()
             multiplicity = np.bincount(kind)
             preferences = preferences.merged(kind, encoded.n_rows)
-        else:
-            words = self._names
-        family = feature_family(self, encoded, self._exclusive(), preferences, templates)
-        game = RestrictedGame(
-            preferences,
-            None if self.margin == "hard" else self.C_,
-            self.solver,
-            max_iter=self.solver_iterations,
-            binary=family.binary,
-        )
+        family = feature_family(self, encoded, preferences, templates)
+        C, rounds = None if self.margin == "hard" else self.C_, self.solver_iterations
+        game = RestrictedGame(preferences, C, self.solver, max_iter=rounds, binary=family.binary)
         numbers = itertools.count(1)
 
         def report(epoch: Epoch) -> None:
             if self.verbose:
                 say(epoch_line(next(numbers), epoch))
 
+        budget = BUDGET[self.column_selection] if self.budget is None else self.budget
         generation = ColumnGeneration(
-            game,
-            family,
-            BUDGET[self.column_selection] if self.budget is None else self.budget,
-            self.epochs,
-            self.tol,
-            self.time_limit,
-            report,
+            game, family, budget, self.epochs, self.tol, self.time_limit, report
         )
         exact = self.column_selection == "exact"
         outcome = generation.exact() if exact else generation.random(generator)
         names = self.classes_.tolist()
-        found = rules_of(outcome, preferences, family, multiplicity, words, names)
+        found = rules_of(outcome, preferences, family, multiplicity, self._leaves, names)
         self._set_rules(found, names)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_
@@ -359,8 +346,7 @@ class PRLClassifier(RuleClassifier):
         numbers = self._read_numbers(X, reset=True)
         named = getattr(self, "feature_names_in_", None)
         names = default_names(numbers.shape[1]) if named is None else named
-        self._names = tuple(map(str, names))
-        self._leaves, self.encoder_ = (), None
+        self._leaves, self.encoder_ = tuple(map(str, names)), None
         return numbers
 
     def _read_table(self, X: Any) -> Any:

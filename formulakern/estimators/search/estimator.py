@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.checks import check_number, is_integer
+from formulakern.checks import check_integer, check_number, is_integer
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.search.candidates import draw_candidates, read_candidates
@@ -176,15 +176,10 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         formulas = self._candidates(np.random.default_rng(seeds[:4]))
         table, classes = self._read_training(X, y)
         several_classes(classes)
-        scoring = Scoring(
-            CandidateGrams(table),
-            classes,
-            {"C": self.C, "class_weight": self.class_weight},
-            self._splits(classes, seeds[4]) if self.compare or not self._by_ratio else (),
-            scorer,
-            self.compare or self._by_ratio,
-            self.margin_C,
-        )
+        svc = {"C": self.C, "class_weight": self.class_weight}
+        folds = self._splits(classes, seeds[4]) if self.compare or not self._by_ratio else ()
+        ratio = self.compare or self._by_ratio
+        scoring = Scoring(CandidateGrams(table), classes, svc, folds, scorer, ratio, self.margin_C)
         make = [partial(self._kernel, formula, X) for formula in formulas]
         by = "ratio" if self._by_ratio else "mean_score"
         scores = score_all(scoring, make, formulas, by, self.n_jobs, self.verbose)
@@ -260,10 +255,9 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> Scorer:
         """The scorer of the cross-validation; anything wrong is said before work begins."""
-        positive = "a positive finite number"
-        check_number("C", self.C, 0, above=True, expected=positive)
+        check_number("C", self.C, 0, above=True)
         hard = "None for the hard margin"
-        check_number("margin_C", self.margin_C, 0, above=True, expected=positive, otherwise=hard)
+        check_number("margin_C", self.margin_C, 0, above=True, otherwise=hard)
         if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
             raise ParameterError(
                 f"n_jobs={self.n_jobs!r}; expected a number of threads, -1 for one per core, "
@@ -274,11 +268,10 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         return scorer_of("roc_auc" if self._by_ratio else self.criterion)
 
     def _candidates(self, generator: np.random.Generator) -> list[Formula | Kernel]:
-        given = self.candidates
-        if not isinstance(given, (int, np.integer)) or isinstance(given, bool):
+        given: Any = self.candidates
+        if not is_integer(given):
             return read_candidates(given)
-        if given < 1:
-            raise ParameterError(f"candidates={given}; expected at least 1 formula to draw.")
+        check_integer("candidates", given)
         drawn = draw_candidates(int(given), self.variables, self.p, self.eta, generator)
         if len(drawn) < given:
             warnings.warn(
@@ -289,15 +282,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         return list(drawn)
 
     def _model(self, formula: Formula | Kernel) -> FormulaSVC:
-        return FormulaSVC(
-            formula,
-            self.variables,
-            self.C,
-            normalize=self.normalize,
-            encoder=self.encoder,
-            domains=self.domains,
-            class_weight=self.class_weight,
-        )
+        return FormulaSVC(formula, **self._shared_parameters(FormulaSVC()))
 
     def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel:
         """The kernel that the model of this formula uses."""

@@ -170,7 +170,8 @@ class Scoring:
         except MemoryError:
             raise
         except FormulaKernError as error:
-            found["status"] = _first_sentence(error)
+            first = str(error).partition("\n")[0].split(". ")[0].rstrip(".")
+            found["status"] = f"{type(error).__name__}: {first}"
         return CandidateScore(seconds=perf_counter() - begun, **found)
 
     def _fold(
@@ -192,9 +193,3 @@ def _check_magnitude(gram: FloatArray) -> None:
             f"the largest K[i, i] is {largest:.3g}, beyond what the support vector machine can "
             "square. Use normalize=True."
         )
-
-
-def _first_sentence(error: FormulaKernError) -> str:
-    """``"MagnitudeError: what happened"``, on one line."""
-    lines = str(error).splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0].split('. ')[0].rstrip('.')}"
