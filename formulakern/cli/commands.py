@@ -214,12 +214,7 @@ def _inspect(options: argparse.Namespace) -> None:
 def _fit(options: argparse.Namespace) -> None:
     from formulakern.cli.report import fit_opening, fit_report
     from formulakern.display.terminal import show_inspection
-    from formulakern.estimators.svm.evaluation import (
-        BASELINES,
-        check_folds,
-        compare_kernels,
-        subsample,
-    )
+    from formulakern.estimators.svm import evaluation
 
     begin = perf_counter()
     kernel = _kernel(options)
@@ -228,10 +223,10 @@ def _fit(options: argparse.Namespace) -> None:
     check_integer("--rules", options.rules, 0)
     check_integer("--max-rows", options.max_rows, 2)
     table, classes = dataset.data, dataset.target
-    rows = subsample(classes, options.max_rows, options.seed)
+    rows = evaluation.subsample(classes, options.max_rows, options.seed)
     if len(rows) < len(table):
         table, classes = table[rows], classes[rows]
-    check_folds(classes, options.cv, options.C)
+    evaluation.check_folds(classes, options.cv, options.C)
     encoder = _encoder(options)
     encoder.fit(table)  # what cannot be encoded is refused before anything is printed
     opening = fit_opening(kernel, dataset, len(rows), options)
@@ -239,11 +234,11 @@ def _fit(options: argparse.Namespace) -> None:
         show_inspection(kernel.inspect())
         print()
     print(opening, flush=True)
-    n_steps = (1 + len(BASELINES)) * options.cv
+    n_steps = (1 + len(evaluation.BASELINES)) * options.cv
     with warnings.catch_warnings(), Progress(total=n_steps) as progress:
         # classes with fewer rows than folds are scored in the folds that have them
         warnings.filterwarnings("ignore", message="The least populated class")
-        comparison = compare_kernels(
+        comparison = evaluation.compare_kernels(
             kernel,
             table,
             classes,

@@ -164,8 +164,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             return self._auto_encoder()
         if isinstance(self.encoder, (str, type)) or not hasattr(self.encoder, "transform"):
             raise ParameterError(
-                f"encoder={self.encoder!r} is no transformer; expected 'auto', None or an instance "
-                "of one, such as PropositionEncoder()."
+                f"encoder={self.encoder!r} is no transformer; expected 'auto', None or a "
+                "transformer as an instance, such as PropositionEncoder()."
             )
         return clone(self.encoder)
 

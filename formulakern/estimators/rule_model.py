@@ -23,7 +23,6 @@ from formulakern.syntax.formula import Formula
 
 __all__ = ["RuleClassifier", "RuleModel"]
 
-FloatArray = NDArray[np.float64]
 #: What propositions can say.
 RELATIONS = ("=", "!=", "<=", ">=")
 
@@ -144,7 +143,7 @@ class RuleModel(TableEstimator):
         check_is_fitted(self, "rules_")
         return feature_values(self._features, self._read_table(X))
 
-    def _scores(self, X: Any) -> FloatArray:
+    def _scores(self, X: Any) -> NDArray[np.float64]:
         values = self._values(X)  # refuses before the fit
         return self.rules_.scores_of(values)
 

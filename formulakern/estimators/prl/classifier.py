@@ -344,8 +344,7 @@ class PRLClassifier(RuleClassifier):
         if self.features != "polynomial":
             return super()._fit_table(X, y)
         numbers = self._read_numbers(X, reset=True)
-        named = getattr(self, "feature_names_in_", None)
-        names = default_names(numbers.shape[1]) if named is None else named
+        names = getattr(self, "feature_names_in_", default_names(numbers.shape[1]))
         self._leaves, self.encoder_ = tuple(map(str, names)), None
         return numbers
 

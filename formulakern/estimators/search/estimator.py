@@ -120,10 +120,10 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     >>> search = FormulaSearch(["a", "a & b", "a & b & c"], variables="distinct").fit(X, y)
     >>> print(search.results_)
     3 candidates, 3 scored; the best by the radius-margin ratio:
-    rank  formula       ratio  status
-       1  a & b & c     109.1  ok
-       2  a             154.7  ok
-       3  a & b         154.8  ok
+    rank  formula    ratio  status
+       1  a & b & c  109.1  ok
+       2  a          154.7  ok
+       3  a & b      154.8  ok
     >>> search.best_formula_
     Formula('a & b & c')
     """

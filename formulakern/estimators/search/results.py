@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CandidateScore", "SearchResults"]
 
-FloatArray = npt.NDArray[np.float64]
-
 #: Rows of the printed table, and characters of a formula in it.
 SHOWN, WIDTH = 10, 48
 
@@ -175,7 +173,7 @@ class SearchResults(UserDict[str, Any]):
     def _shown(self, position: int) -> str:
         return clip(str(self["formula"][position]), WIDTH)
 
-    def _losses(self) -> FloatArray:
+    def _losses(self) -> npt.NDArray[np.float64]:
         """What is smallest for the best candidate; infinite for those that cannot be ranked."""
         column = self[self.by]
         losses = column if self.by == "ratio" else -column

@@ -21,8 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.checks import check_integer
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import ParameterError
 from formulakern.estimators.base import propositions_of
+from formulakern.estimators.targets import read_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.svm_rules.feature_space import parts_of
 from formulakern.mining.options import check_time_limit
@@ -185,11 +186,7 @@ def extract_rules(
         )
     check_is_fitted(svc)
     table = read_packed(X)
-    classes = np.asarray(y)
-    if classes.shape != (table.n_rows,):
-        raise DataError(
-            f"y has shape {classes.shape} for {table.n_rows:,} rows; pass one class per row."
-        )
+    classes = read_classes(y, table.n_rows)
     model = TrainedModel(svc, kernel, table, classes)
     model.check()
     if names is None:

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import ParameterError
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.extraction import RuleExtraction
+from formulakern.estimators.targets import read_classes
 from formulakern.optional import data_frame, new_axes
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.features import feature_values
@@ -203,11 +204,7 @@ class _Rows:
 
     def __init__(self, model: FormulaSVC, extraction: RuleExtraction, X: Any, y: Any) -> None:
         table = model._read_table(X)
-        classes = np.asarray(y)
-        if classes.shape != (table.n_rows,):
-            raise DataError(
-                f"{classes.shape} classes for {table.n_rows:,} rows; pass one class per row."
-            )
+        classes = read_classes(y, table.n_rows)
         position = {name: i for i, name in enumerate(model.classes_.tolist())}
         self.codes = np.array([position.get(name, -1) for name in classes.tolist()])
         self.covers = feature_values(extraction.features, table)
