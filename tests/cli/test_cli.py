@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 
 import numpy as np
 import pytest
@@ -177,7 +178,7 @@ def test_fit_says_that_it_samples(capsys):
 def test_fit_says_why_it_samples():
     n = 32_561
     large = Dataset(fk.Table({"x": np.arange(n) % 7}), np.arange(n) % 2, "large", "")
-    text = fit_opening(fk.kernel("a"), large, 10_000, 10, 1.0, 3)
+    text = fit_opening(fk.kernel("a"), large, 10_000, Namespace(cv=10, C=1.0, seed=3))
     said = " ".join(text.replace("│", " ").split())
     assert "The Gram matrix of all 32,561 rows would take 7.9 GiB, and the solver as much" in said
     assert "a stratified sample of 10,000 rows (seed 3; --max-rows changes it)." in said
