@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from formulakern import __version__
+from formulakern.checks import check_integer
 from formulakern.errors import FormulaKernError, ParameterError
 from formulakern.progress import Progress
 
@@ -97,18 +98,37 @@ def _parser() -> argparse.ArgumentParser:
         description="Write a logical formula, get a kernel; train on it; look inside.",
     )
     parser.add_argument("--version", action="version", version=f"formulakern {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    data, formula, kernel = (argparse.ArgumentParser(add_help=False) for _ in range(3))
+    formula.add_argument("formula", metavar="FORMULA")
+    kernel.add_argument(
+        "--variables",
+        default="bound",
+        metavar="READING",
+        help="what names mean: bound (default), free or distinct",
+    )
+    kernel.add_argument("--scale", default="count", help="count (default) or probability")
+    kernel.add_argument(
+        "--backend", default="auto", help="auto (default), interpreter, lookup or numba"
+    )
+    data.add_argument("data", metavar="DATA", help="a CSV file, or the name of a built-in set")
+    data.add_argument("--target", metavar="COLUMN", help="the class column (default: the last)")
+    data.add_argument(
+        "--nominal",
+        default="auto",
+        metavar="COLUMNS",
+        help="numeric columns that are names: all, or a comma-separated list (default: auto)",
+    )
 
-    inspect = commands.add_parser("inspect", help="show every stage of a formula's kernel")
-    inspect.add_argument("formula", metavar="FORMULA")
-    _add_kernel_options(inspect)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    inspect = commands.add_parser(
+        "inspect", parents=[formula, kernel], help="show every stage of a formula's kernel"
+    )
     inspect.set_defaults(run=_inspect)
 
-    fit = commands.add_parser("fit", help="cross-validate a formula's kernel on a table")
-    fit.add_argument("data", metavar="DATA", help="a CSV file, or the name of a built-in set")
+    fit = commands.add_parser(
+        "fit", parents=[data, kernel], help="cross-validate a formula's kernel on a table"
+    )
     fit.add_argument("--formula", required=True)
-    _add_kernel_options(fit)
-    _add_data_options(fit)
     fit.add_argument("--cv", type=int, default=10, metavar="FOLDS", help="folds (default: 10)")
     fit.add_argument("--C", type=float, default=10.0, help="price of margin errors (default: 10)")
     fit.add_argument("--seed", type=int, default=0, help="for folds and samples (default: 0)")
@@ -129,38 +149,11 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument("--inspect", action="store_true", help="show every stage first")
     fit.set_defaults(run=_fit)
 
-    gram = commands.add_parser("gram", help="write a Gram matrix")
-    gram.add_argument("formula", metavar="FORMULA")
-    gram.add_argument("data", metavar="DATA", help="a CSV file, or the name of a built-in set")
+    gram = commands.add_parser("gram", parents=[formula, data, kernel], help="write a Gram matrix")
     gram.add_argument("--out", required=True, type=Path, metavar="K.npy")
     gram.add_argument("--normalize", action="store_true", help="cosines")
-    _add_kernel_options(gram)
-    _add_data_options(gram)
     gram.set_defaults(run=_gram)
     return parser
-
-
-def _add_kernel_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--variables",
-        default="bound",
-        metavar="READING",
-        help="what names mean: bound (default), free or distinct",
-    )
-    parser.add_argument("--scale", default="count", help="count (default) or probability")
-    parser.add_argument(
-        "--backend", default="auto", help="auto (default), interpreter, lookup or numba"
-    )
-
-
-def _add_data_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--target", metavar="COLUMN", help="the class column (default: the last)")
-    parser.add_argument(
-        "--nominal",
-        default="auto",
-        metavar="COLUMNS",
-        help="numeric columns that are names: all, or a comma-separated list (default: auto)",
-    )
 
 
 def _kernel(options: argparse.Namespace) -> FormulaKernel:
@@ -181,8 +174,8 @@ def _check_domains(kernel: FormulaKernel) -> None:
 def _dataset(options: argparse.Namespace) -> Dataset:
     from formulakern import datasets
 
-    name, path = options.data, Path(options.data)
-    if name in datasets.BUILT_IN:
+    name, path, built_in = options.data, Path(options.data), list(datasets.BUILT_IN)
+    if name in built_in:
         dataset = datasets.load(name)
         if options.target not in (None, dataset.target_name):
             raise ParameterError(
@@ -191,27 +184,25 @@ def _dataset(options: argparse.Namespace) -> Dataset:
             )
         return dataset
     if not path.exists():
-        built_in = ", ".join(datasets.BUILT_IN)
-        if not path.suffix and path.name == name:
-            near = difflib.get_close_matches(name.lower(), datasets.BUILT_IN, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"built in are {built_in}."
-            raise ParameterError(f'there is no file and no built-in data set "{name}"; {hint}')
-        if not path.parent.is_dir():
-            raise ParameterError(f"there is no folder {path.parent} (to read {name} from).")
-        files = sorted(file.name for file in path.parent.iterdir() if ".csv" in file.suffixes)
-        near = difflib.get_close_matches(path.name, files, n=1)
-        hint = f"did you mean {path.parent / near[0]}?" if near else f"built in are {built_in}."
-        raise ParameterError(f"there is no file {name}; {hint}")
+        what, sought, known = f'file and no built-in data set "{name}"', name.lower(), built_in
+        if path.suffix or path.name != name:
+            if not path.parent.is_dir():
+                raise ParameterError(f"there is no folder {path.parent} (to read {name} from).")
+            what, sought = f"file {name}", path.name
+            known = sorted(file.name for file in path.parent.iterdir() if ".csv" in file.suffixes)
+        near = difflib.get_close_matches(sought, known, n=1)
+        hint = f"built in are {', '.join(built_in)}."
+        if near:
+            hint = f"did you mean {path.parent / near[0]}?"
+        raise ParameterError(f"there is no {what}; {hint}")
     return datasets.read_table(path, target=options.target)
 
 
 def _encoder(options: argparse.Namespace) -> Any:
     from formulakern.estimators.encoder import PropositionEncoder
 
-    nominal = options.nominal
-    if nominal not in ("auto", "all"):
-        nominal = [name.strip() for name in nominal.split(",")]
-    return PropositionEncoder(nominal=nominal)
+    nominal, names = options.nominal, [name.strip() for name in options.nominal.split(",")]
+    return PropositionEncoder(nominal=nominal if nominal in ("auto", "all") else names)
 
 
 def _inspect(options: argparse.Namespace) -> None:
@@ -223,38 +214,31 @@ def _inspect(options: argparse.Namespace) -> None:
 def _fit(options: argparse.Namespace) -> None:
     from formulakern.cli.report import fit_opening, fit_report
     from formulakern.display.terminal import show_inspection
-    from formulakern.estimators.svm.evaluation import (
-        BASELINES,
-        check_folds,
-        compare_kernels,
-        subsample,
-    )
+    from formulakern.estimators.svm import evaluation
 
     begin = perf_counter()
     kernel = _kernel(options)
     _check_domains(kernel)
     dataset = _dataset(options)
-    if options.rules < 0:
-        raise ParameterError(f"--rules is at least 0; got {options.rules}.")
-    if options.max_rows < 2:
-        raise ParameterError(f"--max-rows is at least 2; got {options.max_rows}.")
+    check_integer("--rules", options.rules, 0)
+    check_integer("--max-rows", options.max_rows, 2)
     table, classes = dataset.data, dataset.target
-    rows = subsample(classes, options.max_rows, options.seed)
+    rows = evaluation.subsample(classes, options.max_rows, options.seed)
     if len(rows) < len(table):
         table, classes = table[rows], classes[rows]
-    check_folds(classes, options.cv, options.C)
+    evaluation.check_folds(classes, options.cv, options.C)
     encoder = _encoder(options)
     encoder.fit(table)  # what cannot be encoded is refused before anything is printed
-    opening = fit_opening(kernel, dataset, len(rows), options.cv, options.C, options.seed)
+    opening = fit_opening(kernel, dataset, len(rows), options)
     if options.inspect:
         show_inspection(kernel.inspect())
         print()
     print(opening, flush=True)
-    n_steps = (1 + len(BASELINES)) * options.cv
+    n_steps = (1 + len(evaluation.BASELINES)) * options.cv
     with warnings.catch_warnings(), Progress(total=n_steps) as progress:
         # classes with fewer rows than folds are scored in the folds that have them
         warnings.filterwarnings("ignore", message="The least populated class")
-        comparison = compare_kernels(
+        comparison = evaluation.compare_kernels(
             kernel,
             table,
             classes,
@@ -297,16 +281,13 @@ def _gram(options: argparse.Namespace) -> None:
         if not existed:
             options.out.unlink(missing_ok=True)  # half a matrix helps nobody
         raise _not_written(options.out, error.strerror or "the disk refuses") from None
-    print(
-        blocks(
-            [
-                ("data", f"{data_line(dataset)} → {encoded.shape[1]:,} propositions"),
-                ("kernel", repr(kernel)),
-                ("matrix", f"{gram.shape[0]:,} x {gram.shape[1]:,}, float64, {seconds:.2f} s"),
-                ("written", str(options.out)),
-            ]
-        )
-    )
+    done = [
+        ("data", f"{data_line(dataset)} → {encoded.shape[1]:,} propositions"),
+        ("kernel", repr(kernel)),
+        ("matrix", f"{gram.shape[0]:,} x {gram.shape[1]:,}, float64, {seconds:.2f} s"),
+        ("written", str(options.out)),
+    ]
+    print(blocks(done))
 
 
 def _check_writable(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,7 @@ def data_line(dataset: Dataset) -> str:
     )
 
 
-def fit_opening(
-    kernel: FormulaKernel, dataset: Dataset, n_used: int, n_folds: int, C: float, seed: int
-) -> str:
+def fit_opening(kernel: FormulaKernel, dataset: Dataset, n_used: int, options: Namespace) -> str:
     """What ``formulakern fit`` is about to do.
 
     Parameters
@@ -53,7 +52,8 @@ def fit_opening(
         All of it.
     n_used : int
         Rows that are used.
-    n_folds, C, seed : see :func:`formulakern.estimators.svm.evaluation.compare_kernels`
+    options : Namespace
+        Of the command line: ``cv``, ``C`` and ``seed``.
 
     Returns
     -------
@@ -67,17 +67,15 @@ def fit_opening(
             f"The Gram matrix of all {n_rows:,} rows would take {needed:.1f} GiB, and the solver "
             "as much again: this uses "
         )
-        sample = f"a stratified sample of {n_used:,} rows (seed {seed}; --max-rows changes it)"
-        parts.append(("sample", f"{why}{sample}." if needed >= 1 else sample))
-    parts.append(("kernel", _compiled(kernel)))
-    parts.append(
-        (
-            "trial",
-            f"{n_folds}-fold stratified cross-validation of a support vector machine with "
-            f"C = {C:g}; all kernels see the same propositions and are normalised",
+        sample = (
+            f"a stratified sample of {n_used:,} rows (seed {options.seed}; --max-rows changes it)"
         )
+        parts.append(("sample", f"{why}{sample}." if needed >= 1 else sample))
+    trial = (
+        f"{options.cv}-fold stratified cross-validation of a support vector machine with "
+        f"C = {options.C:g}; all kernels see the same propositions and are normalised"
     )
-    return blocks(parts)
+    return blocks([*parts, ("kernel", _compiled(kernel)), ("trial", trial)])
 
 
 def fit_report(kernel: FormulaKernel, comparison: Comparison, seconds: float) -> str:

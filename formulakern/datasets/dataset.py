@@ -67,7 +67,6 @@ class Dataset:
         rows, columns = self.data.shape
         size = f"{rows:,} row{'s'[: rows != 1]}, {columns:,} column{'s'[: columns != 1]}"
         classes, counts = np.unique(self.target, return_counts=True)
-        if len(classes) > 24:
-            return f'Dataset "{self.name}": {size}; {self.target_name}: {len(classes)} values'
         shares = ", ".join(f"{c} {n:,}" for c, n in zip(classes, counts, strict=True))
-        return f'Dataset "{self.name}": {size}; {self.target_name}: {shares}'
+        about = shares if len(classes) <= 24 else f"{len(classes)} values"
+        return f'Dataset "{self.name}": {size}; {self.target_name}: {about}'

@@ -57,12 +57,10 @@ def make_formula_classification(formula: str | Formula, n: int = 10) -> Dataset:
             f"n is an integer from the number of variables ({len(names)}) to {MAX_COLUMNS}; "
             f"got {n!r}. 2^n rows are made."
         )
-    taken = set(names)
     for position in range(len(names) + 1, n + 1):
         name = f"x{position}"
-        while name in taken:
+        while name in names:
             name = f"_{name}"
-        taken.add(name)
         names.append(name)
     assignments = (np.arange(2**n)[:, None] >> np.arange(n - 1, -1, -1)) & 1
     columns = dict(zip(names, assignments.T.astype(bool), strict=True))

@@ -6,6 +6,7 @@ Column names and codes are those of the files at the UCI repository, so formulas
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from math import comb
 from typing import Any, Literal, overload
@@ -13,17 +14,15 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.checks import check_choice, check_integer
 from formulakern.datasets.dataset import Dataset
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 
 __all__ = ["BUILT_IN", "balance_scale", "load", "monks", "poker_hands", "tic_tac_toe"]
 
-SQUARES = tuple(
-    f"{row}-{column}-square"
-    for row in ("top", "middle", "bottom")
-    for column in ("left", "middle", "right")
-)
+PLACES = product(("top", "middle", "bottom"), ("left", "middle", "right"))
+SQUARES = tuple(f"{row}-{column}-square" for row, column in PLACES)
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 
 #: Attribute a1 … a6 of the MONK's problems takes the values 1 … n.
@@ -115,8 +114,7 @@ def monks(problem: int = 1, *, return_X_y: bool = False) -> Dataset | Pair:
     >>> monks(1)
     Dataset "monks-1": 432 rows, 6 columns; class: 0 216, 1 216
     """
-    if problem not in MONKS_RULES:
-        raise ParameterError(f"problem={problem!r}; there are the MONK's problems 1, 2 and 3.")
+    check_choice("problem", problem, list(MONKS_RULES))
     rows = list(product(*(range(1, values + 1) for values in MONKS_VALUES)))
     columns = {f"a{j + 1}": [row[j] for row in rows] for j in range(6)}
     target = np.array([int(MONKS_RULES[problem](row)) for row in rows])
@@ -204,16 +202,13 @@ def poker_hands(
     >>> poker_hands(3, random_state=0).data.names
     ('S1', 'C1', 'S2', 'C2', 'S3', 'C3', 'S4', 'C4', 'S5', 'C5')
     """
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-        raise ParameterError(f"n={n!r}; expected the number of hands, a whole number from 1 on.")
+    check_integer("n", n)
     random = np.random.default_rng(random_state)
     numbers = random.choice(DISTINCT_HANDS, size=int(n), replace=bool(n > DISTINCT_HANDS))
     cards = random.permuted(_cards_of(numbers), axis=1)
     suits, ranks = cards // 13 + 1, cards % 13 + 1
-    columns = {}
-    for j in range(5):
-        columns[f"S{j + 1}"] = suits[:, j]
-        columns[f"C{j + 1}"] = ranks[:, j]
+    pairs = (("S", suits), ("C", ranks))
+    columns = {f"{name}{j + 1}": cards[:, j] for j in range(5) for name, cards in pairs}
     text = "Poker hands of five cards, drawn at random and labelled 0 (nothing) to 9 (royal flush)."
     return _dataset(columns, poker_labels(suits, ranks), "poker-hands", text, return_X_y)
 
@@ -254,9 +249,7 @@ def poker_labels(suits: NDArray[Any], ranks: NDArray[Any]) -> NDArray[np.int64]:
 #: The sets that :func:`load` makes.
 BUILT_IN: dict[str, Callable[[], Dataset]] = {
     "tic-tac-toe": tic_tac_toe,
-    "monks-1": lambda: monks(1),
-    "monks-2": lambda: monks(2),
-    "monks-3": lambda: monks(3),
+    **{f"monks-{problem}": partial(monks, problem) for problem in MONKS_RULES},
     "balance-scale": balance_scale,
 }
 

@@ -72,30 +72,29 @@ def read_table(
     """
     path = Path(path)
     header, rows = _read_rows(path)
-    place = _target_place(header, target, path)
+    if target is not None and target not in header:
+        raise DataError(f'no column "{target}" in {path.name}; {did_you_mean(target, header)}')
     if len(header) < 2:
         raise DataError(
             f'{path.name} has one column, "{header[0]}"; expected columns and a class column, '
             "separated by commas, semicolons or tabs."
         )
     absent = set(missing)
-    columns: dict[str, NDArray[Any]] = {}
-    for name, values in zip(header, zip(*rows, strict=True), strict=True):
-        columns[name] = _column(values, absent)
-    classes = columns.pop(header[place])
-    return Dataset(
-        Table(columns),
-        _classes(classes, header[place], path),
-        path.name.removesuffix(".gz").removesuffix(".csv"),
-        f"{len(rows):,} rows read from {path.name}.",
-        header[place],
-    )
+    name = header[-1] if target is None else target
+    columns = {
+        column: _column(values, absent)
+        for column, values in zip(header, zip(*rows, strict=True), strict=True)
+    }
+    classes = _classes(columns.pop(name), name, path)
+    text = f"{len(rows):,} rows read from {path.name}."
+    stem = path.name.removesuffix(".gz").removesuffix(".csv")
+    return Dataset(Table(columns), classes, stem, text, name)
 
 
 def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     text = _text(path)
     first_line = text.lstrip().partition("\n")[0]
-    delimiter = max(DELIMITERS, key=_outside_quotes(first_line).count)
+    delimiter = max(DELIMITERS, key="".join(first_line.split('"')[::2]).count)  # outside quotes
     lines = csv.reader(
         io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True
     )
@@ -151,10 +150,6 @@ def _text(path: Path) -> str:
     return text
 
 
-def _outside_quotes(line: str) -> str:
-    return "".join(line.split('"')[::2])
-
-
 def _header(cells: list[str], path: Path) -> list[str]:
     header = [cell.strip() for cell in cells]
     seen: set[str] = set()
@@ -173,20 +168,10 @@ def _header(cells: list[str], path: Path) -> list[str]:
     return header
 
 
-def _target_place(header: list[str], target: str | None, path: Path) -> int:
-    if target is None:
-        return len(header) - 1
-    if target not in header:
-        raise DataError(f'no column "{target}" in {path.name}; {did_you_mean(target, header)}')
-    return header.index(target)
-
-
 def _column(values: tuple[str, ...], missing: set[str]) -> NDArray[Any]:
     """One column; every different value is looked at once, and kept once."""
-    cleaned: dict[str, str | None] = {}
-    for value in set(values):
-        stripped = value.strip()
-        cleaned[value] = None if stripped in missing else stripped
+    stripped = {value: value.strip() for value in set(values)}
+    cleaned = {value: None if text in missing else text for value, text in stripped.items()}
     entries = [cleaned[value] for value in values]
     numbers = numbers_in(entries)
     return text_column(entries) if numbers is None else numbers

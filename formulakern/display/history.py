@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.optional import data_frame, new_axes
+from formulakern.text import aligned
 
 if TYPE_CHECKING:
     import pandas
@@ -30,15 +31,15 @@ class History:
 
     Notes
     -----
-    A subclass names the columns: ``COLUMNS`` are attributes of a step, each with its heading, the
-    width of its column and the format of a number in it; ``STEP`` is what a step is called.
+    A subclass names the columns: ``COLUMNS`` are attributes of a step, each with its heading
+    and the format of a number in it; ``STEP`` is what a step is called.
     """
 
     steps: tuple[Any, ...]
     problems: tuple[str, ...] = ()
 
     STEP: ClassVar[str] = "step"
-    COLUMNS: ClassVar[tuple[tuple[str, str, int, str], ...]] = ()
+    COLUMNS: ClassVar[tuple[tuple[str, str, str], ...]] = ()
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -67,12 +68,11 @@ class History:
         return data_frame(columns | {c[0]: self.values(c[0]) for c in self.COLUMNS})
 
     def __str__(self) -> str:
-        head = [f"{self.STEP:>5}", *(f"{title:>{width}}" for _, title, width, _ in self.COLUMNS)]
-        lines = ["  ".join(head)]
+        rows = [[self.STEP, *(title for _, title, _ in self.COLUMNS)]]
         for number, step in enumerate(self.steps, 1):
-            cells = [f"{getattr(step, n):>{width}{form}}" for n, _, width, form in self.COLUMNS]
-            lines.append("  ".join([f"{number:>5}", *cells]))
-        return "\n".join(lines)
+            cells = (f"{getattr(step, name):{form}}" for name, _, form in self.COLUMNS)
+            rows.append([str(number), *cells])
+        return "\n".join(aligned(rows, ">" * len(rows[0])))
 
     def _drawn(self, ax: Any, ylabel: str, draw: Callable[[Any], None]) -> Any:
         """Axes (new ones where none are given) with lines over the steps."""

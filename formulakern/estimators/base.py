@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,21 +17,23 @@ from formulakern.encoding.sources import default_names, is_sparse
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.syntax.comparison import Comparison
+from formulakern.estimators.targets import read_classes, require_target
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.parser import parse_rule
 
-__all__ = ["PropositionLearner", "TableEstimator", "propositions_of"]
-
-RELATIONS = ("=", "!=", "<=", ">=")
+__all__ = ["TableEstimator", "propositions_of"]
 
 
+@dataclass(eq=False, repr=False)
 class TableEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that learns from the propositions of a table.
 
     ``encoder`` says how a table becomes 0 and 1: ``"auto"`` fits a :class:`PropositionEncoder`
     (a sparse table of 0 and 1 stays as it is), None takes a table of 0 and 1 as it is, and a
     transformer is cloned and fitted.
+
+    The estimators are data classes: a parameter is a field, written once, of which the
+    ``__init__`` that scikit-learn looks at is made.
 
     Attributes
     ----------
@@ -41,12 +45,13 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         Only where the table has names.
     """
 
-    encoder: Any
-    encoder_: Any
-    propositions_: tuple[str, ...]
-    n_features_in_: int
-    _leaves: tuple[Formula, ...]  # what the propositions say
-    _kept: NDArray[np.intp]  # which of the encoder's columns they are
+    _: KW_ONLY
+    encoder: Any = "auto"
+    encoder_: Any = field(init=False)
+    propositions_: tuple[str, ...] = field(init=False)
+    n_features_in_: int = field(init=False)
+    _leaves: tuple[Any, ...] = field(init=False)  # what the propositions say, as formulas
+    _kept: NDArray[np.intp] = field(init=False)  # which of the encoder's columns they are
 
     def _auto_encoder(self) -> PropositionEncoder:
         """What ``encoder="auto"`` stands for."""
@@ -70,33 +75,42 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             If ``encoder`` is none.
         """
         self.__dict__.pop("feature_names_in_", None)
-        table: PackedTable | None = None
-        encoder = self._new_encoder()
-        if encoder is None:
+        self.encoder_, table = self._new_encoder(), None
+        if isinstance(self.encoder, str) and is_sparse(X):
+            with suppress(DataError):
+                self.encoder_, table = None, self._read_zero_one(X, reset=True)
+        own = isinstance(self.encoder_, PropositionEncoder)
+        if own:
+            table = self.encoder_.fit_packed(X)
+        elif self.encoder_ is not None:
+            table = _packed(self.encoder_.fit(X, y).transform(X))
+        elif table is None:
             table = self._read_zero_one(X, reset=True)
-        elif isinstance(self.encoder, str) and is_sparse(X):
-            try:
-                table, encoder = self._read_zero_one(X, reset=True), None
-            except DataError:
-                table = None
-        if table is None:
-            if isinstance(encoder, PropositionEncoder):
-                table = encoder.fit_packed(X)
-            else:
-                table = _packed(encoder.fit(X, y).transform(X))
-            names: Any = encoder.get_feature_names_out()
-            self._copy_from(encoder, ("n_features_in_", "feature_names_in_"))
-        else:
-            names = getattr(self, "feature_names_in_", default_names(table.n_columns))
-        self.encoder_ = encoder
+        names = getattr(self, "feature_names_in_", default_names(table.n_columns))
+        if self.encoder_ is not None:
+            names = self.encoder_.get_feature_names_out()
+            self._copy_from(self.encoder_, ("n_features_in_", "feature_names_in_"))
         self.propositions_ = tuple(map(str, names))
-        own = isinstance(encoder, PropositionEncoder)
-        self._leaves = encoder.propositions_ if own else propositions_of(self.propositions_)
+        self._leaves = self.encoder_.propositions_ if own else propositions_of(self.propositions_)
         self._kept = np.arange(len(self._leaves))
         if isinstance(self.encoder, str):
             asked = [j for j, leaf in enumerate(self._leaves) if self._asked(leaf)]
             self._keep(np.array(asked, dtype=np.intp))
         return table.select(self._kept)
+
+    def _read_training(
+        self, X: Any, y: Any, what: str = "the class of every row"
+    ) -> tuple[PackedTable, NDArray[Any]]:
+        """The encoded training table, and the class of every row.
+
+        Raises
+        ------
+        DataError
+            If y is None (``what`` says what to pass), or one of both cannot be read.
+        """
+        require_target(self, y, what)
+        table = self._fit_table(X, y)
+        return table, read_classes(y, table.shape[0])
 
     def _keep(self, positions: NDArray[np.intp]) -> None:
         """Learn from these of the propositions only."""
@@ -133,6 +147,11 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         names = ("encoder_", "propositions_", "_leaves", "_kept")
         self._copy_from(other, (*names, "n_features_in_", "feature_names_in_"))
 
+    def _shared_parameters(self, other: BaseEstimator) -> dict[str, Any]:
+        """Its own values of the parameters that another estimator has too, but ``verbose``."""
+        own = self.get_params(deep=False)
+        return {name: own[name] for name in own.keys() & other.get_params().keys() - {"verbose"}}
+
     def _copy_from(self, other: Any, names: Sequence[str]) -> None:
         for name in names:
             if hasattr(other, name):
@@ -141,102 +160,32 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     def _new_encoder(self) -> Any:
         if self.encoder is None:
             return None
-        if not isinstance(self.encoder, str):
-            if isinstance(self.encoder, type) or not hasattr(self.encoder, "transform"):
-                raise ParameterError(
-                    f"encoder={self.encoder!r} is no transformer; expected 'auto', None or an "
-                    "instance of one, such as PropositionEncoder()."
-                )
-            return clone(self.encoder)
-        if self.encoder != "auto":
+        if isinstance(self.encoder, str) and self.encoder == "auto":
+            return self._auto_encoder()
+        if isinstance(self.encoder, (str, type)) or not hasattr(self.encoder, "transform"):
             raise ParameterError(
-                f"encoder={self.encoder!r} is unknown; expected 'auto', None or a transformer."
+                f"encoder={self.encoder!r} is no transformer; expected 'auto', None or a "
+                "transformer as an instance, such as PropositionEncoder()."
             )
-        return self._auto_encoder()
+        return clone(self.encoder)
 
     def _read_zero_one(self, X: Any, *, reset: bool) -> PackedTable:
+        advice = "encoder='auto' encodes any table."
+        return read_packed(self._validated(X, advice, reset=reset, accept_sparse="csr"))
+
+    def _validated(self, X: Any, advice: str, **options: Any) -> Any:
+        """The table as an array, checked by scikit-learn against that of training."""
         try:
-            checked = validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_min_samples=1
-            )
+            return validate_data(self, X, ensure_min_samples=1, **options)
         except ValueError as error:
-            raise DataError(f"{error}\nencoder='auto' encodes any table.") from None
-        return read_packed(checked)
+            raise DataError(f"{error}\n{advice}") from None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        if self.encoder is not None:
-            tags.input_tags.allow_nan = True
-            tags.input_tags.string = True
-            tags.input_tags.categorical = True
+        read = tags.input_tags
+        read.sparse = True
+        read.allow_nan = read.string = read.categorical = self.encoder is not None
         return tags
-
-
-class PropositionLearner(TableEstimator):
-    """An estimator whose automatic encoder makes propositions of given relations."""
-
-    relations: Sequence[str]
-    cut_points: int
-
-    def _auto_encoder(self) -> PropositionEncoder:
-        relations = self._checked_relations()
-        orders = [relation for relation in ("<=", ">=") if relation in relations]
-        equal = "=" in relations or "!=" in relations
-        nominal: Any = "auto" if equal else []
-        return PropositionEncoder(
-            negations="!=" in relations,
-            numeric="both" if len(orders) != 1 else orders[0],
-            cut_points=self.cut_points,
-            nominal="all" if not orders else nominal,
-        )
-
-    def _asked(self, leaf: Formula) -> bool:
-        if isinstance(leaf, Comparison) and leaf.relation in RELATIONS:
-            return leaf.relation in self._checked_relations() or (
-                leaf.relation == "=" and leaf.value == 0
-            )
-        return True  # Boolean columns, and those that ask for missing values
-
-    def _fit_table(self, X: Any, y: Any) -> PackedTable:
-        table = super()._fit_table(X, y)
-        if not table.n_columns:
-            raise DataError(
-                f"no proposition with {', '.join(self.relations)} in this table. Add relations: "
-                "'=' for columns of text, '<=' and '>=' for numbers."
-            )
-        return table
-
-    def _checked_relations(self) -> tuple[str, ...]:
-        """The relations as a tuple.
-
-        Raises
-        ------
-        ParameterError
-            If one is unknown, or there is none.
-        """
-        given: Any = self.relations
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            given = (given,)
-        given = tuple(given)
-        if not given or any(relation not in RELATIONS for relation in given):
-            raise ParameterError(
-                f"relations={self.relations!r}; expected some of {', '.join(map(repr, RELATIONS))}."
-            )
-        return tuple(given)
-
-    def _exclusive(self) -> NDArray[np.int64]:
-        """Groups of propositions that exclude each other: the values of one nominal column.
-
-        int64 of shape (number of propositions,), −1 for none.
-        """
-        groups = np.full(len(self._leaves), -1, dtype=np.int64)
-        if isinstance(self.encoder_, PropositionEncoder):
-            number_of = {plan.name: k for k, plan in enumerate(self.encoder_.plans_) if plan.values}
-            for place, leaf in enumerate(self._leaves):
-                if isinstance(leaf, Comparison) and leaf.relation == "=":
-                    groups[place] = number_of.get(leaf.column, -1)
-        return groups
 
 
 def propositions_of(names: Sequence[str] | NDArray[Any]) -> tuple[Formula, ...]:

@@ -8,13 +8,19 @@ proposition that the rule language reads back.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_feature_names_in,
+    _check_n_features,
+    check_is_fitted,
+    validate_data,
+)
 
 from formulakern.checks import check_choice, check_integer
 from formulakern.encoding.column_plan import (
@@ -31,6 +37,7 @@ from formulakern.encoding.selection import column_positions
 from formulakern.encoding.sources import is_sparse
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.targets import refused
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PropositionEncoder"]
@@ -43,6 +50,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode any table as 0/1 columns, each of which is a proposition about a row.
 
@@ -109,35 +117,20 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [1, 0, 0, 0, 1, 1]], dtype=uint8)
     """
 
-    propositions_: tuple[Formula, ...]
-    plans_: tuple[ColumnPlan, ...]
-    n_features_in_: int
-    feature_names_in_: np.ndarray[Any, Any]
-
-    def __init__(
-        self,
-        *,
-        negations: bool = False,
-        numeric: Literal["both", "<=", ">="] = "both",
-        cut_points: int = 4,
-        strategy: Strategy = "quantile",
-        nominal: Literal["auto", "all"] | Sequence[str | int] = "auto",
-        max_nominal: int = 2,
-        missing: Literal["value", "false", "error"] = "value",
-        unknown: Literal["false", "error"] = "false",
-        sparse_output: bool = False,
-        dtype: DTypeLike = np.uint8,
-    ) -> None:
-        self.negations = negations
-        self.numeric = numeric
-        self.cut_points = cut_points
-        self.strategy = strategy
-        self.nominal = nominal
-        self.max_nominal = max_nominal
-        self.missing = missing
-        self.unknown = unknown
-        self.sparse_output = sparse_output
-        self.dtype = dtype
+    _: KW_ONLY
+    negations: bool = False
+    numeric: Literal["both", "<=", ">="] = "both"
+    cut_points: int = 4
+    strategy: Strategy = "quantile"
+    nominal: Literal["auto", "all"] | Sequence[str | int] = "auto"
+    max_nominal: int = 2
+    missing: Literal["value", "false", "error"] = "value"
+    unknown: Literal["false", "error"] = "false"
+    sparse_output: bool = False
+    dtype: DTypeLike = np.uint8
+    propositions_: tuple[Formula, ...] = field(init=False)
+    plans_: tuple[ColumnPlan, ...] = field(init=False)
+    n_features_in_: int = field(init=False)
 
     def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002
         """Find the propositions of every column.
@@ -260,18 +253,8 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         leaves = self.propositions_
         if input_features is not None:
-            names = [str(name) for name in np.asarray(input_features, dtype=object)]
-            known = getattr(self, "feature_names_in_", None)
-            if known is not None and names != list(known):
-                raise DataError(
-                    "input_features is not equal to feature_names_in_, the names of the columns "
-                    "that the encoder was fitted on."
-                )
-            if len(names) != len(self.plans_):
-                raise DataError(
-                    "input_features should have length equal to number of features "
-                    f"({len(self.plans_)}), got {len(names)}"
-                )
+            with refused("Pass the names of the columns of training."):
+                names = map(str, _check_feature_names_in(self, input_features))
             renamed = [p.renamed(name) for p, name in zip(self.plans_, names, strict=True)]
             leaves = tuple(leaf for plan in renamed for leaf in plan.propositions)
         return np.array([str(leaf) for leaf in leaves], dtype=object)
@@ -329,14 +312,11 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         distinct = np.unique(column[: 10 * self.max_nominal + 1])
         if len(distinct) <= self.max_nominal:
             distinct = np.unique(column)
-        if not 2 <= len(distinct) <= self.max_nominal:
-            return False
-        return bool((np.isfinite(distinct) & (np.floor(distinct) == distinct)).all())
+        whole = np.isfinite(distinct) & (np.floor(distinct) == distinct)
+        return 2 <= len(distinct) <= self.max_nominal and bool(whole.all())
 
     def _forced_nominal(self, table: Table) -> set[str]:
-        if isinstance(self.nominal, str):
-            return set()
-        if len(self.nominal) == 0:
+        if isinstance(self.nominal, str) or len(self.nominal) == 0:
             return set()
         return {table.names[j] for j in column_positions(table, self.nominal)}
 
@@ -356,35 +336,26 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         """The table, after checking its columns against training (or remembering them)."""
-        if isinstance(X, Mapping) and not is_sparse(X):
-            X = Table.of(X)
-        if isinstance(X, Table):
-            self._check_names(X, reset=reset)
-            table = X
-        else:
-            table = Table.of(X)
-            if table.shape[1]:
-                source = X if hasattr(X, "shape") else np.empty(table.shape, dtype=np.bool_)
-                validate_data(self, source, reset=reset, skip_check_array=True)
+        table = X if isinstance(X, Table) else Table.of(X)
         if table.shape[1] == 0:
             raise DataError(
                 f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required: the table "
                 "has no columns."
             )
+        if isinstance(X, Table) or (isinstance(X, Mapping) and not is_sparse(X)):
+            self._check_names(table, reset=reset)
+        else:
+            source = X if hasattr(X, "shape") else np.empty(table.shape, dtype=np.bool_)
+            validate_data(self, source, reset=reset, skip_check_array=True)
         if reset or table.names == tuple(plan.name for plan in self.plans_):
             return table
         return Table.of(table, names=[plan.name for plan in self.plans_])
 
     def _check_names(self, table: Table, *, reset: bool) -> None:
+        with refused("Pass the columns of training."):
+            _check_n_features(self, table, reset=reset)
         if reset:
-            self.n_features_in_ = table.shape[1]
             self.feature_names_in_ = np.array(table.names, dtype=object)
-            return
-        if table.shape[1] != self.n_features_in_:
-            raise DataError(
-                f"X has {table.shape[1]} features, but PropositionEncoder is expecting "
-                f"{self.n_features_in_} features as input. Pass the columns of training."
-            )
         known = getattr(self, "feature_names_in_", None)
         if known is not None and list(table.names) != list(known):
             place = next(j for j, name in enumerate(table.names) if name != known[j])
@@ -406,9 +377,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = True
+        read = tags.input_tags
+        read.sparse = read.allow_nan = read.string = read.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.errors import DataError
-from formulakern.estimators.base import PropositionLearner
+from formulakern.encoding.packed import PackedTable
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.base import TableEstimator
+from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Feature, feature_values
+from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.formula import Formula
 
-__all__ = ["RuleModel"]
+__all__ = ["RuleClassifier", "RuleModel"]
 
-FloatArray = NDArray[np.float64]
+#: What propositions can say.
+RELATIONS = ("=", "!=", "<=", ">=")
 
 
-class RuleModel(PropositionLearner):
+@dataclass(eq=False, repr=False)
+class RuleModel(TableEstimator):
     """An estimator that learns a :class:`formulakern.RuleEnsemble`.
+
+    Its automatic encoder makes propositions of the relations that are asked for.
 
     Attributes
     ----------
@@ -29,8 +39,13 @@ class RuleModel(PropositionLearner):
         Rules in the table's own words, largest weight first.
     """
 
-    rules_: RuleEnsemble
-    _features: list[Feature]  # the same rules, on the encoded table
+    _: KW_ONLY
+    relations: Sequence[str] = RELATIONS
+    cut_points: int = 4
+    time_limit: float | None = None
+    verbose: int = 0
+    rules_: RuleEnsemble = field(init=False)
+    _features: list[Feature] = field(init=False)  # the same rules, on the encoded table
 
     def explain(self, X: Any) -> Explanation:
         """The rules that one row satisfies, and what they contribute.
@@ -54,6 +69,62 @@ class RuleModel(PropositionLearner):
             raise DataError(f"explain() takes one row; got {len(values)}. Pass X[i : i + 1].")
         return Explanation.of(self.rules_, values)
 
+    def _auto_encoder(self) -> PropositionEncoder:
+        relations = self._checked_relations()
+        orders = [relation for relation in ("<=", ">=") if relation in relations]
+        nominal: Any = "auto" if {"=", "!="} & {*relations} else []
+        return PropositionEncoder(
+            negations="!=" in relations,
+            numeric="both" if len(orders) != 1 else orders[0],
+            cut_points=self.cut_points,
+            nominal="all" if not orders else nominal,
+        )
+
+    def _asked(self, leaf: Formula) -> bool:
+        if isinstance(leaf, Comparison) and leaf.relation in RELATIONS:
+            return leaf.relation in self._checked_relations() or (
+                leaf.relation == "=" and leaf.value == 0
+            )
+        return True  # Boolean columns, and those that ask for missing values
+
+    def _fit_table(self, X: Any, y: Any) -> PackedTable:
+        table = super()._fit_table(X, y)
+        if not table.n_columns:
+            raise DataError(
+                f"no proposition with {', '.join(self.relations)} in this table. Add relations: "
+                "'=' for columns of text, '<=' and '>=' for numbers."
+            )
+        return table
+
+    def _checked_relations(self) -> tuple[str, ...]:
+        """The relations as a tuple.
+
+        Raises
+        ------
+        ParameterError
+            If one is unknown, or there is none.
+        """
+        one = isinstance(self.relations, str) or not isinstance(self.relations, Iterable)
+        given: tuple[Any, ...] = (self.relations,) if one else tuple(self.relations)
+        if not given or any(relation not in RELATIONS for relation in given):
+            raise ParameterError(
+                f"relations={self.relations!r}; expected some of {', '.join(map(repr, RELATIONS))}."
+            )
+        return given
+
+    def _exclusive(self) -> NDArray[np.int64]:
+        """Groups of propositions that exclude each other: the values of one nominal column.
+
+        int64 of shape (number of propositions,), −1 for none.
+        """
+        groups = np.full(len(self._leaves), -1, dtype=np.int64)
+        if isinstance(self.encoder_, PropositionEncoder):
+            number_of = {plan.name: k for k, plan in enumerate(self.encoder_.plans_) if plan.values}
+            for place, leaf in enumerate(self._leaves):
+                if isinstance(leaf, Comparison) and leaf.relation == "=":
+                    groups[place] = number_of.get(leaf.column, -1)
+        return groups
+
     def _set_rules(
         self,
         found: Iterable[tuple[Feature, WeightedRule]],
@@ -72,6 +143,34 @@ class RuleModel(PropositionLearner):
         check_is_fitted(self, "rules_")
         return feature_values(self._features, self._read_table(X))
 
-    def _scores(self, X: Any) -> FloatArray:
+    def _scores(self, X: Any) -> NDArray[np.float64]:
         values = self._values(X)  # refuses before the fit
         return self.rules_.scores_of(values)
+
+
+@dataclass(eq=False, repr=False)
+class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
+    """A rule model whose ensemble votes for classes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    """
+
+    _: KW_ONLY
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    classes_: NDArray[Any] = field(init=False)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of every row; ties go to the class that stands first.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        scores = self._scores(X)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])

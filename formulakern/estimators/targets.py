@@ -2,25 +2,57 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import column_or_1d
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite
 
+from formulakern.checks import is_integer
 from formulakern.errors import DataError
 
-__all__ = ["read_classes", "read_numbers", "require_target", "row_weights", "several_classes"]
+__all__ = [
+    "Split",
+    "read_classes",
+    "read_numbers",
+    "refused",
+    "require_target",
+    "row_weights",
+    "several_classes",
+    "splits",
+]
 
 FloatArray = NDArray[np.float64]
+#: Positions of training rows and of test rows.
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 #: The largest weight of a row, and how many times the smallest positive one it may be.
 HEAVIEST, SPREAD = 1e50, 1e15
 #: Of numbers to learn: their squares and the sums of these stay finite.
 LARGEST = 1e100
+
+
+@contextmanager
+def refused(advice: str) -> Iterator[None]:
+    """What scikit-learn refuses inside is a DataError that also says what to do.
+
+    Raises
+    ------
+    DataError
+    """
+    try:
+        yield
+    except DataError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{str(error).rstrip('.')}. {advice}") from None
 
 
 def require_target(estimator: object, y: Any, what: str = "the class of every row") -> None:
@@ -45,9 +77,9 @@ def read_classes(y: Any, n_rows: int) -> NDArray[Any]:
     DataError
         If there is not one for each row, one is missing, or they are no classes.
     """
-    try:
+    with refused("Pass one class per row: all text, or all numbers or bools."):
         labels = column_or_1d(y, warn=True)
-        _check_length(labels, n_rows)
+        check_consistent_length(range(n_rows), labels)
         assert_all_finite(labels, input_name="y")
         if labels.dtype == object:
             missing = [i for i, label in enumerate(labels) if label is None or label != label]
@@ -58,12 +90,6 @@ def read_classes(y: Any, n_rows: int) -> NDArray[Any]:
                 )
             np.unique(labels)  # raises where classes have no order
         check_classification_targets(labels)
-    except DataError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{str(error).rstrip('.')}. Pass one class per row: all text, or all numbers or bools."
-        ) from None
     return np.asarray(labels)
 
 
@@ -93,8 +119,9 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
     DataError
         If there is not one for each row, or one is no finite number or larger than ``LARGEST``.
     """
-    target = column_or_1d(y, warn=True)
-    _check_length(target, n_rows)
+    with refused("Pass one number per row."):
+        target = column_or_1d(y, warn=True)
+        check_consistent_length(range(n_rows), target)
     try:
         target = np.asarray(target, dtype=np.float64)
     except (TypeError, ValueError):
@@ -119,22 +146,13 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
     """
     weights = np.ones(len(labels))
     if sample_weight is not None:
-        try:
+        with refused("Pass one weight per row, some of them positive."):
             weights = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), copy=True)
-        except (TypeError, ValueError) as error:
-            raise DataError(
-                f"{str(error).rstrip('.')}. Pass one weight per row, some of them positive."
-            ) from None
         if (weights < 0).any():
             raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
     classes, codes = np.unique(labels, return_inverse=True)
-    try:
+    with refused("Pass class_weight={class: weight, ...}, 'balanced' or None."):
         factors = compute_class_weight(class_weight, classes=classes, y=labels)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{str(error).rstrip('.')}. Pass class_weight={{class: weight, ...}}, 'balanced' or "
-            "None."
-        ) from None
     if not np.isfinite(factors).all():
         raise DataError(f"class_weight={class_weight!r}; expected finite numbers.")
     found: FloatArray = weights * factors[codes]
@@ -149,9 +167,15 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
     return found
 
 
-def _check_length(y: NDArray[Any], n_rows: int) -> None:
-    if len(y) != n_rows:
-        raise DataError(
-            f"Found input variables with inconsistent numbers of samples: {[n_rows, len(y)]}. "
-            "Pass one entry of y per row."
-        )
+def splits(cv: Any, labels: NDArray[Any], seed: int) -> list[Split]:
+    """The folds of a cross-validation: so many stratified ones, or what scikit-learn makes of cv.
+
+    Classes with fewer rows than there are folds are missing from some, in silence.
+    """
+    if is_integer(cv):
+        folds = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
+    else:
+        folds = check_cv(cv, labels, classifier=True)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        return list(folds.split(np.zeros((len(labels), 1)), labels))

@@ -81,11 +81,9 @@ class RuleEnsemble(VotingRules):
         """
         return data_frame(columns_of(self))
 
-    def __str__(self) -> str:
-        return ensemble_text(self)
+    __str__ = ensemble_text
 
-    def _repr_html_(self) -> str:
-        return preformatted(self)
+    _repr_html_ = preformatted
 
     def to_sql(self, table: str = "data") -> str:
         """A query that gives every row of a database table its prediction.

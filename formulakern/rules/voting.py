@@ -141,7 +141,7 @@ class VotingRules:
         >>> ensemble.predict({"doors": [2, 4], "turbo": [True, False]})
         array([11.5, 12.5])
         """
-        items = tuple(items)
+        items, classes = tuple(items), None if classes is None else tuple(classes)
         places = {name: k for k, name in enumerate([None] if classes is None else classes)}
         votes = np.zeros((len(items), len(places)))
         for row, item in enumerate(items):
@@ -155,14 +155,9 @@ class VotingRules:
             for name, vote in zip(names, (item.weight, -item.weight), strict=False):
                 votes[row, places[name]] += vote
         known: dict[str, Any] = {n: [getattr(item, n) for item in items] for n in NUMBERS[2:]}
-        return cls(
-            rules=tuple(item.rule for item in items),
-            votes=votes,
-            classes=None if classes is None else tuple(classes),
-            intercept=np.zeros(len(places)) if intercept is None else np.asarray(intercept),
-            target=target,
-            **known,
-        )
+        biases = np.zeros(len(places)) if intercept is None else np.asarray(intercept)
+        rules = tuple(item.rule for item in items)
+        return cls(rules, votes, classes, biases, **known, target=target)
 
     # -- as a value, and as a sequence of its rows ----------------------------------------------
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from argparse import Namespace
 
 import numpy as np
 import pytest
@@ -161,7 +162,7 @@ def test_fit_shows_the_heaviest_rules(capsys):
     assert "Proven: no other feature weighs more" in rules
     assert max(map(len, rules.splitlines())) <= 100
     status, _, err = run(capsys, "fit", "tic-tac-toe", "--formula", "a", "--rules", "-1")
-    assert (status, err.count("--rules is at least 0")) == (1, 1)
+    assert (status, err.count("--rules=-1; expected an integer, at least 0.")) == (1, 1)
 
 
 def test_fit_says_that_it_samples(capsys):
@@ -177,7 +178,7 @@ def test_fit_says_that_it_samples(capsys):
 def test_fit_says_why_it_samples():
     n = 32_561
     large = Dataset(fk.Table({"x": np.arange(n) % 7}), np.arange(n) % 2, "large", "")
-    text = fit_opening(fk.kernel("a"), large, 10_000, 10, 1.0, 3)
+    text = fit_opening(fk.kernel("a"), large, 10_000, Namespace(cv=10, C=1.0, seed=3))
     said = " ".join(text.replace("│", " ").split())
     assert "The Gram matrix of all 32,561 rows would take 7.9 GiB, and the solver as much" in said
     assert "a stratified sample of 10,000 rows (seed 3; --max-rows changes it)." in said
@@ -259,7 +260,10 @@ ERRORS = {
         "n_folds=1; expected an integer, at least 2.",
     ),
     "C": (("fit", "monks-1", *FIT, "--C", "-1"), "C=-1.0; expected a finite number above 0."),
-    "rows": (("fit", "monks-1", *FIT, "--max-rows", "1"), "--max-rows is at least 2; got 1."),
+    "rows": (
+        ("fit", "monks-1", *FIT, "--max-rows", "1"),
+        "--max-rows=1; expected an integer, at least 2.",
+    ),
     "reading": (
         ("fit", "monks-1", *FIT, "--variables", "loose"),
         "variables='loose' is not a reading of the variables; expected one of 'bound', 'free'",

@@ -75,10 +75,10 @@ def test_datasets_unpack():
 def test_errors_list_what_there_is():
     with pytest.raises(ParameterError, match=r"tic-tac-toe, monks-1, .*, balance-scale"):
         load("iris")
-    with pytest.raises(ParameterError, match="1, 2 and 3"):
+    with pytest.raises(ParameterError, match="problem=4; expected one of 1, 2, 3"):
         monks(4)
     for n in (0, 2.5, True):
-        with pytest.raises(ParameterError, match="whole number"):
+        with pytest.raises(ParameterError, match=f"n={n}; expected an integer, at least 1"):
             poker_hands(n)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from formulakern.checks import check_integer, check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
 from formulakern.estimators.rule_model import RuleModel
-from formulakern.learning.hkl.active_set import GrownSolution, GrowthStep, relative_gap
+from formulakern.learning.hkl.active_set import GrowthStep, relative_gap
 from formulakern.learning.hkl.problem import HierarchicalModel, different_columns, learn
 from formulakern.progress import say
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Conjunction, Feature
 
-__all__ = ["HierarchicalLearner"]
+__all__ = ["HierarchicalEstimator", "HierarchicalLearner"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -34,31 +35,13 @@ RANGES: dict[str, tuple[float, bool, float, str]] = {
 }
 
 
-class HierarchicalLearner(RuleModel):
-    """The base of :class:`HKLClassifier` and :class:`HKLRegressor`."""
+@dataclass(eq=False, repr=False)
+class HierarchicalEstimator(RuleModel):
+    """What all estimators of hierarchical kernel learning are told, and how they read a table."""
 
-    rho: float
-    C: float
-    depth_penalty: float
-    loss: str
-    tol: float
-    max_active: int
-    time_limit: float | None
-    verbose: int
-    _models: list[HierarchicalModel]
-
-    # -- what the estimators call -----------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        for name, (least, allowed, largest, expected) in RANGES.items():
-            value = getattr(self, name)
-            check_number(name, value, least, largest, above=not allowed, expected=expected)
-        check_integer("max_active", self.max_active)
-        check_integer("cut_points", self.cut_points)
-        check_number(
-            "time_limit", self.time_limit, 0, expected="seconds", otherwise="None for no limit"
-        )
-        self._checked_relations()
+    _: KW_ONLY
+    tol: float = 1e-3
+    max_active: int = 5000
 
     def _fit_table(self, X: Any, y: Any) -> PackedTable:
         """The encoded training rows; only different propositions that vary are kept."""
@@ -66,6 +49,26 @@ class HierarchicalLearner(RuleModel):
         different = different_columns(table)
         self._keep(different)
         return table.select(different)
+
+
+@dataclass(eq=False, repr=False)
+class HierarchicalLearner(HierarchicalEstimator):
+    """The base of :class:`HKLClassifier` and :class:`HKLRegressor`."""
+
+    rho: float = 1.1
+    C: float = 1.0
+    depth_penalty: float = 2.0
+    loss: Any = field(init=False)
+    _models: list[HierarchicalModel] = field(init=False)
+
+    def _check_parameters(self) -> None:
+        for name, (least, allowed, largest, expected) in RANGES.items():
+            value = getattr(self, name)
+            check_number(name, value, least, largest, above=not allowed, expected=expected)
+        check_integer("max_active", self.max_active)
+        check_integer("cut_points", self.cut_points)
+        check_number("time_limit", self.time_limit, 0, otherwise="None for no limit")
+        self._checked_relations()
 
     def _learn(
         self,
@@ -78,29 +81,25 @@ class HierarchicalLearner(RuleModel):
         begun = time.perf_counter()
         used = weights > 0
         distinct, kind = (table if used.all() else table.take(used)).distinct()
-        options = {"rho": float(self.rho), "C": float(self.C), "loss": self.loss}
-        options["depth_penalty"] = float(self.depth_penalty)
-        warm = start is not None and start._leaves == self._leaves
+        options = {name: float(getattr(self, name)) for name in ("rho", "C", "depth_penalty")}
+        warm = start._models if start is not None and start._leaves == self._leaves else []
         models: list[HierarchicalModel] = []
         for k, (name, y) in enumerate(problems.items()):
             limit = None
             if self.time_limit is not None:
                 left = self.time_limit - (time.perf_counter() - begun)
                 limit = max(0.0, left / (len(problems) - k))
-            before: GrownSolution | None = None
-            if start is not None and warm:
-                before = start._models[k].grown
             model = learn(
                 distinct,
                 kind,
                 y[used],
                 weights[used],
-                options,
+                options | {"loss": self.loss},
                 tol=float(self.tol),
                 max_nodes=int(self.max_active),
                 time_limit=limit,
-                start=before,
-                report=self._reporter(name),
+                start=warm[k].grown if warm else None,
+                report=partial(self._report, name),
             )
             models.append(model)
         self._models = models
@@ -112,16 +111,12 @@ class HierarchicalLearner(RuleModel):
         steps = [(s, n) for n, m in zip(problems, models, strict=True) for s in m.grown.history]
         self.history_ = GrowthHistory(tuple(s for s, _ in steps), tuple(n for _, n in steps))
         self.n_iter_ = max(1, len(self.history_))
-        self.stopped_ = next(
-            (m.grown.status for m in models if m.grown.status != "optimal"), "optimal"
-        )
+        open_ones = [m.grown.status for m in models if m.grown.status != "optimal"]
+        self.stopped_ = [*open_ones, "optimal"][0]
 
-    def _reporter(self, problem: str) -> Callable[[GrowthStep], None]:
-        def report(step: GrowthStep) -> None:
-            if self.verbose:
-                say(step_line(problem, step))
-
-        return report
+    def _report(self, problem: str, step: GrowthStep) -> None:
+        if self.verbose:
+            say(step_line(problem, step))
 
     def _warn_if_open(self) -> None:
         """Say by how much the gap is not closed."""

@@ -2,34 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from formulakern.checks import check_choice
 from formulakern.encoding.packed import PackedTable
-from formulakern.estimators.hkl.base import HierarchicalLearner
-from formulakern.estimators.targets import (
-    read_classes,
-    require_target,
-    row_weights,
-    several_classes,
-)
+from formulakern.estimators.hkl.base import HierarchicalEstimator, HierarchicalLearner
+from formulakern.estimators.rule_model import RuleClassifier
+from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
 
-__all__ = ["HKLClassifier"]
+__all__ = ["HKLClassifier", "HierarchicalClassifier"]
 
 FloatArray = npt.NDArray[np.float64]
 
 LOSSES = ("hinge", "squared_hinge", "logistic")
 
 
-class HKLClassifier(ClassifierMixin, HierarchicalLearner):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class HierarchicalClassifier(RuleClassifier, HierarchicalEstimator):
+    """The base of :class:`HKLClassifier` and :class:`HKLClassifierCV`."""
+
+    _: KW_ONLY
+    loss: Literal["hinge", "squared_hinge", "logistic"] = "hinge"
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Σ_w f_w φ_w(x) + b.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes)
+        """
+        scores = self._scores(X)
+        return np.asarray(scores[:, 1]) if scores.shape[1] == 2 else scores
+
+    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """1 / (1 + e^{−decision}), for more than two classes divided by its sum over them.
+
+        Only with ``loss="logistic"``.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        shares: FloatArray = 0.5 * (1 + np.tanh(self._scores(X) / 2))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+@dataclass(eq=False, repr=False)
+class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     r"""Hierarchical kernel learning: a weighted sum of rules, optimal among all conjunctions.
 
     The propositions of the table are x = v, x ≠ v, x ≤ c and x ≥ c.  For each set w of them let
@@ -128,35 +163,6 @@ class HKLClassifier(ClassifierMixin, HierarchicalLearner):  # type: ignore[misc]
     (True, True)
     """
 
-    def __init__(
-        self,
-        rho: float = 1.1,
-        C: float = 1.0,
-        depth_penalty: float = 2.0,
-        *,
-        loss: Literal["hinge", "squared_hinge", "logistic"] = "hinge",
-        tol: float = 1e-3,
-        max_active: int = 5000,
-        time_limit: float | None = None,
-        encoder: Any = "auto",
-        relations: Sequence[str] = ("=", "!=", "<=", ">="),
-        cut_points: int = 4,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.rho = rho
-        self.C = C
-        self.depth_penalty = depth_penalty
-        self.loss = loss
-        self.tol = tol
-        self.max_active = max_active
-        self.time_limit = time_limit
-        self.encoder = encoder
-        self.relations = relations
-        self.cut_points = cut_points
-        self.class_weight = class_weight
-        self.verbose = verbose
-
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.
 
@@ -186,14 +192,8 @@ class HKLClassifier(ClassifierMixin, HierarchicalLearner):  # type: ignore[misc]
         ConvergenceWarning
             If ``gap_`` is above ``tol``.
         """
-        return self._fit(X, y, sample_weight, None)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, start: HKLClassifier | None) -> Self:
-        """Fit, from a solution for other parameters and the same data if there is one."""
         self._check_parameters()
-        require_target(self, y)
-        table = self._fit_table(X, y)
-        return self._fit_encoded(table, read_classes(y, table.n_rows), sample_weight, start)
+        return self._fit_encoded(*self._read_training(X, y), sample_weight, None)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -211,82 +211,24 @@ class HKLClassifier(ClassifierMixin, HierarchicalLearner):  # type: ignore[misc]
         weights = row_weights(labels, self.class_weight, sample_weight)
         present = several_classes(labels, weights)
         names = self.classes_.tolist()
-        if len(names) == 2:
-            problems = {"": np.where(labels == self.classes_[1], 1.0, -1.0)}
-        else:  # a class whose rows all weigh nothing cannot be learned
-            listed = [k for k, name in enumerate(self.classes_) if name in present]
-            problems = {str(names[k]): np.where(labels == names[k], 1.0, -1.0) for k in listed}
+        two = len(names) == 2  # else a class whose rows all weigh nothing cannot be learned
+        learned = [1] if two else np.flatnonzero(np.isin(self.classes_, present)).tolist()
+        rows = {k: labels == names[k] for k in learned}
+        problems = {"" if two else str(names[k]): np.where(rows[k], 1.0, -1.0) for k in learned}
         self._learn(table, problems, weights, start)
-        self._read(table, labels, weights, present)
-        self._warn_if_open()
-        return self
-
-    def _read(
-        self,
-        table: PackedTable,
-        labels: npt.NDArray[Any],
-        weights: FloatArray,
-        present: npt.NDArray[Any],
-    ) -> None:
-        """The models of the problems as one ensemble."""
-        names = self.classes_.tolist()
         found: list[tuple[Feature, WeightedRule]] = []
         bias = np.full(len(names), -np.inf)
-        for place, model in enumerate(self._models):
-            k = 1 if len(names) == 2 else int(np.searchsorted(self.classes_, present[place]))
-            other = names[0] if len(names) == 2 else None
-            found += self._rules_of(model, table, weights, labels == names[k], names[k], other)
+        for k, model in zip(learned, self._models, strict=True):
+            against = names[0] if two else None
+            found += self._rules_of(model, table, weights, rows[k], names[k], against)
             bias[k] = model.bias
-        if len(names) == 2:
+        if two:
             bias[0] = -bias[1]
         elif not np.isfinite(bias).all():  # never predicted
             lowest = sum(abs(rule.weight) for _, rule in found)
             lowest += np.abs(bias[np.isfinite(bias)]).max()
             bias[np.isinf(bias)] = -2 * lowest - 1
-        self.intercept_ = bias[1:] if len(names) == 2 else bias
+        self.intercept_ = bias[1:] if two else bias
         self._set_rules(found, names, bias)
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Σ_w f_w φ_w(x) + b.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes)
-        """
-        scores = self._scores(X)
-        return np.asarray(scores[:, 1]) if scores.shape[1] == 2 else scores
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        scores = self._scores(X)
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
-
-    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> FloatArray:
-        """1 / (1 + e^{−decision}), for more than two classes divided by its sum over them.
-
-        Only with ``loss="logistic"``.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        shares: FloatArray = 0.5 * (1 + np.tanh(self._scores(X) / 2))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        self._warn_if_open()
+        return self

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from numbers import Real
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from formulakern.checks import check_choice
+from formulakern.checks import check_choice, is_integer, is_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.base import PropositionLearner
-from formulakern.estimators.hkl.classifier import HKLClassifier
-from formulakern.estimators.targets import read_classes, require_target, several_classes
+from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLClassifier
+from formulakern.estimators.targets import row_weights, several_classes, splits
 from formulakern.progress import say
-from formulakern.rules.ensemble import RuleEnsemble
-from formulakern.rules.explanation import Explanation
 from formulakern.rules.rule import Rule
 
 __all__ = ["HKLClassifierCV"]
@@ -34,9 +27,12 @@ __all__ = ["HKLClassifierCV"]
 FloatArray = npt.NDArray[np.float64]
 
 SELECTIONS = ("best", "one-standard-error")
+#: What is known of every fit.
+MEASURES = ("score", "rules", "length", "gap")
 
 
-class HKLClassifierCV(ClassifierMixin, PropositionLearner):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class HKLClassifierCV(HierarchicalClassifier):
     """:class:`HKLClassifier` with C and the depth penalty chosen by cross-validation.
 
     For each depth penalty and fold the problems for C₁ < C₂ < … are solved one after the other,
@@ -102,42 +98,14 @@ class HKLClassifierCV(ClassifierMixin, PropositionLearner):  # type: ignore[misc
     True
     """
 
-    def __init__(
-        self,
-        Cs: Sequence[float] = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3),
-        depth_penalties: Sequence[float] = (2.0,),
-        cv: Any = 3,
-        scoring: Any = "f1_macro",
-        selection: Literal["one-standard-error", "best"] = "one-standard-error",
-        *,
-        rho: float = 1.1,
-        loss: Literal["hinge", "squared_hinge", "logistic"] = "hinge",
-        tol: float = 1e-3,
-        max_active: int = 5000,
-        time_limit: float | None = None,
-        encoder: Any = "auto",
-        relations: Sequence[str] = ("=", "!=", "<=", ">="),
-        cut_points: int = 4,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.Cs = Cs
-        self.depth_penalties = depth_penalties
-        self.cv = cv
-        self.scoring = scoring
-        self.selection = selection
-        self.rho = rho
-        self.loss = loss
-        self.tol = tol
-        self.max_active = max_active
-        self.time_limit = time_limit
-        self.encoder = encoder
-        self.relations = relations
-        self.cut_points = cut_points
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.verbose = verbose
+    Cs: Sequence[float] = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
+    depth_penalties: Sequence[float] = (2.0,)
+    cv: Any = 3
+    scoring: Any = "f1_macro"
+    selection: Literal["one-standard-error", "best"] = "one-standard-error"
+    _: KW_ONLY
+    rho: float = 1.1
+    random_state: int | np.random.RandomState | None = 0
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Score every pair, choose one, fit to all rows.
@@ -169,31 +137,22 @@ class HKLClassifierCV(ClassifierMixin, PropositionLearner):  # type: ignore[misc
         penalties = _numbers("Cs", self.Cs, 0.0, strict=True)
         depths = _numbers("depth_penalties", self.depth_penalties, 1.0, strict=False)
         check_choice("selection", self.selection, SELECTIONS)
-        require_target(self, y)
-        best = self._model(penalties[0], depths[0])
-        best._check_parameters()
-        whole = best._fit_table(X, y)
-        labels = read_classes(y, whole.n_rows)
+        self._model(penalties[0], depths[0])._check_parameters()
+        whole, labels = self._read_training(X, y)
         several_classes(labels)
         rows = self._rows(X)
-        weights = None if sample_weight is None else np.asarray(sample_weight)
-        if weights is not None and weights.shape != labels.shape:
-            raise DataError(
-                f"sample_weight of shape {weights.shape} for {len(labels)} rows; expected one "
-                "weight per row."
-            )
+        weights = row_weights(labels, None, sample_weight)
         scorer = get_scorer(self.scoring)
-        with warnings.catch_warnings():  # a small class may be missing from a fold
-            warnings.filterwarnings("ignore", message="The least populated class")
-            folds = list(self._splitter(labels).split(np.zeros(len(labels)), labels))
+        self._check_folds(labels)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        folds = splits(self.cv, labels, seed)
         pairs = [(C, a) for a in depths for C in penalties]
-        found = np.zeros((len(pairs), len(folds), 4))  # score, rules, length, gap
+        found = np.zeros((len(pairs), len(folds), len(MEASURES)))
         for number, (train, test) in enumerate(folds):
             reader = self._model(penalties[0], depths[0])
             table = reader._fit_table(rows[train], labels[train])
             unseen = reader._read_table(rows[test])
-            some = None if weights is None else weights[train]
-            path = self._path(pairs, reader, table, labels[train], some)
+            path = self._path(pairs, reader, table, labels[train], weights[train])
             for place, model in enumerate(path):
                 score = float(scorer(model, unseen, labels[test]))
                 found[place, number] = score, *_shape(model)
@@ -205,50 +164,20 @@ class HKLClassifierCV(ClassifierMixin, PropositionLearner):  # type: ignore[misc
         self.best_score_ = float(found[self.best_index_, :, 0].mean())
         before = [(C, a) for C, a in pairs if a == self.depth_penalty_ and C < self.C_]
         start = None
-        for start in self._path(before, best, whole, labels, weights):  # noqa: B007
+        for start in self._path(before, self, whole, labels, weights):  # noqa: B007
             pass
         model = self._model(self.C_, self.depth_penalty_)
-        model._share_encoding(best)
+        model._share_encoding(self)
         self.best_estimator_ = model._fit_encoded(whole, labels, weights, start)
-        self.classes_ = model.classes_
-        self.rules_: RuleEnsemble = model.rules_
-        self.intercept_ = model.intercept_
-        self._share_encoding(model)
+        self._copy_from(model, ("classes_", "rules_", "intercept_", "_features"))
         return self
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row, by ``best_estimator_``."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """As :meth:`HKLClassifier.decision_function`, of ``best_estimator_``."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)
-
-    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> FloatArray:
-        """As :meth:`HKLClassifier.predict_proba`, of ``best_estimator_``."""
-        check_is_fitted(self, "best_estimator_")
-        return np.asarray(self.best_estimator_.predict_proba(X))
-
-    def explain(self, X: Any) -> Explanation:
-        """As :meth:`HKLClassifier.explain`, of ``best_estimator_``."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.explain(X)
 
     # -- what is computed -------------------------------------------------------------------------
 
     def _model(self, C: float, depth_penalty: float) -> HKLClassifier:
-        names = set(HKLClassifier().get_params()) - {"C", "depth_penalty", "encoder", "verbose"}
-        common = {name: getattr(self, name) for name in names}
-        encoder = self.encoder
-        if encoder is not None and not isinstance(encoder, str):
-            encoder = clone(encoder)
+        shared = self._shared_parameters(HKLClassifier())
         verbose = max(0, int(self.verbose) - 1)
-        return HKLClassifier(
-            C=C, depth_penalty=depth_penalty, encoder=encoder, verbose=verbose, **common
-        )
+        return HKLClassifier(C=C, depth_penalty=depth_penalty, verbose=verbose, **shared)
 
     def _rows(self, X: Any) -> Any:
         """A table whose rows can be selected by an array of positions."""
@@ -258,28 +187,26 @@ class HKLClassifierCV(ClassifierMixin, PropositionLearner):  # type: ignore[misc
             return Table.of(X)
         return X.iloc if hasattr(X, "iloc") else np.asarray(X)
 
-    def _splitter(self, labels: npt.NDArray[Any]) -> Any:
-        if isinstance(self.cv, (int, np.integer)) and not isinstance(self.cv, bool):
-            if self.cv < 2:
-                raise ParameterError(f"cv={self.cv}; expected at least 2 folds.")
-            counts = np.unique(labels, return_counts=True)[1]
-            if np.sort(counts)[-2] < 2 or counts.max() < self.cv:
-                raise DataError(
-                    f"{len(counts)} classes of {sorted(counts.tolist())} rows for cv={self.cv} "
-                    "folds; expected two classes with 2 rows or more, one of them with a row for "
-                    "every fold. Pass more rows, or fewer folds."
-                )
-            seed = check_random_state(self.random_state).randint(2**31 - 1)
-            return StratifiedKFold(int(self.cv), shuffle=True, random_state=seed)
-        return check_cv(self.cv, labels, classifier=True)
+    def _check_folds(self, labels: npt.NDArray[Any]) -> None:
+        if not is_integer(self.cv):
+            return
+        if self.cv < 2:
+            raise ParameterError(f"cv={self.cv}; expected at least 2 folds.")
+        counts = np.unique(labels, return_counts=True)[1]
+        if np.sort(counts)[-2] < 2 or counts.max() < self.cv:
+            raise DataError(
+                f"{len(counts)} classes of {sorted(counts.tolist())} rows for cv={self.cv} "
+                "folds; expected two classes with 2 rows or more, one of them with a row for "
+                "every fold. Pass more rows, or fewer folds."
+            )
 
     def _path(
         self,
         pairs: list[tuple[float, float]],
-        reader: HKLClassifier,
+        reader: HierarchicalClassifier,
         table: PackedTable,
         labels: npt.NDArray[Any],
-        weights: Any,
+        weights: FloatArray,
     ) -> Iterator[HKLClassifier]:
         """The fitted model of each pair, each from the last one of the same depth penalty.
 
@@ -310,11 +237,9 @@ class HKLClassifierCV(ClassifierMixin, PropositionLearner):  # type: ignore[misc
 
 def _numbers(name: str, values: Any, least: float, *, strict: bool) -> list[float]:
     """Different numbers of a range, smallest first."""
-    listed = [values] if isinstance(values, Real) else list(values)
-    right = all(isinstance(v, Real) and not isinstance(v, bool) for v in listed)
-    if not right or not listed or not all(least <= float(v) < 1e100 for v in listed) or (
-        strict and least in listed
-    ):  # fmt: skip
+    listed = [values] if is_number(values) else list(values)
+    right = [is_number(v) and least <= v < 1e100 and not (strict and v == least) for v in listed]
+    if not listed or not all(right):
         above = f"above {least:g}" if strict else f"of at least {least:g}"
         raise ParameterError(f"{name}={values!r}; expected finite numbers {above}.")
     return sorted({float(v) for v in listed})
@@ -335,14 +260,8 @@ def _shape(model: HKLClassifier) -> tuple[float, float, float]:
 
 
 def _results(pairs: list[tuple[float, float]], found: FloatArray) -> dict[str, Any]:
-    mean = found.mean(axis=1)
-    results: dict[str, Any] = {
-        "C": np.array([C for C, _ in pairs]),
-        "depth_penalty": np.array([a for _, a in pairs]),
-        "mean_score": mean[:, 0],
-        "std_score": found[:, :, 0].std(axis=1),
-        "mean_rules": mean[:, 1],
-        "mean_length": mean[:, 2],
-        "mean_gap": mean[:, 3],
-    }
+    Cs, depth_penalties = np.array(pairs).T
+    means = {f"mean_{name}": found[:, :, j].mean(axis=1) for j, name in enumerate(MEASURES)}
+    results = {"C": Cs, "depth_penalty": depth_penalties, **means}
+    results["std_score"] = found[:, :, 0].std(axis=1)
     return results | {f"split{k}_score": found[:, k, 0] for k in range(found.shape[1])}

@@ -17,11 +17,11 @@ class GrowthHistory(History):
 
     STEP = "round"
     COLUMNS = (
-        ("n_nodes", "nodes", 9, "d"),
-        ("objective", "objective", 9, ".6g"),
-        ("gap", "gap", 9, ".2g"),
-        ("n_violators", "violators", 9, "d"),
-        ("seconds", "seconds", 9, ".2f"),
+        ("n_nodes", "nodes", "d"),
+        ("objective", "objective", ".6g"),
+        ("gap", "gap", ".2g"),
+        ("n_violators", "violators", "d"),
+        ("seconds", "seconds", ".2f"),
     )
 
     def plot(self, ax: Any = None) -> Any:

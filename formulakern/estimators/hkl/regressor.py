@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,8 +13,6 @@ from formulakern.estimators.hkl.base import HierarchicalLearner
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
 
 __all__ = ["HKLRegressor"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
@@ -59,31 +56,6 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
     """
 
     loss = "squared"
-
-    def __init__(
-        self,
-        rho: float = 1.1,
-        C: float = 1.0,
-        depth_penalty: float = 2.0,
-        *,
-        tol: float = 1e-3,
-        max_active: int = 5000,
-        time_limit: float | None = None,
-        encoder: Any = "auto",
-        relations: Sequence[str] = ("=", "!=", "<=", ">="),
-        cut_points: int = 4,
-        verbose: int = 0,
-    ) -> None:
-        self.rho = rho
-        self.C = C
-        self.depth_penalty = depth_penalty
-        self.tol = tol
-        self.max_active = max_active
-        self.time_limit = time_limit
-        self.encoder = encoder
-        self.relations = relations
-        self.cut_points = cut_points
-        self.verbose = verbose
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one number per row.
@@ -136,7 +108,7 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
         self._warn_if_open()
         return self
 
-    def predict(self, X: Any) -> FloatArray:
+    def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """The number that is predicted for every row.
 
         Parameters

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError
 from formulakern.estimators.prl.history import EpochHistory, epoch_line
 from formulakern.estimators.prl.parameters import check_parameters, feature_family
 from formulakern.estimators.prl.reading import advice_on, rules_of
-from formulakern.estimators.rule_model import RuleModel
-from formulakern.estimators.targets import (
-    read_classes,
-    require_target,
-    row_weights,
-    several_classes,
-)
+from formulakern.estimators.rule_model import RuleClassifier
+from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
 from formulakern.learning.prl.preferences import Preferences, read_preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solver
@@ -39,7 +32,8 @@ __all__ = ["PRLClassifier"]
 BUDGET = {"exact": 30, "random": 1000}
 
 
-class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class PRLClassifier(RuleClassifier):
     r"""Preference and rule learning: a weighted vote of rules with the largest margin.
 
     A row x of class y prefers y to every other class y'.  A hypothesis gives weights q ≥ 0, of sum
@@ -157,46 +151,22 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
     true negative
     """
 
-    def __init__(
-        self,
-        features: str | Formula | Sequence[str | Formula] = "rules",
-        degree: int = 2,
-        *,
-        relations: Sequence[str] = ("=", "<=", ">="),
-        margin: Literal["soft", "hard"] = "soft",
-        C: float | Literal["auto"] = "auto",
-        column_selection: Literal["exact", "random"] = "exact",
-        budget: int | None = None,
-        epochs: int = 200,
-        solver: Solver = "linprog",
-        solver_iterations: int = 1_000_000,
-        bias_rule: bool = True,
-        tol: float = 1e-2,
-        encoder: Any = "auto",
-        cut_points: int = 8,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        time_limit: float | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.features = features
-        self.degree = degree
-        self.relations = relations
-        self.margin = margin
-        self.C = C
-        self.column_selection = column_selection
-        self.budget = budget
-        self.epochs = epochs
-        self.solver = solver
-        self.solver_iterations = solver_iterations
-        self.bias_rule = bias_rule
-        self.tol = tol
-        self.encoder = encoder
-        self.cut_points = cut_points
-        self.class_weight = class_weight
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.verbose = verbose
+    features: str | Formula | Sequence[str | Formula] = "rules"
+    degree: int = 2
+    _: KW_ONLY
+    relations: Sequence[str] = ("=", "<=", ">=")
+    margin: Literal["soft", "hard"] = "soft"
+    C: float | Literal["auto"] = "auto"
+    column_selection: Literal["exact", "random"] = "exact"
+    budget: int | None = None
+    epochs: int = 200
+    solver: Solver = "linprog"
+    solver_iterations: int = 1_000_000
+    bias_rule: bool = True
+    tol: float = 1e-2
+    cut_points: int = 8
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.
@@ -223,9 +193,8 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
             If a parameter is wrong.
         """
         templates = check_parameters(self)
-        require_target(self, y, "the class of every row, or use fit_preferences")
-        encoded = self._fit_table(X, y)
-        labels = read_classes(y, encoded.shape[0])
+        what = "the class of every row, or use fit_preferences"
+        encoded, labels = self._read_training(X, y, what)
         weights = row_weights(labels, self.class_weight, sample_weight)
         several_classes(labels, weights)
         self.classes_, codes = np.unique(labels, return_inverse=True)
@@ -269,20 +238,6 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         return self._solve(encoded, read, templates)
 
     # -- prediction ---------------------------------------------------------------------------
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row; ties go to the class that stands first.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        scores = self._scores(X)
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """The scores of the classes.
@@ -353,40 +308,27 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         given = 2.0 / weight**0.5 if isinstance(self.C, str) else float(self.C)
         self.C_ = np.inf if self.margin == "hard" else given
         multiplicity = np.ones(encoded.shape[0], dtype=np.int64)
-        words: Sequence[Any] = self._leaves
         if isinstance(encoded, PackedTable):
             encoded, kind = encoded.distinct()
             multiplicity = np.bincount(kind)
             preferences = preferences.merged(kind, encoded.n_rows)
-        else:
-            words = self._names
-        family = feature_family(self, encoded, self._exclusive(), preferences, templates)
-        game = RestrictedGame(
-            preferences,
-            None if self.margin == "hard" else self.C_,
-            self.solver,
-            max_iter=self.solver_iterations,
-            binary=family.binary,
-        )
+        family = feature_family(self, encoded, preferences, templates)
+        C, rounds = None if self.margin == "hard" else self.C_, self.solver_iterations
+        game = RestrictedGame(preferences, C, self.solver, max_iter=rounds, binary=family.binary)
         numbers = itertools.count(1)
 
         def report(epoch: Epoch) -> None:
             if self.verbose:
                 say(epoch_line(next(numbers), epoch))
 
+        budget = BUDGET[self.column_selection] if self.budget is None else self.budget
         generation = ColumnGeneration(
-            game,
-            family,
-            BUDGET[self.column_selection] if self.budget is None else self.budget,
-            self.epochs,
-            self.tol,
-            self.time_limit,
-            report,
+            game, family, budget, self.epochs, self.tol, self.time_limit, report
         )
         exact = self.column_selection == "exact"
         outcome = generation.exact() if exact else generation.random(generator)
         names = self.classes_.tolist()
-        found = rules_of(outcome, preferences, family, multiplicity, words, names)
+        found = rules_of(outcome, preferences, family, multiplicity, self._leaves, names)
         self._set_rules(found, names)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_
@@ -402,10 +344,8 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         if self.features != "polynomial":
             return super()._fit_table(X, y)
         numbers = self._read_numbers(X, reset=True)
-        named = getattr(self, "feature_names_in_", None)
-        names = default_names(numbers.shape[1]) if named is None else named
-        self._names = tuple(map(str, names))
-        self._leaves, self.encoder_ = (), None
+        names = getattr(self, "feature_names_in_", default_names(numbers.shape[1]))
+        self._leaves, self.encoder_ = tuple(map(str, names)), None
         return numbers
 
     def _read_table(self, X: Any) -> Any:
@@ -416,19 +356,12 @@ class PRLClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
     def _read_numbers(self, X: Any, *, reset: bool) -> npt.NDArray[np.float64]:
         if isinstance(X, Table):
             X = np.asarray(X) if X.shape[1] else np.empty(X.shape)
-        try:
-            numbers: npt.NDArray[np.float64] = validate_data(
-                self, X, reset=reset, dtype=np.float64, ensure_min_samples=1
-            )
-        except ValueError as error:
-            raise DataError(
-                f"{error}\nfeatures='polynomial' multiplies numbers: encode or impute them first."
-            ) from None
-        return numbers
+        advice = "features='polynomial' multiplies numbers: encode or impute them first."
+        return np.asarray(self._validated(X, advice, reset=reset, dtype=np.float64))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if self.features == "polynomial":
-            for name in ("sparse", "allow_nan", "string", "categorical"):
-                setattr(tags.input_tags, name, False)
+            read = tags.input_tags
+            read.sparse = read.allow_nan = read.string = read.categorical = False
         return tags

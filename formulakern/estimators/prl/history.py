@@ -17,11 +17,11 @@ class EpochHistory(History):
 
     STEP = "epoch"
     COLUMNS = (
-        ("value", "value", 11, ".6g"),
-        ("bound", "bound", 11, ".6g"),
-        ("columns", "columns", 7, "d"),
-        ("support", "used", 5, "d"),
-        ("seconds", "seconds", 7, ".2f"),
+        ("value", "value", ".6g"),
+        ("bound", "bound", ".6g"),
+        ("columns", "columns", "d"),
+        ("support", "used", "d"),
+        ("seconds", "seconds", ".2f"),
     )
 
     def plot(self, ax: Any = None) -> Any:

@@ -50,11 +50,7 @@ def check_parameters(estimator: Any) -> tuple[Formula, ...]:
 
 
 def feature_family(
-    estimator: Any,
-    encoded: Any,
-    exclusive: Any,
-    preferences: Preferences,
-    templates: tuple[Formula, ...],
+    estimator: Any, encoded: Any, preferences: Preferences, templates: tuple[Formula, ...]
 ) -> FeatureFamily:
     """The features that an estimator's parameters ask for, on its different training rows.
 
@@ -74,7 +70,7 @@ def feature_family(
     if templates:
         return TemplateFeatures(encoded, bias, templates)
     least = degree if estimator.features == "conjunctions" else 1
-    return ConjunctionFeatures(encoded, bias, exclusive, least, degree)
+    return ConjunctionFeatures(encoded, bias, estimator._exclusive(), least, degree)
 
 
 def _templates(given: Any) -> tuple[Formula, ...]:

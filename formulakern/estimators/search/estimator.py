@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.checks import check_number, is_integer
+from formulakern.checks import check_integer, check_number, is_integer
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.search.candidates import draw_candidates, read_candidates
 from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.run import score_all
-from formulakern.estimators.search.scores import Scorer, Scoring, Split, scorer_of
+from formulakern.estimators.search.scores import Scorer, Scoring, scorer_of
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.evaluation import check_folds
-from formulakern.estimators.targets import read_classes, require_target, several_classes
+from formulakern.estimators.targets import Split, require_target, several_classes, splits
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
-from formulakern.optional import new_axes
 from formulakern.syntax.formula import Formula
 
 __all__ = ["FormulaSearch"]
 
 
+@dataclass(eq=False, repr=False)
 class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Draw formulas, rank their kernels, train a support vector machine with the best.
 
@@ -120,50 +120,30 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     >>> search = FormulaSearch(["a", "a & b", "a & b & c"], variables="distinct").fit(X, y)
     >>> print(search.results_)
     3 candidates, 3 scored; the best by the radius-margin ratio:
-    rank  formula       ratio  status
-       1  a & b & c     109.1  ok
-       2  a             154.7  ok
-       3  a & b         154.8  ok
+    rank  formula    ratio  status
+       1  a & b & c  109.1  ok
+       2  a          154.7  ok
+       3  a & b      154.8  ok
     >>> search.best_formula_
     Formula('a & b & c')
     """
 
-    def __init__(
-        self,
-        candidates: int | Iterable[str | Formula | Kernel] = 30,
-        criterion: str | Scorer = "radius-margin",
-        variables: Reading = "bound",
-        C: float = 1.0,
-        *,
-        p: float = 0.4,
-        eta: float = 0.7,
-        margin_C: float | None = 1.0,
-        cv: Any = 5,
-        compare: bool = False,
-        normalize: bool = True,
-        encoder: Any = "auto",
-        domains: Mapping[str, Any] | None = None,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.candidates = candidates
-        self.criterion = criterion
-        self.variables = variables
-        self.C = C
-        self.p = p
-        self.eta = eta
-        self.margin_C = margin_C
-        self.cv = cv
-        self.compare = compare
-        self.normalize = normalize
-        self.encoder = encoder
-        self.domains = domains
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    candidates: int | Iterable[str | Formula | Kernel] = 30
+    criterion: str | Scorer = "radius-margin"
+    variables: Reading = "bound"
+    C: float = 1.0
+    _: KW_ONLY
+    p: float = 0.4
+    eta: float = 0.7
+    margin_C: float | None = 1.0
+    cv: Any = 5
+    compare: bool = False
+    normalize: bool = True
+    domains: Mapping[str, Any] | None = None
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
         """Encode the table, score every candidate, fit the best.
@@ -194,21 +174,16 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         generator = check_random_state(self.random_state)
         seeds = generator.randint(2**31 - 1, size=5)
         formulas = self._candidates(np.random.default_rng(seeds[:4]))
-        table = self._fit_table(X, y)
-        classes = read_classes(y, table.n_rows)
+        table, classes = self._read_training(X, y)
         several_classes(classes)
-        scoring = Scoring(
-            CandidateGrams(table),
-            classes,
-            {"C": self.C, "class_weight": self.class_weight},
-            self._splits(classes, int(seeds[4])) if self._validates else (),
-            scorer,
-            self._measures,
-            self.margin_C,
-        )
+        svc = {"C": self.C, "class_weight": self.class_weight}
+        folds = self._splits(classes, seeds[4]) if self.compare or not self._by_ratio else ()
+        ratio = self.compare or self._by_ratio
+        scoring = Scoring(CandidateGrams(table), classes, svc, folds, scorer, ratio, self.margin_C)
         make = [partial(self._kernel, formula, X) for formula in formulas]
-        scores = score_all(scoring, make, formulas, self._ranked_by, self.n_jobs, self.verbose)
-        self.results_ = SearchResults(formulas, scores, self._ranked_by)
+        by = "ratio" if self._by_ratio else "mean_score"
+        scores = score_all(scoring, make, formulas, by, self.n_jobs, self.verbose)
+        self.results_ = SearchResults(formulas, scores, by)
         best = self.results_.best_index
         if best is None:
             raise self._no_candidate(scores)
@@ -269,10 +244,8 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             If ratio and score were not both computed: ``compare=True`` does.
         """
         check_is_fitted(self, "best_estimator_")
-        if ax is None:
-            ax = new_axes()
-        self.results_.scatter(ax, self._score_name)
-        return ax
+        score = "roc_auc" if self._by_ratio else self.criterion
+        return self.results_.scatter(ax, score if isinstance(score, str) else "score")
 
     # -- what is computed ---------------------------------------------------------------------
 
@@ -280,30 +253,11 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     def _by_ratio(self) -> bool:
         return isinstance(self.criterion, str) and self.criterion == "radius-margin"
 
-    @property
-    def _ranked_by(self) -> str:
-        return "ratio" if self._by_ratio else "mean_score"
-
-    @property
-    def _measures(self) -> bool:
-        return self._by_ratio or self.compare
-
-    @property
-    def _validates(self) -> bool:
-        return not self._by_ratio or self.compare
-
-    @property
-    def _score_name(self) -> str:
-        if self._by_ratio:
-            return "roc_auc"
-        return self.criterion if isinstance(self.criterion, str) else "score"
-
     def _check_parameters(self) -> Scorer:
         """The scorer of the cross-validation; anything wrong is said before work begins."""
-        positive = "a positive finite number"
-        check_number("C", self.C, 0, above=True, expected=positive)
+        check_number("C", self.C, 0, above=True)
         hard = "None for the hard margin"
-        check_number("margin_C", self.margin_C, 0, above=True, expected=positive, otherwise=hard)
+        check_number("margin_C", self.margin_C, 0, above=True, otherwise=hard)
         if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
             raise ParameterError(
                 f"n_jobs={self.n_jobs!r}; expected a number of threads, -1 for one per core, "
@@ -314,11 +268,10 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         return scorer_of("roc_auc" if self._by_ratio else self.criterion)
 
     def _candidates(self, generator: np.random.Generator) -> list[Formula | Kernel]:
-        given = self.candidates
-        if not isinstance(given, (int, np.integer)) or isinstance(given, bool):
+        given: Any = self.candidates
+        if not is_integer(given):
             return read_candidates(given)
-        if given < 1:
-            raise ParameterError(f"candidates={given}; expected at least 1 formula to draw.")
+        check_integer("candidates", given)
         drawn = draw_candidates(int(given), self.variables, self.p, self.eta, generator)
         if len(drawn) < given:
             warnings.warn(
@@ -329,15 +282,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         return list(drawn)
 
     def _model(self, formula: Formula | Kernel) -> FormulaSVC:
-        return FormulaSVC(
-            formula,
-            self.variables,
-            self.C,
-            normalize=self.normalize,
-            encoder=self.encoder,
-            domains=self.domains,
-            class_weight=self.class_weight,
-        )
+        return FormulaSVC(formula, **self._shared_parameters(FormulaSVC()))
 
     def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel:
         """The kernel that the model of this formula uses."""
@@ -348,13 +293,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     def _splits(self, classes: npt.NDArray[Any], seed: int) -> list[Split]:
         if isinstance(self.cv, (int, np.integer)):
             check_folds(classes, int(self.cv), self.C)
-            folds = StratifiedKFold(int(self.cv), shuffle=True, random_state=seed)
-        else:
-            folds = check_cv(self.cv, classes, classifier=True)
-        with warnings.catch_warnings():
-            # classes smaller than the number of folds are left out where they are missing
-            warnings.filterwarnings("ignore", message="The least populated class", append=False)
-            return list(folds.split(np.zeros((len(classes), 1)), classes))
+        return splits(self.cv, classes, seed)
 
     def _no_candidate(self, scores: list[CandidateScore]) -> DataError:
         statuses = [score.status for score in scores]

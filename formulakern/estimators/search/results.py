@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import UserDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,14 @@ import numpy.typing as npt
 
 from formulakern.errors import ParameterError
 from formulakern.kernels.algebra import Kernel
-from formulakern.optional import data_frame
+from formulakern.optional import data_frame, new_axes
 from formulakern.syntax.formula import Formula
+from formulakern.text import aligned, clip
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["CandidateScore", "SearchResults"]
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Rows of the printed table, and characters of a formula in it.
 SHOWN, WIDTH = 10, 48
@@ -49,7 +48,7 @@ class CandidateScore:
     status: str = "ok"
 
 
-class SearchResults(Mapping[str, Any]):
+class SearchResults(UserDict[str, Any]):
     """The columns of a search; a mapping from names to arrays, for ``pandas.DataFrame(results)``.
 
     Prints as a table of the best candidates.
@@ -81,24 +80,23 @@ class SearchResults(Mapping[str, Any]):
     (array([1, 2]), array([ 3., nan]))
     >>> print(results)
     2 candidates, 1 scored; the best by the radius-margin ratio:
-    rank  formula       ratio  status
-       1  a & b             3  ok
-       2  a | b             -  stopped
+    rank  formula  ratio  status
+       1  a & b        3  ok
+       2  a | b        -  stopped
     """
 
     def __init__(
         self, formulas: list[Formula | Kernel], scores: list[CandidateScore], by: str
     ) -> None:
         self.by = by
-        self._columns: dict[str, Any] = {"formula": list(formulas)}
+        super().__init__(formula=list(formulas))
         for name in ("radius", "margin", "ratio", "mean_score", "std_score", "seconds"):
-            self._columns[name] = np.array([getattr(score, name) for score in scores], dtype=float)
-        self._columns["status"] = [score.status for score in scores]
+            self[name] = np.array([getattr(score, name) for score in scores], dtype=float)
+        self["status"] = [score.status for score in scores]
         self._order = np.argsort(self._losses(), kind="stable")
         rank = np.empty(len(scores), dtype=np.int64)
         rank[self._order] = np.arange(1, len(scores) + 1)
-        n_ranked = int(np.isfinite(self._losses()).sum())
-        self._columns["rank"] = np.minimum(rank, n_ranked + 1)
+        self["rank"] = np.minimum(rank, self.n_scored + 1)
 
     @property
     def best_index(self) -> int | None:
@@ -119,13 +117,10 @@ class SearchResults(Mapping[str, Any]):
         MissingDependencyError
             If pandas is not installed.
         """
-        columns = {
-            name: list(map(str, column)) if name == "formula" else column
-            for name, column in self._columns.items()
-        }
-        return data_frame(columns).iloc[self._order]
+        formulas = list(map(str, self["formula"]))
+        return data_frame({**self, "formula": formulas}).iloc[self._order]
 
-    def scatter(self, ax: Any, score_name: str) -> None:
+    def scatter(self, ax: Any, score_name: str) -> Any:
         """Draw the score against the ratio, one point a candidate, the best one marked.
 
         Raises
@@ -133,13 +128,14 @@ class SearchResults(Mapping[str, Any]):
         ParameterError
             If no candidate has both numbers.
         """
-        ratio, score = self._columns["ratio"], self._columns["mean_score"]
+        ratio, score = self["ratio"], self["mean_score"]
         both = np.isfinite(ratio) & np.isfinite(score)
         if not both.any():
             raise ParameterError(
                 "no candidate has both a finite radius-margin ratio and a cross-validated score to "
                 "draw. Fit with compare=True (and, where all ratios are infinite, margin_C=1)."
             )
+        ax = new_axes() if ax is None else ax
         ax.scatter(ratio[both], score[both], color="tab:blue", alpha=0.7, label="candidates")
         best = self.best_index
         if best is not None and both[best]:
@@ -150,63 +146,35 @@ class SearchResults(Mapping[str, Any]):
                 facecolors="none",
                 edgecolors="tab:red",
                 linewidths=2,
-                label=f"chosen: {_short(self._columns['formula'][best])}".replace("$", r"\$"),
+                label=f"chosen: {self._shown(best)}".replace("$", r"\$"),
             )
         if ratio[both].max() > 20 * ratio[both].min():
             ax.set_xscale("log")
         ax.set_xlabel("radius-margin ratio (less is better)")
         ax.set_ylabel(f"cross-validated {score_name}")
         ax.legend()
-
-    def __getitem__(self, name: str) -> Any:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
+        return ax
 
     def __repr__(self) -> str:
         return f"<SearchResults: {len(self._order)} candidates, {self.n_scored} scored>"
 
     def __str__(self) -> str:
         what = "the radius-margin ratio" if self.by == "ratio" else "cross-validation"
-        n = len(self._order)
-        names = [
-            name
-            for name in ("ratio", "mean_score", "std_score")
-            if np.isfinite(self._columns[name]).any()
-        ]
-        shown = self._order[:SHOWN]
-        formulas = [_short(self._columns["formula"][i]) for i in shown]
-        width = max(9, *map(len, formulas))
-        lines = [f"{n:,} candidates, {self.n_scored:,} scored; the best by {what}:"]
-        heads = "".join(f"  {name:>{_column(name)}}" for name in names)
-        lines.append(f"rank  {'formula':<{width}}{heads}  status")
-        for i, formula in zip(shown, formulas, strict=True):
-            cells = "".join(
-                f"  {_number(self._columns[name][i]):>{_column(name)}}" for name in names
-            )
-            rank, status = self._columns["rank"][i], self._columns["status"][i]
-            lines.append(f"{rank:>4}  {formula:<{width}}{cells}  {status}")
-        return "\n".join(lines)
+        measures = ("ratio", "mean_score", "std_score")
+        names = [name for name in measures if np.isfinite(self[name]).any()]
+        rows = [["rank", "formula", *names, "status"]]
+        for i in self._order[:SHOWN].tolist():
+            numbers = ["-" if np.isnan(self[name][i]) else f"{self[name][i]:.4g}" for name in names]
+            rows.append([str(self["rank"][i]), self._shown(i), *numbers, self["status"][i]])
+        lines = aligned(rows, "><" + ">" * len(names) + "<")
+        title = f"{len(self._order):,} candidates, {self.n_scored:,} scored; the best by {what}:"
+        return "\n".join([title, *(line.rstrip() for line in lines)])
 
-    def _losses(self) -> FloatArray:
+    def _shown(self, position: int) -> str:
+        return clip(str(self["formula"][position]), WIDTH)
+
+    def _losses(self) -> npt.NDArray[np.float64]:
         """What is smallest for the best candidate; infinite for those that cannot be ranked."""
-        column = self._columns[self.by]
+        column = self[self.by]
         losses = column if self.by == "ratio" else -column
         return np.where(np.isfinite(losses), losses, np.inf)
-
-
-def _short(formula: Formula | Kernel) -> str:
-    text = str(formula)
-    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
-
-
-def _column(name: str) -> int:
-    return max(8, len(name))
-
-
-def _number(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.4g}"

@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from formulakern.errors import DataError, FormulaKernError, MagnitudeError, ParameterError
 from formulakern.estimators.search.results import CandidateScore
 from formulakern.estimators.svm.evaluation import area_under_curve
+from formulakern.estimators.targets import Split
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.shared_grams import CandidateGrams
 from formulakern.measures import enclosing_ball, margin
@@ -27,7 +28,6 @@ FloatArray = npt.NDArray[np.float64]
 LARGEST = 1e100
 #: ``scorer(model, Gram rows of the test rows, their classes)``, larger is better.
 Scorer = Callable[[Any, FloatArray, npt.NDArray[Any]], float]
-Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 def scorer_of(criterion: str | Scorer) -> Scorer:
@@ -170,7 +170,8 @@ class Scoring:
         except MemoryError:
             raise
         except FormulaKernError as error:
-            found["status"] = _first_sentence(error)
+            first = str(error).partition("\n")[0].split(". ")[0].rstrip(".")
+            found["status"] = f"{type(error).__name__}: {first}"
         return CandidateScore(seconds=perf_counter() - begun, **found)
 
     def _fold(
@@ -192,9 +193,3 @@ def _check_magnitude(gram: FloatArray) -> None:
             f"the largest K[i, i] is {largest:.3g}, beyond what the support vector machine can "
             "square. Use normalize=True."
         )
-
-
-def _first_sentence(error: FormulaKernError) -> str:
-    """``"MagnitudeError: what happened"``, on one line."""
-    lines = str(error).splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0].split('. ')[0].rstrip('.')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,8 +17,8 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.selection import column_positions
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.svm.extraction import RuleExtraction, rules_of_model
-from formulakern.estimators.targets import read_classes, require_target, several_classes
+from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel
+from formulakern.estimators.targets import several_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
 from formulakern.progress import Progress, say
@@ -33,6 +34,7 @@ PREDICTION_BLOCK = 1 << 24
 SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_")
 
 
+@dataclass(eq=False, repr=False)
 class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Support vector classification with the kernel of a formula.
 
@@ -111,45 +113,23 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     ('`top-left-square` = b', '`top-left-square` = o')
     """
 
-    classes_: npt.NDArray[Any]
-    support_: npt.NDArray[np.intp]
-    dual_coef_: npt.NDArray[np.float64]
-    intercept_: npt.NDArray[np.float64]
-
-    def __init__(
-        self,
-        formula: str | Formula | Kernel = "a & b",
-        variables: Reading = "bound",
-        C: float = 1.0,
-        *,
-        normalize: bool = True,
-        encoder: Any = "auto",
-        domains: Mapping[str, Any] | None = None,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        scale: Scale = "count",
-        backend: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = -1,
-        decision_function_shape: Literal["ovr", "ovo"] = "ovr",
-        break_ties: bool = False,
-        cache_size: float = 200,
-        verbose: bool = False,
-    ) -> None:
-        self.formula = formula
-        self.variables = variables
-        self.C = C
-        self.normalize = normalize
-        self.encoder = encoder
-        self.domains = domains
-        self.class_weight = class_weight
-        self.scale = scale
-        self.backend = backend
-        self.tol = tol
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.cache_size = cache_size
-        self.verbose = verbose
+    formula: str | Formula | Kernel = "a & b"
+    variables: Reading = "bound"
+    C: float = 1.0
+    _: KW_ONLY
+    normalize: bool = True
+    domains: Mapping[str, Any] | None = None
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    scale: Scale = "count"
+    backend: str = "auto"
+    tol: float = 1e-3
+    max_iter: int = -1
+    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
+    break_ties: bool = False
+    cache_size: float = 200
+    verbose: bool = False
+    classes_: npt.NDArray[Any] = field(init=False)
+    support_: npt.NDArray[np.intp] = field(init=False)
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Encode the table, compute the Gram matrix, solve.
@@ -177,9 +157,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         GramSizeError
             If the Gram matrix does not fit into memory.
         """
-        require_target(self, y)
-        table = self._fit_table(X, y)
-        return self._fit_encoded(table, read_classes(y, table.n_rows), X, sample_weight)
+        return self._fit_encoded(*self._read_training(X, y), X, sample_weight)
 
     def _fit_encoded(
         self, table: PackedTable, classes: npt.NDArray[Any], X: Any, sample_weight: Any = None
@@ -187,16 +165,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         """Fit to rows that are encoded already; of X only the columns' names are looked at."""
         several_classes(classes)
         self.kernel_ = self._make_kernel(X)
-        self.svc_ = SVC(
-            kernel="precomputed",
-            C=self.C,
-            class_weight=self.class_weight,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            decision_function_shape=self.decision_function_shape,
-            break_ties=self.break_ties,
-            cache_size=self.cache_size,
-        )
+        self.svc_ = SVC(kernel="precomputed", **self._shared_parameters(SVC()))
         with Progress(shown=self.verbose) as bar:
             gram = self.kernel_(table, progress=lambda share: bar.reach(share, "Gram matrix"))
         if self.verbose:
@@ -204,9 +173,8 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         self.svc_.fit(gram, classes, sample_weight)
         if self.verbose:
             say(f"{len(self.svc_.support_):,} support vectors")
-        for name in SOLVED:
-            setattr(self, name, getattr(self.svc_, name))
-        self._training_rows, self._training_classes = table, classes
+        self._copy_from(self.svc_, SOLVED)
+        self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
         self._support_rows = table.take(self.support_)
         return self
 
@@ -251,16 +219,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         (True, {('positive', 1.0)})
         """
         check_is_fitted(self, "svc_")
-        return rules_of_model(
-            self.svc_,
-            self.kernel_,
-            self._training_rows,
-            self._training_classes,
-            self._leaves,
-            top,
-            time_limit,
-            progress,
-        )
+        return self._trained.rules(self._leaves, top, time_limit, progress)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Signed distances from the separating surfaces, in units of the margin.
@@ -273,8 +232,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
         """
-        blocks = [self.svc_.decision_function(gram) for gram in self._grams(X)]
-        return np.concatenate(blocks)
+        return np.concatenate([self.svc_.decision_function(gram) for gram in self._grams(X)])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of every row.
@@ -314,16 +272,11 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             yield gram
 
     def _make_kernel(self, X: Any) -> Kernel:
-        made: Kernel
-        if isinstance(self.formula, Kernel):
-            made = self.formula
-        else:
+        made = self.formula
+        if not isinstance(made, Kernel):
+            domains = self._encoded_domains(X)
             made = kernel(
-                self.formula,
-                self.variables,
-                domains=self._encoded_domains(X),
-                scale=self.scale,
-                backend=self.backend,
+                made, self.variables, domains=domains, scale=self.scale, backend=self.backend
             )
         return made.normalized() if self.normalize else made
 
@@ -332,11 +285,8 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         if self.domains is None or not isinstance(self.encoder_, PropositionEncoder):
             return None if self.domains is None else dict(self.domains)
         widths = [len(plan.propositions) for plan in self.encoder_.plans_]
-        ends = np.cumsum([0, *widths])
-        encoded = {}
-        for name, columns in self.domains.items():
-            chosen = column_positions(X, columns)
-            encoded[name] = [
-                int(i) for column in chosen for i in range(ends[column], ends[column + 1])
-            ]
-        return encoded
+        parts = np.split(np.arange(sum(widths)), np.cumsum(widths)[:-1])  # of each column
+        return {
+            name: [i for column in column_positions(X, columns) for i in parts[column].tolist()]
+            for name, columns in self.domains.items()
+        }

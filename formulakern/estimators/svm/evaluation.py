@@ -19,13 +19,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from formulakern.checks import check_choice, check_integer, check_number
-from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.gram.pair import TablePair
-from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.boolean import polynomial as monomials
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.syntax.choice import columns_read
@@ -133,21 +131,25 @@ def compare_kernels(
         else:
             kernels[f"polynomial, degree {degree}"] = monomials(degree, 1.0).normalized()
     scores = tuple(KernelScores(name) for name in kernels)
-    backend = reason = ""
-    n_propositions = 0
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
     for number, (train, test) in enumerate(folds.split(np.zeros(len(table)), classes), 1):
         fitted = clone(encoder).fit(table[train])
         rows = [read_packed(fitted.transform(table[part])) for part in (train, test)]
-        if not backend:
-            choice = kernel.choose(TablePair(rows[0]))
-            backend, reason = choice.backend.name, choice.reason
-            n_propositions = rows[0].n_columns
+        if number == 1:
+            choice, n_propositions = kernel.choose(TablePair(rows[0])), rows[0].n_columns
         for score, used in zip(scores, kernels.values(), strict=True):
             if step is not None:
                 step(f"fold {number} of {n_folds}, {score.name} kernel")
-            _score(score, used, rows, (classes[train], classes[test]), C)
-    return Comparison(scores, n_propositions, backend, reason)
+            start = perf_counter()
+            k_train, k_test = used(rows[0]), used(rows[1], rows[0])
+            middle = perf_counter()
+            model = SVC(kernel="precomputed", C=C, cache_size=500).fit(k_train, classes[train])
+            decision = model.decision_function(k_test)
+            score.accuracy.append(float(model.score(k_test, classes[test])))
+            score.auc.append(area_under_curve(classes[test], decision, model.classes_))
+            score.gram_seconds += middle - start
+            score.fit_seconds += perf_counter() - middle
+    return Comparison(scores, n_propositions, choice.backend.name, choice.reason)
 
 
 def subsample(
@@ -186,25 +188,6 @@ def area_under_curve(truth: npt.NDArray[Any], decision: Matrix, labels: Sequence
         if 0 < np.count_nonzero(truth == label) < len(truth)
     ]
     return float(np.mean(areas))
-
-
-def _score(
-    score: KernelScores,
-    kernel: Kernel,
-    rows: Sequence[PackedTable],
-    classes: Sequence[npt.NDArray[Any]],
-    C: float,
-) -> None:
-    """Train on the first part, measure on the second."""
-    start = perf_counter()
-    k_train, k_test = kernel(rows[0]), kernel(rows[1], rows[0])
-    middle = perf_counter()
-    model = SVC(kernel="precomputed", C=C, cache_size=500).fit(k_train, classes[0])
-    score.accuracy.append(float(model.score(k_test, classes[1])))
-    decision = model.decision_function(k_test)
-    score.auc.append(area_under_curve(classes[1], decision, model.classes_))
-    score.gram_seconds += middle - start
-    score.fit_seconds += perf_counter() - middle
 
 
 def check_folds(classes: npt.NDArray[Any], n_folds: int, C: float) -> None:

@@ -21,8 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.checks import check_integer
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import ParameterError
 from formulakern.estimators.base import propositions_of
+from formulakern.estimators.targets import read_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.svm_rules.feature_space import parts_of
 from formulakern.mining.options import check_time_limit
@@ -34,7 +35,7 @@ from formulakern.syntax.formula import Formula, Operation
 from formulakern.syntax.traversal import fold
 from formulakern.text import preformatted
 
-__all__ = ["RuleExtraction", "extract_rules", "rules_of_model"]
+__all__ = ["RuleExtraction", "TrainedModel", "extract_rules"]
 
 #: How far decision values of training rows may be from what the solver promises.
 SLACK = 1e-2
@@ -98,8 +99,7 @@ class RuleExtraction:
             claim = "Proven: no other feature weighs more than"
         return f"{self.ensemble}\n\n{claim} {bound:.4g}; {effort}."
 
-    def _repr_html_(self) -> str:
-        return preformatted(self)
+    _repr_html_ = preformatted
 
 
 def extract_rules(
@@ -186,92 +186,127 @@ def extract_rules(
         )
     check_is_fitted(svc)
     table = read_packed(X)
-    classes = np.asarray(y)
-    if classes.shape != (table.n_rows,):
-        raise DataError(
-            f"y has shape {classes.shape} for {table.n_rows:,} rows; pass one class per row."
-        )
-    _check_same_model(svc, kernel, table, classes)
+    classes = read_classes(y, table.n_rows)
+    model = TrainedModel(svc, kernel, table, classes)
+    model.check()
     if names is None:
         names = table.names or [f"x{j}" for j in range(table.n_columns)]
     if len(names) != table.n_columns:
         raise ParameterError(
             f"{len(names):,} names for {table.n_columns:,} columns; give one per column."
         )
-    return rules_of_model(
-        svc, kernel, table, classes, propositions_of(names), top, time_limit, progress
-    )
+    return model.rules(propositions_of(names), top, time_limit, progress)
 
 
-def rules_of_model(
-    svc: SVC,
-    kernel: Kernel,
-    table: PackedTable,
-    classes: npt.NDArray[Any],
-    leaves: Sequence[Formula],
-    top: int = 10,
-    time_limit: float | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> RuleExtraction:
-    """What :func:`extract_rules` documents, for a model that is known to be of this kernel.
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A fitted support vector machine, and what it was trained with.
 
     Parameters
     ----------
     svc : sklearn.svm.SVC
     kernel : Kernel
-    table : PackedTable
+    rows : PackedTable
         The training rows.
     classes : ndarray of shape (rows,)
-    leaves : sequence of Formula
-        What each column says.
-    top, time_limit, progress :
-        As there.
     """
-    check_integer("top", top)
-    check_time_limit(time_limit)
-    started = time.perf_counter()
-    columns = table.take(svc.support_)
-    parts = parts_of(kernel, columns)
-    pairs = list(_pair_weights(svc))
-    listed: list[tuple[Instance, WeightedRule]] = []
-    bounds: dict[tuple[Any, Any], float] = {}
-    proven, n_evaluated = True, 0
-    for number, (winner, loser, weights) in enumerate(pairs):
-        found: list[tuple[float, Instance]] = []
-        bound = 0.0
-        for place, part in enumerate(parts):
-            left = None
-            if time_limit is not None:
-                left = max(time_limit - (time.perf_counter() - started), 1e-3)
-            step = _share(progress, number * len(parts) + place, len(pairs) * len(parts))
-            outcome = part.search.run(columns, weights * part.factor, int(top), left, step)
-            found += [(weight, feature) for feature, weight in outcome.features]
-            bound = max(bound, outcome.bound)
-            proven &= outcome.proven
-            n_evaluated += outcome.n_evaluated
-        found.sort(key=lambda item: -abs(item[0]))
-        bounds[winner, loser] = max(bound, *(abs(w) for w, _ in found[top:]), 0.0)
-        for weight, feature in found[:top]:
-            votes = (winner, loser) if weight > 0 else (loser, winner)
-            named = _without_repeats(feature.named(leaves).formula)
-            cover = feature.values(table)
-            support = int(cover.sum())
-            right, wrong = (int((classes[cover] == name).sum()) for name in votes)
-            share = right / (right + wrong) if right + wrong else float("nan")
-            coverage = support / len(classes)
-            item = WeightedRule(Rule(named), abs(weight), *votes, support, coverage, share)
-            listed.append((feature, item))
-    listed.sort(key=lambda pair: -pair[1].weight)
-    if progress is not None:
-        progress(1.0)
-    return RuleExtraction(
-        RuleEnsemble.of((item for _, item in listed), svc.classes_.tolist()),
-        tuple(feature for feature, _ in listed),
-        proven,
-        bounds,
-        n_evaluated,
-        time.perf_counter() - started,
-    )
+
+    svc: SVC
+    kernel: Kernel
+    rows: PackedTable
+    classes: npt.NDArray[Any]
+
+    def rules(
+        self,
+        leaves: Sequence[Formula],
+        top: int,
+        time_limit: float | None,
+        progress: Callable[[float], None] | None,
+    ) -> RuleExtraction:
+        """What :func:`extract_rules` documents; column j of the rows says ``leaves[j]``."""
+        check_integer("top", top)
+        check_time_limit(time_limit)
+        started = time.perf_counter()
+        columns = self.rows.take(self.svc.support_)
+        parts = parts_of(self.kernel, columns)
+        pairs = list(_pair_weights(self.svc))
+        listed: list[tuple[Instance, WeightedRule]] = []
+        bounds: dict[tuple[Any, Any], float] = {}
+        proven, n_evaluated = True, 0
+        for number, (winner, loser, weights) in enumerate(pairs):
+            found: list[tuple[float, Instance]] = []
+            bound = 0.0
+            for place, part in enumerate(parts):
+                spent = time.perf_counter() - started
+                left = None if time_limit is None else max(time_limit - spent, 1e-3)
+                step = _share(progress, number * len(parts) + place, len(pairs) * len(parts))
+                outcome = part.search.run(columns, weights * part.factor, int(top), left, step)
+                found += [(weight, feature) for feature, weight in outcome.features]
+                bound = max(bound, outcome.bound)
+                proven &= outcome.proven
+                n_evaluated += outcome.n_evaluated
+            found.sort(key=lambda item: -abs(item[0]))
+            bounds[winner, loser] = max(bound, *(abs(w) for w, _ in found[top:]), 0.0)
+            for weight, feature in found[:top]:
+                votes = (winner, loser) if weight > 0 else (loser, winner)
+                named = _without_repeats(feature.named(leaves).formula)
+                cover = feature.values(self.rows)
+                support = int(cover.sum())
+                right, wrong = (int((self.classes[cover] == name).sum()) for name in votes)
+                share = right / (right + wrong) if right + wrong else float("nan")
+                coverage = support / len(self.classes)
+                item = WeightedRule(Rule(named), abs(weight), *votes, support, coverage, share)
+                listed.append((feature, item))
+        listed.sort(key=lambda pair: -pair[1].weight)
+        if progress is not None:
+            progress(1.0)
+        ensemble = RuleEnsemble.of((item for _, item in listed), self.svc.classes_.tolist())
+        features, seconds = tuple(f for f, _ in listed), time.perf_counter() - started
+        return RuleExtraction(ensemble, features, proven, bounds, n_evaluated, seconds)
+
+    def check(self) -> None:
+        """Refuse a model that this kernel on these rows cannot have given.
+
+        At the optimum, rows that are no support vectors have y·f(x) ≥ 1 and support vectors have
+        y·f(x) ≤ 1, up to the solver's tolerance.
+        """
+        svc, kernel, rows, classes = self.svc, self.kernel, self.rows, self.classes
+        if isinstance(svc.kernel, Kernel) and svc.kernel != kernel:
+            raise ParameterError(
+                f"the model was trained with {svc.kernel!r}, and the rules of {kernel!r} were "
+                "asked for. Pass the kernel that it was trained with."
+            )
+        if svc.shape_fit_[0] != rows.n_rows:
+            raise ParameterError(
+                f"the model was trained on {svc.shape_fit_[0]:,} rows; X has {rows.n_rows:,}. "
+                "Pass the rows that it was trained on."
+            )
+        unknown = sorted(set(np.unique(classes).tolist()) ^ set(svc.classes_.tolist()), key=str)
+        if unknown:
+            raise ParameterError(
+                f"the model's classes are {svc.classes_.tolist()}, and y differs in {unknown}. "
+                "Pass the classes that it was trained on."
+            )
+        gram = kernel(rows.take(svc.support_), rows)
+        intercepts = np.asarray(svc.intercept_)
+        slack = max(SLACK, 10 * svc.tol)
+        for (winner, loser, weights), intercept in zip(_pair_weights(svc), intercepts, strict=True):
+            signs = (classes == winner).astype(float) - (classes == loser)
+            used = np.zeros(rows.n_rows, dtype=np.bool_)
+            used[svc.support_[weights != 0]] = True
+            values = signs * (weights @ gram + intercept)
+            scale = slack * max(1.0, float(np.abs(values).max()))
+            outside = (signs != 0) & ~used & (values < 1 - scale)
+            inside = used & (values > 1 + scale)
+            if outside.any() or inside.any():
+                row = int(np.flatnonzero(outside | inside)[0])
+                raise ParameterError(
+                    f"this model is not an optimum for {kernel!r} on these rows: row {row} has a "
+                    f"margin of {values[row]:.4g} where the model has "
+                    f"{'at least' if outside[row] else 'at most'} 1. "
+                    "Pass the kernel, the rows and the classes that it was trained with (and let "
+                    "it converge; rows of sample weight 0 are rows that it was not trained with)."
+                )
 
 
 def _without_repeats(formula: Formula) -> Formula:
@@ -325,51 +360,3 @@ def _share(
     if progress is None:
         return None
     return lambda share: progress((part + share) / parts)
-
-
-def _check_same_model(
-    svc: SVC, kernel: Kernel, table: PackedTable, classes: npt.NDArray[Any]
-) -> None:
-    """Refuse a model that this kernel on these rows cannot have given.
-
-    At the optimum, rows that are no support vectors have y·f(x) ≥ 1 and support vectors have
-    y·f(x) ≤ 1, up to the solver's tolerance.
-    """
-    if isinstance(svc.kernel, Kernel) and svc.kernel != kernel:
-        raise ParameterError(
-            f"the model was trained with {svc.kernel!r}, and the rules of {kernel!r} were asked "
-            "for. Pass the kernel that it was trained with."
-        )
-    if svc.shape_fit_[0] != table.n_rows:
-        raise ParameterError(
-            f"the model was trained on {svc.shape_fit_[0]:,} rows; X has {table.n_rows:,}. "
-            "Pass the rows that it was trained on."
-        )
-    unknown = sorted(set(np.unique(classes).tolist()) ^ set(svc.classes_.tolist()), key=str)
-    if unknown:
-        raise ParameterError(
-            f"the model's classes are {svc.classes_.tolist()}, and y differs in {unknown}. "
-            "Pass the classes that it was trained on."
-        )
-    support = np.zeros(table.n_rows, dtype=np.bool_)
-    support[svc.support_] = True
-    gram = kernel(table.take(svc.support_), table)
-    intercepts = np.asarray(svc.intercept_)
-    slack = max(SLACK, 10 * svc.tol)
-    for (winner, loser, weights), intercept in zip(_pair_weights(svc), intercepts, strict=True):
-        signs = (classes == winner).astype(float) - (classes == loser)
-        used = np.zeros(table.n_rows, dtype=np.bool_)
-        used[svc.support_[weights != 0]] = True
-        values = signs * (weights @ gram + intercept)
-        scale = slack * max(1.0, float(np.abs(values).max()))
-        outside = (signs != 0) & ~used & (values < 1 - scale)
-        inside = used & (values > 1 + scale)
-        if outside.any() or inside.any():
-            row = int(np.flatnonzero(outside | inside)[0])
-            raise ParameterError(
-                f"this model is not an optimum for {kernel!r} on these rows: row {row} has a "
-                f"margin of {values[row]:.4g} where the model has "
-                f"{'at least' if outside[row] else 'at most'} 1. "
-                "Pass the kernel, the rows and the classes that it was trained with (and let it "
-                "converge; rows of sample weight 0 are rows that it was not trained with)."
-            )

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import ParameterError
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.extraction import RuleExtraction
+from formulakern.estimators.targets import read_classes
 from formulakern.optional import data_frame, new_axes
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.features import feature_values
-from formulakern.text import preformatted
+from formulakern.text import aligned, preformatted
 
 if TYPE_CHECKING:
     import pandas
@@ -69,26 +70,24 @@ class Simplification:
         MissingDependencyError
             If pandas is not installed.
         """
-        columns: dict[str, Any] = {
-            "rules": [*range(1, len(self.ensembles) + 1)],
-            "train accuracy": self.train_accuracy,
-        }
-        if len(self.test_accuracy):
-            columns["test accuracy"] = self.test_accuracy
-        return data_frame(columns)
+        columns: dict[str, Any] = {"rules": [*range(1, len(self.ensembles) + 1)]}
+        return data_frame(columns | {f"{name} accuracy": a for name, a, _ in self._curves()})
 
     def __str__(self) -> str:
-        tested = len(self.test_accuracy) > 0
-        lines = ["rules  train" + ("   test" if tested else "")]
-        for k in _shown(len(self.ensembles)):
-            line = f"{k:5d}  {self.train_accuracy[k - 1]:6.1%}"
-            lines.append(line + (f"  {self.test_accuracy[k - 1]:6.1%}" if tested else ""))
-        last = f"  all  {self.model_train_accuracy:6.1%}"
-        lines.append(last + (f"  {self.model_test_accuracy:6.1%}" if tested else ""))
-        return "\n".join(lines)
+        last = len(self.ensembles)  # all numbers of rules up to ten, then every fifth
+        shown = [k for k in range(1, last + 1) if k <= 10 or k % 5 == 0 or k == last]
+        columns = [["rules", *map(str, shown), "all"]]
+        for name, accuracy, whole in self._curves():
+            columns.append([name, *(f"{accuracy[k - 1]:.1%}" for k in shown), f"{whole:.1%}"])
+        return "\n".join(aligned([*zip(*columns, strict=True)], ">" * len(columns)))
 
-    def _repr_html_(self) -> str:
-        return preformatted(self)
+    def _curves(self) -> list[tuple[str, Floats, float]]:
+        """On which rows, the accuracy of the rules alone, and that of the whole model."""
+        train = ("train", self.train_accuracy, self.model_train_accuracy)
+        test = ("test", self.test_accuracy, self.model_test_accuracy)
+        return [train, test] if len(self.test_accuracy) else [train]
+
+    _repr_html_ = preformatted
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Accuracy against the number of rules, with the whole model as a line.
@@ -105,12 +104,9 @@ class Simplification:
         """
         ax = new_axes() if ax is None else ax
         k = np.arange(1, len(self.ensembles) + 1)
-        curves = [("training rows", self.train_accuracy, self.model_train_accuracy)]
-        if len(self.test_accuracy):
-            curves.append(("test rows", self.test_accuracy, self.model_test_accuracy))
-        for name, accuracy, whole in curves:
-            (line,) = ax.plot(k, accuracy, marker="o", markersize=3, label=f"rules alone, {name}")
-            ax.axhline(whole, color=line.get_color(), linestyle=":", label=f"whole model, {name}")
+        for name, accuracy, whole in self._curves():
+            (line,) = ax.plot(k, accuracy, marker="o", markersize=3, label=f"{name}: rules alone")
+            ax.axhline(whole, color=line.get_color(), linestyle=":", label=f"{name}: whole model")
         ax.set_xlabel("number of rules")
         ax.set_ylabel("accuracy")
         ax.grid(alpha=0.3)
@@ -208,11 +204,7 @@ class _Rows:
 
     def __init__(self, model: FormulaSVC, extraction: RuleExtraction, X: Any, y: Any) -> None:
         table = model._read_table(X)
-        classes = np.asarray(y)
-        if classes.shape != (table.n_rows,):
-            raise DataError(
-                f"{classes.shape} classes for {table.n_rows:,} rows; pass one class per row."
-            )
+        classes = read_classes(y, table.n_rows)
         position = {name: i for i, name in enumerate(model.classes_.tolist())}
         self.codes = np.array([position.get(name, -1) for name in classes.tolist()])
         self.covers = feature_values(extraction.features, table)
@@ -252,8 +244,3 @@ def _intercepts(scores: Floats, codes: npt.NDArray[np.int64]) -> Floats:
         if best == before:
             break
     return intercept
-
-
-def _shown(n: int) -> list[int]:
-    """Numbers of rules that a printed table shows: all up to ten, then every fifth."""
-    return [k for k in range(1, n + 1) if k <= 10 or k % 5 == 0 or k == n]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,7 +35,8 @@ def ensemble_json(ensemble: VotingRules) -> str:
     }
     for name in NUMBERS:
         whole[name] = [None if x != x else x for x in getattr(ensemble, name).tolist()]
-    lines = (f"{json.dumps(name)}: {_dumped(value)}" for name, value in whole.items())
+    dumped = partial(json.dumps, allow_nan=False, ensure_ascii=False)
+    lines = (f"{dumped(name)}: {dumped(value)}" for name, value in whole.items())
     return "{" + ",\n ".join(lines) + "}"
 
 
@@ -60,10 +62,6 @@ def ensemble_from_json(kind: type[EnsembleType], text: str) -> EnsembleType:
             f"this text is not an ensemble of rules ({type(error).__name__}: {error}). "
             f"Expected JSON of the format {FORMAT!r}, as RuleEnsemble.to_json() writes it."
         ) from None
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, allow_nan=False, ensure_ascii=False)
 
 
 def _plain(label: Any) -> Any:

@@ -123,10 +123,8 @@ def _sum(intercept: float, terms: Sequence[tuple[float, str]]) -> list[str]:
 
 def _comparison(leaf: Comparison) -> tuple[str, bool]:
     name = _name(leaf.column)
-    if leaf.relation == "is missing":
-        return f"{name} IS NULL", False
-    if leaf.relation == "is not missing":
-        return f"{name} IS NOT NULL", False
+    if leaf.relation in ("is missing", "is not missing"):
+        return f"{name} {leaf.relation.upper().replace('MISSING', 'NULL')}", False
     if leaf.relation in ("in", "not in"):
         assert isinstance(leaf.value, tuple)
         values = ", ".join(_value(value) for value in leaf.value)

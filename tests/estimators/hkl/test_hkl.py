@@ -241,17 +241,14 @@ def test_limits_are_told():
 def test_an_interrupted_fit_keeps_the_best_so_far(monkeypatch, capsys):
     X, y = labelled(0, 150, 20, noise=0.2)
 
-    def stop_at_the_third(estimator, problem):
-        steps = []
+    steps = []
 
-        def report(step):
-            steps.append(step)
-            if len(steps) == 3:
-                raise KeyboardInterrupt
+    def stop_at_the_third(estimator, problem, step):
+        steps.append(step)
+        if len(steps) == 3:
+            raise KeyboardInterrupt
 
-        return report
-
-    monkeypatch.setattr(HKLClassifier, "_reporter", stop_at_the_third)
+    monkeypatch.setattr(HKLClassifier, "_report", stop_at_the_third)
     model = HKLClassifier(C=100, encoder=None).fit(X, y)
     assert model.stopped_ == "interrupted"
     assert len(model.history_) == 3
