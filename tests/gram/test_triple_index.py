@@ -115,7 +115,7 @@ def test_values_are_those_of_the_definition(data):
 
 
 def _combinations(k: fk.Kernel, other: fk.Kernel) -> list[fk.Kernel]:
-    counted = CountedKernel(Subsets(1.0, signed=True), "all_subsets")
+    counted = CountedKernel(Subsets("conjunction", True, 1, None), "all_subsets")
     return [
         k,
         k.normalized(),

@@ -223,7 +223,7 @@ def sadohara_monotone_dnf(*, scale: Scale = "count") -> CountedKernel:
     array([[3., 1.],
            [1., 1.]])
     """
-    return CountedKernel(Subsets(1.0, signed=False), "sadohara_monotone_dnf", (), scale)
+    return CountedKernel(Subsets("conjunction", False, 1, None), "sadohara_monotone_dnf", (), scale)
 
 
 def all_subsets(*, scale: Scale = "count") -> CountedKernel:
@@ -260,7 +260,7 @@ def all_subsets(*, scale: Scale = "count") -> CountedKernel:
     >>> all_subsets()([[1.5, -2.0]], [[2.0, 1.0]])
     array([[-4.]])
     """
-    return CountedKernel(Subsets(1.0, signed=False, empty=True), "all_subsets", (), scale)
+    return CountedKernel(Subsets("conjunction", False, 0, None), "all_subsets", (), scale)
 
 
 def anova(d: int, *, scale: Scale = "count") -> CountedKernel:
@@ -306,7 +306,7 @@ def anova(d: int, *, scale: Scale = "count") -> CountedKernel:
     array([[5.25]])
     """
     d = degree(d, "d")
-    return CountedKernel(Conjunctions(d, d, signed=False), "anova", (str(d),), scale)
+    return CountedKernel(Conjunctions("conjunction", False, d, d), "anova", (str(d),), scale)
 
 
 def polynomial(d: int, constant: float = 1.0, *, scale: Scale = "count") -> CountedKernel:
@@ -365,4 +365,5 @@ def polynomial(d: int, constant: float = 1.0, *, scale: Scale = "count") -> Coun
         )
     value = abs(value)  # of the two zeros, the positive one
     arguments = (str(d), *((f"constant={value!r}",) if value != 1 else ()))
-    return CountedKernel(Powers(d, value), "polynomial", arguments, scale)
+    features = Powers("conjunction", False, 0 if value else 1, d, value)
+    return CountedKernel(features, "polynomial", arguments, scale)

@@ -25,7 +25,7 @@ from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import DerivedKernel, Kernel, then
 from formulakern.kernels.base import check_scale, n_columns
-from formulakern.kernels.boolean.dyadic import leading, quotient, rounded
+from formulakern.kernels.boolean.dyadic import leading, rounded
 from formulakern.kernels.boolean.family import Family, FeatureSpace
 from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
 from formulakern.kernels.inspection import Inspection
@@ -173,7 +173,7 @@ class CountedKernel(Kernel):
     def _real(self, n: int) -> Any:
         if self.scale == "count":
             return self.family.real
-        divide = rounded(*self.family.total(n))
+        divide = rounded(self.family.total(n))
 
         def share(pairs: RowPairs) -> FloatArray:
             return self.family.real(pairs) / divide
@@ -276,9 +276,10 @@ def _looked_up(family: Family, pair: TablePair, table: FloatArray) -> Fill:
 def _tabulated(family: Family, n: int, last: int, scale: Scale) -> FloatArray:
     family.check(n)
     table = np.full(last + 1, np.inf)
-    total = leading(*family.total(n)) if scale == "probability" else None
+    share = scale == "probability"
+    total = leading(*family.total(n)) if share else (1, 0)
     for t, value in enumerate(islice(family.values(n), last + 1)):
-        table[t] = rounded(*value) if total is None else quotient(leading(*value), total)
+        table[t] = rounded(leading(*value) if share else value, total)
         if table[t] == math.inf:
             break  # and so are all that follow: families never decrease
     table.flags.writeable = False

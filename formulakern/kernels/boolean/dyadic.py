@@ -15,8 +15,6 @@ __all__ = [
     "binomials",
     "leading",
     "of_float",
-    "plus_one",
-    "quotient",
     "rounded",
     "shifted",
 ]
@@ -51,48 +49,26 @@ def shifted(value: int, digits: int) -> int:
     return value << digits if digits >= 0 else value >> -digits
 
 
-def plus_one(value: int, exponent: int) -> Dyadic:
-    """The number plus 1.
+def rounded(value: Dyadic, total: Dyadic = (1, 0)) -> float:
+    """The float64 nearest to value / total: inf beyond its range, nan where positive and tiny.
 
-    >>> plus_one(1, -1), plus_one(3, 2)
-    ((3, -1), (13, 0))
-    """
-    if exponent <= 0:
-        return value + (1 << -exponent), exponent
-    return (value << exponent) + 1, 0
-
-
-def rounded(value: int, exponent: int) -> float:
-    """The float64 nearest to the number: inf beyond its range, nan where it is positive and tiny.
-
-    >>> rounded(3, -1), rounded(0, 5), rounded(1, 1024), rounded(1, -1023)
+    >>> rounded((3, -1)), rounded((0, 5)), rounded((1, 1024)), rounded((1, -1023))
     (1.5, 0.0, inf, nan)
-    """
-    size = value.bit_length() + exponent  # the number is at least 2^(size − 1), and below 2^size
-    if not value:
-        return 0.0
-    if size > 1024:
-        return math.inf
-    if size < -1021:
-        return math.nan
-    try:
-        return float(value << exponent) if exponent >= 0 else value / (1 << -exponent)
-    except OverflowError:  # it rounds up to 2^1024
-        return math.inf
-
-
-def quotient(value: Dyadic, total: Dyadic) -> float:
-    """value / total for value ≤ total, of at most ``WORKING_BITS`` digits each; nan where tiny.
-
-    >>> quotient((1, 3), (1, 5)), quotient((1, 0), (1, 1022)), quotient((1, 0), (1, 1023))
+    >>> rounded((1, 3), (1, 5)), rounded((1, 0), (1, 1022)), rounded((1, 0), (1, 1023))
     (0.25, 2.2250738585072014e-308, nan)
     """
+    shift = value[1] - total[1]
+    size = value[0].bit_length() - total[0].bit_length() + shift  # of the quotient's digits, ± 1
     if not value[0]:
         return 0.0
-    shift = value[1] - total[1]
-    if value[0].bit_length() - total[0].bit_length() + shift < -1100:
+    if size > 1030:
+        return math.inf
+    if size < -1030:
         return math.nan
-    share = (value[0] << max(shift, 0)) / (total[0] << max(-shift, 0))
+    try:
+        share = (value[0] << max(shift, 0)) / (total[0] << max(-shift, 0))
+    except OverflowError:
+        return math.inf
     return share if share >= TINY else math.nan
 
 

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from formulakern.backends.base import FloatArray
 from formulakern.errors import ParameterError
-from formulakern.kernels.boolean.dyadic import (
-    Dyadic,
-    binomials,
-    leading,
-    of_float,
-    plus_one,
-    shifted,
-)
-from formulakern.kernels.boolean.family import Family, FeatureSpace, in_words
+from formulakern.kernels.boolean.dyadic import Dyadic, binomials, leading, of_float, shifted
+from formulakern.kernels.boolean.family import Family, FeatureSpace, Form, in_words
 from formulakern.kernels.boolean.real import (
     RowPairs,
     elementary_symmetric,
@@ -55,93 +48,79 @@ def _check_bits(bits: int, d: int) -> None:
         )
 
 
+class Clauses(FeatureSpace, Family):
+    """A family whose features are single clauses: it is its own feature space."""
+
+    @property
+    def features(self) -> FeatureSpace:
+        """The family itself."""
+        return self
+
+    def dimension(self, n: int) -> int:
+        """The number of clauses."""
+        return self.size(n)
+
+
 @dataclass(frozen=True)
-class Conjunctions(Family):
-    """All conjunctions of ``shortest`` … ``longest`` different columns: f(t) = Σ C(t, k).
+class Conjunctions(Clauses):
+    """All conjunctions of ``min_length`` … ``max_length`` different columns: f(t) = Σ C(t, k)."""
 
-    Parameters
-    ----------
-    shortest, longest : int
-        1 ≤ shortest ≤ longest.
-    signed : bool
-    """
-
-    shortest: int
-    longest: int
-    signed: bool
+    max_length: int
 
     @property
     def accepts_real(self) -> bool:
         """Columns of one length only: the elementary symmetric polynomial."""
-        return not self.signed and self.shortest == self.longest
+        return not self.signed and self.min_length == self.max_length
 
     @property
     def description(self) -> str:
         """The features, in words."""
-        exactly = self.shortest == self.longest
-        number = f"{self.longest}" if exactly else f"{self.shortest} to {self.longest}"
+        exactly = self.min_length == self.max_length
+        number = f"{self.max_length}" if exactly else f"{self.min_length} to {self.max_length}"
         return f"conjunctions of {number} {in_words(self.signed)}"
 
-    @property
-    def features(self) -> FeatureSpace:
-        """Conjunctions of weight 1."""
-        return FeatureSpace("conjunction", self.signed, self.shortest, self.longest)
-
     def check(self, n: int) -> None:
-        """At least ``shortest`` columns."""
-        _check_columns(self.shortest, n)
+        """At least ``min_length`` columns."""
+        _check_columns(self.min_length, n)
+
+    def dimension(self, n: int) -> int:
+        """The number of conjunctions."""
+        self.check(n)
+        return self.size(n)
 
     def values(self, n: int) -> Iterator[Dyadic]:  # noqa: ARG002
         """By Pascal's rule, summed over the lengths."""
         value = 0
-        for last, before in zip(binomials(self.longest), binomials(self.shortest - 1), strict=True):
+        lengths = (self.max_length, self.min_length - 1)
+        for last, before in zip(*map(binomials, lengths), strict=True):
             yield value, 0
             value += value - last + before
 
-    def dimension(self, n: int) -> int:
-        """Σ C(n, k), times 2^k signs."""
-        self.check(n)
-        kinds = 1 + self.signed
-        lengths = range(self.shortest, min(self.longest, n) + 1)
-        return sum(math.comb(n, k) * kinds**k for k in lengths)
-
-    def closed_form(self, t: sympy.Expr, n: sympy.Expr) -> sympy.Expr:  # noqa: ARG002
-        """Σ C(t, k)."""
-        return self._summed(t, 1)
-
-    def closed_total(self, n: sympy.Expr) -> sympy.Expr:
-        """Σ C(n, k), times 2^k signs."""
-        return self._summed(n, 1 + self.signed)
-
-    def _summed(self, t: sympy.Expr, kinds: int) -> sympy.Expr:
+    def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
+        """Σ C(t, k), times kinds^k."""
         import sympy
 
-        if self.shortest == self.longest:
-            return kinds**self.longest * sympy.binomial(t, self.longest)
+        if self.min_length == self.max_length:
+            return kinds**self.max_length * sympy.binomial(t, self.max_length)
         k = sympy.Symbol("k", integer=True, nonnegative=True)
-        return sympy.Sum(kinds**k * sympy.binomial(t, k), (k, self.shortest, self.longest))
+        return sympy.Sum(kinds**k * sympy.binomial(t, k), (k, self.min_length, self.max_length))
 
     def real(self, pairs: RowPairs) -> FloatArray:
         """e_d(x∘z)."""
-        return elementary_symmetric(pairs.products(), self.longest, pairs.shape)
+        return elementary_symmetric(pairs.terms(), self.max_length, pairs.shape)
 
 
 @dataclass(frozen=True)
-class Subsets(Family):
+class Subsets(Clauses):
     """Conjunctions of any number of different columns: f(t) = (1 + σ)^t, less 1 without the empty.
 
     Parameters
     ----------
     sigma : float
         The squared weight of a conjunction of k literals is σ^k.
-    signed : bool
-    empty : bool
-        Whether the empty conjunction, which is always true, is a feature.
     """
 
-    sigma: float
-    signed: bool
-    empty: bool = False
+    sigma: float = 1.0
 
     #: It is a function of products of entries.
     accepts_real: ClassVar[bool] = True
@@ -149,14 +128,9 @@ class Subsets(Family):
     @property
     def description(self) -> str:
         """The features, in words."""
-        weight = "" if self.sigma == 1 else f", those of k weighted by {self.sigma!r}^(k/2)"
-        least = "the empty one included" if self.empty else "at least one"
+        weight = f", those of k weighted by {self.sigma!r}^(k/2)" if self.weighted else ""
+        least = "at least one" if self.min_length else "the empty one included"
         return f"conjunctions of any number of {in_words(self.signed)}, {least}{weight}"
-
-    @property
-    def features(self) -> FeatureSpace:
-        """Conjunctions of k literals, of weight σ^(k/2)."""
-        return FeatureSpace("conjunction", self.signed, 1 - self.empty, None, self)
 
     @property
     def weighted(self) -> bool:
@@ -167,84 +141,63 @@ class Subsets(Family):
         """σ^length."""
         return self.sigma**length
 
-    def values(self, n: int) -> Iterator[Dyadic]:  # noqa: ARG002
-        """P ← P + σ + P·σ, from 0, plus 1 with the empty one."""
-        return self._powers(1)
+    def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
+        """(1 + kinds·σ)^t, less 1 without the empty one, to ``WORKING_BITS`` digits.
 
-    def _powers(self, kinds: int) -> Iterator[Dyadic]:
-        """(1 + kinds·σ)^t, less 1 without the empty one, to ``WORKING_BITS`` digits."""
+        P ← P + kinds·σ + P·kinds·σ, from 0; plus 1 with the empty one.
+        """
         rate, digits = of_float(self.sigma)
         rate *= kinds
         value, exponent = 0, 0  # value·2^exponent = (1 + kinds·σ)^t − 1
         while True:
-            if self.empty:
-                yield plus_one(value, exponent)
-            else:
-                yield value, exponent
+            yield value + (1 - self.min_length) * shifted(1, -exponent), exponent
             value = (value << digits) + value * rate + shifted(rate, -exponent)
             exponent -= digits
             value, exponent = leading(value, exponent)
 
     def total(self, n: int) -> Dyadic:
         """(1 + σ)^n or (1 + 2σ)^n, less 1 without the empty one."""
-        return next(islice(self._powers(1 + self.signed), n, None))
+        return next(islice(self.values(n, 1 + self.signed), n, None))
 
-    def dimension(self, n: int) -> int:
-        """2^n or 3^n, less 1 without the empty one."""
-        return int((2 + self.signed) ** n) - int(not self.empty)
-
-    def closed_form(self, t: sympy.Expr, n: sympy.Expr) -> sympy.Expr:  # noqa: ARG002
-        """(1 + σ)^t, less 1 without the empty one."""
-        return (1 + _rational(self.sigma)) ** t - int(not self.empty)
-
-    def closed_total(self, n: sympy.Expr) -> sympy.Expr:
-        """That of n true columns, twice the rate with signs."""
-        return (1 + (1 + self.signed) * _rational(self.sigma)) ** n - int(not self.empty)
+    def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
+        """(1 + kinds·σ)^t, less 1 without the empty one."""
+        return (1 + kinds * _rational(self.sigma)) ** t - self.min_length
 
     def real(self, pairs: RowPairs) -> FloatArray:
         """Π (1 + σ·tᵢ), less 1 without the empty one."""
-        if self.empty:
+        if not self.min_length:
             return product_of_one_plus(pairs)
-        terms = pairs.agreements() if self.signed else pairs.products()
-        return product_less_one(terms, self.sigma, pairs.shape)
+        return product_less_one(pairs.terms(self.signed), self.sigma, pairs.shape)
 
 
 @dataclass(frozen=True)
-class Powers(Family):
+class Powers(Clauses):
     """The polynomial kernel f(t) = (t + c)^d: conjunctions of at most d columns, weighted.
 
     Parameters
     ----------
-    degree : int
+    max_length : int
+        The degree d.
     constant : float
-        At least 0.
+        At least 0; the empty conjunction is a feature where it is positive.
     """
 
-    degree: int
-    constant: float
-
-    signed: bool = field(default=False, init=False)
+    max_length: int
+    constant: float = 1.0
 
     #: It is a function of products of entries.
     accepts_real: ClassVar[bool] = True
+    #: By length.
+    weighted: ClassVar[bool] = True
 
     @property
     def description(self) -> str:
         """The features, in words."""
-        least = "" if self.constant else "at least one and "
+        least, d = "at least one and " * self.min_length, self.max_length
         return (
-            f"conjunctions of {least}at most {self.degree} different columns, those of k weighted "
-            f"by √Σⱼ C({self.degree}, j)·c^({self.degree} − j)·k!·S(j, k), c = {self.constant!r}"
+            f"conjunctions of {least}at most {d} different columns, those of k weighted "
+            f"by √Σⱼ C({d}, j)·c^({d} − j)·k!·S(j, k), c = {self.constant!r}"
         )
-
-    @property
-    def features(self) -> FeatureSpace:
-        """Conjunctions of at most d columns."""
-        least = 0 if self.constant else 1
-        return FeatureSpace("conjunction", False, least, self.degree, self)
-
-    #: By length.
-    weighted: ClassVar[bool] = True
 
     def squared_weight(self, length: int) -> float:
         """The length-th difference of f at 0, as f(t) = Σ w_k²·C(t, k)."""
@@ -253,42 +206,34 @@ class Powers(Family):
         for t, (power, _) in enumerate(islice(self.values(length), length + 1)):
             value += (-1) ** (length - t) * math.comb(length, t) * power
         _, digits = of_float(self.constant)
-        return value / (1 << digits * self.degree)
+        return value / (1 << digits * self.max_length)
 
     def check(self, n: int) -> None:
         """Numbers that can be written out."""
         numerator, digits = of_float(self.constant)
-        _check_bits(self.degree * (max(numerator, 1) + (n << digits)).bit_length(), self.degree)
+        bits = (max(numerator, 1) + (n << digits)).bit_length()
+        _check_bits(self.max_length * bits, self.max_length)
 
     def values(self, n: int) -> Iterator[Dyadic]:
         """(t·2^b + a)^d / 2^(b·d), for c = a / 2^b."""
         self.check(n)
         value, digits = of_float(self.constant)
         while True:
-            yield value**self.degree, -digits * self.degree
+            yield value**self.max_length, -digits * self.max_length
             value += 1 << digits
 
     def total(self, n: int) -> Dyadic:
         """(n + c)^d."""
         return next(islice(self.values(n), n, None))
 
-    def dimension(self, n: int) -> int:
-        """Σ C(n, k) over the lengths k that have a weight."""
-        least = 0 if self.constant else 1
-        return sum(math.comb(n, k) for k in range(least, min(self.degree, n) + 1))
-
-    def closed_form(self, t: sympy.Expr, n: sympy.Expr) -> sympy.Expr:  # noqa: ARG002
+    def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
         """(t + c)^d."""
-        return (t + _rational(self.constant)) ** self.degree
-
-    def closed_total(self, n: sympy.Expr) -> sympy.Expr:
-        """(n + c)^d."""
-        return self.closed_form(n, n)
+        return (t + _rational(self.constant)) ** self.max_length
 
     def real(self, pairs: RowPairs) -> FloatArray:
         """(⟨x, z⟩ + c)^d."""
         base = pairs.inner() + self.constant
-        return np.asarray(base**self.degree)
+        return np.asarray(base**self.max_length)
 
 
 @dataclass(frozen=True)
@@ -327,9 +272,10 @@ class ClausesOfClauses(Family):
     @property
     def features(self) -> FeatureSpace | None:
         """The clauses themselves, where only one is chosen."""
-        form: Literal["conjunction", "disjunction"]
-        form = "conjunction" if self.disjunctive else "disjunction"
-        return FeatureSpace(form, True, self.inner, self.inner) if self.outer == 1 else None
+        if self.outer != 1:
+            return None
+        form: Form = "conjunction" if self.disjunctive else "disjunction"
+        return FeatureSpace(form, True, self.inner, self.inner)
 
     def check(self, n: int) -> None:
         """At least c columns, and at least d clauses."""
@@ -347,38 +293,40 @@ class ClausesOfClauses(Family):
     def _clauses(self, n: int) -> int:
         return math.comb(n, self.inner) << self.inner
 
+    def _same(self, n: Any, binomial: Callable[[Any, int], Any]) -> Any:
+        """What does not depend on the rows: C(N, d) − 2·C(N − F, d) for disjunctions of clauses."""
+        if not self.disjunctive:
+            return 0
+        each = binomial(n, self.inner)
+        whole = binomial(2**self.inner * each, self.outer)
+        return whole - 2 * binomial((2**self.inner - 1) * each, self.outer)
+
     def values(self, n: int) -> Iterator[Dyadic]:
         """In exact integers, with subtraction."""
         self.check(n)
-        d, each, clauses = self.outer, math.comb(n, self.inner), self._clauses(n)
-        one = 2 * math.comb(clauses - each, d)
-        whole = math.comb(clauses, d)
+        same = self._same(n, math.comb)
+        neither = self._clauses(n) - 2 * math.comb(n, self.inner)
         for agreeing in binomials(self.inner):
-            neither = math.comb(clauses - 2 * each + agreeing, d)
-            yield (whole - one + neither if self.disjunctive else neither), 0
+            yield same + math.comb(neither + agreeing, self.outer), 0
 
     def dimension(self, n: int) -> int:
         """C(2^c·C(n, c), d)."""
         self.check(n)
         return math.comb(self._clauses(n), self.outer)
 
-    def closed_form(self, t: sympy.Expr, n: sympy.Expr) -> sympy.Expr:
+    def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
         """In binomial coefficients of binomial coefficients."""
-        import sympy
+        from sympy import binomial
 
-        d, c = self.outer, self.inner
-        each = sympy.binomial(n, c)
-        last = sympy.binomial((2**c - 2) * each + sympy.binomial(t, c), d)
-        if not self.disjunctive:
-            return last
-        whole = sympy.binomial(2**c * each, d)
-        return whole - 2 * sympy.binomial((2**c - 1) * each, d) + last
+        c = self.inner
+        last = binomial((2**c - 2) * binomial(n, c) + binomial(t, c), self.outer)
+        return self._same(n, binomial) + last
 
     def closed_total(self, n: sympy.Expr) -> sympy.Expr:
         """C(2^c·C(n, c), d)."""
-        import sympy
+        from sympy import binomial
 
-        return sympy.binomial(2**self.inner * sympy.binomial(n, self.inner), self.outer)
+        return binomial(2**self.inner * binomial(n, self.inner), self.outer)
 
 
 def _rational(number: float) -> Any:

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from formulakern.backends.base import FloatArray
 from formulakern.checks import is_integer, is_number
@@ -22,7 +22,9 @@ from formulakern.kernels.boolean.real import RowPairs
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["MAX_DEGREE", "Family", "FeatureSpace", "SquaredWeights", "degree", "in_words", "real"]
+__all__ = ["MAX_DEGREE", "Family", "FeatureSpace", "Form", "degree", "in_words", "real"]
+
+Form = Literal["conjunction", "disjunction"]
 
 #: Numbers of columns and of clauses are far below this.
 MAX_DEGREE = 2**31
@@ -60,13 +62,6 @@ def real(value: Any, name: str) -> float:
         raise ParameterError(f"{name} is beyond 1.8e308, the end of float64.") from None
 
 
-class SquaredWeights(Protocol):
-    """Weights of clauses that depend on their length."""
-
-    def squared_weight(self, length: int) -> float:
-        """The squared weight of every clause of this length."""
-
-
 @dataclass(frozen=True)
 class FeatureSpace:
     """A feature space whose features are single conjunctions, or single disjunctions, of columns.
@@ -83,9 +78,7 @@ class FeatureSpace:
         Whether a literal may be a negated column; otherwise all are columns.
     min_length : int
     max_length : int or None
-        None: as many as there are columns.
-    weights : SquaredWeights, optional
-        The squares of the weights by length; 1 for all clauses by default.
+        None: as many as there are columns; ``min_length`` is 0 or 1 then.
 
     Examples
     --------
@@ -95,11 +88,14 @@ class FeatureSpace:
     ('conjunction', True, 1, None, 0.25)
     """
 
-    form: Literal["conjunction", "disjunction"]
+    form: Form
     signed: bool
     min_length: int
     max_length: int | None
-    weights: SquaredWeights | None = None
+
+    def squared_weight(self, length: int) -> float:  # noqa: ARG002
+        """The squared weight of every clause of this length: 1 unless a family weighs them."""
+        return 1.0
 
     def weight(self, length: int) -> float:
         """The weight of every clause of this length; 0 for lengths that are not in the space.
@@ -113,12 +109,20 @@ class FeatureSpace:
         if not self.min_length <= length <= longest:
             return 0.0
         try:
-            return 1.0 if self.weights is None else math.sqrt(self.weights.squared_weight(length))
+            return math.sqrt(self.squared_weight(length))
         except OverflowError:
             raise MagnitudeError(
                 f"the squared weight of a clause of {length:,} literals is beyond 1.8e308, the end "
                 "of float64. Ask for shorter clauses."
             ) from None
+
+    def size(self, n: int) -> int:
+        """The number of clauses over n columns."""
+        kinds = 1 + self.signed
+        if self.max_length is None:
+            return int((1 + kinds) ** n) - self.min_length
+        lengths = range(self.min_length, min(self.max_length, n) + 1)
+        return sum(math.comb(n, k) * kinds**k for k in lengths)
 
 
 class Family(ABC):
@@ -166,12 +170,12 @@ class Family(ABC):
         """The number of features."""
 
     @abstractmethod
-    def closed_form(self, t: sympy.Expr, n: sympy.Expr) -> sympy.Expr:
-        """f(t) as a SymPy expression."""
+    def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:
+        """f(t) as a SymPy expression, where each column gives so many true literals."""
 
-    @abstractmethod
     def closed_total(self, n: sympy.Expr) -> sympy.Expr:
         """The sum of all squared weights as a SymPy expression."""
+        return self.closed_form(n, n, 1 + self.signed)
 
     def real(self, pairs: RowPairs) -> FloatArray:
         """The kernel of pairs of real rows, where ``accepts_real``."""

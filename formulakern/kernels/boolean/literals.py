@@ -52,7 +52,7 @@ def conjunctive(d: int, *, scale: Scale = "count") -> CountedKernel:
     (12, binomial(n - p - q + 2*s, 2))
     """
     d = degree(d, "d")
-    return CountedKernel(Conjunctions(d, d, signed=True), "conjunctive", (str(d),), scale)
+    return CountedKernel(Conjunctions("conjunction", True, d, d), "conjunctive", (str(d),), scale)
 
 
 def disjunctive(d: int, *, scale: Scale = "count") -> CountedKernel:
@@ -212,7 +212,7 @@ def d_dnf(d: int, *, scale: Scale = "count") -> CountedKernel:
     18
     """
     d = degree(d, "d")
-    return CountedKernel(Conjunctions(1, d, signed=True), "d_dnf", (str(d),), scale)
+    return CountedKernel(Conjunctions("conjunction", True, 1, d), "d_dnf", (str(d),), scale)
 
 
 def sadohara_dnf(*, scale: Scale = "count") -> CountedKernel:
@@ -250,7 +250,7 @@ def sadohara_dnf(*, scale: Scale = "count") -> CountedKernel:
     >>> sadohara_dnf()([[0.5, 0.5]])
     array([[1.25]])
     """
-    return CountedKernel(Subsets(1.0, signed=True), "sadohara_dnf", (), scale)
+    return CountedKernel(Subsets("conjunction", True, 1, None), "sadohara_dnf", (), scale)
 
 
 def parametric_dnf(
@@ -313,4 +313,5 @@ def parametric_dnf(
     if not isinstance(monotone, (bool, np.bool_)):
         raise ParameterError(f"monotone is True or False; got {monotone!r}.")
     arguments = (repr(value), *(("monotone=True",) if monotone else ()))
-    return CountedKernel(Subsets(value, signed=not monotone), "parametric_dnf", arguments, scale)
+    features = Subsets("conjunction", not monotone, 1, None, value)
+    return CountedKernel(features, "parametric_dnf", arguments, scale)

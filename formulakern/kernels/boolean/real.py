@@ -63,15 +63,10 @@ class RowPairs:
         """That of the values: one per pair."""
         return np.broadcast_shapes(self.x.shape[1:], self.z.shape[1:])
 
-    def products(self) -> Iterator[FloatArray]:
-        """xᵢzᵢ, column after column."""
+    def terms(self, signed: bool = False) -> Iterator[FloatArray]:
+        """The products xᵢzᵢ, or the agreements xᵢzᵢ + (1 − xᵢ)(1 − zᵢ), column after column."""
         for x, z in zip(self.x, self.z, strict=True):
-            yield x * z
-
-    def agreements(self) -> Iterator[FloatArray]:
-        """xᵢzᵢ + (1 − xᵢ)(1 − zᵢ), column after column."""
-        for x, z in zip(self.x, self.z, strict=True):
-            yield x * z + (1.0 - x) * (1.0 - z)
+            yield x * z + (1.0 - x) * (1.0 - z) if signed else x * z
 
     def inner(self) -> FloatArray:
         """⟨x, z⟩."""
@@ -108,7 +103,7 @@ def product_of_one_plus(pairs: RowPairs) -> FloatArray:
     fraction = np.ones(pairs.shape)
     exponent = np.zeros(pairs.shape, dtype=np.int64)
     room = 0.0  # how many binary digits the fractions may have grown or shrunk by
-    for x, z, term in zip(pairs.x, pairs.z, pairs.products(), strict=True):
+    for x, z, term in zip(pairs.x, pairs.z, pairs.terms(), strict=True):
         largest = 1.0 + np.abs(x).max(initial=0.0) * np.abs(z).max(initial=0.0)
         # a factor that is not 0 is at least 2^-53, the distance from 1 to its neighbour
         digits = max(53.0, math.log2(largest) if largest < math.inf else BINARY)

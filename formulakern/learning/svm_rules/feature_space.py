@@ -133,7 +133,7 @@ def parts_of(kernel: Kernel, rows: Any) -> list[Part]:
     if isinstance(kernel, CountedKernel) and kernel.features is not None:
         total = 1.0
         if kernel.scale == "probability":
-            total = rounded(*kernel.family.total(pair.x.n_columns))
+            total = rounded(kernel.family.total(pair.x.n_columns))
         if math.isfinite(total):
             return [Part(ClauseSearch(kernel.features), 1.0 / math.sqrt(total))]
     raise ParameterError(
