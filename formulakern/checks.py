@@ -121,7 +121,10 @@ def check_number(
     """
     if value is None and otherwise.startswith("None"):
         return
-    right = is_number(value) and math.isfinite(value) and least <= value <= largest
+    try:
+        right = is_number(value) and math.isfinite(value) and least <= value <= largest
+    except OverflowError:
+        raise ParameterError(f"{name} is beyond 1.8e308, the end of float64.") from None
     if not right or (above and value == least):
         if not expected:
             expected = f"a finite number {'above' if above else 'of at least'} {least:g}"

@@ -6,7 +6,6 @@ normalisation divides by the lengths.  Sums and products flatten when they are b
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,11 +16,12 @@ import numpy as np
 
 from formulakern.backends.base import Fill, FloatArray, block_at
 from formulakern.backends.tables import ROWS, PairedTables
-from formulakern.errors import FormulaSizeError, MagnitudeError, ParameterError
+from formulakern.checks import check_number
+from formulakern.errors import MagnitudeError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.base import MatrixKernel
-from formulakern.kernels.inspection import Inspection
+from formulakern.kernels.inspection import Section
 
 if TYPE_CHECKING:
     import sympy
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CombinedKernel",
     "DerivedKernel",
+    "JoinedKernel",
     "Kernel",
     "NormalizedKernel",
     "ProductKernel",
@@ -59,8 +60,12 @@ class Kernel(MatrixKernel):
     array([[1.]])
     """
 
-    #: Whether the repr of the kernel binds tighter than any operator.
-    atomic: ClassVar[bool] = True
+    #: How tightly the repr of the kernel binds: 1 as a sum, 2 as a product, 3 as a call.
+    binding: ClassVar[int] = 3
+
+    def within(self, binding: int) -> str:
+        """The repr, in brackets where it binds less tightly than its surroundings."""
+        return repr(self) if self.binding >= binding else f"({self!r})"
 
     def normalized(self) -> Kernel:
         """K(x, z) / √(K(x, x)·K(z, z)), the cosine; 0 where a row has no true feature at all."""
@@ -85,10 +90,41 @@ class Kernel(MatrixKernel):
 
 
 class CombinedKernel(Kernel):
+    """A kernel made of others, its parts."""
+
+    parts: tuple[Kernel, ...]
+
+    @property
+    def accepts_real(self) -> bool:
+        """Where all parts do."""
+        return all(part.accepts_real for part in self.parts)
+
+    def counts_of(self, pair: TablePair) -> PairedTables | None:
+        """Those of the parts, if all of them read the same."""
+        first, *others = [part.counts_of(pair) for part in self.parts]
+        return first if all(other is first for other in others) else None
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:
+        """Yes, where all parts are."""
+        return all(part.exactly_symmetric(pair) for part in self.parts)
+
+    def stages(self, closed_form: str) -> list[Section]:
+        """Those of the parts, and the closed form of the whole."""
+        found: list[Section] = []
+        for number, part in enumerate(self.parts, 1):
+            inside, prefix = part.inspect(), f"{number}. " if len(self.parts) > 1 else ""
+            found.append(Section(f"{prefix}part", inside.title))
+            found += [Section(f"{prefix}{title}", text) for title, text in inside.sections]
+        return [*found, Section("closed form of the whole", closed_form)]
+
+
+@dataclass(eq=False, repr=False)
+class JoinedKernel(CombinedKernel):
     """Several kernels joined by an operation on their values."""
 
-    atomic: ClassVar[bool] = False
     parts: tuple[Kernel, ...]
+    #: How the operation is written.
+    sign: ClassVar[str]
     #: The operation on blocks of values.
     blockwise: ClassVar[np.ufunc]
     #: The same on dimensions and closed forms.
@@ -106,24 +142,10 @@ class CombinedKernel(Kernel):
 
         return then(first, join)
 
-    def counts_of(self, pair: TablePair) -> PairedTables | None:
-        """Those of the parts, if all of them read the same."""
-        first, *others = [part.counts_of(pair) for part in self.parts]
-        return first if all(other is first for other in others) else None
-
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:
         """The values of the parts, joined."""
         values = [part.on_counts(pair, counts) for part in self.parts]
         return None if any(v is None for v in values) else reduce(self.blockwise, values)
-
-    @property
-    def accepts_real(self) -> bool:
-        """Where all parts do."""
-        return all(part.accepts_real for part in self.parts)
-
-    def exactly_symmetric(self, pair: TablePair) -> bool:
-        """Yes, where all parts are."""
-        return all(part.exactly_symmetric(pair) for part in self.parts)
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """The diagonals, joined."""
@@ -139,18 +161,17 @@ class CombinedKernel(Kernel):
         """The closed forms, joined."""
         return reduce(type(self).operation, (part.polynomial() for part in self.parts))
 
-    def inspect(self) -> Inspection:
-        """The inspections of the parts."""
-        return _inspect_parts(self, self.parts)
+    def __repr__(self) -> str:
+        return f" {self.sign} ".join(part.within(self.binding) for part in self.parts)
 
 
-@dataclass(eq=False, repr=False)
-class SumKernel(CombinedKernel):
+class SumKernel(JoinedKernel):
     """K₁ + K₂ + …: the feature spaces side by side."""
 
-    parts: tuple[Kernel, ...]
+    sign: ClassVar[str] = "+"
     blockwise: ClassVar[np.ufunc] = np.add
     operation: ClassVar[Callable[[Any, Any], Any]] = operator.add
+    binding: ClassVar[int] = 1
 
     @classmethod
     def of(cls, *kernels: Kernel) -> SumKernel:
@@ -160,17 +181,14 @@ class SumKernel(CombinedKernel):
             parts += kernel.parts if isinstance(kernel, SumKernel) else [kernel]
         return cls(tuple(parts))
 
-    def __repr__(self) -> str:
-        return " + ".join(map(repr, self.parts))
 
-
-@dataclass(eq=False, repr=False)
-class ProductKernel(CombinedKernel):
+class ProductKernel(JoinedKernel):
     """K₁ · K₂ · …: all pairs of features, joined by "and"."""
 
-    parts: tuple[Kernel, ...]
+    sign: ClassVar[str] = "*"
     blockwise: ClassVar[np.ufunc] = np.multiply
     operation: ClassVar[Callable[[Any, Any], Any]] = operator.mul
+    binding: ClassVar[int] = 2
 
     @classmethod
     def of(cls, *kernels: Kernel) -> Kernel:
@@ -189,53 +207,37 @@ class ProductKernel(CombinedKernel):
         """The product of the cosines: normalised, it is the same."""
         return ProductKernel(tuple(NormalizedKernel(part) for part in self.parts))
 
-    def __repr__(self) -> str:
-        return " * ".join(
-            f"({part!r})" if isinstance(part, SumKernel) else repr(part) for part in self.parts
-        )
 
-
-class DerivedKernel(Kernel):
+class DerivedKernel(CombinedKernel):
     """A kernel made of one other, with features that correspond one to one."""
 
     kernel: Kernel
 
     @property
-    def accepts_real(self) -> bool:
-        """Where the kernel inside does."""
-        return self.kernel.accepts_real
-
-    def counts_of(self, pair: TablePair) -> PairedTables | None:
-        """Those of the kernel inside."""
-        return self.kernel.counts_of(pair)
-
-    def exactly_symmetric(self, pair: TablePair) -> bool:
-        """That of the kernel inside."""
-        return self.kernel.exactly_symmetric(pair)
+    def parts(self) -> tuple[Kernel, ...]:  # type: ignore[override]
+        """The kernel inside."""
+        return (self.kernel,)
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
         """That of the kernel inside."""
         return self.kernel.dimension(n)
-
-    def inspect(self) -> Inspection:
-        """The inspection of the kernel inside."""
-        return _inspect_parts(self, (self.kernel,))
 
 
 @dataclass(eq=False, repr=False)
 class ScaledKernel(DerivedKernel):
     """c · K with c > 0: every feature weighted by √c."""
 
-    atomic: ClassVar[bool] = False
+    binding: ClassVar[int] = 2
     weight: float
     kernel: Kernel
 
     @classmethod
     def of(cls, weight: float, kernel: Kernel) -> Kernel:
         """The multiple, weights merged."""
-        _check_weight(weight)
         if isinstance(kernel, ScaledKernel):
-            weight, kernel = _check_weight(weight * kernel.weight), kernel.kernel
+            _check_weight(weight)
+            weight, kernel = weight * kernel.weight, kernel.kernel
+        _check_weight(weight)
         return cls(weight, kernel)
 
     def prepare(self, pair: TablePair) -> Fill:
@@ -269,10 +271,7 @@ class ScaledKernel(DerivedKernel):
         return sympy.nsimplify(self.weight, rational=True) * self.kernel.polynomial()
 
     def __repr__(self) -> str:
-        inner = (
-            f"({self.kernel!r})" if isinstance(self.kernel, CombinedKernel) else f"{self.kernel!r}"
-        )
-        return f"{self.weight!r} * {inner}"
+        return f"{self.weight!r} * {self.kernel.within(3)}"
 
 
 @dataclass(eq=False, repr=False)
@@ -338,8 +337,7 @@ class NormalizedKernel(DerivedKernel):
         return whole / sympy.sqrt(on_diagonal(whole, "p") * on_diagonal(whole, "q"))
 
     def __repr__(self) -> str:
-        inner = repr(self.kernel)
-        return f"{inner if self.kernel.atomic else f'({inner})'}.normalized()"
+        return f"{self.kernel.within(3)}.normalized()"
 
 
 def then(inner: Fill, change: Callable[[slice, slice, FloatArray], None]) -> Fill:
@@ -378,19 +376,6 @@ def _filled(fill: Fill, rows: slice, columns: slice) -> FloatArray:
     return block
 
 
-def _check_weight(weight: float) -> float:
-    """A positive finite number, or ParameterError."""
-    if not math.isfinite(weight) or weight <= 0:
-        raise ParameterError(
-            f"a kernel's weight is a positive finite number; got {weight!r}. "
-            "(Negative weights would make it indefinite.)"
-        )
-    return weight
-
-
-def _inspect_parts(kernel: Kernel, parts: tuple[Kernel, ...]) -> Inspection:
-    try:
-        form: sympy.Expr | None = kernel.polynomial()
-    except FormulaSizeError:
-        form = None
-    return Inspection.of_parts(repr(kernel), form, [part.inspect() for part in parts])
+def _check_weight(weight: float) -> None:
+    expected = "a positive finite number (a negative weight would make the kernel indefinite)"
+    check_number("the weight of a kernel", weight, 0, above=True, expected=expected)

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from formulakern.backends.base import Fill, FloatArray
 from formulakern.backends.tables import PairedTables
-from formulakern.checks import is_integer
-from formulakern.errors import ParameterError
+from formulakern.checks import check_choice, check_integer
+from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.gram.dense import assemble
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
-from formulakern.kernels.inspection import Inspection
+from formulakern.kernels.inspection import Inspection, Section, equation
 
 if TYPE_CHECKING:
     import sympy
@@ -91,8 +91,31 @@ class MatrixKernel(ABC):
         """The closed form in s = ⟨x,z⟩, p = ⟨x,x⟩, q = ⟨z,z⟩ and n, as a SymPy expression."""
 
     @abstractmethod
+    def stages(self, closed_form: str) -> list[Section]:
+        """What :meth:`inspect` shows, given the text of the closed form."""
+
+    @property
+    def letter(self) -> str:
+        """The kernel's letter, for LaTeX."""
+        return "K"
+
     def inspect(self) -> Inspection:
-        """The stages from the formula to the code, to be printed or shown in a notebook."""
+        """The stages from the formula to the code.
+
+        Returns
+        -------
+        Inspection
+            Prints as text, shows as HTML in a notebook; its attributes are the stages.
+        """
+        import sympy
+
+        try:
+            form = self.polynomial()
+            text, latex = equation(form), sympy.latex(form)
+        except FormulaSizeError as error:
+            text, latex = str(error), r"\text{(too long)}"
+        whole = f"{self.letter}(x, z) = {latex}"
+        return Inspection(repr(self), tuple(self.stages(text)), whole)
 
     # -- matrices -----------------------------------------------------------------------------
 
@@ -269,13 +292,9 @@ def n_columns(n: int | Mapping[str | None, int], domain: str | None = None) -> i
         If it is no integer of at least 0.
     """
     size = n.get(domain) if isinstance(n, Mapping) else n
-    if size is None or not is_integer(size) or size < 0:
-        of = f" of domain {domain!r}" if domain else ""
-        raise ParameterError(
-            f"the number of columns{of} is an integer of at least 0; got {n!r}. "
-            "Give a number, or a mapping from domains to numbers."
-        )
-    return int(size)
+    of = f" of domain {domain!r}" if domain else ""
+    check_integer(f"the number of columns{of}", size, 0, "a mapping from domains to such integers")
+    return int(size)  # type: ignore[arg-type]
 
 
 def check_scale(scale: str) -> None:
@@ -285,5 +304,4 @@ def check_scale(scale: str) -> None:
     ------
     ParameterError
     """
-    if scale not in ("count", "probability"):
-        raise ParameterError(f"scale={scale!r} is unknown; expected 'count' or 'probability'.")
+    check_choice("scale", scale, ("count", "probability"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,28 +16,18 @@ from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.lookup import MAX_EXACT_OPERATIONS
 from formulakern.backends.selection import Choice, check_backend, choose
 from formulakern.backends.tables import PairedTables
-from formulakern.errors import FormulaSizeError, ParameterError
+from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.base import check_scale, n_columns
-from formulakern.kernels.inspection import (
-    MAX_TEXT,
-    Inspection,
-    clip_lines,
-    equation,
-    meaning,
-    rewrites,
-    tree,
-)
-from formulakern.program.listing import listing
+from formulakern.kernels.inspection import Section, clip_lines, stages
 from formulakern.program.magnitude import FLOAT64_MAX, choices, dimension
 from formulakern.program.node import Program
 from formulakern.rewrite.pipeline import Rewriting, rewrite
 from formulakern.semantics import check_reading, lower
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
-from formulakern.text import clip
 
 if TYPE_CHECKING:
     import sympy
@@ -51,6 +41,10 @@ _CHOSEN = (
     "chosen for each pair of tables: lookup tables where the counts take few values (one-hot "
     "data),\nthe interpreter where there is little to do, the compiled source above elsewhere"
 )
+
+
+#: The parameters of a formula's kernel beside the formula, and their defaults.
+_DEFAULTS = {"variables": "bound", "domains": {}, "scale": "count", "backend": "auto"}
 
 
 def kernel(
@@ -252,9 +246,7 @@ class FormulaKernel(Kernel):
         """This kernel, or at scale="probability" where its counts may pass float64."""
         if self.scale == "probability" or self.task(pair).bound <= FLOAT64_MAX:
             return self
-        return FormulaKernel(
-            self.formula, self.variables, self.domains, "probability", self.backend
-        )
+        return replace(self, scale="probability")
 
     def polynomial(self) -> sympy.Expr:
         """The closed form, expanded where it stays readable.
@@ -268,34 +260,21 @@ class FormulaKernel(Kernel):
 
         return closed_form(self.program, probability=self.scale == "probability")
 
-    def inspect(self) -> Inspection:
-        """Text → tree → rewrites → program → closed form → source → backend.
+    @property
+    def letter(self) -> str:
+        """K with the formula below it."""
+        below = self.formula.latex() if self.formula.n_leaves < 200 else r"\varphi"
+        return f"K_{{{below}}}"
 
-        Returns
-        -------
-        Inspection
-            Prints as text, shows as HTML in a notebook; its attributes are the stages.
-        """
-        import sympy
-
-        try:
-            form = self.polynomial()
-            closed, closed_latex = equation(form), sympy.latex(form)
-        except FormulaSizeError as error:
-            closed, closed_latex = str(error), r"\text{(too long)}"
-        sections = {
-            "text": clip(str(self.formula), MAX_TEXT),
-            "tree": tree(self.formula),
-            "rewrites": rewrites(self.rewriting),
-            "meaning": meaning(self.formula, self.variables, self.program),
-            "program": listing(self.program),
-            "closed form": closed,
-            "source": clip_lines(self.source.rstrip(), 90),
-            "backend": f"{self.backend}, as asked" if self.backend != "auto" else _CHOSEN,
-        }
-        formula_latex = self.formula.latex() if self.formula.n_leaves < 200 else r"\varphi"
-        latex = rf"K_{{{formula_latex}}}(x, z) = {closed_latex}"
-        return Inspection.of(repr(self), sections, latex)
+    def stages(self, closed_form: str) -> list[Section]:
+        """Text → tree → rewrites → program → closed form → source → backend."""
+        backend = f"{self.backend}, as asked" if self.backend != "auto" else _CHOSEN
+        return [
+            *stages(self.rewriting, self.variables, self.program),
+            Section("closed form", closed_form),
+            Section("source", clip_lines(self.source.rstrip(), 90)),
+            Section("backend", backend),
+        ]
 
     def _check_choices(self, sizes: Sequence[int]) -> None:
         """Refuse to choose more different features than there are."""
@@ -323,17 +302,11 @@ class FormulaKernel(Kernel):
         return (self.formula, self.variables, str(self.domains), self.scale, self.backend)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        state = (self.formula, self.variables, dict(self.domains), self.scale, self.backend)
-        return (FormulaKernel, state)
+        return FormulaKernel, (self.formula, self.variables, dict(self.domains), *self._key()[3:])
 
     def __repr__(self) -> str:
         arguments = [repr(str(self.formula))]
-        for name, default in (
-            ("variables", "bound"),
-            ("domains", {}),
-            ("scale", "count"),
-            ("backend", "auto"),
-        ):
+        for name, default in _DEFAULTS.items():
             value = getattr(self, name)
             if value != default:
                 arguments.append(f"{name}={value if name == 'domains' else repr(value)}")

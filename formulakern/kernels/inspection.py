@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from formulakern.program.listing import listing
 from formulakern.program.node import Program
 from formulakern.rewrite.pipeline import Rewriting
 from formulakern.semantics import READINGS
@@ -19,16 +19,7 @@ from formulakern.text import clip
 if TYPE_CHECKING:
     import sympy
 
-__all__ = [
-    "MAX_TEXT",
-    "Inspection",
-    "Section",
-    "clip_lines",
-    "equation",
-    "meaning",
-    "rewrites",
-    "tree",
-]
+__all__ = ["Inspection", "Section", "clip_lines", "equation", "stages"]
 
 #: Steps of a rewriting pass, and lines of a tree, that are shown.
 MAX_STEPS, MAX_TREE_LINES = 12, 40
@@ -38,8 +29,7 @@ MAX_TEXT = 400
 WIDTH = 84
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """One stage: a title, and its text in a monospaced layout."""
 
     title: str
@@ -63,28 +53,6 @@ class Inspection:
     title: str
     sections: tuple[Section, ...]
     latex: str
-
-    @classmethod
-    def of(cls, title: str, sections: Mapping[str, str], latex: str) -> Inspection:
-        """Sections by their titles, in order."""
-        return cls(title, tuple(Section(name, text) for name, text in sections.items()), latex)
-
-    @classmethod
-    def of_parts(
-        cls, title: str, form: sympy.Expr | None, parts: Sequence[Inspection]
-    ) -> Inspection:
-        """The stages of the kernels that a kernel is made of; form=None: too long to write out."""
-        import sympy
-
-        sections: list[Section] = []
-        for number, part in enumerate(parts, 1):
-            prefix = f"{number}. " if len(parts) > 1 else ""
-            sections.append(Section(f"{prefix}part", part.title))
-            sections += [Section(f"{prefix}{s.title}", s.text) for s in part.sections]
-        closed, latex = ("…", r"\ldots") if form is None else (str(form), sympy.latex(form))
-        whole = f"K(x, z) = {clip(closed, MAX_TEXT)}"
-        sections.append(Section("closed form of the whole", whole))
-        return cls(title, tuple(sections), f"K(x, z) = {latex}")
 
     def __getitem__(self, title: str) -> str:
         """The text of one stage, by its title.
@@ -128,7 +96,18 @@ class Inspection:
         return f"$\\displaystyle {self.latex}$"
 
 
-def tree(formula: Formula) -> str:
+def stages(rewriting: Rewriting, variables: str, program: Program) -> list[Section]:
+    """What becomes of a formula before it is compiled."""
+    return [
+        Section("text", clip(str(rewriting.original), MAX_TEXT)),
+        Section("tree", _tree(rewriting.original)),
+        Section("rewrites", _rewrites(rewriting)),
+        Section("meaning", _meaning(rewriting.original, variables, program)),
+        Section("program", listing(program)),
+    ]
+
+
+def _tree(formula: Formula) -> str:
     """A formula as an indented tree, at most ``MAX_TREE_LINES`` lines of it."""
     lines: list[str] = []
     pending: list[tuple[Formula, str, str]] = [(formula, "", "")]
@@ -166,7 +145,7 @@ def _choice(choice: Choice) -> str:
     return f"{choice.kind}  {how_many} of {choice.degree:,} different features"
 
 
-def rewrites(rewriting: Rewriting) -> str:
+def _rewrites(rewriting: Rewriting) -> str:
     """The passes, each with its result and at most ``MAX_STEPS`` of its steps."""
     lines = []
     for result in rewriting.passes:
@@ -180,7 +159,7 @@ def rewrites(rewriting: Rewriting) -> str:
     return "\n".join(lines) or "none needed"
 
 
-def meaning(formula: Formula, variables: str, program: Program) -> str:
+def _meaning(formula: Formula, variables: str, program: Program) -> str:
     """The reading in words, and what its variables range over."""
     lines = [f"variables={variables!r}: {READINGS[variables].meaning}"]
     if program.degrees is None:

@@ -268,7 +268,7 @@ ERRORS = {
         ("fit", "monks-1", *FIT, "--variables", "loose"),
         "variables='loose' is not a reading of the variables; expected one of 'bound', 'free'",
     ),
-    "scale": (("inspect", "a", "--scale", "log"), "expected 'count' or 'probability'"),
+    "scale": (("inspect", "a", "--scale", "log"), "expected one of 'count', 'probability'"),
     "backend": (("inspect", "a", "--backend", "gpu"), "backend='gpu' is unknown; expected 'auto'"),
     "target": (
         ("fit", "{tmp}/fruit.csv", *FIT, "--target", "color"),

@@ -212,7 +212,7 @@ def test_what_is_no_formula(value):
 def test_unknown_parameters():
     with pytest.raises(ParameterError, match="'bound', 'free', 'distinct'"):
         fk.kernel("a", "loose")
-    with pytest.raises(ParameterError, match="'count' or 'probability'"):
+    with pytest.raises(ParameterError, match="one of 'count', 'probability'"):
         fk.kernel("a", scale="log")
     with pytest.raises(ParameterError, match="immutable"):
         A.set_params(scale="count")

@@ -6,13 +6,11 @@ functions of the products of entries, so that they have a meaning on real rows t
 
 from __future__ import annotations
 
-import math
-
 from formulakern.backends.base import Scale
-from formulakern.errors import ParameterError
+from formulakern.checks import check_number
 from formulakern.kernels.boolean.counted import CountedKernel
 from formulakern.kernels.boolean.families import Conjunctions, Powers, Subsets
-from formulakern.kernels.boolean.family import degree, real
+from formulakern.kernels.boolean.family import degree
 from formulakern.kernels.formula import FormulaKernel, kernel
 
 __all__ = [
@@ -357,13 +355,9 @@ def polynomial(d: int, constant: float = 1.0, *, scale: Scale = "count") -> Coun
     2.0000000000000004
     """
     d = degree(d, "d")
-    value = real(constant, "constant")
-    if not 0 <= value < math.inf:
-        raise ParameterError(
-            f"constant is a finite number of at least 0; got {constant!r}. "
-            "(A negative one would make the kernel indefinite.)"
-        )
-    value = abs(value)  # of the two zeros, the positive one
+    expected = "a finite number of at least 0 (a negative one would make the kernel indefinite)"
+    check_number("constant", constant, 0, expected=expected)
+    value = abs(float(constant))  # of the two zeros, the positive one
     arguments = (str(d), *((f"constant={value!r}",) if value != 1 else ()))
     features = Powers("conjunction", False, 0 if value else 1, d, value)
     return CountedKernel(features, "polynomial", arguments, scale)

@@ -28,7 +28,7 @@ from formulakern.kernels.base import check_scale, n_columns
 from formulakern.kernels.boolean.dyadic import leading, rounded
 from formulakern.kernels.boolean.family import Family, FeatureSpace
 from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
-from formulakern.kernels.inspection import Inspection
+from formulakern.kernels.inspection import Section
 
 if TYPE_CHECKING:
     import sympy
@@ -151,24 +151,20 @@ class CountedKernel(Kernel):
         form = self.family.closed_form(n - p - q + 2 * s if self.family.signed else s, n)
         return form if self.scale == "count" else form / self.family.closed_total(n)
 
-    def inspect(self) -> Inspection:
+    def stages(self, closed_form: str) -> list[Section]:
         """The feature space in words, the closed form, how it is computed."""
-        import sympy
-
         from formulakern.kernels.polynomial import symbols
 
-        form = self.polynomial()
         argument = "agreeing columns m = n - p - q + 2*s" if self.family.signed else "shared ones s"
         size = "sum of squared weights" if self.family.weighted else "dimension"
-        sections = {
-            "feature space": self.family.description,
-            size: str(self.family.closed_total(symbols(None)["n"])),
-            "closed form": f"K(x, z) = {form}",
-            "backend": f"one table of exact values, looked up at the {argument}",
-        }
-        if self.accepts_real:
-            sections["real vectors"] = "the real form, column by column, in blocks"
-        return Inspection.of(repr(self), sections, f"K(x, z) = {sympy.latex(form)}")
+        real = [Section("real vectors", "the real form, column by column, in blocks")]
+        return [
+            Section("feature space", self.family.description),
+            Section(size, str(self.family.closed_total(symbols(None)["n"]))),
+            Section("closed form", closed_form),
+            Section("backend", f"one table of exact values, looked up at the {argument}"),
+            *(real if self.accepts_real else []),
+        ]
 
     def _real(self, n: int) -> Any:
         if self.scale == "count":

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from formulakern.backends.base import FloatArray
-from formulakern.checks import is_integer, is_number
-from formulakern.errors import MagnitudeError, ParameterError
+from formulakern.checks import check_integer, check_number
+from formulakern.errors import MagnitudeError
 from formulakern.kernels.boolean.dyadic import Dyadic
 from formulakern.kernels.boolean.real import RowPairs
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["MAX_DEGREE", "Family", "FeatureSpace", "Form", "degree", "in_words", "real"]
+__all__ = ["MAX_DEGREE", "Family", "FeatureSpace", "Form", "degree", "in_words"]
 
 Form = Literal["conjunction", "disjunction"]
 
@@ -36,30 +36,10 @@ def degree(value: Any, letter: str) -> int:
     >>> degree(3, "d")
     3
     """
-    if not is_integer(value):
-        raise ParameterError(
-            f"{letter} is an integer of at least 1; got {value!r} of type {type(value).__name__}."
-        )
-    if not 1 <= value < MAX_DEGREE:
-        raise ParameterError(
-            f"{letter} is an integer of at least 1 and below {MAX_DEGREE:,}; got {value}. "
-            f"Choose {letter} of at most the number of columns."
-        )
+    check_integer(letter, value)
+    expected = f"an integer below {MAX_DEGREE:,}, and of at most the number of columns"
+    check_number(letter, value, 1, MAX_DEGREE - 1, expected=expected)
     return int(value)
-
-
-def real(value: Any, name: str) -> float:
-    """A number as float64 (perhaps infinite or nan), or ParameterError.
-
-    >>> real(1, "sigma")
-    1.0
-    """
-    if not is_number(value):
-        raise ParameterError(f"{name} is a number; got {value!r} of type {type(value).__name__}.")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ParameterError(f"{name} is beyond 1.8e308, the end of float64.") from None
 
 
 @dataclass(frozen=True)

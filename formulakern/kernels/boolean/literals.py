@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from formulakern.backends.base import Scale
-from formulakern.errors import ParameterError
+from formulakern.checks import check_flag, check_number
 from formulakern.kernels.boolean.counted import CountedKernel
 from formulakern.kernels.boolean.families import ClausesOfClauses, Conjunctions, Subsets
-from formulakern.kernels.boolean.family import degree, real
+from formulakern.kernels.boolean.family import degree
 
 __all__ = ["cnf", "conjunctive", "d_dnf", "disjunctive", "dnf", "parametric_dnf", "sadohara_dnf"]
 
@@ -304,14 +300,12 @@ def parametric_dnf(
     >>> k.features.weight(2)
     0.5
     """
-    value = real(sigma, "sigma")
-    if not 0 < value < math.inf:
-        raise ParameterError(
-            f"sigma is a positive finite number, the squared weight of every literal; got "
-            f"{sigma!r}. Values below 1 prefer short conjunctions, for example sigma=0.5."
-        )
-    if not isinstance(monotone, (bool, np.bool_)):
-        raise ParameterError(f"monotone is True or False; got {monotone!r}.")
+    expected = (
+        "a positive finite number, the squared weight of every literal: below 1 for short ones"
+    )
+    check_number("sigma", sigma, 0, above=True, expected=expected)
+    check_flag("monotone", monotone)
+    value = float(sigma)
     arguments = (repr(value), *(("monotone=True",) if monotone else ()))
     features = Subsets("conjunction", not monotone, 1, None, value)
     return CountedKernel(features, "parametric_dnf", arguments, scale)

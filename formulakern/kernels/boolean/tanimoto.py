@@ -14,7 +14,7 @@ from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import Kernel, then
 from formulakern.kernels.base import n_columns
 from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
-from formulakern.kernels.inspection import Inspection
+from formulakern.kernels.inspection import Section
 
 if TYPE_CHECKING:
     import sympy
@@ -108,17 +108,13 @@ class TanimotoKernel(Kernel):
         s, p, q = (symbols(None)[letter] for letter in "spq")
         return sympy.Piecewise((1, sympy.Eq(p + q, 0)), (s / (p + q - s), True))
 
-    def inspect(self) -> Inspection:
+    def stages(self, closed_form: str) -> list[Section]:
         """The closed form, and how it is computed."""
-        import sympy
-
-        form = self.polynomial()
-        sections = {
-            "feature space": "no list of formulas: a mixture of weighted monomials",
-            "closed form": f"K(x, z) = {form}",
-            "backend": "shared ones, counted and divided in blocks",
-        }
-        return Inspection.of(repr(self), sections, f"K(x, z) = {sympy.latex(form)}")
+        return [
+            Section("feature space", "no list of formulas: a mixture of weighted monomials"),
+            Section("closed form", closed_form),
+            Section("backend", "shared ones, counted and divided in blocks"),
+        ]
 
     def __repr__(self) -> str:
         return "fk.boolean.tanimoto()"

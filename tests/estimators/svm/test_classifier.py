@@ -295,7 +295,7 @@ def test_a_kernel_of_large_values():
         ({"formula": "a & | b"}, fk.FormulaSyntaxError, "two connectives in a row"),
         ({"formula": 3}, fk.ParameterError, "made of a str or a Formula; got int"),
         ({"variables": "loose"}, fk.ParameterError, "'bound', 'free', 'distinct'"),
-        ({"scale": "log"}, fk.ParameterError, "'count' or 'probability'"),
+        ({"scale": "log"}, fk.ParameterError, "one of 'count', 'probability'"),
         ({"backend": "gpu"}, fk.ParameterError, "'auto', 'interpreter', 'lookup', 'numba'"),
         ({"encoder": "onehot"}, fk.ParameterError, "'auto', None or a transformer"),
         ({"C": -1.0}, ValueError, "'C' parameter"),
