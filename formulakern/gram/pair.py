@@ -49,7 +49,7 @@ class TablePair:
             self.x = read_real(X, role="X")
             self.z = None if alone else read_real(Z, role="Z")
         if self.z is not None:
-            _check_same_columns(self.x, self.z)
+            check_same_columns(self.x, self.z)
         self._selected: dict[tuple[int, Columns], PackedTable] = {}
         self._paired: dict[tuple[Columns, ...], PairedTables] = {}
 
@@ -125,8 +125,3 @@ class TablePair:
         if key not in self._selected:
             self._selected[key] = table if columns is None else table.select(columns)
         return self._selected[key]
-
-
-def _check_same_columns(x: Any, z: Any) -> None:
-    """The check of 0/1 tables, which reads nothing but names and widths."""
-    check_same_columns(x, z)

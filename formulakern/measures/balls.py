@@ -125,5 +125,4 @@ def radius(
     >>> round(radius([[1, 0], [0, 1]]), 6)
     0.707107
     """
-    ball = enclosing_ball(K, tol=tol, max_iter=max_iter, check=check, progress=progress)
-    return ball.radius
+    return enclosing_ball(K, tol=tol, max_iter=max_iter, check=check, progress=progress).radius

@@ -21,7 +21,6 @@ __all__ = [
     "read_labels",
     "read_penalty",
     "read_semidefinite",
-    "read_square",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -38,7 +37,7 @@ SMALLEST = 1e-100
 NEGATIVE = 1e-8
 
 
-def read_gram(K: Any, name: str = "K") -> tuple[FloatArray, float]:
+def read_gram(K: Any, name: str = "K", check: bool = True) -> tuple[FloatArray, float]:
     """The matrix as float64, checked for shape, finiteness, symmetry and |K_ij| ≤ √(K_ii K_jj).
 
     Parameters
@@ -46,13 +45,15 @@ def read_gram(K: Any, name: str = "K") -> tuple[FloatArray, float]:
     K : array-like of shape (m, m)
     name : str
         What error messages call it.
+    check : bool
+        False tests shape and finiteness only.
 
     Returns
     -------
     K : float64 (m, m), C-contiguous
         The same memory where it is such an array.
     slack : float
-        The relative rounding error that its original type allows for.
+        √ε, ε the relative rounding error of its original type.
 
     Raises
     ------
@@ -70,7 +71,25 @@ def read_gram(K: Any, name: str = "K") -> tuple[FloatArray, float]:
     ...
     formulakern.errors.DataError: K[0, 1] = 2.0 is larger than √(K[0, 0]·K[1, 1]) = 1.0; so K is ...
     """
-    gram, slack = read_square(K, name)
+    gram = read_matrix(
+        K,
+        name,
+        unread="Pass a Gram matrix, such as fk.kernel(...)(X).",
+        infinite="a Gram matrix holds finite numbers. Look for missing values in the table, or "
+        "normalise the kernel: kernel.normalized().",
+    )
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+        raise DataError(
+            f"{name} has shape {gram.shape}; a Gram matrix is square, a row and a column for each "
+            "row of the table. Pass the matrix of a kernel, such as fk.kernel(...)(X)."
+        )
+    if not gram.size:
+        raise DataError(f"{name} has no rows; a measure needs at least one. Pass a Gram matrix.")
+    kind = np.asarray(K).dtype
+    precision = kind if kind.kind == "f" and kind.itemsize < 8 else np.float64
+    slack = float(np.sqrt(np.finfo(precision).eps))
+    if not check:
+        return gram, slack
     diagonal = gram.diagonal()
     if diagonal.min() < 0:
         i = int(diagonal.argmin())
@@ -104,45 +123,6 @@ def read_gram(K: Any, name: str = "K") -> tuple[FloatArray, float]:
     return gram, slack
 
 
-def read_square(K: Any, name: str = "K") -> tuple[FloatArray, float]:
-    """The matrix as float64, checked for shape and finiteness only.
-
-    Parameters
-    ----------
-    K : array-like of shape (m, m)
-    name : str
-        What error messages call it.
-
-    Returns
-    -------
-    K : float64 (m, m), C-contiguous
-        The same memory where it is such an array.
-    slack : float
-        √ε, ε the relative rounding error of the original type.
-
-    Raises
-    ------
-    DataError
-    """
-    gram = read_matrix(
-        K,
-        name,
-        unread="Pass a Gram matrix, such as fk.kernel(...)(X).",
-        infinite="a Gram matrix holds finite numbers. Look for missing values in the table, or "
-        "normalise the kernel: kernel.normalized().",
-    )
-    if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
-        raise DataError(
-            f"{name} has shape {gram.shape}; a Gram matrix is square, a row and a column for each "
-            "row of the table. Pass the matrix of a kernel, such as fk.kernel(...)(X)."
-        )
-    if not gram.size:
-        raise DataError(f"{name} has no rows; a measure needs at least one. Pass a Gram matrix.")
-    kind = np.asarray(K).dtype
-    precision = kind if kind.kind == "f" and kind.itemsize < 8 else np.float64
-    return gram, float(np.sqrt(np.finfo(precision).eps))
-
-
 def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") -> None:
     """Refuse a matrix with an eigenvalue below −1e-8 of the trace.
 
@@ -174,20 +154,25 @@ def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") 
         shifted.flat[:: len(K) + 1] += shift
         try:
             np.linalg.cholesky(shifted)
+            return
         except np.linalg.LinAlgError:
             least = float(np.linalg.eigvalsh(shifted)[0]) - shift
-            if least < -shift / 2:  # not a failure by rounding alone
-                raise _indefinite(name, "equal to", least * scale) from None
-        return
-    if 1e-100 < scale < 1e100:
-        least = _least_ritz_value(K) / scale
+        how, allowed = "equal to", shift / 2  # not a failure by rounding alone
     else:
-        least = _least_ritz_value(K / scale)
-    if least < -shift:
-        raise _indefinite(name, "at most", least * scale)
+        unit = K if SMALLEST < scale < LARGEST else K / scale
+        least = _least_ritz_value(unit) / float(unit.diagonal().max())
+        how, allowed = "at most", shift
+    if least < -allowed:
+        raise DataError(
+            f"{name} has an eigenvalue {how} {least * scale:.3g}, so it is not positive "
+            "semidefinite, as every Gram matrix is. Pass the matrix of a positive semidefinite "
+            "kernel."
+        )
 
 
-def read_semidefinite(K: Any, check: bool = True, name: str = "K") -> FloatArray:
+def read_semidefinite(
+    K: Any, check: bool = True, name: str = "K", normalize: bool = False
+) -> FloatArray:
     """The matrix as float64, checked by :func:`read_gram` and :func:`check_semidefinite`.
 
     Parameters
@@ -196,6 +181,8 @@ def read_semidefinite(K: Any, check: bool = True, name: str = "K") -> FloatArray
     check : bool
         False tests shape and finiteness only.
     name : str
+    normalize : bool
+        Whether to divide K_ij by √(K_ii K_jj); 0 where a vector has no length.
 
     Returns
     -------
@@ -205,11 +192,11 @@ def read_semidefinite(K: Any, check: bool = True, name: str = "K") -> FloatArray
     ------
     DataError
     """
-    if not check:
-        return read_square(K, name)[0]
-    gram, slack = read_gram(K, name)
-    # entries rounded to a shorter type move an eigenvalue by at most that share of the trace
-    check_semidefinite(gram, slack**2, name)
+    gram, slack = read_gram(K, name, check)
+    gram = _cosines(gram) if normalize else gram
+    if check:
+        # entries rounded to a shorter type move an eigenvalue by at most that share of the trace
+        check_semidefinite(gram, slack**2, name)
     return gram
 
 
@@ -336,8 +323,13 @@ def _least_ritz_value(K: FloatArray) -> float:
     return float(np.linalg.eigvalsh((projected + projected.T) / 2)[0])
 
 
-def _indefinite(name: str, how: str, eigenvalue: float) -> DataError:
-    return DataError(
-        f"{name} has an eigenvalue {how} {eigenvalue:.3g}, so it is not positive semidefinite, as "
-        "every Gram matrix is. Pass the matrix of a positive semidefinite kernel."
-    )
+def _cosines(gram: FloatArray) -> FloatArray:
+    """K_ij / √(K_ii K_jj), 0 where a vector has no length; K itself if it is so already."""
+    diagonal = gram.diagonal()
+    if np.isin(diagonal, (0.0, 1.0)).all():
+        return gram
+    inverse = np.divide(1, np.sqrt(diagonal), where=diagonal > 0, out=np.zeros(len(gram)))
+    cosines = gram * inverse[:, None]
+    cosines *= inverse
+    np.fill_diagonal(cosines, diagonal > 0)
+    return cosines

@@ -7,26 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from formulakern.errors import DataError
 from formulakern.measures.input import (
     ADVICE,
     check_range,
-    check_semidefinite,
     check_stopping,
-    read_gram,
     read_labels,
     read_penalty,
-    read_square,
+    read_semidefinite,
 )
 from formulakern.solvers.simplex_qp.enclosing_ball import enclosing_ball
 from formulakern.solvers.simplex_qp.margins import hull_margin
 from formulakern.solvers.stopping import warn_unless
 
 __all__ = ["radius_margin_ratio"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def radius_margin_ratio(
@@ -101,12 +96,8 @@ def radius_margin_ratio(
     """
     ridge = 1 / read_penalty(C)
     check_stopping(tol, max_iter)
-    gram, slack = read_gram(K) if check else read_square(K)
+    gram = read_semidefinite(K, check, normalize=normalize)
     classes, codes = read_labels(y, len(gram))
-    if normalize:
-        gram = _cosines(gram)
-    if check:
-        check_semidefinite(gram, slack**2)
     check_range(gram)
     parts = 1 if len(classes) == 2 else len(classes)
     options: dict[str, Any] = {"ridge": ridge, "tol": tol, "max_iter": max_iter}
@@ -133,15 +124,3 @@ def _part_of(
 ) -> Callable[[float], None] | None:
     """Reports of one part as reports of the whole."""
     return None if progress is None else lambda share: progress((part + share) / parts)
-
-
-def _cosines(gram: FloatArray) -> FloatArray:
-    """K_ij / √(K_ii K_jj), 0 where a vector has no length; K itself if it is so already."""
-    diagonal = gram.diagonal()
-    if np.isin(diagonal, (0.0, 1.0)).all():
-        return gram
-    inverse = np.divide(1, np.sqrt(diagonal), where=diagonal > 0, out=np.zeros(len(gram)))
-    cosines = gram * inverse[:, None]
-    cosines *= inverse
-    np.fill_diagonal(cosines, diagonal > 0)
-    return cosines
