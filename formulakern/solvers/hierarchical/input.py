@@ -59,8 +59,18 @@ def read_problem(columns: Any, n: int, y: Any, sample_weight: Any, C: float, los
     """
     table = _read_columns(columns, n)
     m = len(table)
-    labels = _read_labels(y, m, loss)
-    weights = _read_weights(sample_weight, m)
+    labels = read_vector(y, m, "y")
+    wrong = np.flatnonzero(np.abs(labels) != 1)
+    if loss != "squared" and len(wrong):
+        raise DataError(
+            f"y[{wrong[0]}] = {labels[wrong[0]]:g}; expected −1 and 1 for loss={loss!r}. Use "
+            "np.where(y == a_class, 1, -1), or loss='squared' for regression."
+        )
+    weights = np.ones(m)
+    if sample_weight is not None:
+        weights = read_vector(sample_weight, m, "sample_weight", low=0)
+    if not weights.any():
+        raise DataError("all sample weights are zero; expected some positive weight.")
     used = np.flatnonzero(weights > 0)
     labels_used = labels[used]
     if loss != "squared" and len(np.unique(labels_used)) < 2:
@@ -127,27 +137,6 @@ def _read_columns(columns: Any, n: int) -> npt.NDArray[np.uint8]:
                 "covers the example."
             )
     return np.asarray(table, dtype=np.uint8)
-
-
-def _read_labels(y: Any, m: int, loss: str) -> FloatArray:
-    labels = read_vector(y, m, "y")
-    if loss != "squared":
-        wrong = np.flatnonzero(np.abs(labels) != 1)
-        if len(wrong):
-            raise DataError(
-                f"y[{wrong[0]}] = {labels[wrong[0]]:g}; expected −1 and 1 for loss={loss!r}. Use "
-                "np.where(y == a_class, 1, -1), or loss='squared' for regression."
-            )
-    return labels
-
-
-def _read_weights(sample_weight: Any, m: int) -> FloatArray:
-    if sample_weight is None:
-        return np.ones(m)
-    weights = read_vector(sample_weight, m, "sample_weight", low=0)
-    if not weights.any():
-        raise DataError("all sample weights are zero; expected some positive weight.")
-    return weights
 
 
 def read_start(start: Any, n: int) -> tuple[FloatArray, float]:

@@ -10,12 +10,14 @@ L(u) ≥ conjugate(β) − ⟨β, u⟩, where for feasible β
     logistic       Σ c_i H(y_i β_i / c_i)            0 ≤ y_i β_i ≤ c_i,  H the entropy in nats
     squared        Σ y_i β_i − β_i² / (4c_i)
 
-The hinge is smoothed for Newton's method: its corner becomes a parabola of width ν in the margin.
-The objective and its bound are computed with the hinge itself.
+The hinge is smoothed for Newton's method: its corner becomes a parabola of width ν in the margin,
+t²/(2ν) for t = 1 − y_i u_i from 0 to ν.  The objective and its bound are computed with the hinge
+itself.  The squared losses are such parabolas of width ½ without an end.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +28,12 @@ __all__ = ["LOSSES", "Expansion", "Loss"]
 FloatArray = npt.NDArray[np.float64]
 
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared")
+#: Where a loss is a parabola, in widths short of the label; beyond it is a line.
+_PARABOLA = {
+    "hinge": (0.0, 1.0),
+    "squared_hinge": (0.0, math.inf),
+    "squared": (-math.inf, math.inf),
+}
 #: Sums of dual variables below this share of Σ c_i count as zero while the intercept is sought.
 BALANCED = 1e-14
 #: Intercepts that differ by less, relative to 1 or to their size, are the same.
@@ -55,47 +63,36 @@ class Loss:
     """
 
     def __init__(self, name: str, y: FloatArray, c: FloatArray) -> None:
-        self.name = name
-        self.y = y
-        self.c = c
-        self.width = 1.0 if name == "hinge" else 0.0
+        self.name, self.y, self.c = name, y, c
+        self.sign = np.ones_like(y) if name == "squared" else y
+        self.width = 1.0 if name == "hinge" else 0.5
 
     def expand(self, u: FloatArray) -> Expansion:
         """Value, dual variables and curvature at u, float64 (m,); smoothed for the hinge."""
         c, y = self.c, self.y
-        if self.name == "squared":
-            rest = y - u
-            return Expansion(float(c @ rest**2), 2 * c * rest, 2 * c)
         if self.name == "logistic":
             z = y * u
             share = 0.5 * (1 - np.tanh(z / 2))  # 1 / (1 + exp(z)), which cannot overflow
             value = float(c @ np.logaddexp(0, -z))
             return Expansion(value, c * y * share, c * share * (1 - share))
-        short = 1 - y * u
-        if self.name == "squared_hinge":
-            lack = np.maximum(short, 0)
-            return Expansion(float(c @ lack**2), 2 * c * y * lack, 2 * c * (short > 0))
-        part = short / self.width
-        share = np.clip(part, 0, 1)
+        low, high = _PARABOLA[self.name]
+        part = self.sign * (y - u) / self.width
+        share = np.clip(part, low, high)
         value = float(c @ (self.width * share * (part - share / 2)))
-        return Expansion(value, c * y * share, c / self.width * ((part > 0) & (part < 1)))
+        curvature = c / self.width * ((part > low) & (part < high))
+        return Expansion(value, c * self.sign * share, curvature)
 
-    def smoothed_conjugate(self, beta: FloatArray) -> float:
-        """The concave conjugate at feasible β, of the loss as :meth:`expand` smooths it."""
-        value = self.conjugate(beta)
-        if self.name == "hinge":
-            value -= self.width / 2 * float(np.sum(beta**2 / self.c))
-        return value
-
-    def conjugate(self, beta: FloatArray) -> float:
-        """min_u L(u) + ⟨β, u⟩ for feasible β."""
+    def conjugate(self, beta: FloatArray, smoothed: bool = False) -> float:
+        """min_u L(u) + ⟨β, u⟩ for feasible β; smoothed, of the loss as :meth:`expand` has it."""
         if self.name == "logistic":
             share = np.clip(self.y * beta / self.c, 0, 1)
             return float(self.c @ (_entropy(share) + _entropy(1 - share)))
-        value = float(self.y @ beta)
-        if self.name != "hinge":
-            value -= float(np.sum(beta**2 / (4 * self.c)))
-        return value
+        width = self.width if smoothed else self._true_width
+        return float(self.y @ beta) - width / 2 * float(np.sum(beta**2 / self.c))
+
+    @property
+    def _true_width(self) -> float:
+        return 0.0 if self.name == "hinge" else self.width
 
     def best_multiple(self, beta: FloatArray, square: float) -> float:
         """A multiple s ≥ 0 of β that makes conjugate(sβ) − s²·square/2 about as large as it can be.
@@ -117,9 +114,7 @@ class Loss:
                 s = (low + high) / 2
             return s
         linear = float(self.y @ beta)
-        quadratic = square
-        if self.name != "hinge":
-            quadratic += float(np.sum(beta**2 / (2 * self.c)))
+        quadratic = square + self._true_width * float(np.sum(beta**2 / self.c))
         if linear <= 0:
             return 0.0
         best = linear / quadratic if quadratic > 0 else 1.0

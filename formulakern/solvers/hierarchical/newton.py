@@ -85,9 +85,10 @@ class Point:
     correlations: FloatArray
 
 
-def point(columns: Columns, loss: Loss, weights: FloatArray, start: float) -> Point:
-    """The point with these weights and the best intercept."""
-    predictions = columns.predict(weights)
+def point(
+    columns: Columns, loss: Loss, weights: FloatArray, predictions: FloatArray, start: float
+) -> Point:
+    """The point with these weights, their predictions and the best intercept."""
     b, expansion = loss.intercept(predictions, start)
     return Point(weights, b, predictions, expansion, columns.sums(expansion.beta))
 
@@ -123,7 +124,7 @@ def minimise_ridge(
     for steps in range(max_steps):
         beta = here.expansion.beta
         square = float(scales @ here.correlations**2)
-        if value - (loss.smoothed_conjugate(beta) - square / 2) <= tol * value:
+        if value - (loss.conjugate(beta, smoothed=True) - square / 2) <= tol * value:
             return here, steps
         try:
             weights, intercept = _target(columns, scales, here)

@@ -101,16 +101,11 @@ class Lattice:
     @cached_property
     def _inclusions(self) -> tuple[Any, Any]:
         """Z with Z_wv = 1 where v ⊆ w, and Z'."""
-        n = len(self.nodes)
-        matrix: Any
-        if n <= FEW:
-            matrix = np.zeros((n, n))
-            matrix[self.descendants, self.ancestors] = 1.0
-        else:
-            from scipy.sparse import csr_array
+        from scipy.sparse import csr_array
 
-            ones = np.ones(len(self.ancestors))
-            matrix = csr_array((ones, self.ancestors, self.starts), shape=(n, n))
+        n, ones = len(self.nodes), np.ones(len(self.ancestors))
+        matrix: Any = csr_array((ones, self.ancestors, self.starts), shape=(n, n))
+        matrix = matrix.toarray() if n <= FEW else matrix
         return matrix, matrix.T
 
     def _below(self, values: FloatArray) -> FloatArray:

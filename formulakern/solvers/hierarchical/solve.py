@@ -275,9 +275,10 @@ class _Search:
         if start is not None and np.any(start[0]):
             f, b = start
             self.scales = 0.9 * lattice.scales(f) + 0.1 * cold
-            self.loss.width /= 8
+            self.loss.width /= 8 if problem.loss == "hinge" else 1
         self.scales = np.maximum(self.scales, FLOOR)
-        self.at: Point = point(self.columns, self.loss, self._joined(f), b)
+        joined = self._joined(f)
+        self.at: Point = point(self.columns, self.loss, joined, self.columns.predict(joined), b)
         self.last_scales: FloatArray | None = None
         self.eta = lattice.penalties**-1
         self.weights, self.intercept = f, b
@@ -321,7 +322,10 @@ class _Search:
             self.first_gap = self.gap
         if self.problem.loss == "hinge" and excess > 0:
             wanted = SMOOTHING * max(self.gap, self.tol) * self.objective / excess
-            self._narrow(min(1.0, max(0.25, wanted)))
+            if wanted < 1:  # smooth it less
+                self.loss.width *= max(0.25, wanted)
+                at = self.at
+                self.at = point(self.columns, self.loss, at.weights, at.predictions, at.intercept)
         self._rescale(f, dual, value)
         return self.gap <= self.tol or self.iterations == self.max_iter
 
@@ -352,14 +356,6 @@ class _Search:
         if bound > self.lower:
             self.lower, self.dual, self.certificate = bound, multiple * beta, dual.eta
         return dual
-
-    def _narrow(self, factor: float) -> None:
-        """Smooth the hinge less."""
-        if factor < 1:
-            self.loss.width *= factor
-            b, expansion = self.loss.intercept(self.at.predictions, self.at.intercept)
-            g = self.columns.sums(expansion.beta)
-            self.at = Point(self.at.weights, b, self.at.predictions, expansion, g)
 
     def _rescale(self, f: FloatArray, dual: DualNorm, value: float) -> None:
         """κ from f, extrapolated; at least a share of the κ at which the dual norm is attained."""

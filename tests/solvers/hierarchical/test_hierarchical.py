@@ -251,9 +251,9 @@ def test_derivatives_of_the_losses(loss):
         bend = (read.expand(down).beta[i] - read.expand(up).beta[i]) / (2 * step)
         assert at.curvature[i] == pytest.approx(bend, abs=1e-4)
     # Fenchel: equality at β, a bound at other predictions
-    assert at.value == pytest.approx(read.smoothed_conjugate(at.beta) - at.beta @ u)
+    assert at.value == pytest.approx(read.conjugate(at.beta, smoothed=True) - at.beta @ u)
     other = rng.normal(size=50)
-    assert read.expand(other).value >= read.smoothed_conjugate(at.beta) - at.beta @ other
+    assert read.expand(other).value >= read.conjugate(at.beta, smoothed=True) - at.beta @ other
     b, balanced = read.intercept(u, 0.0)
     assert abs(balanced.beta.sum()) < 1e-9
     _, lowest = read.true_intercept(u, b)
