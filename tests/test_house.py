@@ -20,7 +20,17 @@ MODULES = {
 
 #: Rooms that may import each other's modules downwards only; rooms of one storey not at all.
 STOREYS = (
-    ("errors", "checks", "compilation", "grammar", "optional", "progress", "slices", "text"),
+    (
+        "arrays",
+        "errors",
+        "checks",
+        "compilation",
+        "grammar",
+        "optional",
+        "progress",
+        "slices",
+        "text",
+    ),
     ("syntax", "program", "solvers"),
     ("encoding", "rewrite", "semantics"),
     ("backends", "mining", "rules", "measures"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.base import FloatArray
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.backends.lookup import (
     Layout,
     count_entries,
@@ -38,8 +38,6 @@ FEW_TRIPLES = 1 << 12
 #: Pairs that a thread looks up at a time: 1.3 milliseconds, for which starting a thread pays.
 LOOKED_UP_TOGETHER = 1 << 22
 
-Integers = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Counts:
@@ -53,16 +51,16 @@ class Counts:
         Whether x and z are one row, not only equal ones.
     """
 
-    s: Integers
-    p: Integers
-    q: Integers
+    s: IntArray
+    p: IntArray
+    q: IntArray
     same: npt.NDArray[np.bool_]
 
-    def of_x(self) -> tuple[Counts, Integers]:
+    def of_x(self) -> tuple[Counts, IntArray]:
         """The different rows x with themselves, and for every triple which of them is its x."""
         return _with_themselves(self.p)
 
-    def of_z(self) -> tuple[Counts, Integers]:
+    def of_z(self) -> tuple[Counts, IntArray]:
         """The different rows z with themselves, and for every triple which of them is its z."""
         return _with_themselves(self.q)
 
@@ -182,7 +180,7 @@ class TripleIndex:
         return matrix
 
 
-def _with_themselves(ones: Integers) -> tuple[Counts, Integers]:
+def _with_themselves(ones: IntArray) -> tuple[Counts, IntArray]:
     rows, which = row_classes(ones)
     return Counts(rows, rows, rows, np.ones(rows.shape[1], dtype=np.bool_)), which
 
@@ -227,7 +225,7 @@ def _used(index: npt.NDArray[np.unsignedinteger], n: int) -> npt.NDArray[np.bool
     return used
 
 
-def _renumber(index: npt.NDArray[np.unsignedinteger], number: Integers) -> None:
+def _renumber(index: npt.NDArray[np.unsignedinteger], number: IntArray) -> None:
     for row in index:
         row[...] = number[row]
 
@@ -235,7 +233,7 @@ def _renumber(index: npt.NDArray[np.unsignedinteger], number: Integers) -> None:
 def _counts(
     tables: PairedTables,
     occurring: npt.NDArray[np.intp],
-    *layout: list[Integers],
+    *layout: list[IntArray],
 ) -> Counts:
     """The counts of the places that occur; behind those of the layout, of rows with themselves."""
     n_layout = len(layout[0][0])

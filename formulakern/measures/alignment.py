@@ -6,14 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
 from formulakern.errors import DataError
 from formulakern.measures.input import read_labels, read_semidefinite
 
 __all__ = ["alignment", "spectral_ratio"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def alignment(K: Any, target: Any, *, centered: bool = False, check: bool = True) -> float:

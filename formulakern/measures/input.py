@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_integer, check_number
 from formulakern.errors import DataError, MagnitudeError
 from formulakern.solvers.input import LARGEST, read_matrix
@@ -23,7 +23,6 @@ __all__ = [
     "read_semidefinite",
 ]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: What a warning adds where a gap is above its tolerance.
 ADVICE = "More steps (max_iter) are needed, or rounding hides the difference."
@@ -200,7 +199,7 @@ def read_semidefinite(
     return gram
 
 
-def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, npt.NDArray[np.int64]]:
+def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, IntArray]:
     """The classes, sorted, and the number of the class of each row.
 
     Parameters

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
 from formulakern.errors import DataError, FormulaKernError
 
 __all__ = ["LARGEST", "read_matrix", "read_vector"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: The largest size of a number in the data: squares and sums of such numbers stay finite.
 LARGEST = 1e100

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import FloatArray
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.capped_lp.matrix import Matrix, matrix_of
 
@@ -40,8 +41,7 @@ STUCK = 1e-10
 #: all of it is below this (before, it may stay where it is for long).
 PATIENCE, CLEARLY, LATE = 10, 0.99, 1e-3
 
-Vector = NDArray[np.float64]
-Vectors = Sequence[Vector]
+Vectors = Sequence[FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ class CappedSolution:
         Whether the gap and the infeasibility are at most the tolerance.
     """
 
-    alpha: Vector
-    multipliers: Vector
+    alpha: FloatArray
+    multipliers: FloatArray
     gap: float
     iterations: int
     converged: bool
@@ -71,10 +71,10 @@ class CappedSolution:
 
 def solve_capped_lp(
     A: NDArray[Any],
-    u: Vector,
+    u: FloatArray,
     shift: float = 0.0,
     tol: float = 1e-8,
-    start: tuple[Vector, Vector] | None = None,
+    start: tuple[FloatArray, FloatArray] | None = None,
 ) -> CappedSolution:
     """max Σ_i α_i with (A + shift)ᵀα ≤ 1, 0 ≤ α ≤ u.
 
@@ -135,7 +135,9 @@ class _State:
     caps β stays 1 and ξ stays 0.
     """
 
-    def __init__(self, matrix: Matrix, u: Vector, start: tuple[Vector, Vector] | None) -> None:
+    def __init__(
+        self, matrix: Matrix, u: FloatArray, start: tuple[FloatArray, FloatArray] | None
+    ) -> None:
         self.matrix = matrix
         n, k = matrix.shape
         self.capped = bool(np.isfinite(u).all())
@@ -159,11 +161,11 @@ class _State:
         self.dual: Vectors = (z, xi, lam)
 
     @property
-    def alpha(self) -> Vector:
+    def alpha(self) -> FloatArray:
         return self.primal[0]
 
     @property
-    def lam(self) -> Vector:
+    def lam(self) -> FloatArray:
         return self.dual[2]
 
     def gap(self) -> float:
@@ -239,7 +241,7 @@ def _longest(values: Vectors, changes: Vectors) -> float:
     return longest
 
 
-def _factor(matrix: NDArray[np.float64], rounding: float) -> Any:
+def _factor(matrix: FloatArray, rounding: float) -> Any:
     """Cholesky's factor of a matrix with 1 in the diagonal, whose entries are so much off."""
     from scipy.linalg import LinAlgError, cho_factor
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import FloatArray
 from formulakern.solvers.capped_lp.loops import rows_normal
 
 __all__ = ["Dense", "Matrix", "Sparse", "matrix_of"]
@@ -27,8 +28,6 @@ ROUGH = 1e-4
 HUGE = 1e15
 #: Smaller matrices stay dense: there is nothing to be gained.
 SMALL = 1 << 16
-
-Vector = NDArray[np.float64]
 
 
 class Dense:
@@ -58,23 +57,23 @@ class Dense:
             block = self.A[rows].astype(self.dtype, copy=False)
             yield rows, block + self.shift if self.shift else block
 
-    def sizes(self) -> Vector:
+    def sizes(self) -> FloatArray:
         """Σ_i |A_ik + shift|, or a little more, shape (k,)."""
         return np.asarray(sum(np.abs(block).sum(axis=0) for _, block in self._blocks()), np.float64)
 
-    def product(self, x: Vector) -> Vector:
+    def product(self, x: FloatArray) -> FloatArray:
         """(A + shift) x, shape (n,)."""
         x = x.astype(self.dtype)
         return np.concatenate([block @ x for _, block in self._blocks()], dtype=np.float64)
 
-    def transposed(self, y: Vector) -> Vector:
+    def transposed(self, y: FloatArray) -> FloatArray:
         """(A + shift)ᵀ y, shape (k,)."""
         result, y = np.zeros(self.shape[1]), y.astype(self.dtype)
         for rows, block in self._blocks():
             result += y[rows] @ block
         return result
 
-    def normal(self, d: Vector) -> NDArray[np.float64]:
+    def normal(self, d: FloatArray) -> FloatArray:
         """(A + shift)ᵀ diag(d) (A + shift), shape (k, k), for d ≥ 0 of shape (n,)."""
         result = np.zeros((self.shape[1], self.shape[1]))
         root = np.minimum(np.sqrt(d), HUGE).astype(self.dtype)
@@ -107,19 +106,19 @@ class Sparse:
             self.rows.data,
         )
 
-    def sizes(self) -> Vector:
+    def sizes(self) -> FloatArray:
         """Σ_i |A_ik| + n·|shift|, shape (k,)."""
         return np.asarray(abs(self.rows).sum(axis=0) + self.shape[0] * abs(self.shift))
 
-    def product(self, x: Vector) -> Vector:
+    def product(self, x: FloatArray) -> FloatArray:
         """(A + shift) x, shape (n,)."""
         return np.asarray(self.rows @ x + self.shift * float(x.sum()))
 
-    def transposed(self, y: Vector) -> Vector:
+    def transposed(self, y: FloatArray) -> FloatArray:
         """(A + shift)ᵀ y, shape (k,)."""
         return np.asarray(self.columns @ y + self.shift * float(y.sum()))
 
-    def normal(self, d: Vector) -> NDArray[np.float64]:
+    def normal(self, d: FloatArray) -> FloatArray:
         """(A + shift)ᵀ diag(d) (A + shift), shape (k, k), for d ≥ 0 of shape (n,)."""
         result = np.zeros((self.shape[1], self.shape[1]))
         rows_normal(*self.entries, d, result)

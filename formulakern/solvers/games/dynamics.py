@@ -8,9 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
+
 __all__ = ["TINY", "Dynamics", "Run", "aligned"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: Differences of payoffs below this count as none; it can be divided by.
 TINY = 1e-200

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled, intrinsic
 from formulakern.solvers.games.dynamics import aligned
 
 __all__ = ["BLOCK", "FictitiousPlay", "fictitious_rounds"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: Payoffs up to this fit in a byte together with their negatives.
 LARGEST_BYTE = 127

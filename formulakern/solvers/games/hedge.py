@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled
 from formulakern.solvers.games.dynamics import TINY, aligned
 
 __all__ = ["Hedge", "HedgeState", "hedge_rounds"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: What the sum of mixability gaps starts with, as a share of the range of payoffs.  AdaHedge starts
 #: with 0, that is with all weight on the best strategy so far, and there rounding decides between

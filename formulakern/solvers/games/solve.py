@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.slices import run_slices
@@ -23,7 +23,6 @@ from formulakern.solvers.stopping import warn_unless
 
 __all__ = ["METHODS", "GameSolution", "Method", "solve_game"]
 
-FloatArray = npt.NDArray[np.float64]
 Method = Literal["linprog", "fictitious-play", "multiplicative-weights"]
 
 #: For each method its default tolerance as a share of the payoffs' range, and its most rounds.

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.errors import DataError
 from formulakern.solvers.input import LARGEST, read_vector
 
 __all__ = ["Problem", "read_problem", "read_start"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,11 +21,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
 
 __all__ = ["LOSSES", "Expansion", "Loss"]
 
-FloatArray = npt.NDArray[np.float64]
 
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared")
 #: Where a loss is a parabola, in widths short of the label; beyond it is a line.

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.solvers.hierarchical.loops import sum_columns, sums_in_columns
 from formulakern.solvers.hierarchical.losses import Expansion, Loss
 
 __all__ = ["Columns", "Point", "minimise_ridge"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 #: Columns may be left out of the linear system up to this sum of their κ_k Σ_i h_i φ_ki.
 LEFT_OUT = 0.05

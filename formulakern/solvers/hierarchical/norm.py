@@ -32,15 +32,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import is_integer
 from formulakern.errors import DataError, ParameterError
 
 __all__ = ["DualNorm", "Lattice", "read_nodes"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 #: The smallest η that the dual norm uses: any positive value gives a valid bound.
 LEAST = 1e-14

@@ -33,8 +33,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.slices import run_slices
 from formulakern.solvers.blas import one_thread
@@ -48,8 +48,6 @@ from formulakern.solvers.stopping import share_done, warn_unless
 
 __all__ = ["HierarchicalSolution", "solve_hierarchical"]
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 #: The power of the last change of κ that is added to it; 0 is plain majorisation.
 MOMENTUM = 0.6

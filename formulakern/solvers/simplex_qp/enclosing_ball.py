@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Unpack
 
 import numpy as np
-import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
 from formulakern.solvers.simplex_qp.loops import QuadraticProgram
 from formulakern.solvers.simplex_qp.solve import (
     ROUNDING,
@@ -19,8 +19,6 @@ from formulakern.solvers.simplex_qp.solve import (
 )
 
 __all__ = ["EnclosingBall", "enclosing_ball"]
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Unpack
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
 from formulakern.solvers.simplex_qp.loops import QuadraticProgram
 from formulakern.solvers.simplex_qp.solve import (
     ROUNDING,
@@ -20,7 +21,6 @@ from formulakern.solvers.simplex_qp.solve import (
 
 __all__ = ["ZERO", "Margin", "hinge_margin", "hull_margin"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: Hulls nearer than this share of the spread of the points are taken to meet.
 ZERO = 1e-5

@@ -18,15 +18,14 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypedDict, TypeVar, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
 from formulakern.solvers.simplex_qp.loops import QuadraticProgram, smo_steps
 from formulakern.solvers.solution import Certified
 from formulakern.solvers.stopping import share_done
 
 __all__ = ["ROUNDING", "Certificate", "Stopping", "Weighted", "minimise"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: Steps between two looks at the certificate (and at Ctrl-C); 10 milliseconds at m = 5,000.
 CHUNK = 256
