@@ -18,8 +18,7 @@ from formulakern.solvers.games.fictitious_play import FictitiousPlay
 from formulakern.solvers.games.hedge import Hedge
 from formulakern.solvers.games.linprog import optimal_strategies
 from formulakern.solvers.input import LARGEST, read_matrix, read_vector
-from formulakern.solvers.solution import Certified
-from formulakern.solvers.stopping import warn_unless
+from formulakern.solvers.solution import Certified, warn_unless
 
 __all__ = ["METHODS", "GameSolution", "Method", "solve_game"]
 

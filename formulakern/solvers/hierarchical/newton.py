@@ -11,12 +11,13 @@ matter little for the step (the sum of their κ_k Σ_i h_i φ_ki is small) move 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.solvers.hierarchical.loops import sum_columns, sums_in_columns
+from formulakern.compilation import compiled
 from formulakern.solvers.hierarchical.losses import Expansion, Loss
 
 __all__ = ["Columns", "Point", "minimise_ridge"]
@@ -30,6 +31,30 @@ BLOCK = 1 << 22
 SHORTEST = 2.0**-40
 #: Up to so many entries, a copy in float64 fits into the cache, and BLAS multiplies it.
 SMALL = 1 << 17
+
+_PRODUCT = "void(uint8[:, ::1], float64[::1], float64[::1])"
+
+
+@compiled(_PRODUCT)
+def sum_columns(columns: Any, weights: Any, out: Any) -> None:
+    """``out[i] = Σ_k weights[k] · columns[k, i]``."""
+    out[:] = 0.0
+    for k in range(columns.shape[0]):
+        weight = weights[k]
+        if weight != 0.0:
+            for i in range(columns.shape[1]):
+                out[i] += weight * columns[k, i]
+
+
+# adding in any order lets the sum be taken in vectors
+@compiled(_PRODUCT, fastmath={"reassoc", "contract"})
+def sums_in_columns(columns: Any, values: Any, out: Any) -> None:
+    """``out[k] = Σ_i columns[k, i] · values[i]``."""
+    for k in range(columns.shape[0]):
+        total = 0.0
+        for i in range(columns.shape[1]):
+            total += columns[k, i] * values[i]
+        out[k] = total
 
 
 class Columns:

@@ -43,8 +43,7 @@ from formulakern.solvers.hierarchical.losses import LOSSES, Loss
 from formulakern.solvers.hierarchical.newton import Columns, Point, minimise_ridge, point
 from formulakern.solvers.hierarchical.norm import DualNorm, Lattice, read_nodes
 from formulakern.solvers.input import LARGEST
-from formulakern.solvers.solution import Certified
-from formulakern.solvers.stopping import share_done, warn_unless
+from formulakern.solvers.solution import Certified, share_done, warn_unless
 
 __all__ = ["HierarchicalSolution", "solve_hierarchical"]
 

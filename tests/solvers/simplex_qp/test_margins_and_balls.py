@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.svm import SVC
 
-from formulakern.solvers.simplex_qp.enclosing_ball import enclosing_ball
-from formulakern.solvers.simplex_qp.loops import QuadraticProgram
-from formulakern.solvers.simplex_qp.margins import ZERO, hinge_margin, hull_margin
+from formulakern.solvers.simplex_qp.problems import (
+    ZERO,
+    enclosing_ball,
+    hinge_margin,
+    hull_margin,
+)
 from formulakern.solvers.simplex_qp.solve import (
     CHUNK,
     Certificate,
+    QuadraticProgram,
     Weighted,
     minimise,
 )
