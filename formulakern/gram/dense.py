@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from formulakern.backends.base import Fill, FloatArray
 from formulakern.errors import GramSizeError, ParameterError
 from formulakern.gram.blocks import row_blocks, symmetric_blocks, work_off
 
-__all__ = ["assemble", "output"]
+__all__ = ["assemble", "fill_matrix", "output"]
 
 #: Smaller matrices, in bytes, are allocated without asking how much memory is left.
 SMALL = 1 << 26
@@ -49,6 +51,17 @@ def assemble(
         If ``out`` is not what can be written to.
     """
     matrix = output(shape, out)
+    fill_matrix(matrix, symmetric, fill, progress)
+    return matrix
+
+
+def fill_matrix(
+    matrix: npt.NDArray[Any],
+    symmetric: bool,
+    fill: Fill,
+    progress: Callable[[float], None] | None = None,
+) -> None:
+    """Fill the blocks of a C-contiguous matrix; the parameters are those of :func:`assemble`."""
 
     def one(rows: slice, columns: slice) -> None:
         fill(rows, columns, matrix, rows.start, columns.start)
@@ -57,9 +70,8 @@ def assemble(
             matrix[columns, rows] = matrix[rows, columns].T
 
     if matrix.size:
-        blocks = symmetric_blocks(shape[0]) if symmetric else row_blocks(shape)
+        blocks = symmetric_blocks(len(matrix)) if symmetric else row_blocks(matrix.shape)
         work_off(blocks, one, progress)
-    return matrix
 
 
 def output(shape: tuple[int, int], out: FloatArray | None) -> FloatArray:

@@ -50,7 +50,7 @@ class TablePair:
             self.z = None if alone else read_real(Z, role="Z")
         if self.z is not None:
             check_same_columns(self.x, self.z)
-        self._selected: dict[tuple[int, Columns], PackedTable] = {}
+        self._selected: dict[tuple[bool, Columns], PackedTable] = {}
         self._paired: dict[tuple[Columns, ...], PairedTables] = {}
 
     @property
@@ -111,17 +111,15 @@ class TablePair:
     def tables(self, columns: tuple[Columns, ...]) -> PairedTables:
         """The tables laid out for counting, one domain per entry of ``columns``."""
         if columns not in self._paired:
-            x = [self._select(0, self.x, chosen) for chosen in columns]
-            z = None
-            if self.z is not None:
-                z = [self._select(1, self.z, chosen) for chosen in columns]
+            x = [self._select(self.x, chosen) for chosen in columns]
+            z = None if self.z is None else [self._select(self.z, chosen) for chosen in columns]
             self._paired[columns] = pair_tables(x, z)
         return self._paired[columns]
 
-    def _select(self, which: int, table: PackedTable | RealTable, columns: Columns) -> PackedTable:
+    def _select(self, table: PackedTable | RealTable, columns: Columns) -> PackedTable:
         if isinstance(table, RealTable):
             raise DataError("a table of real numbers has no counts: read its values.")
-        key = (which, columns)
+        key = (table is self.x, columns)
         if key not in self._selected:
             self._selected[key] = table if columns is None else table.select(columns)
         return self._selected[key]

@@ -9,11 +9,13 @@ pair by pair: nothing is counted again, and nothing is compiled for a kernel.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
+from formulakern.backends.base import Fill, block_at
 from formulakern.backends.lookup import (
     Layout,
     count_entries,
@@ -25,7 +27,7 @@ from formulakern.backends.loops import look_up_rows
 from formulakern.backends.tables import PairedTables
 from formulakern.errors import ParameterError
 from formulakern.gram.blocks import row_blocks, work_off
-from formulakern.gram.dense import output
+from formulakern.gram.dense import fill_matrix, output
 
 __all__ = ["Counts", "TripleIndex"]
 
@@ -111,13 +113,16 @@ class TripleIndex:
         layout = lay_out(tables)
         n_layout = len(layout.s[0])
         n_all = n_layout + (int(layout.x_class.max(initial=-1)) + 1) * tables.symmetric
-        index = _places(tables, layout, _smallest(n_all))
+        index = np.empty(tables.shape, dtype=_smallest(n_all))
+        fill_matrix(index, tables.symmetric, _places(tables, layout))
         if tables.symmetric:
-            _mirror(index)
             np.fill_diagonal(index, n_layout + layout.x_class)
-        used = _used(index, n_all)
-        occurring = np.flatnonzero(used)
-        _renumber(index, np.cumsum(used) - 1)
+        used = np.zeros(n_all, dtype=np.bool_)
+        for row in index:
+            used[row] = True
+        occurring, number = np.flatnonzero(used), np.cumsum(used) - 1
+        for row in index:
+            row[...] = number[row]
         self.index = index.astype(_smallest(len(occurring)), copy=False)
         self.counts = _counts(tables, occurring, layout.s, layout.p, layout.q)
 
@@ -190,44 +195,21 @@ def _smallest(n: int) -> npt.DTypeLike:
     return np.uint8 if n <= 1 << 8 else np.uint16 if n <= 1 << 16 else np.uint32
 
 
-def _places(
-    tables: PairedTables, layout: Layout, dtype: npt.DTypeLike
-) -> npt.NDArray[np.unsignedinteger]:
+def _places(tables: PairedTables, layout: Layout) -> Fill:
     """For every pair of rows where a tabulated kernel would look its value up."""
     itself = np.arange(len(layout.s[0]), dtype=np.float64)  # looked up, a place gives its number
-    fill = fill_by_layout(tables, layout, itself)
-    index = np.empty(tables.shape, dtype=dtype)
+    look_up = fill_by_layout(tables, layout, itself)
 
-    def one(rows: slice, columns: slice) -> None:
-        places = np.empty((rows.stop - rows.start, columns.stop))
-        fill(rows, columns, places, 0, 0)
-        index[rows] = places
+    def fill(rows: slice, columns: slice, out: Any, out_row: int, out_column: int) -> None:
+        places = np.empty((rows.stop - rows.start, columns.stop - columns.start))
+        look_up(rows, columns, places, 0, 0)
+        if tables.symmetric and rows.start == columns.start:
+            square = places[:, : len(places)]
+            upper = np.triu(square, 1)
+            square[...] = upper + upper.T  # the diagonal is set by the caller
+        block_at(out, rows, columns, out_row, out_column)[...] = places
 
-    work_off(row_blocks(tables.shape), one)
-    return index
-
-
-def _mirror(index: npt.NDArray[np.unsignedinteger], step: int = 512) -> None:
-    """Copy what is above the diagonal below it, in blocks."""
-    n = len(index)
-    for start in range(0, n, step):
-        stop = min(start + step, n)
-        index[stop:, start:stop] = index[start:stop, stop:].T
-        square = index[start:stop, start:stop]
-        upper = np.triu(square, 1)
-        square[...] = upper + upper.T  # the diagonal is set by the caller
-
-
-def _used(index: npt.NDArray[np.unsignedinteger], n: int) -> npt.NDArray[np.bool_]:
-    used = np.zeros(n, dtype=np.bool_)
-    for row in index:
-        used[row] = True
-    return used
-
-
-def _renumber(index: npt.NDArray[np.unsignedinteger], number: IntArray) -> None:
-    for row in index:
-        row[...] = number[row]
+    return fill
 
 
 def _counts(

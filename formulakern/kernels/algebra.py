@@ -137,15 +137,16 @@ class JoinedKernel(CombinedKernel):
         def join(rows: slice, columns: slice, block: FloatArray) -> None:
             with np.errstate(over="ignore"):
                 for other in others:
-                    self.blockwise(block, _filled(other, rows, columns), out=block)
+                    values = np.empty(block.shape)
+                    other(rows, columns, values, 0, 0)
+                    self.blockwise(block, values, out=block)
             _check_finite(block)
 
         return then(first, join)
 
-    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """The values of the parts, joined."""
-        values = [part.on_counts(pair, counts) for part in self.parts]
-        return None if any(v is None for v in values) else reduce(self.blockwise, values)
+        return reduce(self.blockwise, (part.on_counts(pair, counts) for part in self.parts))
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """The diagonals, joined."""
@@ -250,10 +251,9 @@ class ScaledKernel(DerivedKernel):
 
         return then(self.kernel.prepare(pair), weigh)
 
-    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """The values of the kernel inside, weighted."""
-        values = self.kernel.on_counts(pair, counts)
-        return None if values is None else values * self.weight
+        return self.kernel.on_counts(pair, counts) * self.weight
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """The diagonal, weighted."""
@@ -304,17 +304,13 @@ class NormalizedKernel(DerivedKernel):
 
         return then(inner, divide)
 
-    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """The cosines of the kernel inside."""
         inner = self.kernel.within_range(pair)
         (x_counts, x), (z_counts, z) = counts.of_x(), counts.of_z()
-        values, x_squares, z_squares = [
-            inner.on_counts(pair, c) for c in (counts, x_counts, z_counts)
-        ]
-        if values is None or x_squares is None or z_squares is None:
-            return None
-        by_x, by_z = inverse_length(x_squares)[x], inverse_length(z_squares)[z]
-        cosines = values * np.maximum(by_x, by_z) * np.minimum(by_x, by_z)
+        by_x = inverse_length(inner.on_counts(pair, x_counts))[x]
+        by_z = inverse_length(inner.on_counts(pair, z_counts))[z]
+        cosines = inner.on_counts(pair, counts) * np.maximum(by_x, by_z) * np.minimum(by_x, by_z)
         cosines[counts.same] = by_x[counts.same] > 0
         return cosines
 
@@ -367,13 +363,6 @@ def _check_finite(values: FloatArray) -> FloatArray:
             "Use scale='probability' in its parts, or normalise them first."
         )
     return values
-
-
-def _filled(fill: Fill, rows: slice, columns: slice) -> FloatArray:
-    """A block of its own, filled."""
-    block = np.empty((rows.stop - rows.start, columns.stop - columns.start))
-    fill(rows, columns, block, 0, 0)
-    return block
 
 
 def _check_weight(weight: float) -> None:

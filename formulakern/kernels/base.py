@@ -59,13 +59,17 @@ class MatrixKernel(ABC):
         """
         return None
 
-    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:  # noqa: ARG002
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """K for triples of the counts that :meth:`counts_of` names.
 
-        The values are those of rows with these counts, to the last bit.  None where K is better
-        computed for every pair of rows.
+        The values are those of rows with these counts, to the last bit.
+
+        Raises
+        ------
+        NotImplementedError
+            Where K is better computed for every pair of rows.
         """
-        return None
+        raise NotImplementedError
 
     def exactly_symmetric(self, pair: TablePair) -> bool:  # noqa: ARG002
         """Whether the computed K(x, z) and K(z, x) are equal to the last bit."""

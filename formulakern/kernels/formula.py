@@ -203,13 +203,13 @@ class FormulaKernel(Kernel):
         """The counts of the domains, unless another backend is asked for."""
         return self.task(pair).tables if self.backend in ("auto", "lookup") else None
 
-    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray | None:
-        """Exact, rounded once; None where the exact integers would take too long."""
+    def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
+        """Exact, rounded once; not implemented where the exact integers would take too long."""
         task = self.task(pair)
         dtype = exact_dtype(task)
         operations = counts.same.size * len(task.program.kernel_nodes)
         if dtype is not np.int64 and operations > MAX_EXACT_OPERATIONS:
-            return None
+            raise NotImplementedError
         triples = (list(counts.s), list(counts.p), list(counts.q))
         return np.broadcast_to(exact_values(task, *triples, dtype), counts.same.shape)
 

@@ -145,6 +145,6 @@ class CandidateGrams:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 values = kernel.on_counts(self._pair, index.counts)
-        except MagnitudeError:
+        except (MagnitudeError, NotImplementedError):
             return None
-        return values if values is not None and np.isfinite(values).all() else None
+        return values if np.isfinite(values).all() else None

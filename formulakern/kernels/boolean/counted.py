@@ -74,17 +74,18 @@ class CountedKernel(Kernel):
         """
         return self.family.features
 
-    def table(self, n: int, last: int) -> FloatArray:
-        """K for t = 0 … last on n columns, each value rounded once from an exact one.
+    def table(self, pair: TablePair) -> FloatArray:
+        """K for every t that pairs of these rows ask for, each rounded once from an exact one.
 
         Infinite where it is beyond float64, not a number where it is positive and below 2.2e-308.
 
         Raises
         ------
         ParameterError
-            If n columns do not have enough features.
+            If the tables do not have enough columns.
         """
-        return _tabulated(self.family, n, last, self.scale)
+        last = _largest(self.family, pair)
+        return _tabulated(self.family, pair.x.n_columns, last, self.scale)
 
     def prepare(self, pair: TablePair) -> Fill:
         """Tabulate, and look up; on real tables the real form, block by block."""
@@ -92,7 +93,7 @@ class CountedKernel(Kernel):
         self.family.check(n)
         if pair.is_real:
             return real_fill(pair, self._real(n), repr(self))
-        table = self.table(n, _largest(self.family, pair))
+        table = self.table(pair)
         fill = _looked_up(self.family, pair, table)
         if np.isfinite(table).all():
             return fill
@@ -111,7 +112,7 @@ class CountedKernel(Kernel):
         n = pair.x.n_columns
         s, p, q = counts.s[0], counts.p[0], counts.q[0]
         t = n - p - q + 2 * s if self.family.signed else s
-        return np.asarray(self.table(n, int(t.max(initial=0)))[t])
+        return np.asarray(self.table(pair)[t])
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """One value for all rows (t = n), or one for every number of ones (t = p)."""
@@ -119,8 +120,7 @@ class CountedKernel(Kernel):
         self.family.check(n)
         if pair.is_real:
             return real_diagonal(pair, self._real(n), repr(self))
-        table = self.table(n, _largest(self.family, pair))
-        return self._check(table[_own(self.family, pair)], n)
+        return self._check(self.table(pair)[_own(self.family, pair)], n)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """Yes, on 0/1 tables: t is the same integer for (x, z) and (z, x)."""
@@ -138,10 +138,8 @@ class CountedKernel(Kernel):
 
     def within_range(self, pair: TablePair) -> Kernel:
         """This kernel, or where it leaves float64 one with the same cosines that does not."""
-        if pair.is_real:
-            return self
-        table = self.table(pair.x.n_columns, _largest(self.family, pair))
-        return self if np.isfinite(table).all() else BalancedKernel(self)
+        fits = pair.is_real or np.isfinite(self.table(pair)).all()
+        return self if fits else BalancedKernel(self)
 
     def polynomial(self) -> sympy.Expr:
         """The closed form in s, p, q and n on rows of 0 and 1."""

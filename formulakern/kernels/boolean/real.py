@@ -49,14 +49,10 @@ class RowPairs:
     z: FloatArray
 
     @classmethod
-    def block(cls, x: FloatArray, z: FloatArray) -> RowPairs:
-        """All rows of x against all rows of z."""
-        return cls(_by_column(x)[:, :, None], _by_column(z)[:, None, :])
-
-    @classmethod
-    def aligned(cls, x: FloatArray, z: FloatArray) -> RowPairs:
-        """Row i of x against row i of z."""
-        return cls(_by_column(x), _by_column(z))
+    def of(cls, x: FloatArray, z: FloatArray, aligned: bool = False) -> RowPairs:
+        """All rows of x against all rows of z; aligned, row i of x against row i of z."""
+        x, z = np.ascontiguousarray(x.T), np.ascontiguousarray(z.T)
+        return cls(x, z) if aligned else cls(x[:, :, None], z[:, None, :])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -97,7 +93,7 @@ def product_of_one_plus(pairs: RowPairs) -> FloatArray:
 
     Examples
     --------
-    >>> product_of_one_plus(RowPairs.block(np.array([[1.0, 0.5]]), np.array([[1.0, -2.0]])))
+    >>> product_of_one_plus(RowPairs.of(np.array([[1.0, 0.5]]), np.array([[1.0, -2.0]])))
     array([[0.]])
     """
     fraction = np.ones(pairs.shape)
@@ -214,7 +210,7 @@ def real_fill(pair: TablePair, value: Callable[[RowPairs], FloatArray], name: st
             for left in range(0, block.shape[1], TILE_COLUMNS):
                 tile_columns = z[columns][left : left + TILE_COLUMNS]
                 tile = block[top : top + TILE_ROWS, left : left + TILE_COLUMNS]
-                tile[...] = _finite(RowPairs.block(tile_rows, tile_columns), value, name)
+                tile[...] = _finite(RowPairs.of(tile_rows, tile_columns), value, name)
 
     return fill
 
@@ -226,7 +222,7 @@ def real_diagonal(
     x, _ = pair.values
     step = TILE_ROWS * TILE_COLUMNS
     parts = [x[start : start + step] for start in range(0, len(x), step)]
-    values = [_finite(RowPairs.aligned(part, part), value, name) for part in parts]
+    values = [_finite(RowPairs.of(part, part, aligned=True), value, name) for part in parts]
     return np.concatenate([np.empty(0), *values])
 
 
@@ -240,7 +236,3 @@ def _finite(pairs: RowPairs, value: Callable[[RowPairs], FloatArray], name: str)
             "0 … 1 by sklearn.preprocessing.MinMaxScaler."
         )
     return values
-
-
-def _by_column(rows: FloatArray) -> FloatArray:
-    return np.ascontiguousarray(rows.T)

@@ -60,11 +60,8 @@ class TanimotoKernel(Kernel):
 
     #: Its features are no conjunctions or disjunctions.
     features: ClassVar[None] = None
-
-    @property
-    def accepts_real(self) -> bool:
-        """Yes: it is defined, and positive semidefinite, on all real vectors."""
-        return True
+    #: It is defined, and positive semidefinite, on all real vectors.
+    accepts_real: ClassVar[bool] = True
 
     def prepare(self, pair: TablePair) -> Fill:
         """Count the shared ones, then divide block by block."""

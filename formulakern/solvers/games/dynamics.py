@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,6 +37,7 @@ class Dynamics(Protocol):
         """Entries of vectors or of the matrix that a round goes through."""
 
 
+@dataclass
 class Run:
     """A dynamic that is played until its gap is at most ``tol``, in slices (:mod:`.slices`).
 
@@ -50,17 +52,12 @@ class Run:
         At most so many rounds.
     """
 
-    def __init__(
-        self,
-        dynamics: Dynamics,
-        gap_of: Callable[[FloatArray, FloatArray], float],
-        *,
-        tol: float,
-        max_iter: int,
-    ) -> None:
-        self.dynamics, self.gap_of, self.tol, self.max_iter = dynamics, gap_of, tol, max_iter
-        self.rounds = 0
-        self._share = 0.0
+    dynamics: Dynamics
+    gap_of: Callable[[FloatArray, FloatArray], float]
+    tol: float
+    max_iter: int
+    rounds: int = 0
+    _share: float = 0.0
 
     def advance(self, work: int) -> bool:
         """Play rounds that go through about so many entries; whether the run has ended."""
