@@ -6,10 +6,12 @@ normalisation divides by the lengths.  Sums and products flatten when they are b
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -130,6 +132,12 @@ class JoinedKernel(CombinedKernel):
     #: The same on dimensions and closed forms.
     operation: ClassVar[Callable[[Any, Any], Any]]
 
+    @classmethod
+    def of(cls, *kernels: Kernel) -> Kernel:
+        """The kernels joined, those of the same kind merged."""
+        parts = [k.parts if isinstance(k, cls) else (k,) for k in kernels]
+        return cls(tuple(chain.from_iterable(parts)))
+
     def prepare(self, pair: TablePair) -> Fill:
         """Fill with the first part, join the others block by block."""
         first, *others = [part.prepare(pair) for part in self.parts]
@@ -174,14 +182,6 @@ class SumKernel(JoinedKernel):
     operation: ClassVar[Callable[[Any, Any], Any]] = operator.add
     binding: ClassVar[int] = 1
 
-    @classmethod
-    def of(cls, *kernels: Kernel) -> SumKernel:
-        """The sum, nested sums merged."""
-        parts: list[Kernel] = []
-        for kernel in kernels:
-            parts += kernel.parts if isinstance(kernel, SumKernel) else [kernel]
-        return cls(tuple(parts))
-
 
 class ProductKernel(JoinedKernel):
     """K₁ · K₂ · …: all pairs of features, joined by "and"."""
@@ -194,14 +194,9 @@ class ProductKernel(JoinedKernel):
     @classmethod
     def of(cls, *kernels: Kernel) -> Kernel:
         """The product, nested products merged, weights collected in front."""
-        parts: list[Kernel] = []
-        weight = 1.0
-        for kernel in kernels:
-            if isinstance(kernel, ScaledKernel):
-                weight *= kernel.weight
-                kernel = kernel.kernel
-            parts += kernel.parts if isinstance(kernel, ProductKernel) else [kernel]
-        product = cls(tuple(parts))
+        weight = math.prod(k.weight for k in kernels if isinstance(k, ScaledKernel))
+        bare = (k.kernel if isinstance(k, ScaledKernel) else k for k in kernels)
+        product = super().of(*bare)
         return product if weight == 1.0 else ScaledKernel.of(weight, product)
 
     def within_range(self, pair: TablePair) -> Kernel:  # noqa: ARG002
@@ -236,9 +231,9 @@ class ScaledKernel(DerivedKernel):
     def of(cls, weight: float, kernel: Kernel) -> Kernel:
         """The multiple, weights merged."""
         if isinstance(kernel, ScaledKernel):
-            _check_weight(weight)
             weight, kernel = weight * kernel.weight, kernel.kernel
-        _check_weight(weight)
+        expected = "a positive finite number (a negative weight would make the kernel indefinite)"
+        check_number("the weight of a kernel", weight, 0, above=True, expected=expected)
         return cls(weight, kernel)
 
     def prepare(self, pair: TablePair) -> Fill:
@@ -336,7 +331,7 @@ class NormalizedKernel(DerivedKernel):
         return f"{self.kernel.within(3)}.normalized()"
 
 
-def then(inner: Fill, change: Callable[[slice, slice, FloatArray], None]) -> Fill:
+def then(inner: Fill, change: Callable[[slice, slice, FloatArray], object]) -> Fill:
     """Fill with ``inner``, then change what it wrote, in bands of rows that stay in the cache."""
 
     def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
@@ -363,8 +358,3 @@ def _check_finite(values: FloatArray) -> FloatArray:
             "Use scale='probability' in its parts, or normalise them first."
         )
     return values
-
-
-def _check_weight(weight: float) -> None:
-    expected = "a positive finite number (a negative weight would make the kernel indefinite)"
-    check_number("the weight of a kernel", weight, 0, above=True, expected=expected)

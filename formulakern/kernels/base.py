@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from formulakern.backends.base import Fill, FloatArray
 from formulakern.backends.tables import PairedTables
-from formulakern.checks import check_choice, check_integer
+from formulakern.checks import check_integer
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.gram.dense import assemble
 from formulakern.gram.pair import TablePair
@@ -23,7 +23,7 @@ from formulakern.kernels.inspection import Inspection, Section, equation
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["NARROW", "MatrixKernel", "check_scale", "n_columns"]
+__all__ = ["NARROW", "MatrixKernel", "n_columns"]
 
 #: Up to so many columns, counting twice is faster than copying what was counted once.
 NARROW = 768
@@ -299,13 +299,3 @@ def n_columns(n: int | Mapping[str | None, int], domain: str | None = None) -> i
     of = f" of domain {domain!r}" if domain else ""
     check_integer(f"the number of columns{of}", size, 0, "a mapping from domains to such integers")
     return int(size)  # type: ignore[arg-type]
-
-
-def check_scale(scale: str) -> None:
-    """Refuse a scale that there is not.
-
-    Raises
-    ------
-    ParameterError
-    """
-    check_choice("scale", scale, ("count", "probability"))

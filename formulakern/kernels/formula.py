@@ -16,11 +16,12 @@ from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.lookup import MAX_EXACT_OPERATIONS
 from formulakern.backends.selection import Choice, check_backend, choose
 from formulakern.backends.tables import PairedTables
+from formulakern.checks import check_choice
 from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import Kernel
-from formulakern.kernels.base import check_scale, n_columns
+from formulakern.kernels.base import n_columns
 from formulakern.kernels.inspection import Section, clip_lines, stages
 from formulakern.program.magnitude import FLOAT64_MAX, choices, dimension
 from formulakern.program.node import Program
@@ -158,7 +159,7 @@ class FormulaKernel(Kernel):
         self.__dict__["domains"] = _read_domains(self.domains)
         check_reading(self.variables)
         check_backend(self.backend)
-        check_scale(self.scale)
+        check_choice("scale", self.scale, ("count", "probability"))
 
     @cached_property
     def rewriting(self) -> Rewriting:

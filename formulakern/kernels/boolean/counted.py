@@ -8,23 +8,24 @@ same for every family and degree.  Families with a real form read real tables to
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from formulakern.arrays import IntArray
 from formulakern.backends.base import Fill, FloatArray, Scale
 from formulakern.backends.lookup import fill_by_count
 from formulakern.backends.tables import PairedTables
+from formulakern.checks import check_choice
 from formulakern.errors import MagnitudeError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import DerivedKernel, Kernel, then
-from formulakern.kernels.base import check_scale, n_columns
+from formulakern.kernels.base import n_columns
 from formulakern.kernels.boolean.dyadic import leading, rounded
 from formulakern.kernels.boolean.family import Family, FeatureSpace
 from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
@@ -59,7 +60,7 @@ class CountedKernel(Kernel):
     scale: Scale = "count"
 
     def __post_init__(self) -> None:
-        check_scale(self.scale)
+        check_choice("scale", self.scale, ("count", "probability"))
 
     @property
     def accepts_real(self) -> bool:
@@ -95,13 +96,8 @@ class CountedKernel(Kernel):
             return real_fill(pair, self._real(n), repr(self))
         table = self.table(pair)
         fill = _looked_up(self.family, pair, table)
-        if np.isfinite(table).all():
-            return fill
-
-        def check(rows: slice, columns: slice, block: FloatArray) -> None:  # noqa: ARG001
-            self._check(block, n)
-
-        return then(fill, check)
+        fits = np.isfinite(table).all()
+        return fill if fits else then(fill, lambda _, __, block: self._check(block, n))
 
     def counts_of(self, pair: TablePair) -> PairedTables:
         """The counts of all columns."""
@@ -109,10 +105,8 @@ class CountedKernel(Kernel):
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """Looked up in the table of exact values."""
-        n = pair.x.n_columns
         s, p, q = counts.s[0], counts.p[0], counts.q[0]
-        t = n - p - q + 2 * s if self.family.signed else s
-        return np.asarray(self.table(pair)[t])
+        return np.asarray(self.table(pair)[self.family.argument(s, p, q, pair.x.n_columns)])
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """One value for all rows (t = n), or one for every number of ones (t = p)."""
@@ -146,7 +140,7 @@ class CountedKernel(Kernel):
         from formulakern.kernels.polynomial import symbols  # it loads SymPy
 
         s, p, q, n = (symbols(None)[letter] for letter in "spqn")
-        form = self.family.closed_form(n - p - q + 2 * s if self.family.signed else s, n)
+        form = self.family.closed_form(self.family.argument(s, p, q, n), n)
         return form if self.scale == "count" else form / self.family.closed_total(n)
 
     def stages(self, closed_form: str) -> list[Section]:
@@ -164,20 +158,15 @@ class CountedKernel(Kernel):
             *(real if self.accepts_real else []),
         ]
 
-    def _real(self, n: int) -> Any:
-        if self.scale == "count":
-            return self.family.real
-        divide = rounded(self.family.total(n))
-
-        def share(pairs: RowPairs) -> FloatArray:
-            return self.family.real(pairs) / divide
-
+    def _real(self, n: int) -> Callable[[RowPairs], FloatArray]:
+        divide = 1.0 if self.scale == "count" else rounded(self.family.total(n))
         if not math.isfinite(divide):
             raise MagnitudeError(
                 f"the weight of all features of {self!r} on {n:,} columns is beyond 1.8e308, the "
                 "end of float64. Use scale='count' for real vectors."
             )
-        return share
+        real = self.family.real
+        return real if divide == 1.0 else lambda pairs: real(pairs) / divide
 
     def _check(self, values: FloatArray, n: int) -> FloatArray:
         if np.isfinite(values).all():
@@ -245,16 +234,14 @@ class BalancedKernel(DerivedKernel):
 def _largest(family: Family, pair: TablePair) -> int:
     """The largest t that a value between these tables, or on their diagonals, asks for."""
     tables = pair.tables((None,))
-    if family.signed:
-        return tables.sizes[0]
-    return int(max(tables.x_counts.max(initial=0), tables.z_counts.max(initial=0)))
+    ones = np.concatenate([tables.x_counts[0], tables.z_counts[0]])
+    return int(family.argument(ones, ones, ones, tables.sizes[0]).max(initial=0))
 
 
-def _own(family: Family, pair: TablePair) -> npt.NDArray[np.int64]:
-    """t of every row with itself."""
-    tables = pair.tables((None,))
-    ones = tables.x_counts[0]
-    return np.full_like(ones, tables.sizes[0]) if family.signed else ones
+def _own(family: Family, pair: TablePair) -> IntArray:
+    """t of every row of x with itself."""
+    ones = pair.tables((None,)).x_counts[0]
+    return np.asarray(family.argument(ones, ones, ones, pair.x.n_columns))
 
 
 def _looked_up(family: Family, pair: TablePair, table: FloatArray) -> Fill:
@@ -281,7 +268,7 @@ def _tabulated(family: Family, n: int, last: int, scale: Scale) -> FloatArray:
 
 
 @lru_cache(maxsize=32)
-def _frexp(family: Family, n: int, last: int) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def _frexp(family: Family, n: int, last: int) -> tuple[FloatArray, IntArray]:
     """f(t) = fraction·2^exponent with a fraction in [1/2, 1), or 0."""
     family.check(n)
     fraction = np.zeros(last + 1)

@@ -119,6 +119,10 @@ class Family(ABC):
         """Whether the family is defined on real vectors too."""
         return False
 
+    def argument(self, s: Any, p: Any, q: Any, n: Any) -> Any:
+        """t of rows with these counts: m for literals, s for columns."""
+        return n - p - q + 2 * s if self.signed else s
+
     @property
     @abstractmethod
     def description(self) -> str:

@@ -231,11 +231,9 @@ def _solve(
         weighted += block @ (np.sqrt(h[part])[:, None] * sides[part])
     gram.flat[:: k + 1] += 1
     inner = root[:, None] * _solve_definite(gram, weighted)
-    out, whole = np.empty_like(sides), Columns(bits)
-    for column in range(sides.shape[1]):
-        fitted = whole.predict(inner[:, column])[rows]
-        out[:, column] = h * (sides[:, column] - fitted)
-    return out
+    whole = Columns(bits)
+    fitted = np.stack([whole.predict(column)[rows] for column in inner.T], axis=1)
+    return np.asarray(h[:, None] * (sides - fitted))
 
 
 def _solve_definite(matrix: FloatArray, sides: FloatArray) -> FloatArray:

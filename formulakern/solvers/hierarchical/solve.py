@@ -394,8 +394,5 @@ class _Search:
 def _balanced(beta: FloatArray) -> FloatArray:
     """β with the larger of its positive and negative parts shrunk, so that it sums to zero."""
     up, down = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
-    if up == down:
-        return beta
-    if up == 0 or down == 0:
-        return np.zeros_like(beta)
-    return np.where(beta > 0, beta * min(1.0, down / up), beta * min(1.0, up / down))
+    least = min(up, down)
+    return beta * np.where(beta > 0, least / max(up, FLOOR), least / max(down, FLOOR))
