@@ -29,7 +29,7 @@ from formulakern.errors import ParameterError
 from formulakern.gram.blocks import row_blocks, work_off
 from formulakern.gram.dense import fill_matrix, output
 
-__all__ = ["Counts", "TripleIndex"]
+__all__ = ["Counts", "TripleIndex", "with_themselves"]
 
 #: Tables with more triples than this are not numbered.
 MAX_TRIPLES = 1 << 22
@@ -57,14 +57,6 @@ class Counts:
     p: IntArray
     q: IntArray
     same: npt.NDArray[np.bool_]
-
-    def of_x(self) -> tuple[Counts, IntArray]:
-        """The different rows x with themselves, and for every triple which of them is its x."""
-        return _with_themselves(self.p)
-
-    def of_z(self) -> tuple[Counts, IntArray]:
-        """The different rows z with themselves, and for every triple which of them is its z."""
-        return _with_themselves(self.q)
 
 
 class TripleIndex:
@@ -185,7 +177,8 @@ class TripleIndex:
         return matrix
 
 
-def _with_themselves(ones: IntArray) -> tuple[Counts, IntArray]:
+def with_themselves(ones: IntArray) -> tuple[Counts, IntArray]:
+    """The different rows of these counts with themselves, and for every count its row."""
     rows, which = row_classes(ones)
     return Counts(rows, rows, rows, np.ones(rows.shape[1], dtype=np.bool_)), which
 

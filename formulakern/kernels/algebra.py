@@ -21,7 +21,7 @@ from formulakern.backends.tables import ROWS, PairedTables
 from formulakern.checks import check_number
 from formulakern.errors import MagnitudeError
 from formulakern.gram.pair import TablePair
-from formulakern.gram.triple_index import Counts
+from formulakern.gram.triple_index import Counts, with_themselves
 from formulakern.kernels.base import MatrixKernel
 from formulakern.kernels.inspection import Section
 
@@ -302,7 +302,7 @@ class NormalizedKernel(DerivedKernel):
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """The cosines of the kernel inside."""
         inner = self.kernel.within_range(pair)
-        (x_counts, x), (z_counts, z) = counts.of_x(), counts.of_z()
+        (x_counts, x), (z_counts, z) = with_themselves(counts.p), with_themselves(counts.q)
         by_x = inverse_length(inner.on_counts(pair, x_counts))[x]
         by_z = inverse_length(inner.on_counts(pair, z_counts))[z]
         cosines = inner.on_counts(pair, counts) * np.maximum(by_x, by_z) * np.minimum(by_x, by_z)

@@ -122,13 +122,9 @@ def _tree(formula: Formula) -> str:
         else:
             row = node.connective
             lines.append(f"{first}{row.unicode}  {row.name}, truth table {row.truth}")
-        branches = []
-        for position, argument in enumerate(below):
-            last = position == len(below) - 1
-            branches.append(
-                (argument, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
-            )
-        pending.extend(reversed(branches))
+        branches = [("├─ ", "│  ")] * (len(below) - 1) + [("└─ ", "   ")] * bool(below)
+        for argument, (branch, under) in zip(below[::-1], branches[::-1], strict=True):
+            pending.append((argument, rest + branch, rest + under))
     if len(lines) > MAX_TREE_LINES:
         lines[MAX_TREE_LINES:] = [f"… ({formula.n_leaves:,} leaves in all)"]
     return "\n".join(lines)

@@ -42,11 +42,9 @@ def closed_form(program: Program, probability: bool) -> sympy.Expr:
             f"a program of {len(program.kernel_nodes):,} operations is not written out in closed "
             f"form; at most {MAX_OPERATIONS:,} are. Look at kernel.inspect() instead."
         )
-    expression = _value(program, program.output) / program.divisor
-    tidy = len(program.kernel_nodes) <= TIDY_OPERATIONS
-    if probability:
-        expression = expression / (_value(program, program.dimension) / program.divisor)
-    if not tidy:
+    divide = _value(program, program.dimension) if probability else program.divisor
+    expression = _value(program, program.output) / divide
+    if len(program.kernel_nodes) > TIDY_OPERATIONS:
         return expression
     forms = [expression, sympy.expand(expression), sympy.factor(expression)]
     return min(forms, key=lambda form: (sympy.count_ops(form), len(str(form))))

@@ -303,22 +303,19 @@ def check_range(K: FloatArray) -> None:
 
 def _least_ritz_value(K: FloatArray) -> float:
     """The smallest v'Kv over unit vectors of a Krylov space."""
-    m = len(K)
-    basis = np.zeros((LANCZOS_STEPS, m))
-    images = np.zeros((LANCZOS_STEPS, m))
-    vector = np.random.default_rng(0).standard_normal(m)
-    size = 0
-    for step in range(LANCZOS_STEPS):
+    basis, images = np.empty((0, len(K))), np.empty((0, len(K)))
+    vector, length = np.random.default_rng(0).standard_normal(len(K)), 0.0
+    for _ in range(LANCZOS_STEPS):
+        before = length
         for _ in range(2):  # twice is enough to be orthogonal to working precision
-            vector -= basis[:step].T @ (basis[:step] @ vector)
+            vector -= basis.T @ (basis @ vector)
         length = float(np.linalg.norm(vector))
-        if length <= 1e-12 * float(np.linalg.norm(images[step - 1])) if step else length == 0:
+        if length <= 1e-12 * before:
             break
-        basis[step] = vector / length
-        images[step] = K @ basis[step]
-        vector = images[step].copy()
-        size = step + 1
-    projected = basis[:size] @ images[:size].T
+        basis = np.vstack([basis, vector / length])
+        vector = K @ basis[-1]
+        images, length = np.vstack([images, vector]), float(np.linalg.norm(vector))
+    projected = basis @ images.T
     return float(np.linalg.eigvalsh((projected + projected.T) / 2)[0])
 
 

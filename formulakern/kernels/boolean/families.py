@@ -88,7 +88,7 @@ class Conjunctions(Clauses):
         self.check(n)
         return self.size(n)
 
-    def values(self, n: int) -> Iterator[Dyadic]:  # noqa: ARG002
+    def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
         """By Pascal's rule, summed over the lengths."""
         value = 0
         lengths = (self.max_length, self.min_length - 1)
@@ -107,7 +107,7 @@ class Conjunctions(Clauses):
 
     def real(self, pairs: RowPairs) -> FloatArray:
         """e_d(x∘z)."""
-        return elementary_symmetric(pairs.terms(), self.max_length, pairs.shape)
+        return elementary_symmetric(pairs, self.max_length)
 
 
 @dataclass(frozen=True)
@@ -155,10 +155,6 @@ class Subsets(Clauses):
             exponent -= digits
             value, exponent = leading(value, exponent)
 
-    def total(self, n: int) -> Dyadic:
-        """(1 + σ)^n or (1 + 2σ)^n, less 1 without the empty one."""
-        return next(islice(self.values(n, 1 + self.signed), n, None))
-
     def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
         """(1 + kinds·σ)^t, less 1 without the empty one."""
         return (1 + kinds * _rational(self.sigma)) ** t - self.min_length
@@ -167,7 +163,7 @@ class Subsets(Clauses):
         """Π (1 + σ·tᵢ), less 1 without the empty one."""
         if not self.min_length:
             return product_of_one_plus(pairs)
-        return product_less_one(pairs.terms(self.signed), self.sigma, pairs.shape)
+        return product_less_one(pairs, self.sigma, self.signed)
 
 
 @dataclass(frozen=True)
@@ -214,17 +210,13 @@ class Powers(Clauses):
         bits = (max(numerator, 1) + (n << digits)).bit_length()
         _check_bits(self.max_length * bits, self.max_length)
 
-    def values(self, n: int) -> Iterator[Dyadic]:
+    def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
         """(t·2^b + a)^d / 2^(b·d), for c = a / 2^b."""
         self.check(n)
         value, digits = of_float(self.constant)
         while True:
             yield value**self.max_length, -digits * self.max_length
             value += 1 << digits
-
-    def total(self, n: int) -> Dyadic:
-        """(n + c)^d."""
-        return next(islice(self.values(n), n, None))
 
     def closed_form(self, t: sympy.Expr, n: sympy.Expr, kinds: int = 1) -> sympy.Expr:  # noqa: ARG002
         """(t + c)^d."""
@@ -301,7 +293,7 @@ class ClausesOfClauses(Family):
         whole = binomial(2**self.inner * each, self.outer)
         return whole - 2 * binomial((2**self.inner - 1) * each, self.outer)
 
-    def values(self, n: int) -> Iterator[Dyadic]:
+    def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
         """In exact integers, with subtraction."""
         self.check(n)
         same = self._same(n, math.comb)

@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from formulakern.backends.base import FloatArray
@@ -142,11 +143,16 @@ class Family(ABC):
         """Refuse numbers of columns on which there are not enough features."""
 
     @abstractmethod
-    def values(self, n: int) -> Iterator[Dyadic]:
-        """f(0), f(1), … on n columns, without end."""
+    def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:
+        """f(0), f(1), … on n columns, without end.
+
+        Families whose features are weighted take another number of true literals in a column.
+        """
 
     def total(self, n: int) -> Dyadic:
         """The sum of all squared weights: the dimension, where all weights are 1."""
+        if self.weighted:
+            return next(islice(self.values(n, 1 + self.signed), n, None))
         return self.dimension(n), 0
 
     @abstractmethod

@@ -114,20 +114,19 @@ def product_of_one_plus(pairs: RowPairs) -> FloatArray:
     return np.asarray(np.ldexp(fraction, np.clip(exponent + moved, -5000, 5000)))
 
 
-def product_less_one(
-    terms: Iterator[FloatArray], weight: float, shape: tuple[int, ...]
-) -> FloatArray:
+def product_less_one(pairs: RowPairs, weight: float, signed: bool = False) -> FloatArray:
     """Π (1 + weight·tᵢ) − 1 without cancellation where the terms are at least 0.
 
     Parameters
     ----------
-    terms : iterator of ndarray of shape ``shape``
+    pairs : RowPairs
     weight : float
-    shape : tuple of int
+    signed : bool
+        Which terms; see :meth:`RowPairs.terms`.
 
     Returns
     -------
-    ndarray of shape ``shape``, float64
+    ndarray of shape ``pairs.shape``, float64
 
     Notes
     -----
@@ -137,11 +136,11 @@ def product_less_one(
 
     Examples
     --------
-    >>> product_less_one(iter([np.array([1e-20]), np.array([1e-20])]), 1.0, (1,))
+    >>> product_less_one(RowPairs(np.full((2, 1), 1e-10), np.full((2, 1), 1e-10)), 1.0)
     array([2.e-20])
     """
-    value = np.zeros(shape)
-    for term in terms:
+    value = np.zeros(pairs.shape)
+    for term in pairs.terms(signed):
         if weight != 1.0:
             term *= weight
         more = value * term
@@ -150,19 +149,18 @@ def product_less_one(
     return value
 
 
-def elementary_symmetric(terms: Iterator[FloatArray], d: int, shape: tuple[int, ...]) -> FloatArray:
-    """e_d(t): the sum over all sets of d columns of the product of their terms.
+def elementary_symmetric(pairs: RowPairs, d: int) -> FloatArray:
+    """e_d(t): the sum over all sets of d columns of the product of their terms tᵢ = xᵢzᵢ.
 
     Parameters
     ----------
-    terms : iterator of ndarray of shape ``shape``
+    pairs : RowPairs
     d : int
         At least 1.
-    shape : tuple of int
 
     Returns
     -------
-    ndarray of shape ``shape``, float64
+    ndarray of shape ``pairs.shape``, float64
 
     Notes
     -----
@@ -173,12 +171,12 @@ def elementary_symmetric(terms: Iterator[FloatArray], d: int, shape: tuple[int, 
 
     Examples
     --------
-    >>> elementary_symmetric(iter(np.array([[1.0], [2.0], [3.0]])), 2, (1,))
+    >>> elementary_symmetric(RowPairs(np.array([[1.0], [2.0], [3.0]]), np.ones((3, 1))), 2)
     array([11.])
     """
-    sums = np.zeros((d + 1, *shape))
+    sums = np.zeros((d + 1, *pairs.shape))
     sums[0] = 1.0
-    for seen, term in enumerate(terms):
+    for seen, term in enumerate(pairs.terms()):
         for k in range(min(d, seen + 1), 0, -1):
             sums[k] += term * sums[k - 1]
     return np.asarray(sums[d])

@@ -68,10 +68,8 @@ class TanimotoKernel(Kernel):
         if pair.is_real:
             return real_fill(pair, _real, repr(self))
         tables = pair.tables((None,))
-        p = tables.x_counts[0].astype(np.float64)
-        q = tables.z_counts[0].astype(np.float64)
-        most = int(max(p.max(initial=0), q.max(initial=0)))
-        shared = fill_by_count(tables, np.arange(most + 1, dtype=np.float64))
+        p, q = (counts[0].astype(np.float64) for counts in (tables.x_counts, tables.z_counts))
+        shared = fill_by_count(tables, np.arange(pair.x.n_columns + 1.0))
 
         def divide(rows: slice, columns: slice, block: FloatArray) -> None:
             block[...] = _ratio(block, p[rows, None] + q[None, columns])

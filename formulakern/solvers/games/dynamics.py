@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 
-__all__ = ["TINY", "Dynamics", "Run", "aligned"]
+__all__ = ["TINY", "Dynamics", "Run", "aligned", "scaled"]
 
 
 #: Differences of payoffs below this count as none; it can be divided by.
@@ -87,3 +87,9 @@ def aligned(shape: tuple[int, ...], kind: Any) -> npt.NDArray[Any]:
     begin = -memory.ctypes.data % 64
     array: npt.NDArray[Any] = memory[begin : begin + size].view(kind).reshape(shape)
     return array
+
+
+def scaled(counts: FloatArray) -> FloatArray:
+    """To sum 1; uniform where nothing was counted."""
+    total = float(counts.sum())
+    return counts / total if total > 0 else np.full(len(counts), 1 / len(counts))

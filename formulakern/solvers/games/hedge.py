@@ -8,7 +8,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled
-from formulakern.solvers.games.dynamics import TINY, aligned
+from formulakern.solvers.games.dynamics import TINY, aligned, scaled
 
 __all__ = ["Hedge", "HedgeState", "hedge_rounds"]
 
@@ -159,7 +159,8 @@ class Hedge:
     def __init__(self, M: FloatArray, row_counts: FloatArray, column_counts: FloatArray) -> None:
         self._M, self._played = M, 0
         low, high = float(M.min()), float(M.max())
-        prior = np.concatenate([_half_uniform(column_counts), _half_uniform(row_counts)])
+        counts = column_counts, row_counts
+        prior = np.concatenate([(scaled(count) + 1 / len(count)) / 2 for count in counts])
         losses, last, strategies, sums = (aligned((len(prior),), np.float64) for _ in range(4))
         gaps = np.full(2, max(FIRST_GAP * (high - low), TINY))
         self._state = HedgeState((low + high) / 2, prior, losses, last, strategies, sums, gaps)
@@ -181,9 +182,3 @@ class Hedge:
     def round_cost(self) -> int:
         """The matrix; an exponential counts as some ten numbers."""
         return self._M.size + 30 * sum(self._M.shape)
-
-
-def _half_uniform(counts: FloatArray) -> FloatArray:
-    uniform = np.full(len(counts), 1 / len(counts))
-    total = float(counts.sum())
-    return (counts / total + uniform) / 2 if total > 0 else uniform

@@ -13,7 +13,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.slices import run_slices
-from formulakern.solvers.games.dynamics import TINY, Dynamics, Run
+from formulakern.solvers.games.dynamics import TINY, Dynamics, Run, scaled
 from formulakern.solvers.games.fictitious_play import FictitiousPlay
 from formulakern.solvers.games.hedge import Hedge
 from formulakern.solvers.games.linprog import optimal_strategies
@@ -219,15 +219,10 @@ def solve_game(
         dynamics: Dynamics = Hedge(matrix, *counts)
         if method == "fictitious-play":
             dynamics = FictitiousPlay(matrix, *counts, max_iter)
-        run = Run(
-            dynamics,
-            lambda p, q: _bounds(matrix, _scaled(p), _scaled(q))[2],
-            tol=tol,
-            max_iter=max_iter,
-        )
+        run = Run(dynamics, lambda p, q: _bounds(matrix, scaled(p), scaled(q))[2], tol, max_iter)
         timed_out = not run_slices(run, time_limit, progress, started).finished
         counts, iterations = dynamics.weights(), run.rounds
-    p, q = map(_scaled, counts)
+    p, q = map(scaled, counts)
     lower, upper, gap = _bounds(matrix, p, q)
     warn_unless(
         gap <= tol or tol == 0 or timed_out,
@@ -256,12 +251,6 @@ def _bounds(M: FloatArray, p: FloatArray, q: FloatArray) -> tuple[float, float, 
     """min_i (Mq)_i, max_j (p'M)_j and their difference; rounding may put it just below 0."""
     lower, upper = float((M @ q).min()), float((p @ M).max())
     return lower, upper, max(0.0, upper - lower)
-
-
-def _scaled(counts: FloatArray) -> FloatArray:
-    """To sum 1; uniform where nothing was counted."""
-    total = float(counts.sum())
-    return counts / total if total > 0 else np.full(len(counts), 1 / len(counts))
 
 
 def _read_payoffs(M: Any) -> FloatArray:
