@@ -105,7 +105,7 @@ class TripleIndex:
         layout = lay_out(tables)
         n_layout = len(layout.s[0])
         n_all = n_layout + (int(layout.x_class.max(initial=-1)) + 1) * tables.symmetric
-        index = np.empty(tables.shape, dtype=_smallest(n_all))
+        index = np.empty(tables.shape, dtype=np.min_scalar_type(n_all - 1))
         fill_matrix(index, tables.symmetric, _places(tables, layout))
         if tables.symmetric:
             np.fill_diagonal(index, n_layout + layout.x_class)
@@ -115,8 +115,14 @@ class TripleIndex:
         occurring, number = np.flatnonzero(used), np.cumsum(used) - 1
         for row in index:
             row[...] = number[row]
-        self.index = index.astype(_smallest(len(occurring)), copy=False)
-        self.counts = _counts(tables, occurring, layout.s, layout.p, layout.q)
+        self.index = index.astype(np.min_scalar_type(len(occurring) - 1), copy=False)
+        # behind the counts of the layout stand those of rows with themselves
+        own = row_classes(tables.x_counts)[0] if tables.symmetric else tables.x_counts[:, :0]
+        s, p, q = (
+            np.concatenate([np.reshape(counts, (len(own), n_layout)), own], axis=1)[:, occurring]
+            for counts in (layout.s, layout.p, layout.q)
+        )
+        self.counts = Counts(s, p, q, occurring >= n_layout)
 
     @staticmethod
     def serves(tables: PairedTables) -> bool:
@@ -183,11 +189,6 @@ def with_themselves(ones: IntArray) -> tuple[Counts, IntArray]:
     return Counts(rows, rows, rows, np.ones(rows.shape[1], dtype=np.bool_)), which
 
 
-def _smallest(n: int) -> npt.DTypeLike:
-    """The smallest unsigned integers that number n things."""
-    return np.uint8 if n <= 1 << 8 else np.uint16 if n <= 1 << 16 else np.uint32
-
-
 def _places(tables: PairedTables, layout: Layout) -> Fill:
     """For every pair of rows where a tabulated kernel would look its value up."""
     itself = np.arange(len(layout.s[0]), dtype=np.float64)  # looked up, a place gives its number
@@ -203,18 +204,3 @@ def _places(tables: PairedTables, layout: Layout) -> Fill:
         block_at(out, rows, columns, out_row, out_column)[...] = places
 
     return fill
-
-
-def _counts(
-    tables: PairedTables,
-    occurring: npt.NDArray[np.intp],
-    *layout: list[IntArray],
-) -> Counts:
-    """The counts of the places that occur; behind those of the layout, of rows with themselves."""
-    n_layout = len(layout[0][0])
-    own = row_classes(tables.x_counts)[0] if tables.symmetric else tables.x_counts[:, :0]
-    s, p, q = (
-        np.concatenate([np.asarray(counts).reshape(len(own), n_layout), own], axis=1)[:, occurring]
-        for counts in layout
-    )
-    return Counts(s, p, q, occurring >= n_layout)

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, aligned
 from formulakern.compilation import compiled, intrinsic
-from formulakern.solvers.games.dynamics import aligned
 
 __all__ = ["BLOCK", "FictitiousPlay", "fictitious_rounds"]
 

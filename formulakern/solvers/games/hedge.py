@@ -6,13 +6,14 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, aligned
 from formulakern.compilation import compiled
-from formulakern.solvers.games.dynamics import TINY, aligned, scaled
 
-__all__ = ["Hedge", "HedgeState", "hedge_rounds"]
+__all__ = ["TINY", "Hedge", "HedgeState", "hedge_rounds", "scaled"]
 
 
+#: Differences of payoffs below this count as none; it can be divided by.
+TINY = 1e-200
 #: What the sum of mixability gaps starts with, as a share of the range of payoffs.  AdaHedge starts
 #: with 0, that is with all weight on the best strategy so far, and there rounding decides between
 #: strategies that are equally good.
@@ -182,3 +183,9 @@ class Hedge:
     def round_cost(self) -> int:
         """The matrix; an exponential counts as some ten numbers."""
         return self._M.size + 30 * sum(self._M.shape)
+
+
+def scaled(counts: FloatArray) -> FloatArray:
+    """To sum 1; uniform where nothing was counted."""
+    total = float(counts.sum())
+    return counts / total if total > 0 else np.full(len(counts), 1 / len(counts))

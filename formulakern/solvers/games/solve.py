@@ -13,14 +13,13 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.slices import run_slices
-from formulakern.solvers.games.dynamics import TINY, Dynamics, Run, scaled
 from formulakern.solvers.games.fictitious_play import FictitiousPlay
-from formulakern.solvers.games.hedge import Hedge
+from formulakern.solvers.games.hedge import TINY, Hedge, scaled
 from formulakern.solvers.games.linprog import optimal_strategies
 from formulakern.solvers.input import LARGEST, read_matrix, read_vector
 from formulakern.solvers.solution import Certified, warn_unless
 
-__all__ = ["METHODS", "GameSolution", "Method", "solve_game"]
+__all__ = ["METHODS", "GameSolution", "Method", "Run", "solve_game"]
 
 Method = Literal["linprog", "fictitious-play", "multiplicative-weights"]
 
@@ -216,7 +215,7 @@ def solve_game(
             timed_out = time.perf_counter() - started >= 0.9 * time_limit
     else:
         max_iter = rounds if max_iter is None else max_iter
-        dynamics: Dynamics = Hedge(matrix, *counts)
+        dynamics: FictitiousPlay | Hedge = Hedge(matrix, *counts)
         if method == "fictitious-play":
             dynamics = FictitiousPlay(matrix, *counts, max_iter)
         run = Run(dynamics, lambda p, q: _bounds(matrix, scaled(p), scaled(q))[2], tol, max_iter)
@@ -245,6 +244,52 @@ def solve_game(
         row_counts=row_counts,
         column_counts=column_counts,
     )
+
+
+@dataclass
+class Run:
+    """Learning dynamics that are played in slices until the gap is at most ``tol``.
+
+    Both players choose again and again, and the averages of their strategies converge.
+
+    Parameters
+    ----------
+    dynamics : FictitiousPlay or Hedge
+        The gap falls as the number of rounds to the power −1/speed.
+    gap_of : callable
+        The duality gap of two vectors of weights, computed from the matrix.  The gap that the
+        dynamic sums up round by round only says when it is worth looking.
+    tol : float
+    max_iter : int
+        At most so many rounds.
+    """
+
+    dynamics: FictitiousPlay | Hedge
+    gap_of: Callable[[FloatArray, FloatArray], float]
+    tol: float
+    max_iter: int
+    rounds: int = 0
+    _share: float = 0.0
+
+    def advance(self, work: int) -> bool:
+        """Play rounds that go through about so many entries; whether the run has ended."""
+        left = min(max(1, work // self.dynamics.round_cost()), self.max_iter - self.rounds)
+        while left:
+            done = self.dynamics.advance(left, self.tol)
+            self.rounds += abs(done)
+            left -= abs(done)
+            if done < 0:
+                if self.gap_of(*self.dynamics.weights()) <= self.tol:
+                    return True
+                self.dynamics.refresh()  # rounding had hidden the rest of the gap
+        return self.rounds == self.max_iter
+
+    def share(self) -> float:
+        """An estimate of the share that is done, which never falls."""
+        gap = self.gap_of(*self.dynamics.weights()) if self.tol else np.inf
+        reached = (self.tol / gap) ** self.dynamics.speed if gap > self.tol else 1.0
+        self._share = max(self._share, self.rounds / self.max_iter, reached)
+        return self._share
 
 
 def _bounds(M: FloatArray, p: FloatArray, q: FloatArray) -> tuple[float, float, float]:

@@ -18,10 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.slices import FIRST_WORK
-from formulakern.solvers.games.dynamics import Run
 from formulakern.solvers.games.fictitious_play import BLOCK, FictitiousPlay
 from formulakern.solvers.games.hedge import Hedge
-from formulakern.solvers.games.solve import METHODS, solve_game
+from formulakern.solvers.games.solve import METHODS, Run, solve_game
 
 every_method = pytest.mark.parametrize("method", list(METHODS))
 iterated = pytest.mark.parametrize("method", ["fictitious-play", "multiplicative-weights"])
