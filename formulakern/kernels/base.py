@@ -161,13 +161,10 @@ class MatrixKernel(ABC):
             If the matrix does not fit into memory.
         """
         pair = TablePair(X, Z, real=self.accepts_real)
-        mirror = pair.symmetric and not (
-            pair.x.n_columns <= NARROW and self.exactly_symmetric(pair)
-        )
-        gram = assemble(pair.shape, mirror, self.prepare(pair), progress)
-        if eval_gradient:
-            return gram, np.empty((*gram.shape, 0))
-        return gram
+        counted_twice = pair.x.n_columns <= NARROW and self.exactly_symmetric(pair)
+        mirrored = pair.symmetric and not counted_twice
+        gram = assemble(pair.shape, mirrored, self.prepare(pair), progress)
+        return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
 
     def diagonal(self, X: Any) -> FloatArray:
         """K(x, x) for every row of a table, without the matrix.

@@ -330,8 +330,11 @@ def radius_margin_ratio(
     check_range(gram)
     parts = 1 if len(classes) == 2 else len(classes)
     options: dict[str, Any] = {"ridge": ridge, "tol": tol, "max_iter": max_iter}
-    monitors = [_part_of(progress, part, parts + 1) for part in range(parts + 1)]
-    ball = problems.enclosing_ball(gram, progress=monitors[0], **options)
+
+    def part_of_progress(part: int) -> Callable[[float], None] | None:
+        return None if progress is None else lambda share: progress((part + share) / (parts + 1))
+
+    ball = problems.enclosing_ball(gram, progress=part_of_progress(0), **options)
     if ball.squared_radius == 0:
         raise DataError(
             "all feature vectors are equal (the radius is 0), so there is no ratio of radius and "
@@ -341,14 +344,7 @@ def radius_margin_ratio(
     ratios = []
     for part in range(parts):
         signs = np.where(codes == len(classes) - 1 - part, 1, -1).astype(np.int8)
-        found = problems.hull_margin(gram, signs, progress=monitors[part + 1], **options)
+        found = problems.hull_margin(gram, signs, progress=part_of_progress(part + 1), **options)
         warn_unless(found.converged, DISTANCE, found.gap, tol, ADVICE)
         ratios.append(ball.squared_radius / found.distance**2 if found.distance else math.inf)
     return math.fsum(ratios) / parts
-
-
-def _part_of(
-    progress: Callable[[float], None] | None, part: int, parts: int
-) -> Callable[[float], None] | None:
-    """Reports of one part as reports of the whole."""
-    return None if progress is None else lambda share: progress((part + share) / parts)

@@ -13,8 +13,7 @@ import pytest
 import formulakern as fk
 from formulakern.errors import GramSizeError
 from formulakern.gram import blocks
-from formulakern.gram.blocks import n_threads
-from formulakern.gram.dense import assemble
+from formulakern.gram.dense import assemble, n_threads
 
 FORMULA = "(a & ~b) | c"
 

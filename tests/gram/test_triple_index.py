@@ -195,7 +195,7 @@ def test_what_is_not_tabulated_is_computed():
     for k in (fk.kernel("a & ~b", backend="interpreter"), fk.kernel("a -> b").normalized()):
         np.testing.assert_array_equal(grams.gram(k), k(X))
     real = np.random.default_rng(0).normal(size=(9, 3))
-    from formulakern.kernels.boolean.tanimoto import TanimotoKernel
+    from formulakern.kernels.boolean.counted import TanimotoKernel
 
     tanimoto = TanimotoKernel()
     np.testing.assert_array_equal(CandidateGrams(real).gram(tanimoto), tanimoto(real))

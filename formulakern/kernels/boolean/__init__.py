@@ -41,6 +41,7 @@ from formulakern.kernels.boolean.columns import (
     polynomial,
     sadohara_monotone_dnf,
 )
+from formulakern.kernels.boolean.counted import tanimoto
 from formulakern.kernels.boolean.literals import (
     cnf,
     conjunctive,
@@ -50,7 +51,6 @@ from formulakern.kernels.boolean.literals import (
     parametric_dnf,
     sadohara_dnf,
 )
-from formulakern.kernels.boolean.tanimoto import tanimoto
 
 __all__ = [
     "all_subsets",

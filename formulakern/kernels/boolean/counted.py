@@ -1,4 +1,4 @@
-"""Kernels of one integer: a family of features tabulated exactly, looked up for every pair of rows.
+"""Kernels of the counts of two rows: families of features, tabulated exactly, and Tanimoto's.
 
 The value f(t) of a family is computed in exact integers for every t that can occur, rounded to
 float64 once, and looked up at t = s or t = m (see :mod:`.family`), so a Gram matrix costs the
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from formulakern.kernels.inspection import Section
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["BalancedKernel", "CountedKernel"]
+__all__ = ["BalancedKernel", "CountedKernel", "TanimotoKernel", "tanimoto"]
 
 
 @dataclass(eq=False, repr=False)
@@ -90,14 +90,12 @@ class CountedKernel(Kernel):
 
     def prepare(self, pair: TablePair) -> Fill:
         """Tabulate, and look up; on real tables the real form, block by block."""
-        n = pair.x.n_columns
-        self.family.check(n)
         if pair.is_real:
-            return real_fill(pair, self._real(n), repr(self))
+            return real_fill(pair, self._real(pair.x.n_columns), repr(self))
         table = self.table(pair)
         fill = _looked_up(self.family, pair, table)
         fits = np.isfinite(table).all()
-        return fill if fits else then(fill, lambda _, __, block: self._check(block, n))
+        return fill if fits else then(fill, lambda _, __, block: self._check(block, pair))
 
     def counts_of(self, pair: TablePair) -> PairedTables:
         """The counts of all columns."""
@@ -110,11 +108,9 @@ class CountedKernel(Kernel):
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """One value for all rows (t = n), or one for every number of ones (t = p)."""
-        n = pair.x.n_columns
-        self.family.check(n)
         if pair.is_real:
-            return real_diagonal(pair, self._real(n), repr(self))
-        return self._check(self.table(pair)[_own(self.family, pair)], n)
+            return real_diagonal(pair, self._real(pair.x.n_columns), repr(self))
+        return self._check(self.table(pair)[_own(self.family, pair)], pair)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """Yes, on 0/1 tables: t is the same integer for (x, z) and (z, x)."""
@@ -159,6 +155,7 @@ class CountedKernel(Kernel):
         ]
 
     def _real(self, n: int) -> Callable[[RowPairs], FloatArray]:
+        self.family.check(n)
         divide = 1.0 if self.scale == "count" else rounded(self.family.total(n))
         if not math.isfinite(divide):
             raise MagnitudeError(
@@ -168,7 +165,7 @@ class CountedKernel(Kernel):
         real = self.family.real
         return real if divide == 1.0 else lambda pairs: real(pairs) / divide
 
-    def _check(self, values: FloatArray, n: int) -> FloatArray:
+    def _check(self, values: FloatArray, pair: TablePair) -> FloatArray:
         if np.isfinite(values).all():
             return values
         if np.isinf(values).any():
@@ -178,7 +175,8 @@ class CountedKernel(Kernel):
             problem = "positive and below 2.2e-308, where float64 loses digits"
             count = "scale='count' or " if self.scale == "probability" else ""
             way_out = f"{count}kernel.normalized()"
-        raise MagnitudeError(f"a value of {self!r} on {n:,} columns is {problem}. Use {way_out}.")
+        where = f"a value of {self!r} on {pair.x.n_columns:,} columns"
+        raise MagnitudeError(f"{where} is {problem}. Use {way_out}.")
 
     def __repr__(self) -> str:
         scale = () if self.scale == "count" else (f"scale={self.scale!r}",)
@@ -231,6 +229,99 @@ class BalancedKernel(DerivedKernel):
         return f"BalancedKernel({self.kernel!r})"
 
 
+def tanimoto() -> TanimotoKernel:
+    """The Tanimoto (Jaccard) kernel: K(x, z) = s / (p + q − s).
+
+    The ones that the rows share over the ones in either; on real vectors
+    ⟨x,z⟩ / (⟨x,x⟩ + ⟨z,z⟩ − ⟨x,z⟩).  Two rows of zeros are identical: K = 1.
+
+    Returns
+    -------
+    TanimotoKernel
+
+    Notes
+    -----
+    Positive semidefinite on all real vectors: it is Σ ⟨x,z⟩^k / (⟨x,x⟩ + ⟨z,z⟩)^k over k ≥ 1, a
+    sum of products of positive semidefinite kernels (1/(a + b)^k is a mixture of e^(−ta)·e^(−tb)).
+    It equals 1 on the diagonal.  Its features are no list of formulas (``features`` is None); on
+    rows of 0 and 1 they span 2^n dimensions.
+
+    References
+    ----------
+    Ralaivola, Swamidass, Saigo & Baldi (2005), Graph kernels for chemical informatics,
+    Neural Networks 18(8):1093–1110, doi:10.1016/j.neunet.2005.07.009.
+
+    Examples
+    --------
+    >>> tanimoto()([[1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0]])
+    array([[1.  , 0.25, 0.  ],
+           [0.25, 1.  , 0.  ],
+           [0.  , 0.  , 1.  ]])
+    """
+    return TanimotoKernel()
+
+
+@dataclass(eq=False, repr=False)
+class TanimotoKernel(Kernel):
+    """s / (p + q − s), and 1 for two rows of zeros; built by ``fk.boolean.tanimoto()``."""
+
+    #: Its features are no conjunctions or disjunctions.
+    features: ClassVar[None] = None
+    #: It is defined, and positive semidefinite, on all real vectors.
+    accepts_real: ClassVar[bool] = True
+
+    def prepare(self, pair: TablePair) -> Fill:
+        """Count the shared ones, then divide block by block."""
+        if pair.is_real:
+            return real_fill(pair, _tanimoto, repr(self))
+        tables = pair.tables((None,))
+        p, q = (counts[0].astype(np.float64) for counts in (tables.x_counts, tables.z_counts))
+        shared = fill_by_count(tables, np.arange(pair.x.n_columns + 1.0))
+
+        def divide(rows: slice, columns: slice, block: FloatArray) -> None:
+            block[...] = _ratio(block, p[rows, None] + q[None, columns])
+
+        return then(shared, divide)
+
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """1 for every row."""
+        if pair.is_real:
+            return real_diagonal(pair, _tanimoto, repr(self))
+        return np.ones(pair.x.n_rows)
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:
+        """Yes, on 0/1 tables: integers, divided once."""
+        return not pair.is_real
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """2^n: the Gram matrix of all rows of n columns of 0 and 1 has full rank.
+
+        (The functions x ↦ ⟨x,z⟩^k·e^(−t⟨x,x⟩) of which the kernel is a mixture span all functions
+        of the rows other than zero, and the row of zeros has a dimension of its own.)
+        """
+        return int(2 ** n_columns(n))
+
+    def polynomial(self) -> sympy.Expr:
+        """s / (p + q − s), on rows of 0 and 1 that are not both zero."""
+        import sympy
+
+        from formulakern.kernels.polynomial import symbols
+
+        s, p, q = (symbols(None)[letter] for letter in "spq")
+        return sympy.Piecewise((1, sympy.Eq(p + q, 0)), (s / (p + q - s), True))
+
+    def stages(self, closed_form: str) -> list[Section]:
+        """The closed form, and how it is computed."""
+        return [
+            Section("feature space", "no list of formulas: a mixture of weighted monomials"),
+            Section("closed form", closed_form),
+            Section("backend", "shared ones, counted and divided in blocks"),
+        ]
+
+    def __repr__(self) -> str:
+        return "fk.boolean.tanimoto()"
+
+
 def _largest(family: Family, pair: TablePair) -> int:
     """The largest t that a value between these tables, or on their diagonals, asks for."""
     tables = pair.tables((None,))
@@ -279,3 +370,15 @@ def _frexp(family: Family, n: int, last: int) -> tuple[FloatArray, IntArray]:
         fraction[t], carry = math.frexp(digits / (1 << length))
         exponent[t] = power + length + carry if digits else 0
     return fraction, exponent
+
+
+def _tanimoto(pairs: RowPairs) -> FloatArray:
+    x, z = pairs.squares()
+    return _ratio(pairs.inner(), x + z)
+
+
+def _ratio(shared: FloatArray, both: FloatArray) -> FloatArray:
+    """shared / (both − shared), 1 where both rows are zero; nothing cancels: shared ≤ both / 2."""
+    both = np.broadcast_to(both, shared.shape)
+    ratio = np.divide(shared, both - shared, out=np.ones(shared.shape), where=both > 0)
+    return np.asarray(ratio)

@@ -209,7 +209,8 @@ class FictitiousPlay:
         largest = max(float(M.max()), -float(M.min()))
         total = max(float(row_counts.sum()), float(column_counts.sum())) + max_iter
         small = largest <= LARGEST_BYTE and largest * total <= LARGEST_SUM
-        self._whole = small and all(map(_is_whole, (M, row_counts, column_counts)))
+        numbers = M, row_counts, column_counts
+        self._whole = small and all(bool((a == np.rint(a)).all()) for a in numbers)
         m, n = M.shape
         kind = np.int8 if self._whole else np.float64
         self._payoffs = aligned((m, _padded(n)), kind)
@@ -247,10 +248,6 @@ class FictitiousPlay:
         totals[:] = np.iinfo(np.int32).min if self._whole else -np.inf
         totals[: len(values)] = values
         return totals, totals.reshape(-1, BLOCK).max(axis=1)
-
-
-def _is_whole(array: FloatArray) -> bool:
-    return bool((array == np.rint(array)).all())
 
 
 def _padded(size: int) -> int:

@@ -97,22 +97,18 @@ class Lattice:
         return np.repeat(np.arange(len(self.nodes)), np.diff(self.starts))
 
     @cached_property
-    def _inclusions(self) -> tuple[Any, Any]:
-        """Z with Z_wv = 1 where v ⊆ w, and Z'."""
+    def _below(self) -> Any:
+        """The matrix Z that sums over the subsets v of each node w: Z_wv = 1 where v ⊆ w."""
         from scipy.sparse import csr_array
 
         n, ones = len(self.nodes), np.ones(len(self.ancestors))
         matrix: Any = csr_array((ones, self.ancestors, self.starts), shape=(n, n))
-        matrix = matrix.toarray() if n <= FEW else matrix
-        return matrix, matrix.T
+        return matrix.toarray() if n <= FEW else matrix
 
-    def _below(self, values: FloatArray) -> FloatArray:
-        """Σ of values_v over the subsets v of each node w."""
-        return np.asarray(self._inclusions[0] @ values)
-
-    def _above(self, values: FloatArray) -> FloatArray:
-        """Σ of values_w over the sets w that contain each node v."""
-        return np.asarray(self._inclusions[1] @ values)
+    @cached_property
+    def _above(self) -> Any:
+        """Z', which sums over the sets w that contain each node v."""
+        return self._below.T
 
     def group_norms(self, f: FloatArray) -> FloatArray:
         """‖f_{D(v)}‖_ρ of every node v, float64 (n,); O(pairs)."""
@@ -120,7 +116,7 @@ class Lattice:
         largest = float(size.max())
         if largest == 0.0:
             return np.zeros(len(f))
-        norms: FloatArray = largest * self._above((size / largest) ** self.rho) ** (1 / self.rho)
+        norms: FloatArray = largest * (self._above @ (size / largest) ** self.rho) ** (1 / self.rho)
         return norms
 
     def norm(self, f: FloatArray) -> float:
@@ -152,8 +148,8 @@ class Lattice:
         size = np.abs(f)
         norms = np.maximum(self.group_norms(f), TINY * float(size.max()))
         total = float(self.penalties @ norms)
-        per_weight = self._below(self.penalties * norms ** (1 - self.rho))
-        return size ** (2 - self.rho) / (total * per_weight)
+        per_weight = self._below @ (self.penalties * norms ** (1 - self.rho))
+        return np.asarray(size ** (2 - self.rho) / (total * per_weight))
 
     def dual_norm(self, g: FloatArray, eta: FloatArray, *, tol: float, steps: int) -> DualNorm:
         """Bounds on Ω*(g), improved until they differ by ``tol`` relative, or for so many steps.
@@ -189,11 +185,11 @@ class Lattice:
         for _ in range(max(1, steps)):
             eta /= eta.sum()
             power = eta ** (1 - rho)
-            omega = self._below(to_rho * power)
+            omega = self._below @ (to_rho * power)
             ratio = size / omega
             largest = float(ratio.max())
             terms = (ratio / largest) ** dual
-            bounds = to_less * power * largest * self._above(terms) ** (1 / dual)
+            bounds = to_less * power * largest * (self._above @ terms) ** (1 / dual)
             upper = float(bounds.max())
             mass = float(omega @ terms)
             highest = max(highest, largest * mass ** (1 / dual))

@@ -295,8 +295,7 @@ class _Search:
 
     def _joined(self, values: FloatArray) -> FloatArray:
         """Sums over the nodes of equal columns."""
-        sums = np.bincount(self.kind, values, self.problem.bits.shape[0])
-        return np.asarray(sums, dtype=np.float64)
+        return np.bincount(self.kind, values, len(self.problem.bits)).astype(np.float64)
 
     def share(self) -> float:
         """How much of the way from the first gap to the tolerance is done."""
