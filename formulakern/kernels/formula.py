@@ -13,7 +13,7 @@ import numpy as np
 from formulakern.backends.base import Fill, FloatArray, Scale, Task
 from formulakern.backends.emitter import emit_pair
 from formulakern.backends.interpreter import exact_dtype, exact_values
-from formulakern.backends.lookup import MAX_EXACT_OPERATIONS
+from formulakern.backends.lookup import MAX_EXACT_OPERATIONS, row_classes
 from formulakern.backends.selection import Choice, check_backend, choose
 from formulakern.backends.tables import PairedTables
 from formulakern.checks import check_choice
@@ -217,10 +217,10 @@ class FormulaKernel(Kernel):
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """Exact, computed once for every different number of ones."""
         task = self.task(pair)
-        ones, row_class = np.unique(task.tables.x_counts, axis=1, return_inverse=True)
+        ones, row_class = row_classes(task.tables.x_counts)
         counts = list(ones)
         values = exact_values(task, counts, counts, counts, exact_dtype(task))
-        return np.asarray(np.broadcast_to(values, ones.shape[1:])[row_class.ravel()])
+        return np.asarray(np.broadcast_to(values, ones.shape[1:])[row_class])
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """Yes, where every number on the way is an integer that float64 holds."""

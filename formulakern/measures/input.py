@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.checks import check_integer, check_number
-from formulakern.errors import DataError, MagnitudeError
-from formulakern.solvers.input import LARGEST, read_matrix
+from formulakern.errors import DataError
+from formulakern.solvers.input import LARGEST, read_array, read_matrix
 
-__all__ = [
-    "ADVICE",
-    "check_range",
-    "check_semidefinite",
-    "check_stopping",
-    "read_gram",
-    "read_labels",
-    "read_penalty",
-    "read_semidefinite",
-]
+__all__ = ["check_semidefinite", "read_gram", "read_labels", "read_semidefinite"]
 
 
-#: What a warning adds where a gap is above its tolerance.
-ADVICE = "More steps (max_iter) are needed, or rounding hides the difference."
 #: Rows that are compared with their columns together.
 BAND = 256
 #: Up to so many rows, a Cholesky decomposition decides; beyond, so many Lanczos steps look.
@@ -227,10 +214,7 @@ def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, IntArray]
     >>> classes.tolist(), codes.tolist()
     (['a', 'b'], [1, 0, 1])
     """
-    try:
-        labels = np.asarray(y)
-    except ValueError:
-        raise DataError("y cannot be read as an array; expected one label a row.") from None
+    labels = read_array(y, "y", "one label a row")
     if labels.shape != (m,):
         raise DataError(
             f"y has shape {labels.shape}, but K has {m} rows; expected one label a row, in one "
@@ -256,49 +240,6 @@ def read_labels(y: Any, m: int, most: int | None = None) -> tuple[Any, IntArray]
             "for each class, or use radius_margin_ratio, which takes their mean."
         )
     return classes, codes.astype(np.int64)
-
-
-def read_penalty(C: Any) -> float:
-    """The penalty parameter of a soft margin; infinity, the hard margin, for None.
-
-    Raises
-    ------
-    ParameterError
-        If C is no positive number, or so small that 1/C leaves the range of float64.
-    """
-    if C is None or math.inf == C:
-        return math.inf
-    check_number(
-        "C", C, 1 / LARGEST, expected="a positive number", otherwise="None for the hard margin"
-    )
-    return float(C)
-
-
-def check_stopping(tol: Any, max_iter: Any) -> None:
-    """Check the relative gap to reach, 0 < tol ≤ 1, and the most steps, at least 1.
-
-    Raises
-    ------
-    ParameterError
-    """
-    check_number("tol", tol, 0, 1, above=True)
-    check_integer("max_iter", max_iter)
-
-
-def check_range(K: FloatArray) -> None:
-    """Refuse a Gram matrix whose entries cannot be multiplied without overflow or underflow.
-
-    Raises
-    ------
-    MagnitudeError
-    """
-    largest = float(K.diagonal().max())
-    if largest and not SMALLEST <= largest <= LARGEST:
-        raise MagnitudeError(
-            f"the largest K[i, i] is {largest:.3g}, and its square is not safe in float64; "
-            f"expected {SMALLEST:g} to {LARGEST:g}. Divide K by a number (radius and distance "
-            "scale with its root), or normalise the kernel: kernel.normalized()."
-        )
 
 
 def _least_ritz_value(K: FloatArray) -> float:

@@ -8,16 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from formulakern.checks import check_choice
-from formulakern.errors import DataError, ParameterError
-from formulakern.measures.input import (
-    ADVICE,
-    check_range,
-    check_stopping,
-    read_labels,
-    read_penalty,
-    read_semidefinite,
-)
+from formulakern.arrays import FloatArray
+from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.errors import DataError, MagnitudeError, ParameterError
+from formulakern.measures.input import SMALLEST, read_labels, read_semidefinite
 from formulakern.solvers.input import LARGEST
 from formulakern.solvers.simplex_qp import problems
 from formulakern.solvers.simplex_qp.problems import EnclosingBall, Margin
@@ -28,10 +22,10 @@ __all__ = ["EnclosingBall", "Margin", "enclosing_ball", "margin", "radius", "rad
 
 Loss = Literal["hinge", "squared_hinge"]
 
-#: What the relative gaps are of, for warnings.
-RADIUS, DISTANCE = (
-    f"the relative gap of the {what}" for what in ("squared radius", "distance of the classes")
-)
+#: What the relative gaps are of, for warnings, and what these add.
+RADIUS = "the relative gap of the squared radius"
+DISTANCE = "the relative gap of the distance of the classes"
+ADVICE = "More steps (max_iter) are needed, or rounding hides the difference."
 
 
 def enclosing_ball(
@@ -104,8 +98,8 @@ def enclosing_ball(
     (1.0, array([0.5, 0.5]))
     """
     gram = read_semidefinite(K, check)
-    check_range(gram)
-    check_stopping(tol, max_iter)
+    _check_range(gram)
+    _check_stopping(tol, max_iter)
     ball = problems.enclosing_ball(gram, tol=tol, max_iter=max_iter, progress=progress)
     warn_unless(ball.converged, RADIUS, ball.gap, tol, ADVICE)
     return ball
@@ -233,11 +227,11 @@ def margin(
     >>> round(found.distance, 6), round(found.margin, 6)
     (3.0, 1.5)
     """
-    penalty = read_penalty(C)
+    penalty = _read_penalty(C)
     check_choice("loss", loss, ("hinge", "squared_hinge"))
-    check_stopping(tol, max_iter)
+    _check_stopping(tol, max_iter)
     gram = read_semidefinite(K, check)
-    check_range(gram)
+    _check_range(gram)
     _, codes = read_labels(y, len(gram), most=2)
     signs = (2 * codes - 1).astype(np.int8)
     stopping: Stopping = {"tol": tol, "max_iter": max_iter, "progress": progress}
@@ -323,11 +317,11 @@ def radius_margin_ratio(
     >>> round(radius_margin_ratio(np.eye(4), [0, 0, 1, 1]), 6)
     0.75
     """
-    ridge = 1 / read_penalty(C)
-    check_stopping(tol, max_iter)
+    ridge = 1 / _read_penalty(C)
+    _check_stopping(tol, max_iter)
     gram = read_semidefinite(K, check, normalize=normalize)
     classes, codes = read_labels(y, len(gram))
-    check_range(gram)
+    _check_range(gram)
     parts = 1 if len(classes) == 2 else len(classes)
     options: dict[str, Any] = {"ridge": ridge, "tol": tol, "max_iter": max_iter}
 
@@ -348,3 +342,46 @@ def radius_margin_ratio(
         warn_unless(found.converged, DISTANCE, found.gap, tol, ADVICE)
         ratios.append(ball.squared_radius / found.distance**2 if found.distance else math.inf)
     return math.fsum(ratios) / parts
+
+
+def _read_penalty(C: Any) -> float:
+    """The penalty parameter of a soft margin; infinity, the hard margin, for None.
+
+    Raises
+    ------
+    ParameterError
+        If C is no positive number, or so small that 1/C leaves the range of float64.
+    """
+    if C is None or math.inf == C:
+        return math.inf
+    check_number(
+        "C", C, 1 / LARGEST, expected="a positive number", otherwise="None for the hard margin"
+    )
+    return float(C)
+
+
+def _check_stopping(tol: Any, max_iter: Any) -> None:
+    """Check the relative gap to reach, 0 < tol ≤ 1, and the most steps, at least 1.
+
+    Raises
+    ------
+    ParameterError
+    """
+    check_number("tol", tol, 0, 1, above=True)
+    check_integer("max_iter", max_iter)
+
+
+def _check_range(K: FloatArray) -> None:
+    """Refuse a Gram matrix whose entries cannot be multiplied without overflow or underflow.
+
+    Raises
+    ------
+    MagnitudeError
+    """
+    largest = float(K.diagonal().max())
+    if largest and not SMALLEST <= largest <= LARGEST:
+        raise MagnitudeError(
+            f"the largest K[i, i] is {largest:.3g}, and its square is not safe in float64; "
+            f"expected {SMALLEST:g} to {LARGEST:g}. Divide K by a number (radius and distance "
+            "scale with its root), or normalise the kernel: kernel.normalized()."
+        )

@@ -5,15 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.errors import DataError, FormulaKernError
 
-__all__ = ["LARGEST", "read_matrix", "read_vector"]
+__all__ = ["LARGEST", "read_array", "read_matrix", "read_vector"]
 
 
 #: The largest size of a number in the data: squares and sums of such numbers stay finite.
 LARGEST = 1e100
+
+
+def read_array(values: Any, name: str, expected: str) -> npt.NDArray[Any]:
+    """An array of any type and shape.
+
+    Raises
+    ------
+    DataError
+        If its rows are of different lengths.
+    """
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise DataError(f"{name} cannot be read as an array; expected {expected}.") from None
 
 
 def read_matrix(values: Any, name: str, *, unread: str, infinite: str) -> FloatArray:

@@ -12,7 +12,7 @@ import pytest
 
 import formulakern as fk
 from formulakern.errors import GramSizeError
-from formulakern.gram import blocks
+from formulakern.gram import dense
 from formulakern.gram.dense import assemble, n_threads
 
 FORMULA = "(a & ~b) | c"
@@ -87,7 +87,7 @@ def test_a_failing_block_stops_the_rest(symmetric):
 
 
 def test_a_failure_in_another_thread_is_raised(monkeypatch):
-    monkeypatch.setattr(blocks, "n_threads", lambda: 3)
+    monkeypatch.setattr(dense, "n_threads", lambda: 3)
     here = threading.get_ident()
 
     def fill(rows, columns, out, out_row, out_column):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.errors import DataError
-from formulakern.solvers.input import LARGEST, read_vector
+from formulakern.solvers.input import LARGEST, read_array, read_vector
 
 __all__ = ["Problem", "read_problem", "read_start"]
 
@@ -111,12 +111,7 @@ def _different(keys: npt.NDArray[np.uint8]) -> tuple[IntArray, IntArray]:
 
 
 def _read_columns(columns: Any, n: int) -> npt.NDArray[np.uint8]:
-    try:
-        table = np.asarray(columns)
-    except ValueError:
-        raise DataError(
-            "columns cannot be read as an array; expected a table of 0 and 1."
-        ) from None
+    table = read_array(columns, "columns", "a table of 0 and 1")
     if table.ndim != 2 or table.shape[1] != n:
         raise DataError(
             f"columns has shape {table.shape} for {n} nodes; expected (examples, {n}): one column "

@@ -183,7 +183,10 @@ def _target(columns: Columns, scales: FloatArray, here: Point) -> tuple[FloatArr
     aim = scales * here.correlations
     if rows.size == 0:
         return aim, here.intercept
-    matter = _columns_that_matter(columns, scales, curvature)
+    importance = scales * columns.sums(curvature)
+    order = np.argsort(importance)
+    first = int(np.searchsorted(np.cumsum(importance[order]), LEFT_OUT))
+    matter = np.sort(order[first:])
     h = curvature[rows]
     moved = columns.predict(aim)[rows] - here.predictions[rows]
     sides = np.stack([moved, np.ones(len(rows))], axis=1)
@@ -196,13 +199,6 @@ def _target(columns: Columns, scales: FloatArray, here: Point) -> tuple[FloatArr
     weights = aim.copy()
     weights[matter] += scales[matter] * Columns(columns.bits[matter]).sums(delta)
     return weights, here.intercept + shift
-
-
-def _columns_that_matter(columns: Columns, scales: FloatArray, curvature: FloatArray) -> IntArray:
-    importance = scales * columns.sums(curvature)
-    order = np.argsort(importance)
-    first = int(np.searchsorted(np.cumsum(importance[order]), LEFT_OUT))
-    return np.sort(order[first:])
 
 
 def _solve(
