@@ -183,7 +183,7 @@ class CountedKernel(Kernel):
         return f"fk.boolean.{self.name}({', '.join((*self.arguments, *scale))})"
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False)
 class BalancedKernel(DerivedKernel):
     """K(x, z) / (g(x)·g(z)), g(x) the power of two next to √K(x, x): the cosines of K, in range.
 
@@ -224,9 +224,6 @@ class BalancedKernel(DerivedKernel):
     def polynomial(self) -> sympy.Expr:
         """That of the kernel inside, up to a factor for every row."""
         return self.kernel.polynomial()
-
-    def __repr__(self) -> str:
-        return f"BalancedKernel({self.kernel!r})"
 
 
 def tanimoto() -> TanimotoKernel:

@@ -65,7 +65,7 @@ class Loss:
     def __init__(self, name: str, y: FloatArray, c: FloatArray) -> None:
         self.name, self.y, self.c = name, y, c
         self.sign = np.ones_like(y) if name == "squared" else y
-        self.width = 1.0 if name == "hinge" else 0.5
+        self.width, self.true_width = (1.0, 0.0) if name == "hinge" else (0.5, 0.5)
 
     def expand(self, u: FloatArray) -> Expansion:
         """Value, dual variables and curvature at u, float64 (m,); smoothed for the hinge."""
@@ -87,12 +87,8 @@ class Loss:
         if self.name == "logistic":
             share = np.clip(self.y * beta / self.c, 0, 1)
             return float(self.c @ (_entropy(share) + _entropy(1 - share)))
-        width = self.width if smoothed else self._true_width
+        width = self.width if smoothed else self.true_width
         return float(self.y @ beta) - width / 2 * float(np.sum(beta**2 / self.c))
-
-    @property
-    def _true_width(self) -> float:
-        return 0.0 if self.name == "hinge" else self.width
 
     def best_multiple(self, beta: FloatArray, square: float) -> float:
         """A multiple s ≥ 0 of β that makes conjugate(sβ) − s²·square/2 about as large as it can be.
@@ -114,7 +110,7 @@ class Loss:
                 s = (low + high) / 2
             return s
         linear = float(self.y @ beta)
-        quadratic = square + self._true_width * float(np.sum(beta**2 / self.c))
+        quadratic = square + self.true_width * float(np.sum(beta**2 / self.c))
         if linear <= 0:
             return 0.0
         best = linear / quadratic if quadratic > 0 else 1.0
