@@ -28,12 +28,6 @@ __all__ = ["LOSSES", "Expansion", "Loss"]
 
 
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared")
-#: Where a loss is a parabola, in widths short of the label; beyond it is a line.
-_PARABOLA = {
-    "hinge": (0.0, 1.0),
-    "squared_hinge": (0.0, math.inf),
-    "squared": (-math.inf, math.inf),
-}
 #: Sums of dual variables below this share of Σ c_i count as zero while the intercept is sought.
 BALANCED = 1e-14
 #: Intercepts that differ by less, relative to 1 or to their size, are the same.
@@ -64,7 +58,6 @@ class Loss:
 
     def __init__(self, name: str, y: FloatArray, c: FloatArray) -> None:
         self.name, self.y, self.c = name, y, c
-        self.sign = np.ones_like(y) if name == "squared" else y
         self.width, self.true_width = (1.0, 0.0) if name == "hinge" else (0.5, 0.5)
 
     def expand(self, u: FloatArray) -> Expansion:
@@ -75,12 +68,15 @@ class Loss:
             share = 0.5 * (1 - np.tanh(z / 2))  # 1 / (1 + exp(z)), which cannot overflow
             value = float(c @ np.logaddexp(0, -z))
             return Expansion(value, c * y * share, c * share * (1 - share))
-        low, high = _PARABOLA[self.name]
-        part = self.sign * (y - u) / self.width
-        share = np.clip(part, low, high)
+        if self.name == "squared":  # the whole parabola
+            rest = y - u
+            return Expansion(float(c @ rest**2), 2 * c * rest, 2 * c)
+        high = 1.0 if self.name == "hinge" else math.inf
+        part = (1 - y * u) / self.width
+        share = np.clip(part, 0, high)
         value = float(c @ (self.width * share * (part - share / 2)))
-        curvature = c / self.width * ((part > low) & (part < high))
-        return Expansion(value, c * self.sign * share, curvature)
+        curvature = c / self.width * ((part > 0) & (part < high))
+        return Expansion(value, c * y * share, curvature)
 
     def conjugate(self, beta: FloatArray, smoothed: bool = False) -> float:
         """min_u L(u) + ⟨β, u⟩ for feasible β; smoothed, of the loss as :meth:`expand` has it."""
