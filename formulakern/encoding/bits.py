@@ -20,6 +20,7 @@ from formulakern.errors import DataError
 __all__ = [
     "Words",
     "all_ones",
+    "different_rows",
     "first_offence",
     "is_zero_or_one",
     "n_words",
@@ -241,6 +242,24 @@ def select_bits(words: Words, n_columns: int, columns: NDArray[np.intp]) -> Word
 
     _share_rows(work, len(words), len(words) * n_columns)
     return selected
+
+
+def different_rows(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first of each set of equal rows, in the order of their bytes, and the set of every row.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, n), C-contiguous
+        With at least one column.
+
+    Returns
+    -------
+    first, kind : ndarray of shape (number of different rows,) and (m,), intp
+        ``rows[first][kind]`` equals ``rows``.
+    """
+    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).reshape(-1)
+    _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1)
 
 
 def is_zero_or_one(value: object) -> bool:

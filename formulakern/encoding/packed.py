@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from formulakern.encoding.bits import (
     Words,
     all_ones,
+    different_rows,
     n_words,
     pack_coordinates,
     row_counts,
@@ -236,10 +237,8 @@ class PackedTable:
         >>> [part.tolist() for part in (table.distinct()[0].rows, table.distinct()[1])]
         [[[5], [6]], [0, 1, 0]]
         """
-        rows = np.ascontiguousarray(self.rows)
-        whole = rows.view(np.dtype((np.void, rows.shape[1] * 8))).reshape(-1)
-        _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
-        return self.take(first), kind.reshape(-1).astype(np.intp, copy=False)
+        first, kind = different_rows(np.ascontiguousarray(self.rows))
+        return self.take(first), kind
 
     @cached_property
     def first_equal(self) -> NDArray[np.intp]:
@@ -253,6 +252,24 @@ class PackedTable:
             [first.setdefault(row.tobytes(), j) for j, row in enumerate(self.columns)],
             dtype=np.intp,
         )
+
+    def different_columns(self, everywhere: bool = False) -> NDArray[np.intp]:
+        """Positions of the columns to learn from: the first of equal ones, no constant ones.
+
+        Parameters
+        ----------
+        everywhere : bool
+            Whether a column that is 1 in every row counts as well.
+
+        Returns
+        -------
+        ndarray of shape (number of them,), intp
+            The first column alone, if all are constant.
+        """
+        counts = row_counts(self.columns)
+        varies = (counts > 0) & (counts < self.n_rows + everywhere)
+        kept = np.flatnonzero(varies & (self.first_equal == np.arange(self.n_columns)))
+        return kept if len(kept) else np.arange(min(1, self.n_columns))
 
     # -- covers --------------------------------------------------------------------------------
 

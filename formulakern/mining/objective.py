@@ -9,7 +9,7 @@ move a score is computed (``Objective.rounding``); it is 0 for weights such as Â
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,10 +68,10 @@ class Objective:
         """A score from units."""
         return math.ldexp(value, self.exponent)
 
-    def sums(self, covered: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """S_k over the examples of a set, from the weights as given; shape (K,)."""
-        total: NDArray[np.float64] = np.ascontiguousarray(self.weights[covered].T).sum(axis=1)
-        return total
+    def on(self, examples: NDArray[np.bool_]) -> Objective:
+        """The same on some of the examples, shape (m,); the others have no weight."""
+        columns = np.ascontiguousarray(self.columns[:, examples])
+        return replace(self, weights=self.weights[examples], columns=columns)
 
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of sets with these sums, (r, K) â†’ (r,)."""

@@ -29,7 +29,7 @@ from formulakern.learning.hkl.active_set import (
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.norm import read_nodes
 
-__all__ = ["HierarchicalModel", "different_columns", "learn"]
+__all__ = ["HierarchicalModel", "learn"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -64,18 +64,6 @@ class HierarchicalModel:
     def gap(self) -> float:
         """(objective − lower bound) / objective."""
         return relative_gap(self.objective, self.grown.lower_bound)
-
-
-def different_columns(table: PackedTable) -> NDArray[np.intp]:
-    """Positions of the propositions to learn from: the first of equal ones, no constant ones.
-
-    If all are constant, the first one.
-    """
-    p = table.n_columns
-    counts = np.bitwise_count(table.columns).sum(axis=1)
-    varies = (counts > 0) & (counts < table.n_rows)
-    kept = np.flatnonzero(varies & (table.first_equal == np.arange(p)))
-    return kept if len(kept) else np.arange(min(1, p))
 
 
 def learn(

@@ -37,10 +37,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.encoding.bits import different_rows
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.rules.features import Feature
+from formulakern.slices import enlarged
 from formulakern.solvers.capped_lp.interior_point import solve_capped_lp
+from formulakern.solvers.games.linprog import basic_strategies
 
 __all__ = ["Column", "RestrictedGame", "Solution", "Solver", "slack_value"]
 
@@ -131,37 +134,33 @@ class RestrictedGame:
         self.columns: list[Column] = []
         self._known: set[Column] = set()
         self._last: tuple[NDArray[np.float64], dict[Column, float]] | None = None
-        self._matrix: NDArray[Any] = np.zeros(
-            (len(preferences), 16), dtype=np.int8 if binary else np.float64, order="F"
-        )
+        kind = np.int8 if binary else np.float64
+        self._payoffs: NDArray[Any] = np.zeros((16, len(preferences)), dtype=kind)  # M transposed
 
     @property
     def matrix(self) -> NDArray[Any]:
         """M, shape (n, k)."""
-        return self._matrix[:, : len(self.columns)]
+        return self._payoffs[: len(self.columns)].T
 
     def add(self, column: Column, values: NDArray[Any]) -> bool:
         """Add a column whose feature has these values on the rows, shape (m,); not twice."""
         if column in self._known:
             return False
         k = len(self.columns)
-        if k == self._matrix.shape[1]:
-            larger = np.zeros((len(self._matrix), 2 * k), dtype=self._matrix.dtype, order="F")
-            larger[:, :k] = self._matrix
-            self._matrix = larger
+        if k == len(self._payoffs):
+            self._payoffs = enlarged(self._payoffs, 2 * k)
         signs = self.preferences.signs(column.winner, column.loser)
-        if self._matrix.dtype == np.int8:
-            self._matrix[:, k] = signs * values[self.preferences.rows].astype(np.int8)
-        else:
-            self._matrix[:, k] = column.scale * signs * values[self.preferences.rows]
+        binary = self._payoffs.dtype == np.int8
+        scaled = signs if binary else column.scale * signs
+        self._payoffs[k] = scaled * values[self.preferences.rows].astype(self._payoffs.dtype)
         self.columns.append(column)
         self._known.add(column)
         return True
 
-    def keep(self, mask: NDArray[np.bool_]) -> None:
-        """Remove the columns where the mask of shape (k,) is false."""
-        kept = np.flatnonzero(mask)
-        self._matrix[:, : len(kept)] = self.matrix[:, kept]
+    def keep(self, selection: NDArray[Any]) -> None:
+        """Keep these columns alone: positions, or a mask of shape (k,)."""
+        kept = np.arange(len(self.columns))[selection]
+        self._payoffs[: len(kept)] = self._payoffs[kept]
         self.columns = [self.columns[j] for j in kept.tolist()]
         self._known = set(self.columns)
 
@@ -243,16 +242,12 @@ class RestrictedGame:
             None where HiGHS found none in time.
         """
         rows, weights, inverse = self._merged(columns)
-        program = rows.astype(np.float64)
-        unit = float(np.abs(program).max(initial=0.0)) or 1.0
-        if self.C is None:
-            found = _hard_program(program / unit, time_limit)
-        else:
-            caps = np.minimum(self.C * unit * weights, FREE)
-            found = _soft_program(program / unit, caps, time_limit)
+        unit = float(np.abs(rows).max(initial=0)) or 1.0
+        caps = None if self.C is None else np.minimum(self.C * unit * weights, FREE)
+        found = basic_strategies(rows / unit, caps, {"time_limit": time_limit})
         if found is None:
             return None
-        strategy, chosen = found
+        strategy, chosen, _ = found
         q = np.zeros(len(self.columns))
         q[columns] = np.where(chosen > NEGLIGIBLE * chosen.max(initial=0.0), chosen, 0.0)
         return self._split(strategy, q, weights, inverse)
@@ -262,11 +257,11 @@ class RestrictedGame:
     ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
         """Different rows of M, their weights, and which of them each preference has."""
         matrix = self.matrix if columns is None else self.matrix[:, columns]
-        first, inverse = _equal_rows(matrix)
-        weights: NDArray[np.float64] = np.bincount(
-            inverse, self.preferences.weights, len(first)
-        ).astype(np.float64)
-        return matrix[first], weights, inverse
+        first = inverse = np.arange(len(matrix))
+        if matrix.dtype == np.int8 and matrix.size:
+            first, inverse = different_rows(np.ascontiguousarray(matrix))
+        weights = np.bincount(inverse, self.preferences.weights, len(first))
+        return matrix[first], weights.astype(np.float64), inverse
 
     def _split(
         self,
@@ -328,59 +323,3 @@ def slack_value(margins: NDArray[np.float64], prices: NDArray[np.float64], share
     last = int(np.searchsorted(spent, share, side="right")) - 1
     last = max(last, 0)
     return float(m[last] + (share - spent[last]) / c[last])
-
-
-def _equal_rows(matrix: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The first of each set of equal rows, and for each row the number of its set."""
-    rows = np.ascontiguousarray(matrix)
-    if rows.dtype != np.int8 or not rows.size:
-        every = np.arange(len(rows))
-        return every, every
-    whole = rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
-    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
-    return first, inverse.reshape(-1)
-
-
-def _soft_program(
-    rows: NDArray[np.float64], caps: NDArray[np.float64], time_limit: float | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """max Σα with rowsᵀα ≤ 1, 0 ≤ α ≤ caps: α, and q = λ/Σα."""
-    n, k = rows.shape
-    bounds = np.stack([np.zeros(n), caps], axis=1)
-    result = _linprog(time_limit, c=-np.ones(n), A_ub=rows.T, b_ub=np.ones(k), bounds=bounds)
-    if result is None:
-        return None
-    alpha = np.clip(result.x, 0.0, caps)
-    return alpha, np.maximum(-result.ineqlin.marginals, 0.0) / float(alpha.sum())
-
-
-def _hard_program(
-    rows: NDArray[np.float64], time_limit: float | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """min t with rowsᵀp ≤ t, Σp = 1, p ≥ 0: p and the multipliers q."""
-    n, k = rows.shape
-    result = _linprog(
-        time_limit,
-        c=np.append(np.zeros(n), 1.0),
-        A_ub=np.hstack([rows.T, -np.ones((k, 1))]),
-        b_ub=np.zeros(k),
-        A_eq=np.append(np.ones(n), 0.0)[None],
-        b_eq=np.ones(1),
-        bounds=[(0.0, None)] * n + [(None, None)],
-    )
-    if result is None:
-        return None
-    return np.maximum(result.x[:n], 0.0), np.maximum(-result.ineqlin.marginals, 0.0)
-
-
-def _linprog(time_limit: float | None, **program: Any) -> Any:
-    """HiGHS's solution, or None where it found none in time."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
-    for name in ("A_ub", "A_eq"):
-        if name in program:
-            program[name] = csr_array(program[name])
-    options: Any = {} if time_limit is None else {"time_limit": time_limit}
-    result = linprog(**program, method="highs", options=options)
-    return result if result.status == 0 else None

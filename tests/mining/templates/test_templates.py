@@ -229,7 +229,7 @@ def test_equal_covers_are_different_features():
 
 def test_slots_say_which_copy_they_are_in():
     result = mine_templates(parse("any[2](all[2](x))"), np.eye(4, dtype=int), np.ones(4))
-    assert [slot.copy for slot in result.slots] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert [slot.copy for slot in result.expansion.slots] == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
 @given(st.integers(0, 10_000), st.data())
