@@ -25,6 +25,17 @@ def _ones(word: Any) -> Any:
     return (word * _SUM) >> _LAST
 
 
+@compiled()
+def _overlaps(packed: Any, a: Any, common: Any) -> None:
+    """``common[b] = s_ab`` for b up to a; ``packed`` has a row per word, a column per example."""
+    for b in range(a + 1):
+        common[b] = _ones(packed[0, a] & packed[0, b])
+    for k in range(1, packed.shape[0]):
+        word = packed[k, a]
+        for b in range(a + 1):
+            common[b] += _ones(word & packed[k, b])
+
+
 # adding in any order lets the sums be taken in vectors
 @compiled(
     "void(uint64[:, ::1], float64[::1], float64[::1], int64[::1], int64[::1], float64[::1])",
@@ -50,12 +61,7 @@ def subset_forms(words: Any, beta: Any, powers: Any, rows: Any, starts: Any, out
                 packed[k, a] = words[i, k]
         total = 0.0
         for a in range(n):
-            for b in range(a + 1):
-                common[b] = _ones(packed[0, a] & packed[0, b])
-            for k in range(1, words.shape[1]):
-                word = packed[k, a]
-                for b in range(a + 1):
-                    common[b] += _ones(word & packed[k, b])
+            _overlaps(packed, a, common)
             part = -0.5 * some[a] * powers[common[a]]
             for b in range(a + 1):
                 part += some[b] * powers[common[b]]
@@ -70,12 +76,7 @@ def overlap_sums(packed: Any, beta: Any, first: Any, last: Any, common: Any, out
     ``packed`` has one row per word and one column per example; ``common`` is room for as many.
     """
     for a in range(first, last):
-        for b in range(a + 1):
-            common[b] = _ones(packed[0, a] & packed[0, b])
-        for k in range(1, packed.shape[0]):
-            word = packed[k, a]
-            for b in range(a + 1):
-                common[b] += _ones(word & packed[k, b])
+        _overlaps(packed, a, common)
         twice = 2 * beta[a]
         for b in range(a):
             out[common[b]] += twice * beta[b]
