@@ -22,6 +22,7 @@ from formulakern.encoding.bits import (
     n_words,
     pack_coordinates,
     row_counts,
+    row_positions,
     select_bits,
     transposed,
     unpack_rows,
@@ -195,19 +196,7 @@ class PackedTable:
         DataError
             If a mask has another length than m, or a position is out of range.
         """
-        rows = np.asarray(rows)
-        if rows.dtype == np.bool_:
-            if rows.shape != (self.n_rows,):
-                raise DataError(
-                    f"a mask of shape {rows.shape} for {self.n_rows:,} rows; "
-                    "a mask has one entry per row."
-                )
-            rows = np.flatnonzero(rows)
-        rows = rows.astype(np.intp, copy=False)
-        if rows.size and not (rows.min() >= 0 and rows.max() < self.n_rows):
-            raise DataError(
-                f"rows are numbered 0 to {self.n_rows - 1}; got {rows.min()} to {rows.max()}."
-            )
+        rows = row_positions(rows, self.n_rows)
         parts: dict[str, Any] = {}
         if self.sparse is not None:
             parts["sparse"] = self.sparse[rows]
