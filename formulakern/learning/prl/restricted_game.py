@@ -192,9 +192,9 @@ class RestrictedGame:
         """
         rows, weights, inverse = self._merged()
         if self.solver == "linprog":
-            unit = float(np.abs(rows).max(initial=0)) or 1.0
-            A = rows if unit == 1.0 or rows.dtype == np.int8 else rows / unit
-            unit = 1.0 if A is rows else unit
+            binary = rows.dtype == np.int8
+            unit = 1.0 if binary else float(np.abs(rows).max(initial=0)) or 1.0
+            A = rows if unit == 1.0 else rows / unit
             start = self._start(inverse, len(rows), unit)
             if self.C is None:  # a constant is added, so that the value is positive
                 caps, largest = np.full(len(rows), np.inf), float(np.abs(A).max(initial=0))
