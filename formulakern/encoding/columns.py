@@ -109,8 +109,8 @@ def numbers_in(texts: Iterable[str | None]) -> Column | None:
     return np.array(values, dtype=np.int64 if whole else np.float64)
 
 
-def text_column(values: Iterable[str | None]) -> Column:
-    """A text column: an object array of str and None."""
+def text_column(values: Iterable[Any]) -> Column:
+    """A text column: an object array, in normal form of str and None."""
     values = list(values)
     column = np.empty(len(values), dtype=object)
     column[:] = values

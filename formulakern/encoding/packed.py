@@ -124,8 +124,7 @@ class PackedTable:
             If a sparse table would take more than ``MAX_PACKED_BYTES``.
         """
         if self.sparse is not None:
-            _check_size(self.n_rows, self.n_columns, self.n_columns)
-            return pack_coordinates(*_ones(self.sparse), self.shape)
+            return _packed(self.sparse)
         return transposed(self.columns, self.n_rows)
 
     @cached_property
@@ -138,8 +137,7 @@ class PackedTable:
             If a sparse table would take more than ``MAX_PACKED_BYTES``.
         """
         if self.sparse is not None:
-            _check_size(self.n_columns, self.n_rows, self.n_rows)
-            return pack_coordinates(*_ones(self.sparse.T.tocsr()), self.shape[::-1])
+            return _packed(self.sparse.T.tocsr())
         return transposed(self.rows, self.n_columns)
 
     @cached_property
@@ -370,10 +368,12 @@ def paired_rows(x: PackedTable, z: PackedTable) -> tuple[Words, Words]:
     return words, words if x is z else z.select(positions).rows
 
 
-def _ones(sparse: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row and column of every 1 of a sparse matrix, row by row."""
-    rows = np.repeat(np.arange(sparse.shape[0], dtype=np.int64), np.diff(sparse.indptr))
-    return rows, sparse.indices.astype(np.int64)
+def _packed(sparse: Any) -> Words:
+    """The rows of a sparse matrix, packed."""
+    n_rows, n_columns = sparse.shape
+    _check_size(n_rows, n_columns, n_columns)
+    rows = np.repeat(np.arange(n_rows, dtype=np.int64), np.diff(sparse.indptr))
+    return pack_coordinates(rows, sparse.indices.astype(np.int64), sparse.shape)
 
 
 def _used_columns(table: PackedTable) -> Truths:

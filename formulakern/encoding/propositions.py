@@ -7,7 +7,6 @@ is a bare Boolean column.  A comparison with a missing entry is false, whatever 
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
 from functools import reduce
@@ -183,11 +182,8 @@ def _as_numbers(table: Table, name: str) -> Column:
         return column.astype(np.int64) if column.dtype == np.bool_ else column
     numbers = numbers_in(column.tolist())
     if numbers is None:
-        row = next(
-            row
-            for row, text in enumerate(column.tolist())
-            if text is not None and read_number(text) is None
-        )
+        unread = [text is not None and read_number(text) is None for text in column.tolist()]
+        row = unread.index(True)
         raise DataError(
             f'column "{name}" holds {column[row]!r} (row {row}), which is not a number, so it has '
             "no order. Compare it with = or in."
@@ -232,15 +228,10 @@ def _equal_columns(table: Table, name: str, other: str) -> Truths:
 
 def _texts(column: Column) -> list[str | None]:
     """The entries as text; whole numbers without a decimal point, as a rule spells them."""
-    values = column.tolist()
-    if column.dtype == np.bool_:
-        return ["true" if value else "false" for value in values]
-    if column.dtype.kind == "f":
-        return [_number_text(value) for value in values]
-    return [None if value is None else str(value) for value in values]
+    return [None if value != value or value is None else _text(value) for value in column.tolist()]
 
 
-def _number_text(value: float) -> str | None:
-    if math.isnan(value):
-        return None
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

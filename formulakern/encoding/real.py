@@ -114,8 +114,9 @@ def _columns_together(
     for position, name in enumerate(table.names):
         column = table[name]
         if column.dtype == object:
-            row = next((i for i, entry in enumerate(column) if entry is not None), None)
-            if row is not None:
+            present = np.flatnonzero(~table.missing(name))
+            if len(present):
+                row = int(present[0])
                 raise unfit_entry(position, row, repr(column[row]), names, role, ADVICE)
             values[:, position] = np.nan
         else:

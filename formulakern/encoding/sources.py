@@ -20,10 +20,10 @@ __all__ = [
     "MAX_DENSE_ENTRIES",
     "as_frame",
     "check_columns",
+    "check_lengths",
     "default_names",
     "is_sparse",
     "opened",
-    "ragged_row",
     "spread_out",
     "unfit_entry",
     "wrong_dimensions",
@@ -168,19 +168,24 @@ def _opened_rows(X: Sequence[Any]) -> tuple[Sequence[object], Sequence[Any], int
     if any(row is None for row in rows):
         raise DataError(wrong_dimensions((len(rows),), "X"))
     lengths = [len(row) for row in rows if row is not None]
-    for position, length in enumerate(lengths):
-        if length != lengths[0]:
-            raise DataError(ragged_row(position, length, lengths[0]))
+    check_lengths(lengths)
     width = lengths[0] if lengths else 0
     return default_names(width), list(zip(*[r for r in rows if r], strict=True)), len(rows)
 
 
-def ragged_row(position: int, length: int, expected: int) -> str:
-    """The sentence for rows of different lengths."""
-    return (
-        f"row {position} has {length} values and row 0 has {expected}; "
-        "the rows of a table have equal length."
-    )
+def check_lengths(lengths: Sequence[int]) -> None:
+    """Check that the rows of a list are of equal length.
+
+    Raises
+    ------
+    DataError
+    """
+    for position, length in enumerate(lengths):
+        if length != lengths[0]:
+            raise DataError(
+                f"row {position} has {length} values and row 0 has {lengths[0]}; "
+                "the rows of a table have equal length."
+            )
 
 
 def _is_row(row: object) -> bool:

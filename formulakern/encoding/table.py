@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from formulakern.encoding.bits import row_positions
 from formulakern.encoding.columns import Column, did_you_mean, normal_column
 from formulakern.encoding.sources import opened
-from formulakern.errors import DataError, MissingDependencyError
+from formulakern.errors import DataError
+from formulakern.optional import data_frame
 from formulakern.text import aligned, clip
 
 __all__ = ["Table"]
@@ -67,16 +68,15 @@ class Table:
     _n_rows: int
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
-        read: dict[str, Column] = {}
-        for name, values in columns.items():
+        for name in columns:
             if not isinstance(name, str) or not name:
                 raise DataError(
                     f"a column's name is a non-empty str; got {name!r}. Rename the column."
                 )
-            read[name] = normal_column(values, name)
-        self._fill(read, _common_length(read, 0))
+        self._fill({name: normal_column(values, name) for name, values in columns.items()})
 
-    def _fill(self, columns: dict[str, Column], n_rows: int) -> None:
+    def _fill(self, columns: dict[str, Column], without_columns: int = 0) -> None:
+        n_rows = _common_length(columns, without_columns)
         for column in columns.values():
             column.flags.writeable = False
         object.__setattr__(self, "_columns", columns)
@@ -136,7 +136,7 @@ class Table:
                     "Rename one of them."
                 )
             read[name] = normal_column(values, name)
-        return cls._of_normal(read, _common_length(read, n_rows))
+        return cls._of_normal(read, n_rows)
 
     # -- columns -----------------------------------------------------------------------------
 
@@ -297,15 +297,7 @@ class Table:
         0  1    x
         1  2  NaN
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_pandas needs pandas, which is not installed. "
-                "Install it: pip install 'formulakern[tables]'."
-            ) from error
-        index = pandas.RangeIndex(self._n_rows)
-        return pandas.DataFrame({n: c.copy() for n, c in self._columns.items()}, index=index)
+        return data_frame(self._columns).reindex(range(self._n_rows))
 
     # -- looking at it -----------------------------------------------------------------------
 

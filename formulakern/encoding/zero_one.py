@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.bits import first_offence, is_zero_or_one, pack_rows
-from formulakern.encoding.columns import has_plain_numbers
+from formulakern.encoding.columns import has_plain_numbers, text_column
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import (
     as_frame,
     check_columns,
+    check_lengths,
     is_sparse,
-    ragged_row,
     unfit_entry,
     wrong_dimensions,
 )
@@ -109,10 +109,8 @@ def _as_array(X: object, role: str) -> NDArray[Any]:
         try:
             array = np.array(X)
         except ValueError:
-            lengths = [len(row) if isinstance(row, Sequence) else -1 for row in X]
-            for position, length in enumerate(lengths):
-                if length != lengths[0] and min(length, lengths[0]) >= 0:
-                    raise DataError(ragged_row(position, length, lengths[0])) from None
+            if all(isinstance(row, Sequence) for row in X):
+                check_lengths([len(row) for row in X])
             raise DataError(
                 f"{role} is a list whose entries are not rows of one length; "
                 "a table is a list of rows of equal length."
@@ -173,9 +171,7 @@ def _values_of(series: Any) -> NDArray[Any]:
     native = series.to_native()
     if isinstance(native.dtype, np.dtype) or has_plain_numbers(series):
         return np.asarray(native)
-    values = np.empty(len(series), dtype=object)
-    values[:] = series.to_list()
-    return values
+    return text_column(series.to_list())
 
 
 def _is_mostly_zero(dtype: Any) -> bool:

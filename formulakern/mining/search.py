@@ -132,10 +132,10 @@ class CompiledSearch:
         needed = min(self.limit, needed)
         if needed > len(state.scores):
             capacity = min(self.limit, max(needed, 2 * len(state.scores)))
-            names = [name for name in PER_RESULT if name in state._fields]
-            self._replace({name: enlarged(getattr(state, name), capacity) for name in names})
+            self._enlarge([name for name in PER_RESULT if name in state._fields], capacity)
 
-    def _replace(self, arrays: dict[str, Any]) -> None:
+    def _enlarge(self, names: Iterable[str], size: int) -> None:
+        arrays = {name: enlarged(getattr(self.state, name), size) for name in names}
         self.state = self.state._replace(**arrays)
 
     def _grow(self) -> None:

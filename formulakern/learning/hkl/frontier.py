@@ -93,8 +93,7 @@ class Frontier:
         self.table = table
         self.pairs = PairSums(table, beta)
         self.beta = beta
-        self.a = depth_penalty
-        self.dual = rho / (rho - 1)
+        self.a, self.dual = depth_penalty, rho / (rho - 1)
         self.sources = sources_of(nodes, table.n_columns)
         self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
         self.inside = set(nodes)
@@ -104,7 +103,6 @@ class Frontier:
         self.powers = base ** np.arange(most + 1.0)
         self.whole = self.pairs.forms([np.arange(len(beta))], self.powers)[0]
         self.masses = np.full(len(self.sources), np.inf)
-        self._by_length: tuple[FloatArray, FloatArray] | None = None
         self.reached = True  # false once :meth:`share` has failed
 
     def _left(self) -> float | None:
@@ -113,20 +111,17 @@ class Frontier:
 
     def by_length(self) -> tuple[FloatArray, FloatArray]:
         """For each length up to LONG, and all above it: a bound on q_w, and one on Σ q_w²."""
-        if self._by_length is None:
-            sums = self.pairs.by_overlap()
-            share, s = (1 + self.a) ** -2.0, np.arange(len(sums), dtype=np.float64)
-            forms = np.zeros((LONG + 2, len(sums)))
-            terms = np.ones(len(sums))  # C(s, l) of the sets of l propositions
-            for length in range(max(LONG + 1, len(sums))):
-                forms[min(length, LONG + 1)] += terms
-                terms = terms * np.maximum(s - length, 0.0) / (length + 1) * share
-            rounding = 1e-13 * float(np.abs(self.beta).sum()) ** 2 * forms.max(axis=1)
-            masses = np.maximum(forms @ sums + rounding, 0.0)
-            most = 0.5 * (float(np.abs(self.beta).sum()) + abs(float(self.beta.sum())))
-            caps = most * (1 + self.a) ** -np.arange(LONG + 2.0)
-            self._by_length = caps, np.asarray(masses)
-        return self._by_length
+        sums = self.pairs.by_overlap()
+        share, s = (1 + self.a) ** -2.0, np.arange(len(sums), dtype=np.float64)
+        forms = np.zeros((LONG + 2, len(sums)))
+        terms = np.ones(len(sums))  # C(s, l) of the sets of l propositions
+        for length in range(max(LONG + 1, len(sums))):
+            forms[min(length, LONG + 1)] += terms
+            terms = terms * np.maximum(s - length, 0.0) / (length + 1) * share
+        rounding = 1e-13 * float(np.abs(self.beta).sum()) ** 2 * forms.max(axis=1)
+        masses = np.maximum(forms @ sums + rounding, 0.0)
+        most = 0.5 * (float(np.abs(self.beta).sum()) + abs(float(self.beta.sum())))
+        return most * (1 + self.a) ** -np.arange(LONG + 2.0), np.asarray(masses)
 
     def below(self, listed: list[Node]) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
         """The sources below each of some conjunctions, and what their subsets inside W weigh.

@@ -196,13 +196,12 @@ class RestrictedGame:
             unit = 1.0 if binary else float(np.abs(rows).max(initial=0)) or 1.0
             A = rows if unit == 1.0 else rows / unit
             start = self._start(inverse, len(rows), unit)
-            if self.C is None:  # a constant is added, so that the value is positive
-                caps, largest = np.full(len(rows), np.inf), float(np.abs(A).max(initial=0))
-                shift = 0.0 if secured > POSITIVE * unit * largest else 1.0 + largest
-                found = solve_capped_lp(A, caps, shift, tol, None if shift else start)
-            else:
+            caps, shift = np.full(len(rows), np.inf), 0.0
+            if self.C is not None:
                 caps = np.minimum(self.C * unit * weights, FREE)
-                found = solve_capped_lp(A, caps, 0.0, tol, start)
+            elif secured <= POSITIVE * unit * (largest := float(np.abs(A).max(initial=0))):
+                shift = 1.0 + largest  # a constant is added, so that the value is positive
+            found = solve_capped_lp(A, caps, shift, tol, None if shift else start)
             strategy, q = found.alpha, found.multipliers / found.alpha.sum()
         else:
             strategy, q = self._iterated(rows, weights)
@@ -270,20 +269,20 @@ class RestrictedGame:
         weights: NDArray[np.float64],
         inverse: NDArray[np.intp],
     ) -> Solution:
-        """A strategy over different rows, shared out among the preferences that have them."""
-        p = strategy[inverse] * self.preferences.weights / weights[inverse]
-        return self.judged(p / p.sum(), q / max(float(q.sum()), 1.0))
+        """Strategies over different rows shared out among the preferences, and what they guarantee.
 
-    def judged(self, p: NDArray[np.float64], q: NDArray[np.float64]) -> Solution:
-        """What two strategies guarantee, from M itself."""
+        The guarantees are computed from M itself.
+        """
+        given = self.preferences.weights
+        p = strategy[inverse] * given / weights[inverse]
+        p, q = p / p.sum(), q / max(float(q.sum()), 1.0)
         margins = self.matrix @ q
-        weights = self.preferences.weights
         payoff = float((p @ self.matrix).max(initial=-np.inf))
         if self.C is None:
             total = float(q.sum()) or 1.0
             return Solution(q / total, p, float(margins.min()) / total, payoff, -np.inf)
-        slack = float((p / weights).max()) / self.C
-        value = slack_value(margins, self.C * weights, max(0.0, 1.0 - float(q.sum())))
+        slack = float((p / given).max()) / self.C
+        value = slack_value(margins, self.C * given, max(0.0, 1.0 - float(q.sum())))
         return Solution(q, p, value, max(payoff, slack), slack)
 
     def _iterated(

@@ -146,12 +146,9 @@ class _ConjunctionSearch(CompiledSearch):
     """The arrays of the compiled loop ``search_conjunctions``, and how they grow."""
 
     def __init__(self, task: Task, lattice: Lattice) -> None:
-        from formulakern.mining.conjunctions.loop import (  # loads numba
-            ConjunctionState,
-            search_conjunctions,
-        )
+        from formulakern.mining.conjunctions import loop  # loads numba
 
-        self.loop = search_conjunctions
+        self.loop = loop.search_conjunctions
         p, m, goal = *task.table.shape[::-1], task.goal
         least, greatest, complement = lattice.least, lattice.greatest, lattice.complement
         depth = max(1, min(greatest, 8))
@@ -162,7 +159,7 @@ class _ConjunctionSearch(CompiledSearch):
         covers[0] = all_ones(m)
         levels = np.zeros((depth, 4), dtype=np.int64)
         levels[0, 1] = p if greatest >= max(least, 1) else 0
-        self.state = ConjunctionState(
+        self.state = loop.ConjunctionState(
             **self.common,
             groups=lattice.groups,
             totals=self.totals,
@@ -198,17 +195,13 @@ class _ConjunctionSearch(CompiledSearch):
         start, count, following, _ = state.levels[top].tolist()
         if top + 1 >= len(state.levels):
             depth = min(2 * len(state.levels), int(state.lengths[1]))
-            self._replace(
-                {
-                    "levels": enlarged(state.levels, depth),
-                    "covers": enlarged(state.covers, depth),
-                    "found": np.ascontiguousarray(enlarged(state.found.T, depth).T),
-                }
+            self.state = self.state._replace(
+                levels=enlarged(state.levels, depth),
+                covers=enlarged(state.covers, depth),
+                found=np.ascontiguousarray(enlarged(state.found.T, depth).T),
             )
         if start + count + following > len(state.items):
-            size = 2 * len(state.items)
-            names = ("items", "bounds")
-            self._replace({name: enlarged(getattr(state, name), size) for name in names})
+            self._enlarge(("items", "bounds"), 2 * len(state.items))
         self._make_room(self.n_found + following)
 
 

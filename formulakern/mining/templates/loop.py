@@ -139,8 +139,7 @@ def search_instances(state: Any, work: Any) -> Any:
             slot = counters[0] - 1
             following = levels[slot, 1]
             if following >= levels[slot, 0] or bounds[slot, following] <= lowest:
-                planes[2 * slot] = unknown[2 * slot]
-                planes[2 * slot + 1] = unknown[2 * slot + 1]
+                planes[2 * slot : 2 * slot + 2] = unknown[2 * slot : 2 * slot + 2]
                 counters[0] -= 1
                 continue
             levels[slot, 1] += 1
@@ -169,8 +168,7 @@ def search_instances(state: Any, work: Any) -> Any:
             _run(steps, first, planes)
             cases[2 * case] = planes[output]
             cases[2 * case + 1] = ~planes[output ^ 1]
-        planes[2 * slot] = unknown[2 * slot]
-        planes[2 * slot + 1] = unknown[2 * slot + 1]
+        planes[2 * slot : 2 * slot + 2] = unknown[2 * slot : 2 * slot + 2]
         n_index = 0
         for w in range(n_words):
             if cases[0, w] != cases[2, w] or cases[1, w] != cases[3, w]:

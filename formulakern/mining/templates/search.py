@@ -209,12 +209,9 @@ class _InstanceSearch(CompiledSearch):
     def __init__(
         self, task: Task, expansion: Expansion, ranges: Mapping[Variable, Sequence[int]]
     ) -> None:
-        from formulakern.mining.templates.loop import (  # loads numba
-            InstanceState,
-            search_instances,
-        )
+        from formulakern.mining.templates import loop  # loads numba
 
-        self.loop = search_instances
+        self.loop = loop.search_instances
         (m, p), n, goal = task.table.shape, len(expansion.slots), task.goal
         super().__init__(task, p, n)
         program = bit_program(expansion.formula, expansion.leaves)
@@ -235,7 +232,7 @@ class _InstanceSearch(CompiledSearch):
         orders = np.full((len(expansion.orders), longest, 2), -1, dtype=np.int64)
         for i, order in enumerate(expansion.orders):
             orders[i, : len(order.left)] = np.array([order.left, order.right]).T
-        self.state = InstanceState(
+        self.state = loop.InstanceState(
             **self.common,
             flags=np.array([goal.upwards, goal.downwards]),
             steps=program.steps,
