@@ -35,6 +35,7 @@ from formulakern.kernels.boolean.family import FeatureSpace
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.mining.options import SearchOptions
+from formulakern.mining.search import MiningResult
 from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import Instance
 from formulakern.syntax.choice import Choice
@@ -42,31 +43,13 @@ from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import TRUE, Formula, Operation, Variable
 from formulakern.syntax.traversal import fold
 
-__all__ = ["Found", "Part", "parts_of"]
+__all__ = ["Part", "parts_of"]
 
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
 
-
-@dataclass(frozen=True)
-class Found:
-    """What a search found: features with their weights, and what is known about all others.
-
-    Parameters
-    ----------
-    features : list of (Instance, float)
-        Largest absolute weight first.
-    bound : float
-        No feature that was not found has a larger absolute weight.
-    proven : bool
-        Whether the search ran to the end.
-    n_evaluated : int
-    """
-
-    features: list[tuple[Instance, float]]
-    bound: float
-    proven: bool
-    n_evaluated: int
+#: Features with their weights, largest absolute weight first, and what is known of all others.
+Found = tuple[list[tuple[Instance, float]], MiningResult]
 
 
 @dataclass(frozen=True)
@@ -176,7 +159,7 @@ class ClauseSearch:
         for clause, sums in zip(result.conjunctions, result.sums, strict=True):
             value = (total - sums[0] if either else sums[0]) / divisors[len(clause)]
             features.append((_clause(clause, p, either), float(value)))
-        return Found(features, result.bound, result.proven, result.n_evaluated)
+        return features, result
 
 
 def _clause(literals: Sequence[int], p: int, either: bool) -> Instance:
@@ -219,7 +202,7 @@ class TemplateSearch:
             (Instance(written, places, propositions), float(sums[0]))
             for propositions, sums in zip(result.assignments, result.sums, strict=True)
         ]
-        return Found(features, result.bound, result.proven, result.n_evaluated)
+        return features, result
 
 
 def _formula_search(kernel: FormulaKernel, pair: TablePair) -> ClauseSearch | TemplateSearch:
