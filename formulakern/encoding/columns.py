@@ -268,11 +268,10 @@ def _from_objects(values: list[Any], name: str) -> Column:
 def _is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in MISSING_CLASSES:
         return True
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        return bool(np.isnat(value))
     if isinstance(value, Decimal):
         return value.is_nan()
-    return isinstance(value, (float, np.floating)) and math.isnan(value)
+    undefined = isinstance(value, (float, np.floating, np.datetime64, np.timedelta64))
+    return undefined and bool(value != value)
 
 
 def _nature(kind: type, name: str) -> str:

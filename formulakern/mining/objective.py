@@ -59,10 +59,8 @@ class Objective:
 
     def in_units(self, value: float) -> float:
         """A score in units (infinite where that is out of range)."""
-        try:
-            return math.ldexp(value, -self.exponent)
-        except OverflowError:
-            return math.copysign(math.inf, value)
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(value, -self.exponent))
 
     def from_units(self, value: float) -> float:
         """A score from units."""
@@ -76,8 +74,7 @@ class Objective:
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of sets with these sums, (r, K) → (r,)."""
         if self.kind == "spread":
-            spread: NDArray[np.float64] = sums.max(axis=1) - sums.min(axis=1)
-            return spread
+            return np.asarray(np.ptp(sums, axis=1))
         return self.unit_scores(sums)
 
     def unit_scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:

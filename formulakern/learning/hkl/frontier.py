@@ -31,6 +31,7 @@ a sum over pairs of examples.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -64,6 +65,7 @@ ROUNDS = 3
 FINITE = 1e299
 
 
+@dataclass(eq=False)
 class Frontier:
     """The sources of the nodes outside W, and bounds on what lies behind them.
 
@@ -80,28 +82,24 @@ class Frontier:
         ``time.perf_counter()`` at which bounds are improved no further.
     """
 
-    def __init__(
-        self,
-        table: PackedTable,
-        beta: FloatArray,
-        nodes: list[Node],
-        rho: float,
-        depth_penalty: float,
-        deadline: float | None = None,
-    ) -> None:
-        self.deadline = deadline
-        self.table = table
-        self.pairs = PairSums(table, beta)
-        self.beta = beta
-        self.a, self.dual = depth_penalty, rho / (rho - 1)
-        self.sources = sources_of(nodes, table.n_columns)
+    table: PackedTable
+    beta: FloatArray
+    nodes: list[Node]
+    rho: float
+    depth_penalty: float
+    deadline: float | None = None
+
+    def __post_init__(self) -> None:
+        self.pairs = PairSums(self.table, self.beta)
+        self.a, self.dual = self.depth_penalty, self.rho / (self.rho - 1)
+        self.sources = sources_of(self.nodes, self.table.n_columns)
         self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
-        self.inside = set(nodes)
-        self.known = dict.fromkeys(nodes, -1) | {t: k for k, t in enumerate(self.sources)}
+        self.inside = set(self.nodes)
+        self.known = dict.fromkeys(self.nodes, -1) | {t: k for k, t in enumerate(self.sources)}
         base = 1 + (1 + self.a) ** -2
-        most = int(table.counts.max(initial=0))
+        most = int(self.table.counts.max(initial=0))
         self.powers = base ** np.arange(most + 1.0)
-        self.whole = self.pairs.forms([np.arange(len(beta))], self.powers)[0]
+        self.whole = self.pairs.forms([np.arange(len(self.beta))], self.powers)[0]
         self.masses = np.full(len(self.sources), np.inf)
         self.reached = True  # false once :meth:`share` has failed
 

@@ -31,7 +31,7 @@ weights; splitting its α in proportion to the weights is optimal again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -103,6 +103,7 @@ class Solution:
     slack_bound: float
 
 
+@dataclass(eq=False)
 class RestrictedGame:
     """A matrix game over the columns that were generated so far.
 
@@ -118,24 +119,19 @@ class RestrictedGame:
         Whether features are 0 or 1; the matrix is then held in bytes.
     """
 
-    def __init__(
-        self,
-        preferences: Preferences,
-        C: float | None,
-        solver: Solver = "linprog",
-        *,
-        max_iter: int = 1_000_000,
-        binary: bool = True,
-    ) -> None:
-        self.preferences = preferences
-        self.C = C
-        self.solver = solver
-        self.max_iter = max_iter
+    preferences: Preferences
+    C: float | None
+    solver: Solver = "linprog"
+    max_iter: int = field(default=1_000_000, kw_only=True)
+    binary: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
         self.columns: list[Column] = []
         self._known: set[Column] = set()
         self._last: tuple[NDArray[np.float64], dict[Column, float]] | None = None
-        kind = np.int8 if binary else np.float64
-        self._payoffs: NDArray[Any] = np.zeros((16, len(preferences)), dtype=kind)  # M transposed
+        kind = np.int8 if self.binary else np.float64
+        n = len(self.preferences)
+        self._payoffs: NDArray[Any] = np.zeros((16, n), dtype=kind)  # M transposed
 
     @property
     def matrix(self) -> NDArray[Any]:
@@ -150,8 +146,7 @@ class RestrictedGame:
         if k == len(self._payoffs):
             self._payoffs = enlarged(self._payoffs, 2 * k)
         signs = self.preferences.signs(column.winner, column.loser)
-        binary = self._payoffs.dtype == np.int8
-        scaled = signs if binary else column.scale * signs
+        scaled = signs if self.binary else column.scale * signs
         self._payoffs[k] = scaled * values[self.preferences.rows].astype(self._payoffs.dtype)
         self.columns.append(column)
         self._known.add(column)
@@ -192,8 +187,7 @@ class RestrictedGame:
         """
         rows, weights, inverse = self._merged()
         if self.solver == "linprog":
-            binary = rows.dtype == np.int8
-            unit = 1.0 if binary else float(np.abs(rows).max(initial=0)) or 1.0
+            unit = 1.0 if self.binary else float(np.abs(rows).max(initial=0)) or 1.0
             A = rows if unit == 1.0 else rows / unit
             start = self._start(inverse, len(rows), unit)
             caps, shift = np.full(len(rows), np.inf), 0.0
@@ -257,7 +251,7 @@ class RestrictedGame:
         """Different rows of M, their weights, and which of them each preference has."""
         matrix = self.matrix if columns is None else self.matrix[:, columns]
         first = inverse = np.arange(len(matrix))
-        if matrix.dtype == np.int8 and matrix.size:
+        if self.binary and matrix.size:
             first, inverse = different_rows(np.ascontiguousarray(matrix))
         weights = np.bincount(inverse, self.preferences.weights, len(first))
         return matrix[first], weights.astype(np.float64), inverse
@@ -319,6 +313,5 @@ def slack_value(margins: NDArray[np.float64], prices: NDArray[np.float64], share
     order = np.argsort(margins, kind="stable")
     m, c = margins[order], np.cumsum(prices[order])
     spent = c * m - np.cumsum(prices[order] * m)  # on lifting all before to the margin of this one
-    last = int(np.searchsorted(spent, share, side="right")) - 1
-    last = max(last, 0)
+    last = max(int(np.searchsorted(spent, share, side="right")) - 1, 0)
     return float(m[last] + (share - spent[last]) / c[last])

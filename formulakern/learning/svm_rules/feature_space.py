@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, Unpack
+from typing import Any, Literal, TypeVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,14 @@ __all__ = ["Part", "parts_of"]
 
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
+
+#: What joins the variables of a plain clause.
+FORMS: dict[object, Literal["conjunction", "disjunction"]] = {
+    AND: "conjunction",
+    OR: "disjunction",
+    "all": "conjunction",
+    "any": "disjunction",
+}
 
 #: Features with their weights, largest absolute weight first, and what is known of all others.
 Found = tuple[list[tuple[Instance, float]], MiningResult]
@@ -216,22 +224,19 @@ def _formula_search(kernel: FormulaKernel, pair: TablePair) -> ClauseSearch | Te
 
 def _clauses(formula: Formula, reading: str) -> FeatureSpace | None:
     """The clauses that a formula means, where it is a plain one."""
-    if isinstance(formula, Choice) and isinstance(formula.formula, Variable):
-        if formula.kind in ("all", "any"):
-            form = "conjunction" if formula.kind == "all" else "disjunction"
-            return FeatureSpace(form, False, formula.degree, formula.degree)  # type: ignore[arg-type]
-        return None
     if isinstance(formula, Variable):
         return FeatureSpace("conjunction", False, 1, 1)
-    if formula.connective not in (AND, OR):
+    kind: object = formula.connective
+    parts: Sequence[Formula] = formula.arguments
+    if isinstance(formula, Choice):
+        kind, parts = formula.kind, (formula.formula,)
+    if kind not in FORMS or not all(isinstance(part, Variable) for part in parts):
         return None
-    if not all(isinstance(argument, Variable) for argument in formula.arguments):
-        return None
-    names = len(set(formula.arguments))
-    longest = len(formula.arguments) if reading == "free" else names
-    shortest = names if reading == "distinct" else 1
-    form = "conjunction" if formula.connective is AND else "disjunction"
-    return FeatureSpace(form, False, shortest, longest)  # type: ignore[arg-type]
+    if isinstance(formula, Choice):
+        return FeatureSpace(FORMS[kind], False, formula.degree, formula.degree)
+    names = len(set(parts))
+    longest = len(parts) if reading == "free" else names
+    return FeatureSpace(FORMS[kind], False, names if reading == "distinct" else 1, longest)
 
 
 def _columns(kernel: FormulaKernel, domain: str | None, pair: TablePair) -> tuple[int, ...]:
