@@ -14,7 +14,7 @@ from formulakern.checks import check_integer, is_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, ParameterError
-from formulakern.mining.objective import Objective, read_objective
+from formulakern.mining.objective import Objective, objective_of, read_weights
 from formulakern.slices import Search, run_slices
 
 __all__ = ["MAX_RESULTS", "SearchOptions", "Task", "check_time_limit", "read_task"]
@@ -150,15 +150,16 @@ def read_task(
         )
     check_integer("top", top, otherwise="None for all")
     check_integer("max_results", max_results)
-    goal = read_objective(weights, table.n_rows, objective, direction)
+    read = read_weights(weights, table.n_rows)
     if not is_number(threshold) or threshold != threshold:
         raise ParameterError(
             f"threshold={threshold!r}; expected a number. Give 0.0 for any positive score."
         )
     check_time_limit(time_limit)
-    weighted = (goal.weights != 0).any(axis=1)
+    weighted = (read != 0).any(axis=1)
     if not weighted.all():
-        table, goal = table.take(weighted), goal.on(weighted)
+        table, read = table.take(weighted), read[weighted]
+    goal = objective_of(read, objective, direction)
     limit = int(max_results if top is None else top)
     return Task(table, goal, limit, float(threshold), time_limit, progress, started)
 

@@ -10,8 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from formulakern.compilation import compiled
-from formulakern.mining.sorting import sort_descending
-from formulakern.mining.sums import bit, column_sums, divided, offer
+from formulakern.mining.sums import bit, column_sums, divided, offer, sort_descending
 from formulakern.slices import DONE, FULL, SLICE
 
 __all__ = ["ConjunctionState", "search_conjunctions"]
