@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.packed import PackedTable
-from formulakern.learning.hkl.pair_sums import BATCH, PairSums
+from formulakern.learning.hkl.pair_sums import BATCH, pair_forms, sums_by_overlap
 from formulakern.mining.conjunctions.search import mine_conjunctions
 
 __all__ = ["Frontier", "Node", "sources_of"]
@@ -90,7 +90,6 @@ class Frontier:
     deadline: float | None = None
 
     def __post_init__(self) -> None:
-        self.pairs = PairSums(self.table, self.beta)
         self.a, self.dual = self.depth_penalty, self.rho / (self.rho - 1)
         self.sources = sources_of(self.nodes, self.table.n_columns)
         self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
@@ -99,7 +98,8 @@ class Frontier:
         base = 1 + (1 + self.a) ** -2
         most = int(self.table.counts.max(initial=0))
         self.powers = base ** np.arange(most + 1.0)
-        self.whole = self.pairs.forms([np.arange(len(self.beta))], self.powers)[0]
+        everyone = [np.arange(len(self.beta))]
+        self.whole = pair_forms(self.table, self.beta, everyone, self.powers)[0]
         self.masses = np.full(len(self.sources), np.inf)
         self.reached = True  # false once :meth:`share` has failed
 
@@ -109,7 +109,7 @@ class Frontier:
 
     def by_length(self) -> tuple[FloatArray, FloatArray]:
         """For each length up to LONG, and all above it: a bound on q_w, and one on Σ q_w²."""
-        sums = self.pairs.by_overlap()
+        sums = sums_by_overlap(self.table, self.beta)
         share, s = (1 + self.a) ** -2.0, np.arange(len(sums), dtype=np.float64)
         forms = np.zeros((LONG + 2, len(sums)))
         terms = np.ones(len(sums))  # C(s, l) of the sets of l propositions
@@ -154,10 +154,9 @@ class Frontier:
                 return
             some = which[start : start + BATCH]
             covers = self.table.truths(self.table.covers([self.sources[k] for k in some]))
-            self.masses[some] = (
-                self.pairs.forms([np.flatnonzero(cover) for cover in covers], self.powers)
-                / divisor ** self.lengths[some]
-            )
+            some_covers = [np.flatnonzero(cover) for cover in covers]
+            forms = pair_forms(self.table, self.beta, some_covers, self.powers)
+            self.masses[some] = forms / divisor ** self.lengths[some]
 
     def examine(
         self, allowed: float, enough: int, inside: float | None = None, loose: bool = False

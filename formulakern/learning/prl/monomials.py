@@ -92,10 +92,12 @@ class MonomialFeatures(FeatureFamily):
                     block = block[np.triu_indices(block.shape[0])][None]
                 sums[c, done : done + block.size] = block.ravel()
         listed: list[tuple[float, Column]] = []
+        everywhere = np.arange(self.size)
         for (a, b), high, low in zip(self.pairs, self.high, self.low, strict=True):
             difference = sums[a] - sums[b]
             payoff = np.maximum(high * difference, low * difference)
-            for place in _largest(payoff, top):
+            places = np.argpartition(payoff, -top)[-top:] if len(payoff) > top else everywhere
+            for place in places.tolist():
                 scale = high if high[place] * difference[place] >= payoff[place] else low
                 column = Column(_monomial(place, n, self.degree), a, b, float(scale[place]))
                 listed.append((float(payoff[place]), column))
@@ -169,11 +171,3 @@ def _monomial(place: int, n: int, degree: int) -> Monomial:
                 break
             place -= count
     return Monomial(tuple(columns))
-
-
-def _largest(values: Floats, top: int) -> list[int]:
-    """Positions of the largest values, in no order."""
-    if len(values) <= top:
-        return list(range(len(values)))
-    found: list[int] = np.argpartition(values, len(values) - top)[-top:].tolist()
-    return found

@@ -112,17 +112,10 @@ class BitProgram:
         0 for AND or 1 for XOR, and two references.
     output : int
         The reference of the whole formula.
-    n_slots : int
     """
 
     steps: NDArray[np.int64]
     output: int
-    n_slots: int
-
-    @property
-    def n_registers(self) -> int:
-        """S + 1 + n."""
-        return self.n_slots + 1 + len(self.steps)
 
 
 def expand(
@@ -284,7 +277,7 @@ def bit_program(formula: Formula, leaves: Sequence[Variable]) -> BitProgram:
 
     output = fold(formula, reference)
     table = np.array(list(steps), dtype=np.int64).reshape(len(steps), 3)
-    return BitProgram(table, output, len(leaves))
+    return BitProgram(table, output)
 
 
 def _between(parts: Sequence[Formula], least: int, most: int) -> Formula:

@@ -13,7 +13,7 @@ propositions for a variable are bounded at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -34,7 +34,6 @@ from formulakern.mining.templates.expansion import (
 )
 from formulakern.slices import DONE
 from formulakern.syntax.formula import Formula, Variable, evaluate
-from formulakern.syntax.substitution import substitute
 
 __all__ = ["MinedInstances", "mine_templates"]
 
@@ -56,19 +55,6 @@ class MinedInstances(MiningResult):
 
     assignments: list[tuple[int, ...]]
     expansion: Expansion
-
-    def formula(self, rank: int, leaf: Callable[[int], Formula]) -> Formula:
-        """One instance as a formula.
-
-        Parameters
-        ----------
-        rank : int
-            Position in ``assignments``.
-        leaf : callable
-            Gives the formula that says what a proposition is.
-        """
-        filled = zip(self.expansion.leaves, self.assignments[rank], strict=True)
-        return substitute(self.expansion.formula, {slot: leaf(j) for slot, j in filled})
 
 
 def mine_templates(
@@ -130,8 +116,8 @@ def mine_templates(
     >>> result = mine_templates(parse("a & ~b"), X, [2.0, 1.0, -1.0, -1.5], top=1)
     >>> result.assignments, result.scores
     ([(0, 2)], array([2.]))
-    >>> result.formula(0, lambda j: Variable(f"x{j}"))
-    Formula('x0 & ~x2')
+    >>> result.expansion.formula
+    Formula('s0 & ~s1')
     """
     task = read_task(propositions, weights, **options)
     if not isinstance(formula, Formula):
@@ -222,7 +208,8 @@ class _InstanceSearch(CompiledSearch):
             words = task.table.columns[allowed[i]]
             unknown[2 * i] = np.bitwise_and.reduce(words, axis=0)
             unknown[2 * i + 1] = ~np.bitwise_or.reduce(words, axis=0)
-        planes = np.zeros((2 * program.n_registers, unknown.shape[1]), dtype=np.uint64)
+        n_registers = n + 1 + len(program.steps)
+        planes = np.zeros((2 * n_registers, unknown.shape[1]), dtype=np.uint64)
         planes[: 2 * n] = unknown
         planes[2 * n] = ~np.uint64(0)
         different = np.zeros((n, n), dtype=np.bool_)
