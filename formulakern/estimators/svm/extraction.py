@@ -240,10 +240,10 @@ class TrainedModel:
                 spent = time.perf_counter() - started
                 left = None if time_limit is None else max(time_limit - spent, 1e-3)
                 step = _share(progress, number * len(parts) + place, len(pairs) * len(parts))
-                features, outcome = part.search.run(
+                listed_features, outcome = part.search.run(
                     columns, weights * part.factor, top=int(top), time_limit=left, progress=step
                 )
-                found += [(weight, feature) for feature, weight in features]
+                found += [(weight, feature) for feature, weight in listed_features]
                 bound = max(bound, outcome.bound)
                 proven &= outcome.proven
                 n_evaluated += outcome.n_evaluated
