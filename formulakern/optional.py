@@ -26,7 +26,7 @@ def data_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
         import pandas
     except ImportError:
         raise MissingDependencyError(
-            "to_frame() needs pandas, which is not installed. "
+            "to_frame() or to_pandas() needs pandas, which is not installed. "
             "Install it by: pip install 'formulakern[tables]'"
         ) from None
     return pandas.DataFrame(dict(columns))

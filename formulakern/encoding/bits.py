@@ -20,6 +20,7 @@ from formulakern.errors import DataError
 __all__ = [
     "Words",
     "all_ones",
+    "different_rows",
     "first_offence",
     "is_zero_or_one",
     "n_words",
@@ -27,6 +28,7 @@ __all__ = [
     "pack_rows",
     "row_blocks",
     "row_counts",
+    "row_positions",
     "select_bits",
     "transposed",
     "unpack_rows",
@@ -243,6 +245,57 @@ def select_bits(words: Words, n_columns: int, columns: NDArray[np.intp]) -> Word
     return selected
 
 
+def row_positions(key: Any, n_rows: int, least: int = 0) -> NDArray[np.intp]:
+    """Positions of the rows that are chosen by a slice, a mask or their numbers.
+
+    Parameters
+    ----------
+    key : slice, or array-like of shape (n_rows,), bool, or (k,), int
+    n_rows : int
+    least : int
+        −n_rows where negative numbers count from the end.
+
+    Raises
+    ------
+    DataError
+        If a mask has another length than there are rows, or a number is out of range.
+    """
+    every = np.arange(n_rows)
+    rows = every[key] if isinstance(key, slice) else np.asarray(key)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "biu"):
+        raise DataError(
+            f"rows are chosen by a slice, a Boolean mask or a list of row numbers; got {key!r}."
+        )
+    if rows.dtype == np.bool_:
+        if len(rows) != n_rows:
+            raise DataError(
+                f"a mask of length {len(rows)} for a table of {n_rows:,} rows; "
+                "a mask has one entry per row."
+            )
+        return np.flatnonzero(rows)
+    if rows.size and not least <= int(rows.min()) <= int(rows.max()) < n_rows:
+        raise DataError(f"rows are numbered 0 to {n_rows - 1}; got {rows.min()} to {rows.max()}.")
+    return every[rows.astype(np.intp, copy=False)]
+
+
+def different_rows(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first of each set of equal rows, in the order of their bytes, and the set of every row.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, n), C-contiguous
+        With at least one column.
+
+    Returns
+    -------
+    first, kind : ndarray of shape (number of different rows,) and (m,), intp
+        ``rows[first][kind]`` equals ``rows``.
+    """
+    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).reshape(-1)
+    _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1)
+
+
 def is_zero_or_one(value: object) -> bool:
     """Whether a Python object equals 0 or 1: a bool or a number, not text.
 
@@ -260,8 +313,10 @@ def first_offence(values: NDArray[Any]) -> tuple[int, int] | None:
         part = values[block]
         if part.dtype == object:
             right = np.frompyfunc(is_zero_or_one, 1, 1)(part).astype(np.bool_)
-        else:
+        elif part.dtype.kind in "biufc":
             right = (part == 0) | (part == 1)
+        else:  # text, dates
+            right = np.zeros(part.shape, dtype=np.bool_)
         if not right.all():
             row, column = divmod(int(np.argmin(right)), values.shape[1])
             return block.start + row, column
@@ -290,6 +345,8 @@ def _zeros_and_ones(block: NDArray[Any]) -> NDArray[Any] | None:
         pattern = block.view(np.uint16)
         ones, other = pattern == 0x3C00, (pattern & 0x7FFF) != 0
         return np.ascontiguousarray(ones) if np.array_equal(ones, other) else None
+    if block.dtype.kind not in "iuf":
+        return None
     ones = block == 1
     if not np.array_equal(ones, block != 0):  # NaN is not 0 either
         return None

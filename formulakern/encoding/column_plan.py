@@ -64,16 +64,13 @@ class ColumnPlan:
 
     def renamed(self, name: str) -> ColumnPlan:
         """The same plan for a column of another name."""
-        return replace(
-            self,
-            name=name,
-            propositions=tuple(
-                Comparison(name, leaf.relation, leaf.value)
-                if isinstance(leaf, Comparison)
-                else Variable(name)
-                for leaf in self.propositions
-            ),
+        leaves = (
+            Comparison(name, leaf.relation, leaf.value)
+            if isinstance(leaf, Comparison)
+            else Variable(name)
+            for leaf in self.propositions
         )
+        return replace(self, name=name, propositions=tuple(leaves))
 
     def true_entries(self, table: Table) -> Coordinates:
         """Rows of the table and numbers of the propositions (from 0) that are true in them.
@@ -90,12 +87,12 @@ class ColumnPlan:
         -----
         The ``x = v`` of a text column cost one pass over the column together, not one each.
         """
-        rows, places = self._known(table)
-        listed = [(rows, places)]
+        listed = [self._known(table)]
         for place, truths in self._others(table):
             true = np.flatnonzero(truths)
             listed.append((true, np.full(len(true), place, dtype=np.intp)))
-        return np.concatenate([r for r, _ in listed]), np.concatenate([p for _, p in listed])
+        rows, places = map(np.concatenate, zip(*listed, strict=True))
+        return rows, places
 
     def packed(self, table: Table) -> Words:
         """The propositions on the rows of a table, packed by column.
@@ -114,26 +111,22 @@ class ColumnPlan:
 
     def _known(self, table: Table) -> Coordinates:
         """Rows with a known value of a nominal column, and the numbers of their values."""
-        if self.kind != "nominal":
-            return np.zeros(0, np.intp), np.zeros(0, np.intp)
         codes = self.codes(table)
         known = np.flatnonzero(codes >= 0)
         return known, codes[known]
 
     def _others(self, table: Table) -> Iterator[tuple[int, NDArray[np.bool_]]]:
         """The propositions behind ``x = v`` of a nominal column, each on all rows."""
-        first = len(self.values) if self.kind == "nominal" else 0
-        for place in range(first, len(self.propositions)):
-            leaf = self.propositions[place]
-            boolean = isinstance(leaf, Variable)
-            yield place, self._boolean(table) if boolean else evaluate_proposition(leaf, table)
+        for place, leaf in enumerate(self.propositions[len(self.values) :], len(self.values)):
+            if isinstance(leaf, Variable) and table.is_numeric(self.name):
+                yield place, np.asarray(table.column(self.name) == 1, dtype=np.bool_)
+            else:
+                yield place, evaluate_proposition(leaf, table)
 
     def codes(self, table: Table) -> NDArray[np.intp]:
         """The number of every entry's value among the known ones; -1 for unknown and missing."""
         column = table.column(self.name)
-        if not self.values:
-            return np.full(len(column), -1, dtype=np.intp)
-        if column.dtype == object and isinstance(self.values[0], str):
+        if column.dtype == object and all(isinstance(value, str) for value in self.values[:1]):
             index = self._index
             return np.array([index.get(text, -1) for text in column.tolist()], dtype=np.intp)
         codes = np.full(len(column), -1, dtype=np.intp)
@@ -159,11 +152,6 @@ class ColumnPlan:
     @cached_property
     def _index(self) -> dict[str, int]:
         return {value: code for code, value in enumerate(self.values)}
-
-    def _boolean(self, table: Table) -> NDArray[np.bool_]:
-        if table.is_numeric(self.name):
-            return np.asarray(table.column(self.name) == 1, dtype=np.bool_)
-        return evaluate_proposition(Variable(self.name), table)
 
 
 def is_boolean(table: Table, name: str) -> bool:
@@ -200,12 +188,11 @@ def plan_numeric(
     table: Table, name: str, number: int, strategy: Strategy, relations: Sequence[str]
 ) -> ColumnPlan:
     """``x <= c`` and ``x >= c`` at the cut points of a numeric column."""
-    leaves: list[Formula] = []
-    for cut in cuts(table.column(name), number, strategy):
-        for relation in relations:
-            leaves.append(
-                Comparison(name, relation, cut.at_most if relation == "<=" else cut.at_least)
-            )
+    leaves = [
+        Comparison(name, relation, cut.at_most if relation == "<=" else cut.at_least)
+        for cut in cuts(table.column(name), number, strategy)
+        for relation in relations
+    ]
     return ColumnPlan(name, "numeric", (), tuple(leaves))
 
 

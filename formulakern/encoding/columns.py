@@ -30,6 +30,7 @@ __all__ = [
     "numbers_in",
     "read_number",
     "text_column",
+    "to_float",
 ]
 
 #: A column in normal form.
@@ -108,8 +109,8 @@ def numbers_in(texts: Iterable[str | None]) -> Column | None:
     return np.array(values, dtype=np.int64 if whole else np.float64)
 
 
-def text_column(values: Iterable[str | None]) -> Column:
-    """A text column: an object array of str and None."""
+def text_column(values: Iterable[Any]) -> Column:
+    """A text column: an object array, in normal form of str and None."""
     values = list(values)
     column = np.empty(len(values), dtype=object)
     column[:] = values
@@ -148,10 +149,7 @@ def normal_column(values: object, name: str) -> Column:
     if series is not None:
         return _from_series(series, name)
     if isinstance(values, np.ma.MaskedArray):
-        hidden = np.ma.getmaskarray(values)
-        kept: list[Any] = values.data.tolist()
-        pairs = zip(kept, hidden.ravel().tolist(), strict=True)
-        return _from_objects([None if gone else value for value, gone in pairs], name)
+        return _from_objects(values.tolist(), name)  # None where it is masked
     if not isinstance(values, np.ndarray):
         if hasattr(values, "__array__"):
             values = np.asarray(values)
@@ -222,16 +220,11 @@ def _from_numpy(values: NDArray[Any], name: str) -> Column:
     if kind == "U":
         return text_column(values.tolist())
     if kind in "Mm":
-        absent = np.isnat(values)
-        texts = values.astype(str).tolist()
-        return text_column(
-            [None if gone else text for text, gone in zip(texts, absent, strict=True)]
-        )
+        texts = values.astype(str).astype(object)
+        texts[np.isnat(values)] = None
+        return texts
     if kind == "c":
-        raise DataError(
-            f'column "{name}" holds complex numbers. Complex data not supported: a proposition '
-            "compares with a real number. Pass the real and the imaginary part as two columns."
-        )
+        _nature(complex, name)
     if kind in "OST":
         return _from_objects(values.tolist(), name)
     raise DataError(
@@ -268,18 +261,17 @@ def _from_objects(values: list[Any], name: str) -> Column:
         if all(-(2**63) <= value < 2**63 for value in (min(whole), max(whole))):
             return np.array(whole, dtype=np.int64)
     if natures <= {"bool", "int", "float"}:
-        return np.array([math.nan if v is None else _to_float(v) for v in cleaned], np.float64)
+        return np.array([math.nan if v is None else to_float(v) for v in cleaned], np.float64)
     return text_column(None if value is None else _to_text(value) for value in cleaned)
 
 
 def _is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in MISSING_CLASSES:
         return True
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        return bool(np.isnat(value))
     if isinstance(value, Decimal):
         return value.is_nan()
-    return isinstance(value, (float, np.floating)) and math.isnan(value)
+    undefined = isinstance(value, (float, np.floating, np.datetime64, np.timedelta64))
+    return undefined and bool(value != value)
 
 
 def _nature(kind: type, name: str) -> str:
@@ -305,7 +297,8 @@ def _nature(kind: type, name: str) -> str:
     return "text"
 
 
-def _to_float(value: Any) -> float:
+def to_float(value: Any) -> float:
+    """A number as float64, infinite where it is beyond that."""
     try:
         return float(value)
     except OverflowError:

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from formulakern.encoding.bits import (
     Words,
     all_ones,
+    different_rows,
     n_words,
     pack_coordinates,
     row_counts,
+    row_positions,
     select_bits,
     transposed,
     unpack_rows,
@@ -122,8 +124,7 @@ class PackedTable:
             If a sparse table would take more than ``MAX_PACKED_BYTES``.
         """
         if self.sparse is not None:
-            _check_size(self.n_rows, self.n_columns, self.n_columns)
-            return pack_coordinates(*_ones(self.sparse), self.shape)
+            return _packed(self.sparse)
         return transposed(self.columns, self.n_rows)
 
     @cached_property
@@ -136,8 +137,7 @@ class PackedTable:
             If a sparse table would take more than ``MAX_PACKED_BYTES``.
         """
         if self.sparse is not None:
-            _check_size(self.n_columns, self.n_rows, self.n_rows)
-            return pack_coordinates(*_ones(self.sparse.T.tocsr()), self.shape[::-1])
+            return _packed(self.sparse.T.tocsr())
         return transposed(self.rows, self.n_columns)
 
     @cached_property
@@ -194,19 +194,7 @@ class PackedTable:
         DataError
             If a mask has another length than m, or a position is out of range.
         """
-        rows = np.asarray(rows)
-        if rows.dtype == np.bool_:
-            if rows.shape != (self.n_rows,):
-                raise DataError(
-                    f"a mask of shape {rows.shape} for {self.n_rows:,} rows; "
-                    "a mask has one entry per row."
-                )
-            rows = np.flatnonzero(rows)
-        rows = rows.astype(np.intp, copy=False)
-        if rows.size and not (rows.min() >= 0 and rows.max() < self.n_rows):
-            raise DataError(
-                f"rows are numbered 0 to {self.n_rows - 1}; got {rows.min()} to {rows.max()}."
-            )
+        rows = row_positions(rows, self.n_rows)
         parts: dict[str, Any] = {}
         if self.sparse is not None:
             parts["sparse"] = self.sparse[rows]
@@ -236,10 +224,8 @@ class PackedTable:
         >>> [part.tolist() for part in (table.distinct()[0].rows, table.distinct()[1])]
         [[[5], [6]], [0, 1, 0]]
         """
-        rows = np.ascontiguousarray(self.rows)
-        whole = rows.view(np.dtype((np.void, rows.shape[1] * 8))).reshape(-1)
-        _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
-        return self.take(first), kind.reshape(-1).astype(np.intp, copy=False)
+        first, kind = different_rows(np.ascontiguousarray(self.rows))
+        return self.take(first), kind
 
     @cached_property
     def first_equal(self) -> NDArray[np.intp]:
@@ -253,6 +239,24 @@ class PackedTable:
             [first.setdefault(row.tobytes(), j) for j, row in enumerate(self.columns)],
             dtype=np.intp,
         )
+
+    def different_columns(self, everywhere: bool = False) -> NDArray[np.intp]:
+        """Positions of the columns to learn from: the first of equal ones, no constant ones.
+
+        Parameters
+        ----------
+        everywhere : bool
+            Whether a column that is 1 in every row counts as well.
+
+        Returns
+        -------
+        ndarray of shape (number of them,), intp
+            The first column alone, if all are constant.
+        """
+        counts = row_counts(self.columns)
+        varies = (counts > 0) & (counts < self.n_rows + everywhere)
+        kept = np.flatnonzero(varies & (self.first_equal == np.arange(self.n_columns)))
+        return kept if len(kept) else np.arange(min(1, self.n_columns))
 
     # -- covers --------------------------------------------------------------------------------
 
@@ -364,10 +368,12 @@ def paired_rows(x: PackedTable, z: PackedTable) -> tuple[Words, Words]:
     return words, words if x is z else z.select(positions).rows
 
 
-def _ones(sparse: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Row and column of every 1 of a sparse matrix, row by row."""
-    rows = np.repeat(np.arange(sparse.shape[0], dtype=np.int64), np.diff(sparse.indptr))
-    return rows, sparse.indices.astype(np.int64)
+def _packed(sparse: Any) -> Words:
+    """The rows of a sparse matrix, packed."""
+    n_rows, n_columns = sparse.shape
+    _check_size(n_rows, n_columns, n_columns)
+    rows = np.repeat(np.arange(n_rows, dtype=np.int64), np.diff(sparse.indptr))
+    return pack_coordinates(rows, sparse.indices.astype(np.int64), sparse.shape)
 
 
 def _used_columns(table: PackedTable) -> Truths:

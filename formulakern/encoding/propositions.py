@@ -7,15 +7,15 @@ is a bare Boolean column.  A comparison with a missing entry is false, whatever 
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.columns import Column, numbers_in, read_number
+from formulakern.encoding.columns import Column, numbers_in, read_number, to_float
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, FormulaError
 from formulakern.syntax.choice import Choice
@@ -133,15 +133,11 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
     if leaf.relation in ORDERS:
         return _ordered(table, leaf.column, ORDERS[leaf.relation], value)
     values = value if isinstance(value, tuple) else (value,)
-    others = present.copy()
-    equal = np.zeros(len(table), dtype=np.bool_)
-    for item in values:
-        equal |= _equal(table, leaf.column, item)
-        if isinstance(item, ColumnName):
-            others &= ~table.missing(item.name)
+    equal = reduce(np.logical_or, (_equal(table, leaf.column, item) for item in values))
     if leaf.relation in ("=", "in"):
         return equal & present
-    return ~equal & others
+    known = (~table.missing(item.name) for item in values if isinstance(item, ColumnName))
+    return reduce(np.logical_and, known, ~equal & present)
 
 
 def _boolean_column(leaf: Variable, table: Table) -> Truths:
@@ -150,41 +146,32 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
             f"{leaf} is a variable over the columns of a domain, not one column; "
             "name the column itself."
         )
-    column = table.column(leaf.name)
-    missing = table.missing(leaf.name)
+    values = column = table.column(leaf.name)
     if column.dtype == object:
-        truths = np.zeros(len(column), dtype=np.bool_)
-        for row, text in enumerate(column.tolist()):
-            if text is None:
-                continue
-            word = TRUTH_WORDS.get(text.strip().lower(), read_number(text))
-            if word not in (0, 1):
-                _refuse_truth(leaf, row, text)
-            truths[row] = word == 1
-        return truths
-    wrong = ~((column == 0) | (column == 1) | missing)
+        number_of = {text: _number(text) for text in set(column.tolist()) - {None}}
+        values = np.array([number_of.get(text) for text in column.tolist()], dtype=object)
+    wrong = ~((values == 0) | (values == 1) | table.missing(leaf.name))
     if wrong.any():
         row = int(np.argmax(wrong))
-        _refuse_truth(leaf, row, column[row].item())
-    return np.asarray(column == 1, dtype=np.bool_)
+        raise DataError(
+            f'column "{leaf.name}" holds {column.tolist()[row]!r} (row {row}); a column that '
+            "stands alone in a rule holds 0 and 1, true and false. Compare it with a value: "
+            f"{leaf} = …"
+        )
+    return np.asarray(values == 1, dtype=np.bool_)
 
 
-def _refuse_truth(leaf: Variable, row: int, value: object) -> None:
-    raise DataError(
-        f'column "{leaf.name}" holds {value!r} (row {row}); a column that stands alone in a rule '
-        f"holds 0 and 1, true and false. Compare it with a value: {leaf} = …"
-    )
+def _number(text: str) -> int | float | None:
+    """The number that a text is, of which "true" and "false" are 1 and 0."""
+    return TRUTH_WORDS.get(text.strip().lower(), read_number(text))
 
 
 def _ordered(table: Table, name: str, relation: Callable[[Any, Any], Any], value: object) -> Truths:
-    column = _as_numbers(table, name)
-    other: Any
+    other: Any = _finite_or_infinite(value)
     if isinstance(value, ColumnName):
         other = _as_numbers(table, value.name)
-    else:
-        other = _finite_or_infinite(value)
     with np.errstate(invalid="ignore"):
-        truths = relation(column, other)
+        truths = relation(_as_numbers(table, name), other)
     return np.asarray(truths, dtype=np.bool_)  # an order with NaN is false already
 
 
@@ -195,11 +182,8 @@ def _as_numbers(table: Table, name: str) -> Column:
         return column.astype(np.int64) if column.dtype == np.bool_ else column
     numbers = numbers_in(column.tolist())
     if numbers is None:
-        row = next(
-            row
-            for row, text in enumerate(column.tolist())
-            if text is not None and read_number(text) is None
-        )
+        unread = [text is not None and read_number(text) is None for text in column.tolist()]
+        row = unread.index(True)
         raise DataError(
             f'column "{name}" holds {column[row]!r} (row {row}), which is not a number, so it has '
             "no order. Compare it with = or in."
@@ -209,13 +193,8 @@ def _as_numbers(table: Table, name: str) -> Column:
 
 def _finite_or_infinite(value: Any) -> int | float:
     """A number that NumPy can compare with: whole numbers beyond float64 become infinite."""
-    if isinstance(value, int) and abs(value) >= 2**63:
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf if value > 0 else -math.inf
     number: int | float = value
-    return number
+    return to_float(number) if isinstance(number, int) and abs(number) >= 2**63 else number
 
 
 def _equal(table: Table, name: str, value: object) -> Truths:
@@ -224,9 +203,7 @@ def _equal(table: Table, name: str, value: object) -> Truths:
     if isinstance(value, ColumnName):
         return _equal_columns(table, name, value.name)
     if column.dtype != object:
-        number: Any = value
-        if isinstance(value, str):
-            number = TRUTH_WORDS.get(value.strip().lower(), read_number(value))
+        number: Any = _number(value) if isinstance(value, str) else value
         if number is None:
             return np.zeros(len(column), dtype=np.bool_)
         return np.asarray(column == _finite_or_infinite(number), dtype=np.bool_)
@@ -251,15 +228,10 @@ def _equal_columns(table: Table, name: str, other: str) -> Truths:
 
 def _texts(column: Column) -> list[str | None]:
     """The entries as text; whole numbers without a decimal point, as a rule spells them."""
-    values = column.tolist()
-    if column.dtype == np.bool_:
-        return ["true" if value else "false" for value in values]
-    if column.dtype.kind == "f":
-        return [_number_text(value) for value in values]
-    return [None if value is None else str(value) for value in values]
+    return [None if value != value or value is None else _text(value) for value in column.tolist()]
 
 
-def _number_text(value: float) -> str | None:
-    if math.isnan(value):
-        return None
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

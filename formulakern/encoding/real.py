@@ -12,14 +12,19 @@ from numpy.typing import NDArray
 from formulakern.encoding.bits import row_blocks
 from formulakern.encoding.sources import (
     as_frame,
+    check_columns,
     is_sparse,
     spread_out,
-    wrong_dimensions,
+    unfit_entry,
 )
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError
 
 __all__ = ["RealTable", "read_real"]
+
+ADVICE = (
+    "this kernel reads finite numbers.\n"
+    "Fill or leave out such entries, and encode text as numbers, first."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,22 +94,16 @@ def read_real(X: object, role: str = "X") -> RealTable:
         if isinstance(X, (Table, Mapping)) or as_frame(X) is not None:
             names = table.names
         array = _columns_together(table, names, role)
-    if array.ndim != 2:
-        raise DataError(wrong_dimensions(array.shape, role))
+    check_columns(array.shape, role)
     if array.dtype.kind not in "biuf":
         array = _columns_together(Table.of(array), None, role)
-    if array.shape[1] == 0:
-        raise DataError(
-            f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required: "
-            f"{role} has no columns to compare."
-        )
     values = np.ascontiguousarray(array, dtype=np.float64)
     for block in row_blocks(0, len(values), values.shape[1] * 8):
         finite = np.isfinite(values[block])
         if not finite.all():
             row, column = divmod(int(np.argmin(finite)), values.shape[1])
             found = str(values[block][row, column])
-            raise DataError(_refusal(column, block.start + row, found, names, role))
+            raise unfit_entry(column, block.start + row, found, names, role, ADVICE)
     return RealTable(names, values)
 
 
@@ -115,20 +114,11 @@ def _columns_together(
     for position, name in enumerate(table.names):
         column = table[name]
         if column.dtype == object:
-            row = next((i for i, entry in enumerate(column) if entry is not None), None)
-            if row is not None:
-                raise DataError(_refusal(position, row, repr(column[row]), names, role))
+            present = np.flatnonzero(~table.missing(name))
+            if len(present):
+                row = int(present[0])
+                raise unfit_entry(position, row, repr(column[row]), names, role, ADVICE)
             values[:, position] = np.nan
         else:
             values[:, position] = column
     return values
-
-
-def _refusal(column: int, row: int, found: str, names: tuple[str, ...] | None, role: str) -> str:
-    label = f"column {column}" if names is None else f'column "{names[column]}"'
-    of_role = "" if role == "X" else f" of {role}"
-    found = found if len(found) <= 40 else found[:39] + "…"
-    return (
-        f"{label}{of_role} holds {found} (row {row}); this kernel reads finite numbers.\n"
-        "Fill or leave out such entries, and encode text as numbers, first."
-    )

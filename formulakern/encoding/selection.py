@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
 
+from formulakern.checks import is_integer
 from formulakern.encoding.columns import did_you_mean
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import as_frame
@@ -46,12 +48,16 @@ def column_positions(X: object, spec: object) -> tuple[int, ...]:
     formulakern.errors.DataError: no column "feve" in the table; did you mean "fever"?
     """
     names, width = _names_and_width(X)
-    if isinstance(spec, (slice, range)):
-        items: list[Any] = list(range(width)[spec] if isinstance(spec, slice) else spec)
-    elif isinstance(spec, (str, int, np.integer)) and not isinstance(spec, bool):
-        items = [spec]
-    else:
-        items = _listed(spec)
+    listed: Any = spec
+    if isinstance(spec, slice):
+        listed = range(width)[spec]
+    elif isinstance(spec, str) or is_integer(spec):
+        listed = [spec]
+    elif hasattr(spec, "tolist"):
+        listed = spec.tolist()
+    if isinstance(listed, (str, bytes)) or not isinstance(listed, Iterable):
+        _refuse_spec(spec)
+    items = list(listed)
     if items and all(isinstance(item, (bool, np.bool_)) for item in items):
         if len(items) != width:
             raise DataError(
@@ -98,13 +104,6 @@ def _position(
     _refuse_spec(item)
 
 
-def _listed(spec: object) -> list[Any]:
-    items = spec.tolist() if hasattr(spec, "tolist") else spec
-    if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):
-        _refuse_spec(spec)
-    return list(items)
-
-
 def _refuse_spec(spec: object) -> NoReturn:
     raise DataError(
         f"columns are chosen by names, positions, a Boolean mask, a slice or a range; "
@@ -113,10 +112,8 @@ def _refuse_spec(spec: object) -> NoReturn:
 
 
 def _names_and_width(X: object) -> tuple[tuple[str, ...] | None, int]:
-    if isinstance(X, PackedTable):
-        return X.names, X.n_columns
-    if isinstance(X, Table):
-        return X.names, len(X.names)
+    if isinstance(X, (PackedTable, Table)):
+        return X.names, X.shape[1]
     frame = as_frame(X)
     if frame is not None:
         names = tuple(str(name) for name in frame.columns)

@@ -14,15 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.errors import DataError
+from formulakern.text import clip
 
 __all__ = [
     "MAX_DENSE_ENTRIES",
     "as_frame",
+    "check_columns",
+    "check_lengths",
     "default_names",
     "is_sparse",
     "opened",
-    "ragged_row",
     "spread_out",
+    "unfit_entry",
     "wrong_dimensions",
 ]
 
@@ -123,18 +126,41 @@ def default_names(n_columns: int) -> list[str]:
 
 def wrong_dimensions(shape: tuple[int, ...], role: str) -> str:
     """The sentence for an array that has not two dimensions."""
-    found = f"Expected 2D array, got {len(shape)}D array: {role} has shape {shape}"
+    advice = f"{role}.reshape(len({role}), -1) puts all that belongs to one row beside each other."
     if len(shape) == 1:
-        return (
-            f"{found}; a table has rows and columns. Reshape your data: {role}.reshape(1, -1) for "
-            f"one row, {role}.reshape(-1, 1) for one column."
-        )
+        advice = f"{role}.reshape(1, -1) for one row, {role}.reshape(-1, 1) for one column."
     if len(shape) == 0:
-        return f"{found}; a table has rows and columns. Reshape your data: [[value]]."
+        advice = "[[value]]."
     return (
-        f"{found}; a table has rows and columns. Reshape your data: "
-        f"{role}.reshape(len({role}), -1) puts all that belongs to one row beside each other."
+        f"Expected 2D array, got {len(shape)}D array: {role} has shape {shape}; "
+        f"a table has rows and columns. Reshape your data: {advice}"
     )
+
+
+def check_columns(shape: tuple[int, ...], role: str) -> tuple[int, int]:
+    """The numbers of rows and of columns of an array of two dimensions with at least one column.
+
+    Raises
+    ------
+    DataError
+    """
+    if len(shape) != 2:
+        raise DataError(wrong_dimensions(shape, role))
+    if shape[1] == 0:
+        raise DataError(
+            f"0 feature(s) (shape=({shape[0]}, 0)) while a minimum of 1 is required: {role} has no "
+            "columns for a kernel to compare rows on."
+        )
+    return int(shape[0]), int(shape[1])
+
+
+def unfit_entry(
+    column: int, row: int, found: str, names: Sequence[str] | None, role: str, advice: str
+) -> DataError:
+    """The error for an entry that a kernel cannot read, with its column, its row and advice."""
+    label = f"column {column}" if names is None else f'column "{names[column]}"'
+    of_role = "" if role == "X" else f" of {role}"
+    return DataError(f"{label}{of_role} holds {clip(found, 40)} (row {row}); {advice}")
 
 
 def _opened_rows(X: Sequence[Any]) -> tuple[Sequence[object], Sequence[Any], int]:
@@ -142,19 +168,24 @@ def _opened_rows(X: Sequence[Any]) -> tuple[Sequence[object], Sequence[Any], int
     if any(row is None for row in rows):
         raise DataError(wrong_dimensions((len(rows),), "X"))
     lengths = [len(row) for row in rows if row is not None]
-    for position, length in enumerate(lengths):
-        if length != lengths[0]:
-            raise DataError(ragged_row(position, length, lengths[0]))
+    check_lengths(lengths)
     width = lengths[0] if lengths else 0
     return default_names(width), list(zip(*[r for r in rows if r], strict=True)), len(rows)
 
 
-def ragged_row(position: int, length: int, expected: int) -> str:
-    """The sentence for rows of different lengths."""
-    return (
-        f"row {position} has {length} values and row 0 has {expected}; "
-        "the rows of a table have equal length."
-    )
+def check_lengths(lengths: Sequence[int]) -> None:
+    """Check that the rows of a list are of equal length.
+
+    Raises
+    ------
+    DataError
+    """
+    for position, length in enumerate(lengths):
+        if length != lengths[0]:
+            raise DataError(
+                f"row {position} has {length} values and row 0 has {lengths[0]}; "
+                "the rows of a table have equal length."
+            )
 
 
 def _is_row(row: object) -> bool:
@@ -167,10 +198,10 @@ def spread_out(X: Any) -> NDArray[Any]:
     """A sparse matrix as a dense array, unless it is too large for that."""
     if X.ndim != 2:
         raise DataError(wrong_dimensions(X.shape, "X"))
-    n_rows, n_columns = (int(size) for size in X.shape)
-    if n_rows * n_columns > MAX_DENSE_ENTRIES:
+    n_rows, n_columns = X.shape
+    if (size := int(n_rows) * int(n_columns)) > MAX_DENSE_ENTRIES:
         raise DataError(
-            f"a sparse matrix of {n_rows:,} x {n_columns:,} = {n_rows * n_columns:,} entries is "
+            f"a sparse matrix of {n_rows:,} x {n_columns:,} = {size:,} entries is "
             f"too large to spread out into a table (at most {MAX_DENSE_ENTRIES:,}). Select columns "
             "first; a 0/1 matrix goes to a kernel as it is."
         )

@@ -15,9 +15,12 @@ from typing import Any, NoReturn, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.encoding.bits import row_positions
 from formulakern.encoding.columns import Column, did_you_mean, normal_column
 from formulakern.encoding.sources import opened
-from formulakern.errors import DataError, MissingDependencyError
+from formulakern.errors import DataError
+from formulakern.optional import data_frame
+from formulakern.text import aligned, clip
 
 __all__ = ["Table"]
 
@@ -65,16 +68,15 @@ class Table:
     _n_rows: int
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
-        read: dict[str, Column] = {}
-        for name, values in columns.items():
+        for name in columns:
             if not isinstance(name, str) or not name:
                 raise DataError(
                     f"a column's name is a non-empty str; got {name!r}. Rename the column."
                 )
-            read[name] = normal_column(values, name)
-        self._fill(read, _common_length(read, 0))
+        self._fill({name: normal_column(values, name) for name, values in columns.items()})
 
-    def _fill(self, columns: dict[str, Column], n_rows: int) -> None:
+    def _fill(self, columns: dict[str, Column], without_columns: int = 0) -> None:
+        n_rows = _common_length(columns, without_columns)
         for column in columns.values():
             column.flags.writeable = False
         object.__setattr__(self, "_columns", columns)
@@ -134,7 +136,7 @@ class Table:
                     "Rename one of them."
                 )
             read[name] = normal_column(values, name)
-        return cls._of_normal(read, _common_length(read, n_rows))
+        return cls._of_normal(read, n_rows)
 
     # -- columns -----------------------------------------------------------------------------
 
@@ -222,10 +224,9 @@ class Table:
         if isinstance(key, str):
             return self.column(key)
         if not isinstance(key, tuple):
-            return self._select(self._rows(key))
-        rows, wanted = key if len(key) == 2 else (None, None)
-        if wanted is Ellipsis:
-            return self._select(self._rows(rows))
+            return self._select(key)
+        if len(key) == 2 and key[1] is Ellipsis:
+            return self._select(key[0])
         raise DataError(
             f"a table is indexed by a column's name or by rows; got {key!r}. Write "
             "table[rows] or table[name]; for some columns: table.select([name, …])."
@@ -239,32 +240,10 @@ class Table:
         """
         return Table._of_normal({name: self.column(name) for name in names}, self._n_rows)
 
-    def _rows(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            return key
-        rows = np.asarray(key)
-        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "biu"):
-            raise DataError(
-                f"rows are chosen by a slice, a Boolean mask or a list of row numbers; got {key!r}."
-            )
-        if rows.dtype.kind == "b":
-            if len(rows) != self._n_rows:
-                raise DataError(
-                    f"a mask of length {len(rows)} for a table of {self._n_rows} rows; "
-                    "a mask has one entry per row."
-                )
-            return rows
-        if rows.size and not -self._n_rows <= int(rows.min()) <= int(rows.max()) < self._n_rows:
-            raise DataError(
-                f"row numbers from {rows.min()} to {rows.max()} for a table of {self._n_rows} rows."
-            )
-        return rows.astype(np.intp)
-
-    def _select(self, rows: Any) -> Table:
-        n_rows = len(np.empty(self._n_rows, dtype=np.bool_)[rows])
-        return Table._of_normal(
-            {name: column[rows].copy() for name, column in self._columns.items()}, n_rows
-        )
+    def _select(self, key: Any) -> Table:
+        rows = row_positions(key, self._n_rows, -self._n_rows)
+        columns = {name: column[rows] for name, column in self._columns.items()}
+        return Table._of_normal(columns, len(rows))
 
     # -- value -------------------------------------------------------------------------------
 
@@ -286,7 +265,7 @@ class Table:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_restored, (self._columns, self._n_rows))
+        return (Table._of_normal, (self._columns, self._n_rows))
 
     # -- to other shapes ---------------------------------------------------------------------
 
@@ -318,15 +297,7 @@ class Table:
         0  1    x
         1  2  NaN
         """
-        try:
-            import pandas
-        except ImportError as error:
-            raise MissingDependencyError(
-                "to_pandas needs pandas, which is not installed. "
-                "Install it: pip install 'formulakern[tables]'."
-            ) from error
-        index = pandas.RangeIndex(self._n_rows)
-        return pandas.DataFrame({n: c.copy() for n, c in self._columns.items()}, index=index)
+        return data_frame(self._columns).reindex(range(self._n_rows))
 
     # -- looking at it -----------------------------------------------------------------------
 
@@ -340,16 +311,14 @@ class Table:
         rows, columns = self.shape
         title = f"Table: {rows:,} row{'s'[: rows != 1]}, {columns:,} column{'s'[: columns != 1]}"
         n_shown = min(rows, SHOWN_ROWS)
-        lines = ["", *[str(row) for row in range(n_shown)]]
-        lines = [line.rjust(len(lines[-1])) for line in lines]
-        for position, cells in enumerate(self._head()):
-            width = max(map(len, cells))
-            if len(lines[0]) + 2 + width > SHOWN_WIDTH and position:
-                lines[0] += f"  … {columns - position} more"
-                break
-            lines = [f"{line}  {text:>{width}}" for line, text in zip(lines, cells, strict=True)]
-        else:
-            lines = lines if columns else []
+        index, shown = ["", *map(str, range(n_shown))], self._head()
+        room = SHOWN_WIDTH - len(index[-1])
+        widths = np.cumsum([2 + max(map(len, cells)) for cells in shown])
+        fitting = max(int((widths <= room).sum()), min(1, columns))
+        cells = zip(index, *shown[:fitting], strict=True)
+        lines = aligned([*map(list, cells)], ">" * (fitting + 1)) if columns else []
+        if fitting < columns:
+            lines[0] += f"  … {columns - fitting} more"
         if rows > n_shown and columns:
             lines.append("…")
         return "\n".join([title, *lines])
@@ -384,16 +353,12 @@ def _common_length(columns: dict[str, Column], without_columns: int) -> int:
     return n_rows
 
 
-def _restored(columns: dict[str, Column], n_rows: int) -> Table:
-    return Table._of_normal(columns, n_rows)
-
-
 def _cell(value: object) -> str:
     if value is None or value != value:
         return "·"
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return text if len(text) <= SHOWN_CELL else text[: SHOWN_CELL - 1] + "…"
+    return clip(text, SHOWN_CELL)
 
 
 def _same_column(left: Column, right: Column) -> bool:

@@ -7,16 +7,23 @@ row; the lenient edge, which encodes any table, is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.bits import first_offence, is_zero_or_one, n_words, pack_rows
-from formulakern.encoding.columns import has_plain_numbers
+from formulakern.encoding.bits import first_offence, is_zero_or_one, pack_rows
+from formulakern.encoding.columns import has_plain_numbers, text_column
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.sources import as_frame, is_sparse, ragged_row, wrong_dimensions
+from formulakern.encoding.sources import (
+    as_frame,
+    check_columns,
+    check_lengths,
+    is_sparse,
+    unfit_entry,
+    wrong_dimensions,
+)
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 
@@ -71,35 +78,24 @@ def read_packed(X: object, role: str = "X") -> PackedTable:
     if isinstance(X, Mapping):
         X = Table.of(X)
     if isinstance(X, Table):
-        columns = list(X.columns.values())
-        return _read_columns(columns, X.names, len(X), role, lambda column: column)
+        return _read_columns(X.columns.values(), X.names, len(X), role)
     frame = as_frame(X)
     if frame is not None:
         return _read_frame(frame, role)
     return _read_array(_as_array(X, role), None, role)
 
 
-def _refuse_entry(
+def _not_zero_or_one(
     column: int, row: int, value: object, names: Sequence[str] | None, role: str
-) -> NoReturn:
-    """Raise the sentence for an entry that is neither 0 nor 1."""
+) -> DataError:
+    """The error for an entry that is neither 0 nor 1."""
     shown = value.item() if isinstance(value, np.generic) else value
-    text = repr(shown)
-    text = text if len(text) <= 40 else text[:39] + "…"
-    label = f'column "{names[column]}"' if names is not None else f"column {column}"
-    of_role = "" if role == "X" else f" of {role}"
-    raise DataError(
-        f"{label}{of_role} holds {text} (row {row}); a formula kernel reads 0 and 1.\n"
+    advice = (
+        "a formula kernel reads 0 and 1.\n"
         f"Encode the table first: fk.PropositionEncoder().fit_transform({role}), "
         "or use an estimator, which does it for you."
     )
-
-
-def _refuse_no_columns(n_rows: int, role: str) -> NoReturn:
-    raise DataError(
-        f"0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required: {role} has no "
-        "columns for a formula's variables to range over."
-    )
+    return unfit_entry(column, row, repr(shown), names, role, advice)
 
 
 def _as_array(X: object, role: str) -> NDArray[Any]:
@@ -113,10 +109,8 @@ def _as_array(X: object, role: str) -> NDArray[Any]:
         try:
             array = np.array(X)
         except ValueError:
-            lengths = [len(row) if isinstance(row, Sequence) else -1 for row in X]
-            for position, length in enumerate(lengths):
-                if length != lengths[0] and min(length, lengths[0]) >= 0:
-                    raise DataError(ragged_row(position, length, lengths[0])) from None
+            if all(isinstance(row, Sequence) for row in X):
+                check_lengths([len(row) for row in X])
             raise DataError(
                 f"{role} is a list whose entries are not rows of one length; "
                 "a table is a list of rows of equal length."
@@ -134,57 +128,31 @@ def _as_array(X: object, role: str) -> NDArray[Any]:
 
 
 def _read_array(array: NDArray[Any], names: tuple[str, ...] | None, role: str) -> PackedTable:
-    if array.ndim != 2:
-        raise DataError(wrong_dimensions(array.shape, role))
-    n_rows, n_columns = array.shape
-    if n_columns == 0:
-        _refuse_no_columns(n_rows, role)
-    if array.dtype.kind not in "biufO":
-        if n_rows == 0:
-            empty = np.zeros((0, n_words(n_columns)), dtype=np.uint64)
-            return PackedTable.of_rows(empty, n_columns, names)
-        if array.dtype.kind == "c":
-            raise DataError(
-                f"{role} holds complex numbers (dtype {array.dtype}); a formula kernel reads 0 and "
-                f"1. Complex data not supported: pass {role}.real if the imaginary parts are 0."
-            )
-        _refuse_entry(0, 0, array[0, 0], names, role)
+    n_rows, n_columns = check_columns(array.shape, role)
+    if array.dtype.kind == "c" and n_rows:
+        raise DataError(
+            f"{role} holds complex numbers (dtype {array.dtype}); a formula kernel reads 0 and "
+            f"1. Complex data not supported: pass {role}.real if the imaginary parts are 0."
+        )
     try:
         words = pack_rows(array)
     except DataError:
         row, column = first_offence(array) or (0, 0)
-        _refuse_entry(column, row, array[row, column], names, role)
+        raise _not_zero_or_one(column, row, array[row, column], names, role) from None
     return PackedTable.of_rows(words, n_columns, names)
 
 
 def _read_columns(
-    columns: Sequence[Any],
-    names: tuple[str, ...],
-    n_rows: int,
-    role: str,
-    values_of: Callable[[Any], NDArray[Any]],
+    columns: Iterable[NDArray[Any]], names: tuple[str, ...], n_rows: int, role: str
 ) -> PackedTable:
     """Columns of different types, one after the other, into one table of bytes."""
-    if not columns:
-        _refuse_no_columns(n_rows, role)
-    table = np.empty((n_rows, len(columns)), dtype=np.uint8, order="F")
-    for position, column in enumerate(columns):
-        values = values_of(column)
-        if values.dtype != np.bool_:
-            row = _first_offence_in(values)
-            if row is not None:
-                _refuse_entry(position, row, values[row], names, role)
+    check_columns((n_rows, len(names)), role)
+    table = np.empty((n_rows, len(names)), dtype=np.uint8, order="F")
+    for position, values in enumerate(columns):
+        if values.dtype != np.bool_ and (found := first_offence(values[:, None])) is not None:
+            raise _not_zero_or_one(position, found[0], values[found[0]], names, role)
         table[:, position] = values == 1 if values.dtype == object else values
-    return PackedTable.of_rows(pack_rows(table), len(columns), names)
-
-
-def _first_offence_in(values: NDArray[Any]) -> int | None:
-    if values.dtype.kind in "biufO":
-        found = first_offence(values.reshape(-1, 1))
-        return found[0] if found else None
-    if len(values) == 0:
-        return None
-    return 0
+    return PackedTable.of_rows(pack_rows(table), len(names), names)
 
 
 def _read_frame(frame: Any, role: str) -> PackedTable:
@@ -196,16 +164,14 @@ def _read_frame(frame: Any, role: str) -> PackedTable:
             return _read_array(frame.to_numpy(), names, role)
     elif columns and all(_is_mostly_zero(dtype) for dtype in dtypes):
         return _read_sparse_frame(frame.to_native(), names, role)
-    return _read_columns(columns, names, len(frame), role, _values_of)
+    return _read_columns(map(_values_of, columns), names, len(frame), role)
 
 
 def _values_of(series: Any) -> NDArray[Any]:
     native = series.to_native()
     if isinstance(native.dtype, np.dtype) or has_plain_numbers(series):
         return np.asarray(native)
-    values = np.empty(len(series), dtype=object)
-    values[:] = series.to_list()
-    return values
+    return text_column(series.to_list())
 
 
 def _is_mostly_zero(dtype: Any) -> bool:
@@ -221,9 +187,9 @@ def _read_sparse_frame(frame: Any, names: tuple[str, ...], role: str) -> PackedT
     for position in range(frame.shape[1]):
         array = frame.iloc[:, position].array
         values, places = np.asarray(array.sp_values), array.sp_index.indices
-        offence = _first_offence_in(values)
-        if offence is not None:
-            _refuse_entry(position, int(places[offence]), values[offence], names, role)
+        if (found := first_offence(values[:, None])) is not None:
+            row = int(places[found[0]])
+            raise _not_zero_or_one(position, row, values[found[0]], names, role)
         rows.append(places[values == 1])
         starts.append(starts[-1] + len(rows[-1]))
     ones = (np.ones(starts[-1], dtype=np.bool_), np.concatenate(rows), starts)
@@ -232,11 +198,7 @@ def _read_sparse_frame(frame: Any, names: tuple[str, ...], role: str) -> PackedT
 
 
 def _read_sparse(X: Any, role: str) -> PackedTable:
-    if X.ndim != 2:
-        raise DataError(wrong_dimensions(X.shape, role))
-    n_rows, n_columns = (int(size) for size in X.shape)
-    if n_columns == 0:
-        _refuse_no_columns(n_rows, role)
+    n_rows, n_columns = check_columns(X.shape, role)
     if X.dtype.kind not in "biuf":
         raise DataError(
             f"{role} is a sparse matrix of dtype {X.dtype}; a formula kernel reads 0 and 1: "
@@ -251,5 +213,5 @@ def _read_sparse(X: Any, role: str) -> PackedTable:
     if wrong.any():
         place = int(np.argmax(wrong))
         row = int(np.searchsorted(rows.indptr, place, side="right")) - 1
-        _refuse_entry(int(rows.indices[place]), row, rows.data[place], None, role)
+        raise _not_zero_or_one(int(rows.indices[place]), row, rows.data[place], None, role)
     return PackedTable(n_rows, n_columns, sparse=rows)

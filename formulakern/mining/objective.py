@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from formulakern.checks import check_choice
 from formulakern.errors import DataError, ParameterError
 
-__all__ = ["DIRECTIONS", "OBJECTIVES", "Objective", "read_objective", "read_weights"]
+__all__ = ["DIRECTIONS", "OBJECTIVES", "Objective", "objective_of", "read_weights"]
 
 OBJECTIVES = ("absolute", "spread")
 DIRECTIONS = ("both", "positive", "negative")
@@ -59,25 +59,17 @@ class Objective:
 
     def in_units(self, value: float) -> float:
         """A score in units (infinite where that is out of range)."""
-        try:
-            return math.ldexp(value, -self.exponent)
-        except OverflowError:
-            return math.copysign(math.inf, value)
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(value, -self.exponent))
 
     def from_units(self, value: float) -> float:
         """A score from units."""
         return math.ldexp(value, self.exponent)
 
-    def sums(self, covered: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """S_k over the examples of a set, from the weights as given; shape (K,)."""
-        total: NDArray[np.float64] = np.ascontiguousarray(self.weights[covered].T).sum(axis=1)
-        return total
-
     def scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of sets with these sums, (r, K) → (r,)."""
         if self.kind == "spread":
-            spread: NDArray[np.float64] = sums.max(axis=1) - sums.min(axis=1)
-            return spread
+            return np.asarray(np.ptp(sums, axis=1))
         return self.unit_scores(sums)
 
     def unit_scores(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -130,39 +122,35 @@ def read_weights(weights: object, n_examples: int) -> NDArray[np.float64]:
     return read
 
 
-def read_objective(
-    weights: object, n_examples: int, objective: str = "absolute", direction: str = "both"
+def objective_of(
+    weights: NDArray[np.float64], objective: str = "absolute", direction: str = "both"
 ) -> Objective:
-    """Check weights and options, and put the weights on a grid.
+    """Check options, and put weights on a grid.
 
     Parameters
     ----------
-    weights : array-like of shape (m,) or (m, K)
-    n_examples : int
-        m.
+    weights : ndarray of shape (m, K), float64
+        As :func:`read_weights` gives them.
     objective : {"absolute", "spread"}
     direction : {"both", "positive", "negative"}
         For the absolute objective only.
 
     Raises
     ------
-    DataError
-        As :func:`read_weights`.
     ParameterError
         If an option is unknown, or they do not go together.
 
     Examples
     --------
-    >>> read_objective([1, -2, 0.5], 3).rounding
+    >>> objective_of(np.array([[1.0], [-2.0], [0.5]])).rounding
     0.0
-    >>> read_objective([1, 2, 0.1], 3).rounding < 1e-12
+    >>> objective_of(np.array([[1.0], [2.0], [0.1]])).rounding < 1e-12
     True
     """
     check_choice("objective", objective, OBJECTIVES)
     check_choice("direction", direction, DIRECTIONS)
-    read = read_weights(weights, n_examples)
     if objective == "spread":
-        if read.shape[1] < 2:
+        if weights.shape[1] < 2:
             raise ParameterError(
                 "the spread is the difference of two sums; weights of one column have none. "
                 "Give weights of shape (m, K) with K >= 2, or objective='absolute'."
@@ -171,18 +159,19 @@ def read_objective(
             raise ParameterError(
                 f"direction={direction!r} is for objective='absolute'; a spread has no sign."
             )
-    largest = float(np.abs(read).sum(axis=0).max())
+    largest = float(np.abs(weights).sum(axis=0).max())
     exponent = math.frexp(largest)[1] - TOTAL_BITS if largest else 0
-    units = np.rint(np.ldexp(read, -exponent))
+    units = np.rint(np.ldexp(weights, -exponent))
     columns = units.T
-    moved = np.abs(read - np.ldexp(units, exponent)).sum(axis=0)  # differences of neighbours: exact
+    # differences of neighbours: exact
+    moved = np.abs(weights - np.ldexp(units, exponent)).sum(axis=0)
     rounding = float(moved.max())
     if objective == "spread":
-        k, other = np.triu_indices(read.shape[1], 1)
+        k, other = np.triu_indices(weights.shape[1], 1)
         columns = columns[k] - columns[other]
         rounding = float((moved[k] + moved[other]).max())
     return Objective(
-        weights=read,
+        weights=weights,
         columns=np.ascontiguousarray(columns),
         kind=objective,
         upwards=direction != "negative",

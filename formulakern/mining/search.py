@@ -3,20 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.bits import n_words
-from formulakern.encoding.packed import PackedTable
-from formulakern.mining.objective import Objective
+from formulakern.mining.options import Task
 from formulakern.slices import DONE, FULL, enlarged
 
-__all__ = ["CompiledSearch"]
+__all__ = ["CompiledSearch", "MiningResult"]
 
 #: Arrays with a row for every result.
 PER_RESULT = ("scores", "heap", "found", "found_lengths")
+
+
+@dataclass(frozen=True, eq=False)
+class MiningResult:
+    """What a search found, best first, and what is known about all the rest.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (r,), float64
+    sums : ndarray of shape (r, K), float64
+        S_k of each, summed pairwise from the weights as given (not T_k − S_k, for complements).
+    proven : bool
+        Whether the search ran to the end.
+    complete : bool
+        Whether everything that scores more than the threshold is here; false after a time limit,
+        and when there may be more results than ``top`` or ``max_results``.
+    bound : float
+        Nothing that is not here scores more.  Where the search ran to the end, the score that it
+        took to be among the results: the last one's, or the threshold; plus rounding (see
+        :mod:`formulakern.mining.objective`), which is 0 for integer weights.
+    n_evaluated : int
+        Conjunctions, instances and partial instances whose sums or bounds were computed.
+    seconds : float
+    """
+
+    scores: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    proven: bool
+    complete: bool
+    bound: float
+    n_evaluated: int
+    seconds: float
 
 
 class CompiledSearch:
@@ -24,13 +56,7 @@ class CompiledSearch:
 
     Parameters
     ----------
-    packed : PackedTable
-        Propositions on examples; those without weight are left out.
-    goal : Objective
-    limit : int
-        The largest number of results.
-    threshold : float
-        Only higher scores are results.
+    task : Task
     capacity, width : int
         Results that there is room for at first, and numbers that describe one.
 
@@ -43,28 +69,16 @@ class CompiledSearch:
     state: Any
     loop: Callable[[Any, int], int]
 
-    def __init__(
-        self,
-        packed: PackedTable,
-        goal: Objective,
-        limit: int,
-        threshold: float,
-        capacity: int,
-        width: int,
-    ) -> None:
-        weighted = np.asarray(goal.columns.any(axis=0))
-        if not weighted.all():
-            packed = packed.take(weighted)
-        n, capacity = packed.n_rows, min(limit, capacity)
-        columns = np.zeros((len(goal.columns), 64 * n_words(n)))
-        columns[:, :n] = goal.columns[:, weighted]
-        self.limit = limit
+    def __init__(self, task: Task, capacity: int, width: int) -> None:
+        n, capacity = task.table.n_rows, min(task.limit, capacity)
+        columns = np.zeros((len(task.goal.columns), 64 * n_words(n)))
+        columns[:, :n] = task.goal.columns
+        self.limit = task.limit
         self.totals: NDArray[np.float64] = columns.sum(axis=1)
-        self.n_examples = n
         self.common: dict[str, Any] = {
-            "words": packed.columns,
+            "words": task.table.columns,
             "columns": columns,
-            "threshold": goal.in_units(threshold),
+            "threshold": task.goal.in_units(task.threshold),
             "counters": np.zeros(4, dtype=np.int64),  # open levels, results, evaluated, begun
             "scores": np.zeros(capacity),
             "heap": np.zeros(capacity, dtype=np.int64),
@@ -118,10 +132,10 @@ class CompiledSearch:
         needed = min(self.limit, needed)
         if needed > len(state.scores):
             capacity = min(self.limit, max(needed, 2 * len(state.scores)))
-            names = [name for name in PER_RESULT if name in state._fields]
-            self._replace({name: enlarged(getattr(state, name), capacity) for name in names})
+            self._enlarge([name for name in PER_RESULT if name in state._fields], capacity)
 
-    def _replace(self, arrays: dict[str, Any]) -> None:
+    def _enlarge(self, names: Iterable[str], size: int) -> None:
+        arrays = {name: enlarged(getattr(self.state, name), size) for name in names}
         self.state = self.state._replace(**arrays)
 
     def _grow(self) -> None:

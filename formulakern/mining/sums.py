@@ -1,4 +1,4 @@
-"""Compiled: sums of weights over the bits of many propositions, and a heap of results.
+"""Compiled: sums over the bits of many propositions, a heap of results, and a stable sort.
 
 All sums are over weights that are whole numbers of a common unit (see :mod:`.objective`), so they
 are exact in float64 in any order; the loops are free to add in vectors.  The sums of four
@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from formulakern.compilation import compiled, intrinsic
 
-__all__ = ["column_sums", "divided", "offer"]
+__all__ = ["bit", "column_sums", "divided", "offer", "sort_descending"]
 
 #: Propositions whose sums are taken together.
 TOGETHER = 4
@@ -47,6 +49,7 @@ def _sums_of_four(
 
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         from llvmlite import ir
+        from numba.core import cgutils
         from numba.np.arrayobj import make_array
 
         word, real = ir.IntType(64), ir.DoubleType()
@@ -67,53 +70,35 @@ def _sums_of_four(
         mask_type = ir.VectorType(ir.IntType(1), LANES)
         zero = ir.Constant(vector, [ir.Constant(real, 0.0)] * LANES)
 
-        before = builder.block
-        loop = builder.append_basic_block("sums.loop")
-        done = builder.append_basic_block("sums.done")
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        i = builder.phi(word)
-        i.add_incoming(constant(0), before)
-        totals = []
-        for _ in range(2 * TOGETHER):
-            total = builder.phi(vector)
-            total.add_incoming(zero, before)
-            totals.append(total)
-        place = builder.load(builder.gep(index.data, [i]))
-        bits = [builder.load(builder.gep(row, [place])) for row in rows]
-        start = builder.mul(i, constant(64))
-        sums = list(totals)
-        for group in range(64 // LANES):
-            offset = builder.add(start, constant(group * LANES))
-            weights = [
-                builder.load(
-                    builder.bitcast(builder.gep(a.data, [offset]), vector.as_pointer()),
-                    align=8,
-                    typ=vector,
-                )
-                for a in (first, second)
-            ]
-            for c in range(TOGETHER):
-                byte = builder.trunc(builder.lshr(bits[c], constant(group * LANES)), ir.IntType(8))
-                mask = builder.bitcast(byte, mask_type)
-                for which in range(2):
-                    chosen = builder.select(mask, weights[which], zero)
-                    sums[2 * c + which] = builder.fadd(sums[2 * c + which], chosen)
-        following = builder.add(i, constant(1))
-        i.add_incoming(following, loop)
-        for total, new in zip(totals, sums, strict=True):
-            total.add_incoming(new, loop)
-        builder.cbranch(builder.icmp_signed("<", following, stop), loop, done)
-
-        builder.position_at_end(done)
-        for c, total in enumerate(sums):
-            lanes = [
-                builder.extract_element(total, ir.Constant(ir.IntType(32), lane))
-                for lane in range(LANES)
-            ]
-            while len(lanes) > 1:
-                lanes = [builder.fadd(lanes[t], lanes[t + 1]) for t in range(0, len(lanes), 2)]
-            builder.store(lanes[0], builder.gep(out.data, [constant(c)]))
+        totals = [cgutils.alloca_once_value(builder, zero) for _ in range(2 * TOGETHER)]
+        with cgutils.for_range(builder, stop) as loop:
+            place = builder.load(builder.gep(index.data, [loop.index]))
+            bits = [builder.load(builder.gep(row, [place])) for row in rows]
+            start = builder.mul(loop.index, constant(64))
+            for group in range(0, 64, LANES):
+                offset = builder.add(start, constant(group))
+                weights = [
+                    builder.load(
+                        builder.bitcast(builder.gep(a.data, [offset]), vector.as_pointer()),
+                        align=8,
+                        typ=vector,
+                    )
+                    for a in (first, second)
+                ]
+                for c in range(2 * TOGETHER):
+                    byte = builder.trunc(builder.lshr(bits[c // 2], constant(group)), ir.IntType(8))
+                    mask = builder.bitcast(byte, mask_type)
+                    chosen = builder.select(mask, weights[c % 2], zero)
+                    builder.store(builder.fadd(builder.load(totals[c]), chosen), totals[c])
+        add = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(real, [real, vector]),
+            f"llvm.vector.reduce.fadd.v{LANES}f64",
+        )
+        for c, total in enumerate(totals):
+            terms = [ir.Constant(real, 0.0), builder.load(total)]
+            whole = builder.call(add, terms, fastmath=("reassoc",))
+            builder.store(whole, builder.gep(out.data, [constant(c)]))
         return context.get_dummy_value()
 
     return signature, code
@@ -168,14 +153,16 @@ def column_sums(
 
 
 @compiled()
-def offer(scores: Any, heap: Any, n_found: Any, limit: Any, score: Any) -> Any:
+def offer(scores: Any, heap: Any, counters: Any, limit: Any, score: Any) -> Any:
     """The row where a result with this score goes, or −1; ``heap`` keeps the lowest score first.
 
-    Below ``limit`` results a new row is taken; then the result with the lowest score is replaced.
-    The caller raises its count of results when the row is new.
+    Below ``limit`` results a new row is taken, and ``counters[1]``, their number, is raised; then
+    the result with the lowest score is replaced.
     """
+    n_found = counters[1]
     if n_found < limit:
         row = n_found
+        counters[1] += 1
         scores[row] = score
         heap[row] = row
         place = row
@@ -205,6 +192,42 @@ def offer(scores: Any, heap: Any, n_found: Any, limit: Any, score: Any) -> Any:
 
 
 @compiled()
+def bit(word: Any, place: Any) -> Any:
+    """One bit of a word, 0.0 or 1.0."""
+    return np.float64((word >> np.uint64(place)) & 1)
+
+
+@compiled()
 def divided(value: Any, smallest: Any, largest: Any) -> Any:
     """The largest quotient of a value by a factor between two positive numbers."""
     return value / smallest if value >= 0.0 else value / largest
+
+
+@compiled()
+def sort_descending(keys: Any, items: Any, n: Any, spare_keys: Any, spare_items: Any) -> None:
+    """Sort the first n keys, largest first, and the items with them: merge sort, from the bottom.
+
+    It takes the place of ``numpy.argsort``, which takes seconds to compile.
+
+    Parameters
+    ----------
+    keys, items : arrays of at least n numbers
+    n : int
+    spare_keys, spare_items : arrays of at least n numbers, of the same types
+        Working memory.
+    """
+    width = 1
+    while width < n:
+        for start in range(0, n, 2 * width):
+            left, middle = start, min(start + width, n)
+            right, stop = middle, min(start + 2 * width, n)
+            for k in range(start, stop):
+                if left < middle and (right >= stop or keys[left] >= keys[right]):
+                    spare_keys[k], spare_items[k] = keys[left], items[left]
+                    left += 1
+                else:
+                    spare_keys[k], spare_items[k] = keys[right], items[right]
+                    right += 1
+        for k in range(n):
+            keys[k], items[k] = spare_keys[k], spare_items[k]
+        width *= 2

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from formulakern.encoding.bits import pack_rows
-from formulakern.learning.hkl.loops import subset_forms
+from formulakern.learning.hkl.pair_sums import subset_forms
 
 
 def report(what, value, goal, unit="x"):

@@ -17,7 +17,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
 from formulakern.estimators.rule_model import RuleModel
 from formulakern.learning.hkl.active_set import GrowthStep, relative_gap
-from formulakern.learning.hkl.problem import HierarchicalModel, different_columns, learn
+from formulakern.learning.hkl.problem import HierarchicalModel, learn
 from formulakern.progress import say
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Conjunction, Feature
@@ -46,7 +46,7 @@ class HierarchicalEstimator(RuleModel):
     def _fit_table(self, X: Any, y: Any) -> PackedTable:
         """The encoded training rows; only different propositions that vary are kept."""
         table = super()._fit_table(X, y)
-        different = different_columns(table)
+        different = table.different_columns()
         self._keep(different)
         return table.select(different)
 

@@ -240,8 +240,10 @@ class TrainedModel:
                 spent = time.perf_counter() - started
                 left = None if time_limit is None else max(time_limit - spent, 1e-3)
                 step = _share(progress, number * len(parts) + place, len(pairs) * len(parts))
-                outcome = part.search.run(columns, weights * part.factor, int(top), left, step)
-                found += [(weight, feature) for feature, weight in outcome.features]
+                listed_features, outcome = part.search.run(
+                    columns, weights * part.factor, top=int(top), time_limit=left, progress=step
+                )
+                found += [(weight, feature) for feature, weight in listed_features]
                 bound = max(bound, outcome.bound)
                 proven &= outcome.proven
                 n_evaluated += outcome.n_evaluated

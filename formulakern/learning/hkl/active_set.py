@@ -12,15 +12,15 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.checks import check_integer
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import ParameterError
 from formulakern.learning.hkl.frontier import Frontier, Node
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_hierarchical
@@ -147,12 +147,11 @@ def grow_hierarchical(
     True
     """
     started = time.perf_counter()
-    if not isinstance(max_nodes, (int, np.integer)) or isinstance(max_nodes, bool) or max_nodes < 1:
-        raise ParameterError(f"max_nodes={max_nodes!r}; expected an integer, at least 1.")
+    deadline = None if time_limit is None else started + time_limit
+    check_integer("max_nodes", max_nodes)
     table = read_packed(propositions)
     if kind is None:
         table, kind = table.distinct()
-    rows = kind
     options: dict[str, Any] = {
         "rho": rho,
         "C": C,
@@ -168,14 +167,12 @@ def grow_hierarchical(
     if start is not None:
         weights, intercept = _carrying(start), start.solution.intercept
         nodes = sorted(weights, key=lambda v: (len(v), v))
-    columns = {v: table.cover(v)[rows] for v in nodes}
+    columns = {v: table.cover(v)[kind] for v in nodes}
     history: list[GrowthStep] = []
     grown: GrownSolution | None = None
     try:
         while True:
-            remaining = None
-            if time_limit is not None:
-                remaining = max(0.0, time_limit - (time.perf_counter() - started))
+            left = None if deadline is None else max(0.0, deadline - time.perf_counter())
             first = np.array([weights.get(v, 0.0) for v in nodes])
             inner = max(tol / 2, min(LOOSE, CARE * gap)) if len(violators) > room else tol / 2
             with warnings.catch_warnings():  # the gap over the whole lattice is what counts
@@ -186,14 +183,13 @@ def grow_hierarchical(
                     y,
                     **options,
                     tol=inner,
-                    time_limit=remaining,
+                    time_limit=left,
                     start=(first, intercept) if first.any() else None,
                 )
             weights = dict(zip(nodes, solution.weights.tolist(), strict=True))
             intercept = solution.intercept
-            net = np.bincount(rows, solution.dual, table.n_rows)
+            net = np.bincount(kind, solution.dual, table.n_rows)
             used = net != 0
-            deadline = None if time_limit is None else started + time_limit
             some = table.take(np.flatnonzero(used))
             frontier = Frontier(some, net[used], nodes, rho, depth_penalty, deadline)
             room = max(LEAST, int(SHARE * len(nodes)))
@@ -214,10 +210,9 @@ def grow_hierarchical(
             if not status and time_limit is not None and seconds >= time_limit:
                 status = "time limit"
             if not status and len(nodes) >= max_nodes:
-                # a loose solution is followed by a good one
-                status = "node limit" if inner == tol / 2 else ""
-                violators = []
-            elif not status and not violators and inner == tol / 2:
+                violators = []  # a loose solution is followed by a good one
+                status = "node limit" if tight else ""
+            elif not status and not violators and tight:
                 status = "iteration limit"  # the solver gave up
             grown = GrownSolution(list(nodes), solution, best, gap, history, status)
             if report is not None:
@@ -229,13 +224,11 @@ def grow_hierarchical(
                 return grown
             for t in violators[: min(room, max_nodes - len(nodes))]:
                 nodes.append(t)
-                columns[t] = table.cover(t)[rows]
+                columns[t] = table.cover(t)[kind]
     except KeyboardInterrupt:
         if grown is None:
             raise
-        return GrownSolution(
-            grown.nodes, grown.solution, grown.lower_bound, grown.gap, history, "interrupted"
-        )
+        return replace(grown, status="interrupted")
 
 
 def _examine(
@@ -281,7 +274,6 @@ def _carrying(start: GrownSolution) -> dict[Node, float]:
     kept: dict[Node, float] = {(): weights[()]}
     for node, weight in weights.items():
         if abs(weight) > 1e-4 * largest:
-            for size in range(len(node) + 1):
-                for subset in combinations(node, size):
-                    kept[subset] = weights[subset]
+            subsets = (combinations(node, size) for size in range(len(node) + 1))
+            kept.update((v, weights[v]) for v in chain.from_iterable(subsets))
     return kept

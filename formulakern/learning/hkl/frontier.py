@@ -31,13 +31,14 @@ a sum over pairs of examples.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.packed import PackedTable
-from formulakern.learning.hkl.pair_sums import BATCH, PairSums
+from formulakern.learning.hkl.pair_sums import BATCH, pair_forms, sums_by_overlap
 from formulakern.mining.conjunctions.search import mine_conjunctions
 
 __all__ = ["Frontier", "Node", "sources_of"]
@@ -64,6 +65,7 @@ ROUNDS = 3
 FINITE = 1e299
 
 
+@dataclass(eq=False)
 class Frontier:
     """The sources of the nodes outside W, and bounds on what lies behind them.
 
@@ -80,59 +82,69 @@ class Frontier:
         ``time.perf_counter()`` at which bounds are improved no further.
     """
 
-    def __init__(
-        self,
-        table: PackedTable,
-        beta: FloatArray,
-        nodes: list[Node],
-        rho: float,
-        depth_penalty: float,
-        deadline: float | None = None,
-    ) -> None:
-        self.deadline = deadline
-        self.table = table
-        self.pairs = PairSums(table, beta)
-        self.beta = beta
-        self.a = depth_penalty
-        self.dual = rho / (rho - 1)
-        self.sources = sources_of(nodes, table.n_columns)
+    table: PackedTable
+    beta: FloatArray
+    nodes: list[Node]
+    rho: float
+    depth_penalty: float
+    deadline: float | None = None
+
+    def __post_init__(self) -> None:
+        self.a, self.dual = self.depth_penalty, self.rho / (self.rho - 1)
+        self.sources = sources_of(self.nodes, self.table.n_columns)
         self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
-        self.place = {t: k for k, t in enumerate(self.sources)}
-        self.inside = set(nodes)
+        self.inside = set(self.nodes)
+        self.known = dict.fromkeys(self.nodes, -1) | {t: k for k, t in enumerate(self.sources)}
         base = 1 + (1 + self.a) ** -2
-        most = int(table.counts.max(initial=0))
+        most = int(self.table.counts.max(initial=0))
         self.powers = base ** np.arange(most + 1.0)
-        self.whole = self.pairs.forms([np.arange(len(beta))], self.powers)[0]
+        everyone = [np.arange(len(self.beta))]
+        self.whole = pair_forms(self.table, self.beta, everyone, self.powers)[0]
         self.masses = np.full(len(self.sources), np.inf)
-        self._by_length: tuple[FloatArray, FloatArray] | None = None
         self.reached = True  # false once :meth:`share` has failed
 
     def _left(self) -> float | None:
         """Seconds until the deadline."""
-        if self.deadline is None:
-            return None
-        return max(0.0, self.deadline - time.perf_counter())
+        return None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
 
     def by_length(self) -> tuple[FloatArray, FloatArray]:
         """For each length up to LONG, and all above it: a bound on q_w, and one on Σ q_w²."""
-        if self._by_length is None:
-            sums = self.pairs.by_overlap()
-            share, s = (1 + self.a) ** -2.0, np.arange(len(sums), dtype=np.float64)
-            terms, table = np.ones(len(sums)), []  # C(s, l) of the sets of l propositions
-            for length in range(LONG + 1):
-                table.append(terms)
-                terms = terms * np.maximum(s - length, 0.0) / (length + 1) * share
-            above = np.zeros(len(sums))
-            for length in range(LONG + 1, len(sums)):
-                above += terms
-                terms = terms * np.maximum(s - length, 0.0) / (length + 1) * share
-            forms = np.array([*table, above])
-            rounding = 1e-13 * float(np.abs(self.beta).sum()) ** 2 * forms.max(axis=1)
-            masses = np.maximum(forms @ sums + rounding, 0.0)
-            most = 0.5 * (float(np.abs(self.beta).sum()) + abs(float(self.beta.sum())))
-            caps = most * (1 + self.a) ** -np.arange(LONG + 2.0)
-            self._by_length = caps, np.asarray(masses)
-        return self._by_length
+        sums = sums_by_overlap(self.table, self.beta)
+        share, s = (1 + self.a) ** -2.0, np.arange(len(sums), dtype=np.float64)
+        forms = np.zeros((LONG + 2, len(sums)))
+        terms = np.ones(len(sums))  # C(s, l) of the sets of l propositions
+        for length in range(max(LONG + 1, len(sums))):
+            forms[min(length, LONG + 1)] += terms
+            terms = terms * np.maximum(s - length, 0.0) / (length + 1) * share
+        rounding = 1e-13 * float(np.abs(self.beta).sum()) ** 2 * forms.max(axis=1)
+        masses = np.maximum(forms @ sums + rounding, 0.0)
+        most = 0.5 * (float(np.abs(self.beta).sum()) + abs(float(self.beta.sum())))
+        return most * (1 + self.a) ** -np.arange(LONG + 2.0), np.asarray(masses)
+
+    def below(self, listed: list[Node]) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
+        """The sources below each of some conjunctions, and what their subsets inside W weigh.
+
+        Returns
+        -------
+        sources, numbers : intp
+            Pairs of a source and the position of a listed superset of it.
+        held : float64 (listed,)
+            Σ a^|v| over the subsets v ∈ W of each.
+        """
+        sources: list[int] = []
+        numbers: list[int] = []
+        held = np.ones(len(listed))  # of the empty set
+        longest = int(self.lengths.max())
+        for number, w in enumerate(listed):
+            for length in range(1, min(longest, len(w)) + 1):
+                for subset in combinations(w, length):
+                    k = self.known.get(subset)
+                    if k is not None and k >= 0:
+                        sources.append(k)
+                        numbers.append(number)
+                    elif k is not None:
+                        held[number] += self.a**length
+        return np.array(sources, dtype=np.intp), np.array(numbers, dtype=np.intp), held
 
     def refine(self, which: NDArray[np.intp]) -> None:
         """Compute Σ q_w² over w ⊇ t for these sources."""
@@ -142,10 +154,9 @@ class Frontier:
                 return
             some = which[start : start + BATCH]
             covers = self.table.truths(self.table.covers([self.sources[k] for k in some]))
-            self.masses[some] = (
-                self.pairs.forms([np.flatnonzero(cover) for cover in covers], self.powers)
-                / divisor ** self.lengths[some]
-            )
+            some_covers = [np.flatnonzero(cover) for cover in covers]
+            forms = pair_forms(self.table, self.beta, some_covers, self.powers)
+            self.masses[some] = forms / divisor ** self.lengths[some]
 
     def examine(
         self, allowed: float, enough: int, inside: float | None = None, loose: bool = False
@@ -179,7 +190,7 @@ class Frontier:
             self.reached = False
         unit = float(np.sqrt(allowed))  # in this unit r_t may reach 1
         growth = (1 + self.a) / self.a
-        scale: FloatArray = np.asarray(growth**self.lengths / unit, dtype=np.float64)
+        scale = np.asarray(growth**self.lengths / unit, dtype=np.float64)
         threshold = unit * growth ** -float(np.median(self.lengths))
         heavy, most = Heavy(self, scale), FIRST
         if self.dual == 2:
@@ -234,8 +245,7 @@ class Frontier:
             if not complete or threshold < LEAST * unit:
                 return None
             threshold *= STEP
-        split = Split(self, listed, x)
-        loads, carried = split.over_sources(room - tail)
+        loads, carried = _split(self, listed, x, room - tail)
         carried += tail
         worst = max(given, float(loads.max())) + carried
         square = allowed * worst ** (2 / self.dual)
@@ -258,15 +268,14 @@ class Frontier:
             Whether all that pass the given threshold are listed.
         """
         with np.errstate(over="ignore"):
-            factors = (1 + self.a) ** np.arange(self.table.n_columns + 1.0)
-            factors = np.minimum(factors, FINITE)
+            powers = (1 + self.a) ** np.arange(self.table.n_columns + 1.0)
         found = mine_conjunctions(
             self.table,
             self.beta,
             top=None,
             min_length=1,
             max_length=None,
-            length_factor=factors,
+            length_factor=np.minimum(powers, FINITE),
             threshold=threshold,
             max_results=most,
             time_limit=self._left(),
@@ -296,8 +305,10 @@ class Frontier:
         return np.asarray(np.minimum(alone, np.where(np.isnan(sharper), np.inf, sharper)))
 
 
-class Split:
-    """How listed conjunctions outside W are split over their subsets.
+def _split(
+    frontier: Frontier, listed: list[Node], x: FloatArray, room: float
+) -> tuple[FloatArray, float]:
+    """Split conjunctions over subsets outside W, but for those best shared with subsets inside.
 
     Parameters
     ----------
@@ -305,70 +316,43 @@ class Split:
     listed : list of tuple of int
     x : float64 (listed,)
         q_w, in the unit in which 1 is allowed.
+    room : float
+        For Σ q_w^ρ' of those that are shared.
+
+    Returns
+    -------
+    loads : float64 (sources,)
+        Σ r(w)^ρ' over w ⊇ t of those that are not.
+    carried : float
+        Σ q_w^ρ' of the others, at most ``room``.
     """
+    outside = [k for k, w in enumerate(listed) if w not in frontier.inside]
+    sizes = x[outside]
+    below, above, held = frontier.below([listed[k] for k in outside])
+    every = np.array([(1 + frontier.a) ** len(listed[k]) for k in outside])
+    with np.errstate(over="ignore"):
+        alone = (sizes * every / (every - held)) ** frontier.dual
+        shared = sizes**frontier.dual
+    moved = np.zeros(len(outside), dtype=np.bool_)
 
-    def __init__(self, frontier: Frontier, listed: list[Node], x: FloatArray) -> None:
-        a, longest = frontier.a, int(frontier.lengths.max())
-        below: list[int] = []
-        above: list[int] = []
-        alone: list[float] = []
-        shared: list[float] = []
-        for w, size in zip(listed, x.tolist(), strict=True):
-            if w in frontier.inside:
-                continue
-            held = 1.0  # of the empty set
-            for length in range(1, min(longest, len(w)) + 1):
-                for subset in combinations(w, length):
-                    if subset in frontier.inside:
-                        held += a**length
-                    elif (k := frontier.place.get(subset)) is not None:
-                        below.append(k)
-                        above.append(len(alone))
-            every = (1 + a) ** len(w)
-            alone.append(size * every / (every - held))
-            shared.append(size)
-        with np.errstate(over="ignore"):
-            self.alone: FloatArray = np.array(alone, dtype=np.float64) ** frontier.dual
-            self.shared: FloatArray = np.array(shared, dtype=np.float64) ** frontier.dual
-        self.below, self.above = np.array(below, dtype=np.intp), np.array(above, dtype=np.intp)
-        self.n_sources = len(frontier.sources)
+    def loads() -> FloatArray:
+        weights = np.where(moved, 0.0, alone)[above]
+        return np.bincount(below, weights, len(frontier.sources)).astype(np.float64)
 
-    def over_sources(self, room: float) -> tuple[FloatArray, float]:
-        """Split over subsets outside W, but for those that are best shared with subsets inside.
-
-        Parameters
-        ----------
-        room : float
-            For Σ q_w^ρ' of those that are shared.
-
-        Returns
-        -------
-        loads : float64 (sources,)
-            Σ r(w)^ρ' over w ⊇ t of those that are not.
-        carried : float
-            Σ q_w^ρ' of the others, at most ``room``.
-        """
-        loads = np.bincount(self.below, self.alone[self.above], self.n_sources)
-        moved = np.zeros(len(self.shared), dtype=np.bool_)
-        carried = 0.0
-        for _ in range(ROUNDS):
-            over = loads + carried > 1
-            touching = np.zeros(len(self.shared), dtype=np.bool_)
-            touching[self.above[over[self.below]]] = True
-            some = np.flatnonzero(touching & ~moved)
-            if not len(some):
-                break
-            with np.errstate(invalid="ignore"):  # 0/0 where both underflow: these come last
-                cheap = some[np.argsort(self.shared[some] / self.alone[some], kind="stable")]
-            cost = np.cumsum(self.shared[cheap])
-            cheap = cheap[: int(np.searchsorted(cost, room - carried, side="right"))]
-            if not len(cheap):
-                break
-            moved[cheap] = True
-            carried = float(self.shared[moved].sum())
-            loads = np.bincount(self.below, np.where(moved, 0.0, self.alone)[self.above],
-                                self.n_sources)  # fmt: skip
-        return np.asarray(loads, dtype=np.float64), carried
+    carried = 0.0
+    for _ in range(ROUNDS):
+        touching = np.zeros(len(outside), dtype=np.bool_)
+        touching[above[(loads() + carried > 1)[below]]] = True
+        some = np.flatnonzero(touching & ~moved)
+        with np.errstate(invalid="ignore"):  # 0/0 where both underflow: these come last
+            cheap = some[np.argsort(shared[some] / alone[some], kind="stable")]
+        cost = np.cumsum(shared[cheap])
+        cheap = cheap[: int(np.searchsorted(cost, room - carried, side="right"))]
+        if not len(cheap):
+            break
+        moved[cheap] = True
+        carried = float(shared[moved].sum())
+    return loads(), carried
 
 
 class Heavy:
@@ -391,21 +375,14 @@ class Heavy:
 
     def add(self, listed: list[Node], scores: FloatArray) -> None:
         """Count what was not yet listed; the list begins with what was."""
-        place, longest = self.frontier.place, int(self.frontier.lengths.max())
-        below, above = [], []
-        for number, w in enumerate(listed[self.count :], self.count):
-            for size in range(1, min(longest, len(w)) + 1):
-                for subset in combinations(w, size):
-                    k = place.get(subset)
-                    if k is not None:
-                        below.append(k)
-                        above.append(number)
-        where, q = np.array(below, dtype=np.intp), scores[np.array(above, dtype=np.intp)]
+        fresh = scores[self.count :]
+        where, numbers, _ = self.frontier.below(listed[self.count :])
+        q = fresh[numbers]
         with np.errstate(over="ignore"):
             powers = (q * self.scale[where]) ** self.frontier.dual
         self.powers += np.bincount(where, powers, len(self.scale))
         self.squares += np.bincount(where, q**2, len(self.scale))
-        self.total += float(np.sum(scores[self.count :] ** 2))
+        self.total += float(np.sum(fresh**2))
         self.count = len(listed)
 
 

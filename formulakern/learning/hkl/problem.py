@@ -29,7 +29,7 @@ from formulakern.learning.hkl.active_set import (
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.norm import read_nodes
 
-__all__ = ["HierarchicalModel", "different_columns", "learn"]
+__all__ = ["HierarchicalModel", "learn"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -66,18 +66,6 @@ class HierarchicalModel:
         return relative_gap(self.objective, self.grown.lower_bound)
 
 
-def different_columns(table: PackedTable) -> NDArray[np.intp]:
-    """Positions of the propositions to learn from: the first of equal ones, no constant ones.
-
-    If all are constant, the first one.
-    """
-    p = table.n_columns
-    counts = np.bitwise_count(table.columns).sum(axis=1)
-    varies = (counts > 0) & (counts < table.n_rows)
-    kept = np.flatnonzero(varies & (table.first_equal == np.arange(p)))
-    return kept if len(kept) else np.arange(min(1, p))
-
-
 def learn(
     table: PackedTable,
     kind: NDArray[np.intp],
@@ -91,7 +79,7 @@ def learn(
     start: GrownSolution | None,
     report: Callable[[GrowthStep], None],
 ) -> HierarchicalModel:
-    """Solve one problem and read the result.
+    """Solve one problem, drop the smallest weights as far as ``tol`` allows, join equal covers.
 
     Parameters
     ----------
@@ -121,40 +109,14 @@ def learn(
         start=start,
         report=report,
     )
-    return _read(table, kind, y, weights, options, grown, tol)
-
-
-def joined_examples(
-    kind: NDArray[np.intp], y: FloatArray, weights: FloatArray
-) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
-    """Examples of equal propositions and equal y as one, of the sum of their weights."""
-    _, code = np.unique(y, return_inverse=True)
-    _, first, group = np.unique(
-        kind * (int(code.max()) + 1) + code, return_index=True, return_inverse=True
-    )
-    return kind[first], y[first], np.bincount(group, weights).astype(np.float64)
-
-
-def _read(
-    table: PackedTable,
-    kind: NDArray[np.intp],
-    y: FloatArray,
-    weights: FloatArray,
-    options: dict[str, Any],
-    grown: GrownSolution,
-    tol: float,
-) -> HierarchicalModel:
-    """Drop the smallest weights as far as ``tol`` allows, and join equal covers."""
     goal = max(grown.lower_bound / (1 - tol), grown.solution.objective / (1 - tol / 2))
     nodes, f = grown.nodes, grown.solution.weights
-    packed = table.covers(nodes)
-    group_of: dict[bytes, int] = {}
-    groups = np.array([group_of.setdefault(c.tobytes(), len(group_of)) for c in packed])
-    members: list[list[int]] = [[] for _ in group_of]
-    for k, group in enumerate(groups.tolist()):
-        members[group].append(k)
-    forms = [min((nodes[k] for k in m), key=lambda node: (len(node), node)) for m in members]
-    covers = table.truths(packed[[m[0] for m in members]])
+    packed = PackedTable.of_columns(table.covers(nodes), table.n_rows)
+    kinds, groups = np.unique(packed.first_equal, return_inverse=True)
+    shortest = sorted(range(len(nodes)), key=lambda k: (len(nodes[k]), nodes[k]), reverse=True)
+    form_of = {int(groups[k]): nodes[k] for k in shortest}
+    forms = [form_of[group] for group in range(len(kinds))]
+    covers = packed.truths(packed.columns[kinds])
     F = np.bincount(groups, f, len(covers))
     columns = covers[:, kind].astype(np.float64)
     loss = Loss(str(options["loss"]), y, options["C"] * weights)
@@ -187,6 +149,17 @@ def _read(
     return HierarchicalModel(
         [forms[k] for k in listed], merged[listed], bias, objective, n_weights, grown
     )
+
+
+def joined_examples(
+    kind: NDArray[np.intp], y: FloatArray, weights: FloatArray
+) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+    """Examples of equal propositions and equal y as one, of the sum of their weights."""
+    _, code = np.unique(y, return_inverse=True)
+    _, first, group = np.unique(
+        kind * (int(code.max()) + 1) + code, return_index=True, return_inverse=True
+    )
+    return kind[first], y[first], np.bincount(group, weights).astype(np.float64)
 
 
 def _without_complements(

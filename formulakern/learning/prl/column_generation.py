@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulakern.learning.prl.features import FeatureFamily, Priced
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solution
@@ -90,6 +91,7 @@ class Outcome:
         return -np.inf if self.solution is None else self.solution.value
 
 
+@dataclass(eq=False)
 class ColumnGeneration:
     """Solves a game over columns that are too many to list.
 
@@ -108,21 +110,15 @@ class ColumnGeneration:
         Called with every :class:`Epoch`.
     """
 
-    def __init__(
-        self,
-        game: RestrictedGame,
-        family: FeatureFamily,
-        budget: int,
-        epochs: int,
-        tol: float,
-        time_limit: float | None,
-        report: Callable[[Epoch], None],
-    ) -> None:
-        self.game, self.family, self.unit = game, family, family.unit
-        self.budget, self.epochs, self.tol = budget, epochs, tol
-        self.time_limit, self.report = time_limit, report
-        self.started = time.perf_counter()
-        self.outcome = Outcome()
+    game: RestrictedGame
+    family: FeatureFamily
+    budget: int
+    epochs: int
+    tol: float
+    time_limit: float | None
+    report: Callable[[Epoch], None]
+    outcome: Outcome = field(default_factory=Outcome, init=False)
+    started: float = field(default_factory=time.perf_counter, init=False)
 
     def exact(self) -> Outcome:
         """Best responses until the gap closes."""
@@ -173,21 +169,18 @@ class ColumnGeneration:
             self._remember(solution)
             self._end_epoch()
             idle = np.append(idle, np.zeros(len(fresh), np.int64)) + 1
-            idle[solution.q > UNUSED * solution.q.max(initial=0.0)] = 0
+            idle[_used(solution)] = 0
             if len(idle) > CROWDED * self.budget:
                 longest = np.argsort(-idle, kind="stable")[: self.budget]
-                kept = np.ones(len(idle), dtype=np.bool_)
-                kept[longest[idle[longest] > 0]] = False
+                kept = np.delete(np.arange(len(idle)), longest[idle[longest] > 0])
                 game.keep(kept)
                 idle = idle[kept]
         else:
             self._price(solution)
             outcome.reason = "optimal" if self._closed() else "epochs"
         self._crossover()
-        if (
-            outcome.reason in ("epochs", "columns") and self._closed()
-        ):  # a basic solution is more exact
-            outcome.reason = "optimal"
+        if outcome.reason in ("epochs", "columns") and self._closed():
+            outcome.reason = "optimal"  # a basic solution is more exact
         if outcome.history:  # the last bound belongs to the last value
             outcome.history[-1] = self._epoch()
 
@@ -199,17 +192,14 @@ class ColumnGeneration:
     def _crossover(self) -> None:
         """A basic solution, of few rules, in place of one inside the optimal face."""
         outcome, game = self.outcome, self.game
-        if outcome.solution is None or game.solver != "linprog":
+        best = set(outcome.columns)
+        used = np.flatnonzero([column in best for column in game.columns])
+        if game.solver != "linprog" or not len(used):
             return
-        place_of = {column: j for j, column in enumerate(game.columns)}
-        used = np.array([place_of[c] for c in outcome.columns if c in place_of], dtype=np.intp)
-        if len(used):
-            basic = game.basic_solution(used, self._patience())
-            if (
-                basic is not None
-                and basic.value >= outcome.value * (1 - self.tol / 10) - ZERO * self.family.unit
-            ):
-                self._remember(basic, at_any_rate=True)
+        basic = game.basic_solution(used, self._patience())
+        least = outcome.value * (1 - self.tol / 10) - ZERO * self.family.unit
+        if basic is not None and basic.value >= least:
+            self._remember(basic, at_any_rate=True)
 
     def _random(self, generator: np.random.Generator) -> None:
         outcome, game = self.outcome, self.game
@@ -217,7 +207,7 @@ class ColumnGeneration:
         self._without_rules(game.start())
         for _ in range(self.epochs):
             if solution is not None and (solution.q > 0).any():
-                game.keep(solution.q > UNUSED * solution.q.max())
+                game.keep(_used(solution))
             if not self._refill(generator) and solution is not None:
                 outcome.reason = "columns"
                 break
@@ -251,18 +241,16 @@ class ColumnGeneration:
         """Best responses to a strategy; lowers the bound."""
         outcome = self.outcome
         secured = max(outcome.value, solution.value if outcome.solution is None else -np.inf)
-        threshold = max(secured * (1 + self.tol / 2), ZERO * self.unit)
-        left = None
-        if self.time_limit is not None:
-            left = max(self.time_limit - (time.perf_counter() - self.started), 0.05)
+        threshold = max(secured * (1 + self.tol / 2), ZERO * self.family.unit)
+        left = None if self.time_limit is None else max(self.time_limit - self._taken(), 0.05)
         weights = self.game.preferences.row_weights(solution.p)
-        priced = self.family.price(weights, threshold, self.budget, left, None)
+        priced = self.family.price(weights, threshold, self.budget, left)
         outcome.bound = min(outcome.bound, max(priced.best, solution.slack_bound))
         return priced
 
     def _patience(self) -> float:
         """Seconds that are given to crossover: about what the game took until now."""
-        return max(LEAST_PATIENCE, time.perf_counter() - self.started)
+        return max(LEAST_PATIENCE, self._taken())
 
     def _accuracy(self) -> float:
         """How exactly a restricted game is worth solving, while the gap is what it is."""
@@ -275,30 +263,32 @@ class ColumnGeneration:
         if outcome.solution is None:
             return False
         gap = outcome.bound - outcome.value
-        return gap <= max(self.tol * outcome.bound, 4 * ZERO * self.unit)
+        return gap <= max(self.tol * outcome.bound, 4 * ZERO * self.family.unit)
 
     def _late(self) -> bool:
-        taken = time.perf_counter() - self.started
-        return self.time_limit is not None and taken >= self.time_limit
+        return self.time_limit is not None and self._taken() >= self.time_limit
+
+    def _taken(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.started
 
     def _remember(self, solution: Solution, at_any_rate: bool = False) -> None:
         outcome = self.outcome
         if at_any_rate or outcome.solution is None or solution.value >= outcome.value:
-            places = np.flatnonzero(solution.q > UNUSED * solution.q.max(initial=0.0)).tolist()
-            outcome.columns = [self.game.columns[j] for j in places]
+            places = _used(solution)
+            outcome.columns = [self.game.columns[j] for j in places.tolist()]
             outcome.weights = solution.q[places].tolist()
             outcome.solution = solution
 
     def _epoch(self) -> Epoch:
-        outcome = self.outcome
-        return Epoch(
-            outcome.value,
-            outcome.bound,
-            len(self.game.columns),
-            len(outcome.columns),
-            time.perf_counter() - self.started,
-        )
+        outcome, held = self.outcome, len(self.game.columns)
+        return Epoch(outcome.value, outcome.bound, held, len(outcome.columns), self._taken())
 
     def _end_epoch(self) -> None:
         self.outcome.history.append(self._epoch())
         self.report(self.outcome.history[-1])
+
+
+def _used(solution: Solution) -> NDArray[np.intp]:
+    """Positions of the columns of noticeable weight."""
+    return np.flatnonzero(solution.q > UNUSED * solution.q.max(initial=0.0))

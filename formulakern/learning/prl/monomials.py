@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.errors import DataError, ParameterError
-from formulakern.learning.prl.features import Drawn, Priced, draw_columns
+from formulakern.learning.prl.features import Drawn, FeatureFamily, Floats, Priced
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import Column
 from formulakern.rules.features import Monomial
@@ -28,7 +28,7 @@ MAX_MONOMIALS = 20_000_000
 LARGEST = 1e100
 
 
-class MonomialFeatures:
+class MonomialFeatures(FeatureFamily):
     """Products x_{i₁}·…·x_{i_d}, i₁ ≤ … ≤ i_d, of real columns.
 
     A column of the game is a monomial with the preference j that made it, and pays φ(x_j) times
@@ -53,9 +53,7 @@ class MonomialFeatures:
 
     binary = False
 
-    def __init__(
-        self, X: NDArray[np.float64], degree: int, bias: bool, preferences: Preferences
-    ) -> None:
+    def __init__(self, X: Floats, degree: int, bias: bool, preferences: Preferences) -> None:
         n = X.shape[1]
         self.size = math.comb(n + degree - 1, degree)
         if self.size > MAX_MONOMIALS:
@@ -63,7 +61,7 @@ class MonomialFeatures:
                 f"{self.size:,} monomials of degree {degree} over {n:,} columns; at most "
                 f"{MAX_MONOMIALS:,} are priced. Lower the degree or select columns."
             )
-        self.X, self.degree, self.bias = X, degree, bias
+        self.table, self.degree, self.bias = X, degree, bias
         with np.errstate(over="ignore", invalid="ignore"):
             self.pairs, self.high, self.low = self._extremes(preferences)
         largest = max(1.0 * bias, float(np.abs(self.high).max()), float(np.abs(self.low).max()))
@@ -74,40 +72,35 @@ class MonomialFeatures:
             )
         self.unit = 2.0 * largest**2
 
-    def values(self, feature: Monomial) -> NDArray[Any]:
-        """The monomial on the training rows."""
-        return feature.values(self.X)
-
     def price(
         self,
-        weights: NDArray[np.float64],
+        weights: Floats,
         threshold: float,
         top: int,
         time_limit: float | None = None,  # noqa: ARG002 - one sweep has no shorter form
-        progress: Callable[[float], None] | None = None,
     ) -> Priced:
         """Every monomial with every pair of classes."""
+        X, n = self.table, self.table.shape[1]
         sums = np.empty((weights.shape[1], self.size))
         for done, prefix, start in self._blocks():
-            rest = self.X[:, start:]
+            rest = X[:, start:]
             for c, column in enumerate(weights.T):
                 if self.degree == 1:
-                    block = (column @ self.X)[None]
+                    block = (column @ X)[None]
                 else:
                     block = (rest * (column * prefix)[:, None]).T @ rest
                     block = block[np.triu_indices(block.shape[0])][None]
                 sums[c, done : done + block.size] = block.ravel()
-            if progress is not None:
-                progress(done / self.size)
-        found: list[tuple[float, int, int, int, float]] = []
+        listed: list[tuple[float, Column]] = []
+        everywhere = np.arange(self.size)
         for (a, b), high, low in zip(self.pairs, self.high, self.low, strict=True):
             difference = sums[a] - sums[b]
             payoff = np.maximum(high * difference, low * difference)
-            for place in _largest(payoff, top):
+            places = np.argpartition(payoff, -top)[-top:] if len(payoff) > top else everywhere
+            for place in places.tolist():
                 scale = high if high[place] * difference[place] >= payoff[place] else low
-                found.append((float(payoff[place]), place, a, b, float(scale[place])))
-        names = _Names(self.X.shape[1], self.degree)
-        listed = [(pay, Column(names[place], a, b, s)) for pay, place, a, b, s in found]
+                column = Column(_monomial(place, n, self.degree), a, b, float(scale[place]))
+                listed.append((float(payoff[place]), column))
         if self.bias:
             total = weights.sum(axis=0)
             pair = int(total.argmax()), int(total.argmin())
@@ -116,58 +109,44 @@ class MonomialFeatures:
         best = max(threshold, listed[0][0])
         listed = [item for item in listed[:top] if item[0] > threshold]
         rounding = 1e-12 * float(np.abs(weights).sum()) * self.unit
-        columns = [column for _, column in listed]
-        return Priced(columns, [pay for pay, _ in listed], best + rounding, True)
+        return Priced([column for _, column in listed], best + rounding, True)
 
-    def draw(
-        self, preferences: Preferences, count: int, generator: np.random.Generator
-    ) -> list[Column]:
+    def drawn(self, generator: np.random.Generator, size: int) -> Drawn:
         """Random columns of the table, with repetition."""
-        n = self.X.shape[1]
+        n = self.table.shape[1]
+        drawn = np.sort(generator.integers(0, n, (size, self.degree)), axis=1)
 
-        def features(size: int) -> Drawn:
-            drawn = np.sort(generator.integers(0, n, (size, self.degree)), axis=1)
+        def values(rows: NDArray[Any]) -> NDArray[Any]:
+            return np.asarray(self.table[rows[:, None], drawn].prod(axis=1))
 
-            def values(rows: NDArray[Any]) -> NDArray[Any]:
-                return np.asarray(self.X[rows[:, None], drawn].prod(axis=1))
-
-            return (lambda i: Monomial(tuple(drawn[i].tolist()))), values
-
-        return draw_columns(preferences, count, generator, features)
+        return (lambda i: Monomial(tuple(drawn[i].tolist()))), values
 
     def _blocks(self) -> Iterator[tuple[int, Any, int]]:
         """(number of a monomial, product of d − 2 columns, the first column that may follow)."""
         if self.degree == 1:
             yield 0, 1.0, 0
             return
-        n, done = self.X.shape[1], 0
+        n, done = self.table.shape[1], 0
         for head in itertools.combinations_with_replacement(range(n), self.degree - 2):
             start = head[-1] if head else 0
-            yield done, Monomial(head).values(self.X), start
+            yield done, Monomial(head).values(self.table), start
             done += (n - start) * (n - start + 1) // 2
 
-    def _extremes(
-        self, preferences: Preferences
-    ) -> tuple[list[tuple[int, int]], NDArray[np.float64], NDArray[np.float64]]:
+    def _extremes(self, preferences: Preferences) -> tuple[list[tuple[int, int]], Floats, Floats]:
         """Pairs of classes, and the largest and smallest φ(x_j) among their preferences."""
-        pairs = sorted(
-            set(zip(preferences.winners.tolist(), preferences.losers.tolist(), strict=True))
-        )
-        rows_of = {
-            pair: np.unique(
-                preferences.rows[(preferences.winners == pair[0]) & (preferences.losers == pair[1])]
-            )
-            for pair in pairs
-        }
-        known: dict[bytes, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
-        for rows in rows_of.values():
+        winners, losers = preferences.winners, preferences.losers
+        pairs = sorted(set(zip(winners.tolist(), losers.tolist(), strict=True)))
+        known: dict[bytes, tuple[Floats, Floats]] = {}
+        found = []
+        for a, b in pairs:
+            rows = np.unique(preferences.rows[(winners == a) & (losers == b)])
             if rows.tobytes() not in known:
-                known[rows.tobytes()] = self._range(self.X[rows])
-        high = np.array([known[rows_of[pair].tobytes()][0] for pair in pairs])
-        low = np.array([known[rows_of[pair].tobytes()][1] for pair in pairs])
+                known[rows.tobytes()] = self._range(self.table[rows])
+            found.append(known[rows.tobytes()])
+        high, low = (np.array(part) for part in zip(*found, strict=True))
         return pairs, high, low
 
-    def _range(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _range(self, X: Floats) -> tuple[Floats, Floats]:
         if self.degree == 1:
             return X.max(axis=0), X.min(axis=0)
         n = X.shape[1]
@@ -179,29 +158,16 @@ class MonomialFeatures:
         return np.concatenate(high), np.concatenate(low)
 
 
-class _Names:
-    """Number of a monomial → its columns, in lexicographic order, without a table of all."""
-
-    def __init__(self, n: int, degree: int) -> None:
-        self.n, self.degree = n, degree
-
-    def __getitem__(self, place: int) -> Monomial:
-        columns: list[int] = []
-        first = 0
-        for left in range(self.degree - 1, -1, -1):
-            for j in range(first, self.n):
-                count = math.comb(self.n - j + left - 1, left)
-                if place < count:
-                    columns.append(j)
-                    first = j
-                    break
-                place -= count
-        return Monomial(tuple(columns))
-
-
-def _largest(values: NDArray[np.float64], top: int) -> list[int]:
-    """Positions of the largest values, in no order."""
-    if len(values) <= top:
-        return list(range(len(values)))
-    found: list[int] = np.argpartition(values, len(values) - top)[-top:].tolist()
-    return found
+def _monomial(place: int, n: int, degree: int) -> Monomial:
+    """The monomial of a number, in lexicographic order, without a table of all."""
+    columns: list[int] = []
+    first = 0
+    for left in range(degree - 1, -1, -1):
+        for j in range(first, n):
+            count = math.comb(n - j + left - 1, left)
+            if place < count:
+                columns.append(j)
+                first = j
+                break
+            place -= count
+    return Monomial(tuple(columns))

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from formulakern.checks import is_integer
 from formulakern.errors import DataError
+from formulakern.solvers.input import read_vector
 
 __all__ = ["Preferences", "read_preferences"]
 
@@ -66,17 +68,10 @@ class Preferences:
             Of the rows; each preference has that of its row.
         """
         kept = np.flatnonzero(weights > 0)
-        others = np.array([[b for b in range(n_classes) if b != a] for a in range(n_classes)])
-        n_others = n_classes - 1
-        return cls(
-            np.repeat(kept, n_others),
-            np.repeat(codes[kept], n_others).astype(np.intp),
-            others[codes[kept]].ravel().astype(np.intp),
-            np.repeat(weights[kept].astype(np.float64), n_others),
-            len(codes),
-            n_classes,
-            np.arange(len(kept) * n_others),
-        )
+        places, losers = np.nonzero(codes[kept][:, None] != np.arange(n_classes))
+        rows = kept[places]
+        weight, given = weights[rows].astype(np.float64), np.arange(len(rows))
+        return cls(rows, codes[rows], losers, weight, len(codes), n_classes, given)
 
     def merged(self, kind: NDArray[np.intp], n_kinds: int) -> Preferences:
         """The preferences on different rows, equal ones once with the sum of their weights.
@@ -94,18 +89,12 @@ class Preferences:
         >>> once.winners, once.weights, once.origin
         (array([0, 1]), array([2., 1.]), array([0, 0, 1]))
         """
-        rows, k = kind[self.rows], self.n_classes
-        key = (rows.astype(np.int64) * k + self.winners) * k + self.losers
+        rows, shape = kind[self.rows], (n_kinds, self.n_classes, self.n_classes)
+        key = np.ravel_multi_index((rows, self.winners, self.losers), shape)
         _, first, group = np.unique(key, return_index=True, return_inverse=True)
-        return Preferences(
-            rows[first],
-            self.winners[first],
-            self.losers[first],
-            np.bincount(group, self.weights, len(first)).astype(np.float64),
-            n_kinds,
-            k,
-            group[self.origin],
-        )
+        weights = np.bincount(group, self.weights, len(first)).astype(np.float64)
+        parts = rows[first], self.winners[first], self.losers[first], weights
+        return Preferences(*parts, n_kinds, self.n_classes, group[self.origin])
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -136,9 +125,9 @@ class Preferences:
 
     def contradictions(self) -> int:
         """How many given preferences are opposite to one on the same row."""
-        k = self.n_classes
-        own = (self.rows.astype(np.int64) * k + self.winners) * k + self.losers
-        opposite = (self.rows.astype(np.int64) * k + self.losers) * k + self.winners
+        shape = self.n_rows, self.n_classes, self.n_classes
+        own = np.ravel_multi_index((self.rows, self.winners, self.losers), shape)
+        opposite = np.ravel_multi_index((self.rows, self.losers, self.winners), shape)
         number = np.bincount(self.origin, minlength=len(self))
         return int(number[np.isin(own, opposite)].sum())
 
@@ -192,7 +181,7 @@ def read_preferences(
                 f"preference {number} is {triple!r}; expected (row, preferred label, other label)."
             )
         row = triple[0]
-        if isinstance(row, bool) or not isinstance(row, (int, np.integer)) or not 0 <= row < n_rows:
+        if not is_integer(row) or not 0 <= row < n_rows:
             raise DataError(
                 f"preference {number} is about row {row!r}; rows are numbered 0 to {n_rows - 1}."
             )
@@ -208,30 +197,15 @@ def read_preferences(
     named = np.array([[triple[1], triple[2]] for triple in triples])
     labels, codes = np.unique(named, return_inverse=True)
     codes = codes.reshape(named.shape).astype(np.intp)
-    weight = np.ones(len(triples)) if weights is None else _read_weights(weights, len(triples))
+    weight = np.ones(len(triples))
+    if weights is not None:
+        name = "sample_weight, one per preference,"
+        weight = read_vector(weights, len(triples), name, low=0)
     kept = weight > 0
-    rows = np.array([triple[0] for triple in triples], dtype=np.intp)
-    read = Preferences(
-        rows[kept],
-        codes[kept, 0],
-        codes[kept, 1],
-        weight[kept],
-        n_rows,
-        len(labels),
-        np.arange(int(kept.sum())),
-    )
+    if not kept.any():
+        raise DataError("all weights of preferences are 0; expected some above 0.")
+    rows = np.array([triple[0] for triple in triples], dtype=np.intp)[kept]
+    winners, losers = codes[kept].T
+    given = np.arange(len(rows))
+    read = Preferences(rows, winners, losers, weight[kept], n_rows, len(labels), given)
     return read, labels
-
-
-def _read_weights(given: ArrayLike, n: int) -> NDArray[np.float64]:
-    try:
-        weights = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        weights = np.full(1, np.nan)
-    right = weights.shape == (n,) and bool(np.isfinite(weights).all())
-    if not right or (weights < 0).any() or not (weights > 0).any():
-        raise DataError(
-            f"sample_weight of shape {np.shape(given)}: expected {n} finite numbers, one per "
-            "preference, not negative and not all 0."
-        )
-    return weights

@@ -31,16 +31,19 @@ weights; splitting its α in proportion to the weights is optimal again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.encoding.bits import different_rows
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.rules.features import Feature
+from formulakern.slices import enlarged
 from formulakern.solvers.capped_lp.interior_point import solve_capped_lp
+from formulakern.solvers.games.linprog import basic_strategies
 
 __all__ = ["Column", "RestrictedGame", "Solution", "Solver", "slack_value"]
 
@@ -100,6 +103,7 @@ class Solution:
     slack_bound: float
 
 
+@dataclass(eq=False)
 class RestrictedGame:
     """A matrix game over the columns that were generated so far.
 
@@ -115,53 +119,43 @@ class RestrictedGame:
         Whether features are 0 or 1; the matrix is then held in bytes.
     """
 
-    def __init__(
-        self,
-        preferences: Preferences,
-        C: float | None,
-        solver: Solver = "linprog",
-        *,
-        max_iter: int = 1_000_000,
-        binary: bool = True,
-    ) -> None:
-        self.preferences = preferences
-        self.C = C
-        self.solver = solver
-        self.max_iter = max_iter
+    preferences: Preferences
+    C: float | None
+    solver: Solver = "linprog"
+    max_iter: int = field(default=1_000_000, kw_only=True)
+    binary: bool = field(default=True, kw_only=True)
+
+    def __post_init__(self) -> None:
         self.columns: list[Column] = []
         self._known: set[Column] = set()
         self._last: tuple[NDArray[np.float64], dict[Column, float]] | None = None
-        self._matrix: NDArray[Any] = np.zeros(
-            (len(preferences), 16), dtype=np.int8 if binary else np.float64, order="F"
-        )
+        kind = np.int8 if self.binary else np.float64
+        n = len(self.preferences)
+        self._payoffs: NDArray[Any] = np.zeros((16, n), dtype=kind)  # M transposed
 
     @property
     def matrix(self) -> NDArray[Any]:
         """M, shape (n, k)."""
-        return self._matrix[:, : len(self.columns)]
+        return self._payoffs[: len(self.columns)].T
 
     def add(self, column: Column, values: NDArray[Any]) -> bool:
         """Add a column whose feature has these values on the rows, shape (m,); not twice."""
         if column in self._known:
             return False
         k = len(self.columns)
-        if k == self._matrix.shape[1]:
-            larger = np.zeros((len(self._matrix), 2 * k), dtype=self._matrix.dtype, order="F")
-            larger[:, :k] = self._matrix
-            self._matrix = larger
+        if k == len(self._payoffs):
+            self._payoffs = enlarged(self._payoffs, 2 * k)
         signs = self.preferences.signs(column.winner, column.loser)
-        if self._matrix.dtype == np.int8:
-            self._matrix[:, k] = signs * values[self.preferences.rows].astype(np.int8)
-        else:
-            self._matrix[:, k] = column.scale * signs * values[self.preferences.rows]
+        scaled = signs if self.binary else column.scale * signs
+        self._payoffs[k] = scaled * values[self.preferences.rows].astype(self._payoffs.dtype)
         self.columns.append(column)
         self._known.add(column)
         return True
 
-    def keep(self, mask: NDArray[np.bool_]) -> None:
-        """Remove the columns where the mask of shape (k,) is false."""
-        kept = np.flatnonzero(mask)
-        self._matrix[:, : len(kept)] = self.matrix[:, kept]
+    def keep(self, selection: NDArray[Any]) -> None:
+        """Keep these columns alone: positions, or a mask of shape (k,)."""
+        kept = np.arange(len(self.columns))[selection]
+        self._payoffs[: len(kept)] = self._payoffs[kept]
         self.columns = [self.columns[j] for j in kept.tolist()]
         self._known = set(self.columns)
 
@@ -193,17 +187,15 @@ class RestrictedGame:
         """
         rows, weights, inverse = self._merged()
         if self.solver == "linprog":
-            unit = float(np.abs(rows).max(initial=0)) or 1.0
-            A = rows if unit == 1.0 or rows.dtype == np.int8 else rows / unit
-            unit = 1.0 if A is rows else unit
+            unit = 1.0 if self.binary else float(np.abs(rows).max(initial=0)) or 1.0
+            A = rows if unit == 1.0 else rows / unit
             start = self._start(inverse, len(rows), unit)
-            if self.C is None:  # a constant is added, so that the value is positive
-                caps, largest = np.full(len(rows), np.inf), float(np.abs(A).max(initial=0))
-                shift = 0.0 if secured > POSITIVE * unit * largest else 1.0 + largest
-                found = solve_capped_lp(A, caps, shift, tol, None if shift else start)
-            else:
+            caps, shift = np.full(len(rows), np.inf), 0.0
+            if self.C is not None:
                 caps = np.minimum(self.C * unit * weights, FREE)
-                found = solve_capped_lp(A, caps, 0.0, tol, start)
+            elif secured <= POSITIVE * unit * (largest := float(np.abs(A).max(initial=0))):
+                shift = 1.0 + largest  # a constant is added, so that the value is positive
+            found = solve_capped_lp(A, caps, shift, tol, None if shift else start)
             strategy, q = found.alpha, found.multipliers / found.alpha.sum()
         else:
             strategy, q = self._iterated(rows, weights)
@@ -243,16 +235,12 @@ class RestrictedGame:
             None where HiGHS found none in time.
         """
         rows, weights, inverse = self._merged(columns)
-        program = rows.astype(np.float64)
-        unit = float(np.abs(program).max(initial=0.0)) or 1.0
-        if self.C is None:
-            found = _hard_program(program / unit, time_limit)
-        else:
-            caps = np.minimum(self.C * unit * weights, FREE)
-            found = _soft_program(program / unit, caps, time_limit)
+        unit = float(np.abs(rows).max(initial=0)) or 1.0
+        caps = None if self.C is None else np.minimum(self.C * unit * weights, FREE)
+        found = basic_strategies(rows / unit, caps, {"time_limit": time_limit})
         if found is None:
             return None
-        strategy, chosen = found
+        strategy, chosen, _ = found
         q = np.zeros(len(self.columns))
         q[columns] = np.where(chosen > NEGLIGIBLE * chosen.max(initial=0.0), chosen, 0.0)
         return self._split(strategy, q, weights, inverse)
@@ -262,11 +250,11 @@ class RestrictedGame:
     ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
         """Different rows of M, their weights, and which of them each preference has."""
         matrix = self.matrix if columns is None else self.matrix[:, columns]
-        first, inverse = _equal_rows(matrix)
-        weights: NDArray[np.float64] = np.bincount(
-            inverse, self.preferences.weights, len(first)
-        ).astype(np.float64)
-        return matrix[first], weights, inverse
+        first = inverse = np.arange(len(matrix))
+        if self.binary and matrix.size:
+            first, inverse = different_rows(np.ascontiguousarray(matrix))
+        weights = np.bincount(inverse, self.preferences.weights, len(first))
+        return matrix[first], weights.astype(np.float64), inverse
 
     def _split(
         self,
@@ -275,20 +263,20 @@ class RestrictedGame:
         weights: NDArray[np.float64],
         inverse: NDArray[np.intp],
     ) -> Solution:
-        """A strategy over different rows, shared out among the preferences that have them."""
-        p = strategy[inverse] * self.preferences.weights / weights[inverse]
-        return self.judged(p / p.sum(), q / max(float(q.sum()), 1.0))
+        """Strategies over different rows shared out among the preferences, and what they guarantee.
 
-    def judged(self, p: NDArray[np.float64], q: NDArray[np.float64]) -> Solution:
-        """What two strategies guarantee, from M itself."""
+        The guarantees are computed from M itself.
+        """
+        given = self.preferences.weights
+        p = strategy[inverse] * given / weights[inverse]
+        p, q = p / p.sum(), q / max(float(q.sum()), 1.0)
         margins = self.matrix @ q
-        weights = self.preferences.weights
         payoff = float((p @ self.matrix).max(initial=-np.inf))
         if self.C is None:
             total = float(q.sum()) or 1.0
             return Solution(q / total, p, float(margins.min()) / total, payoff, -np.inf)
-        slack = float((p / weights).max()) / self.C
-        value = slack_value(margins, self.C * weights, max(0.0, 1.0 - float(q.sum())))
+        slack = float((p / given).max()) / self.C
+        value = slack_value(margins, self.C * given, max(0.0, 1.0 - float(q.sum())))
         return Solution(q, p, value, max(payoff, slack), slack)
 
     def _iterated(
@@ -325,62 +313,5 @@ def slack_value(margins: NDArray[np.float64], prices: NDArray[np.float64], share
     order = np.argsort(margins, kind="stable")
     m, c = margins[order], np.cumsum(prices[order])
     spent = c * m - np.cumsum(prices[order] * m)  # on lifting all before to the margin of this one
-    last = int(np.searchsorted(spent, share, side="right")) - 1
-    last = max(last, 0)
+    last = max(int(np.searchsorted(spent, share, side="right")) - 1, 0)
     return float(m[last] + (share - spent[last]) / c[last])
-
-
-def _equal_rows(matrix: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The first of each set of equal rows, and for each row the number of its set."""
-    rows = np.ascontiguousarray(matrix)
-    if rows.dtype != np.int8 or not rows.size:
-        every = np.arange(len(rows))
-        return every, every
-    whole = rows.view(np.dtype((np.void, rows.shape[1]))).reshape(-1)
-    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
-    return first, inverse.reshape(-1)
-
-
-def _soft_program(
-    rows: NDArray[np.float64], caps: NDArray[np.float64], time_limit: float | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """max Σα with rowsᵀα ≤ 1, 0 ≤ α ≤ caps: α, and q = λ/Σα."""
-    n, k = rows.shape
-    bounds = np.stack([np.zeros(n), caps], axis=1)
-    result = _linprog(time_limit, c=-np.ones(n), A_ub=rows.T, b_ub=np.ones(k), bounds=bounds)
-    if result is None:
-        return None
-    alpha = np.clip(result.x, 0.0, caps)
-    return alpha, np.maximum(-result.ineqlin.marginals, 0.0) / float(alpha.sum())
-
-
-def _hard_program(
-    rows: NDArray[np.float64], time_limit: float | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """min t with rowsᵀp ≤ t, Σp = 1, p ≥ 0: p and the multipliers q."""
-    n, k = rows.shape
-    result = _linprog(
-        time_limit,
-        c=np.append(np.zeros(n), 1.0),
-        A_ub=np.hstack([rows.T, -np.ones((k, 1))]),
-        b_ub=np.zeros(k),
-        A_eq=np.append(np.ones(n), 0.0)[None],
-        b_eq=np.ones(1),
-        bounds=[(0.0, None)] * n + [(None, None)],
-    )
-    if result is None:
-        return None
-    return np.maximum(result.x[:n], 0.0), np.maximum(-result.ineqlin.marginals, 0.0)
-
-
-def _linprog(time_limit: float | None, **program: Any) -> Any:
-    """HiGHS's solution, or None where it found none in time."""
-    from scipy.optimize import linprog
-    from scipy.sparse import csr_array
-
-    for name in ("A_ub", "A_eq"):
-        if name in program:
-            program[name] = csr_array(program[name])
-    options: Any = {} if time_limit is None else {"time_limit": time_limit}
-    result = linprog(**program, method="highs", options=options)
-    return result if result.status == 0 else None

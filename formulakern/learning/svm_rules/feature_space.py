@@ -8,10 +8,11 @@ template, searched by :mod:`formulakern.mining.templates.search`.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Literal, TypeVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -33,51 +34,30 @@ from formulakern.kernels.boolean.dyadic import rounded
 from formulakern.kernels.boolean.family import FeatureSpace
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.mining.conjunctions.search import mine_conjunctions
+from formulakern.mining.options import SearchOptions
+from formulakern.mining.search import MiningResult
 from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import Instance
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import AND, OR
-from formulakern.syntax.formula import TRUE, Constant, Formula, Operation, Variable
+from formulakern.syntax.formula import TRUE, Formula, Operation, Variable
 from formulakern.syntax.traversal import fold
 
-__all__ = ["Found", "Part", "parts_of"]
+__all__ = ["Part", "parts_of"]
 
 Floats = npt.NDArray[np.float64]
+T = TypeVar("T")
 
+#: What joins the variables of a plain clause.
+FORMS: dict[object, Literal["conjunction", "disjunction"]] = {
+    AND: "conjunction",
+    OR: "disjunction",
+    "all": "conjunction",
+    "any": "disjunction",
+}
 
-@dataclass(frozen=True)
-class Found:
-    """What a search found: features with their weights, and what is known about all others.
-
-    Parameters
-    ----------
-    features : list of (Instance, float)
-        Largest absolute weight first.
-    bound : float
-        No feature that was not found has a larger absolute weight.
-    proven : bool
-        Whether the search ran to the end.
-    n_evaluated : int
-    """
-
-    features: list[tuple[Instance, float]]
-    bound: float
-    proven: bool
-    n_evaluated: int
-
-
-class Search(Protocol):
-    """One kind of feature space, searched exactly."""
-
-    def run(
-        self,
-        columns: PackedTable,
-        weights: Floats,
-        top: int,
-        time_limit: float | None,
-        progress: Callable[[float], None] | None,
-    ) -> Found:
-        """The ``top`` features with the largest |Σ_i weights_i φ(x_i)|."""
+#: Features with their weights, largest absolute weight first, and what is known of all others.
+Found = tuple[list[tuple[Instance, float]], MiningResult]
 
 
 @dataclass(frozen=True)
@@ -86,12 +66,12 @@ class Part:
 
     Parameters
     ----------
-    search : Search
+    search : ClauseSearch or TemplateSearch
     factor : ndarray of shape (rows,) or float
         What a feature's value in each row is multiplied by, for weighted and normalised kernels.
     """
 
-    search: Search
+    search: ClauseSearch | TemplateSearch
     factor: Floats | float = 1.0
 
     def times(self, factor: Floats | float) -> Part:
@@ -158,25 +138,16 @@ class ClauseSearch:
 
     space: FeatureSpace
 
-    def run(
-        self,
-        columns: PackedTable,
-        weights: Floats,
-        top: int,
-        time_limit: float | None,
-        progress: Callable[[float], None] | None,
-    ) -> Found:
-        """Disjunctions are searched as the complements of conjunctions of the negations."""
-        p = columns.n_columns
-        space = self.space
+    def run(self, columns: PackedTable, weights: Floats, **options: Unpack[SearchOptions]) -> Found:
+        """The features with the largest |Σ_i weights_i φ(x_i)|.
+
+        Disjunctions are searched as the complements of conjunctions of the negations.
+        """
+        p, space = columns.n_columns, self.space
         either = space.form == "disjunction"
-        negated = columns.columns ^ all_ones(columns.n_rows)
-        words = [columns.columns, negated]
-        kinds = [False, True] if space.signed else [False]  # whether a literal is negated
-        table = np.vstack([words[int(negated) ^ int(either)] for negated in kinds])
+        literals = [columns.columns, columns.columns ^ all_ones(columns.n_rows)]
+        table = np.vstack((literals[::-1] if either else literals)[: 1 + space.signed])
         longest = p if space.max_length is None else min(space.max_length, p)
-        if longest < space.min_length:
-            return Found([], 0.0, True, 0)
         divisors = [
             1.0 / weight if (weight := space.weight(length)) > 0 else 1.0
             for length in range(longest + 1)
@@ -184,21 +155,19 @@ class ClauseSearch:
         result = mine_conjunctions(
             PackedTable.of_columns(table, columns.n_rows),
             weights,
-            top=top,
             min_length=space.min_length,
-            max_length=longest,
+            max_length=space.max_length,
             length_factor=divisors,
             complement=either,
-            exclusive=np.tile(np.arange(p), len(kinds)) if space.signed else None,
-            time_limit=time_limit,
-            progress=progress,
+            exclusive=np.tile(np.arange(p), 1 + space.signed),
+            **options,
         )
         total = float(weights.sum())
         features = []
         for clause, sums in zip(result.conjunctions, result.sums, strict=True):
             value = (total - sums[0] if either else sums[0]) / divisors[len(clause)]
             features.append((_clause(clause, p, either), float(value)))
-        return Found(features, result.bound, result.proven, result.n_evaluated)
+        return features, result
 
 
 def _clause(literals: Sequence[int], p: int, either: bool) -> Instance:
@@ -223,68 +192,51 @@ class TemplateSearch:
     distinct: bool
     ranges: dict[Variable, tuple[int, ...]]
 
-    def run(
-        self,
-        columns: PackedTable,
-        weights: Floats,
-        top: int,
-        time_limit: float | None,
-        progress: Callable[[float], None] | None,
-    ) -> Found:
-        """Every Boolean feature once, whatever the number of substitutions that give it."""
+    def run(self, columns: PackedTable, weights: Floats, **options: Unpack[SearchOptions]) -> Found:
+        """The features with the largest |Σ_i weights_i φ(x_i)|.
+
+        Every Boolean feature once, whatever the number of substitutions that give it.
+        """
         result = mine_templates(
             self.formula,
             columns,
             weights,
             distinct=self.distinct,
-            top=top,
             columns=self.ranges,
-            time_limit=time_limit,
-            progress=progress,
+            **options,
         )
         written, places = result.expansion.formula, result.expansion.leaves
         features = [
             (Instance(written, places, propositions), float(sums[0]))
             for propositions, sums in zip(result.assignments, result.sums, strict=True)
         ]
-        return Found(features, result.bound, result.proven, result.n_evaluated)
+        return features, result
 
 
-def _formula_search(kernel: FormulaKernel, pair: TablePair) -> Search:
-    kernel.task(pair)  # degrees and domains are checked against the table
-    formula = kernel.rewriting.formula
+def _formula_search(kernel: FormulaKernel, pair: TablePair) -> ClauseSearch | TemplateSearch:
+    formula, ranges = _template(kernel, pair, "")
     if all(name is None for name in kernel.program.domains):
-        clauses = _clauses(formula, kernel.variables)
+        clauses = _clauses(kernel.rewriting.formula, kernel.variables)
         if clauses is not None:
             return ClauseSearch(clauses)
-    if kernel.variables == "free":
-        formula = _apart(formula)
-    ranges = {
-        variable: _columns(kernel, variable.domain, pair)
-        for variable in formula.variables
-        if variable.domain is not None
-    }
     return TemplateSearch(formula, kernel.variables == "distinct", ranges)
 
 
 def _clauses(formula: Formula, reading: str) -> FeatureSpace | None:
     """The clauses that a formula means, where it is a plain one."""
-    if isinstance(formula, Choice) and isinstance(formula.formula, Variable):
-        if formula.kind in ("all", "any"):
-            form = "conjunction" if formula.kind == "all" else "disjunction"
-            return FeatureSpace(form, False, formula.degree, formula.degree)  # type: ignore[arg-type]
-        return None
     if isinstance(formula, Variable):
         return FeatureSpace("conjunction", False, 1, 1)
-    if formula.connective not in (AND, OR):
+    kind: object = formula.connective
+    parts: Sequence[Formula] = formula.arguments
+    if isinstance(formula, Choice):
+        kind, parts = formula.kind, (formula.formula,)
+    if kind not in FORMS or not all(isinstance(part, Variable) for part in parts):
         return None
-    if not all(isinstance(argument, Variable) for argument in formula.arguments):
-        return None
-    names = len(set(formula.arguments))
-    longest = len(formula.arguments) if reading == "free" else names
-    shortest = names if reading == "distinct" else 1
-    form = "conjunction" if formula.connective is AND else "disjunction"
-    return FeatureSpace(form, False, shortest, longest)  # type: ignore[arg-type]
+    if isinstance(formula, Choice):
+        return FeatureSpace(FORMS[kind], False, formula.degree, formula.degree)
+    names = len(set(parts))
+    longest = len(parts) if reading == "free" else names
+    return FeatureSpace(FORMS[kind], False, names if reading == "distinct" else 1, longest)
 
 
 def _columns(kernel: FormulaKernel, domain: str | None, pair: TablePair) -> tuple[int, ...]:
@@ -292,76 +244,72 @@ def _columns(kernel: FormulaKernel, domain: str | None, pair: TablePair) -> tupl
     return tuple(range(pair.x.n_columns)) if columns is None else columns
 
 
-def _apart(formula: Formula) -> Formula:
-    """Every occurrence of a variable by a name of its own: the free reading, said in names."""
-    names: list[Variable] = []
+def _template(
+    kernel: FormulaKernel, pair: TablePair, prefix: str
+) -> tuple[Formula, dict[Variable, tuple[int, ...]]]:
+    """The formula of a kernel over names with a prefix, and the columns of those with a domain.
 
-    def rename(node: Formula) -> Formula:
-        copies: dict[int, Formula] = {}
-
-        def build(part: Formula, parts: list[Formula]) -> Formula:
-            if isinstance(part, Variable):
-                names.append(Variable(f"v{len(names)}", part.domain))
-                return names[-1]
-            if isinstance(part, Choice):
-                return part.over(rename(part.formula))
-            if part.connective is None:
-                return part
-            return Operation(part.connective, parts)
-
-        # one object for every place, so that shared subformulas become separate occurrences
-        order: list[tuple[Formula, list[Formula]]] = [(node, [])]
-        while order:
-            current, done = order[-1]
-            if len(done) < len(current.arguments):
-                order.append((current.arguments[len(done)], []))
-                continue
-            order.pop()
-            made = build(current, done)
-            if order:
-                order[-1][1].append(made)
-            else:
-                copies[0] = made
-        return copies[0]
-
-    return rename(formula)
+    In the free reading every occurrence of a variable has a name of its own.
+    """
+    kernel.task(pair)  # degrees and domains are checked against the table
+    formula, numbers = kernel.rewriting.formula, itertools.count()
+    if kernel.variables == "free":
+        formula = _renamed(formula, lambda _: f"{prefix}v{next(numbers)}", _fold_occurrences)
+    elif prefix:
+        formula = _renamed(formula, lambda variable: prefix + variable.name, fold)
+    return formula, {
+        variable: _columns(kernel, variable.domain, pair)
+        for variable in formula.variables
+        if variable.domain is not None
+    }
 
 
-def _product(kernel: ProductKernel, pair: TablePair) -> Search:
+def _renamed(
+    formula: Formula, name_of: Callable[[Variable], str], walk: Callable[..., Formula]
+) -> Formula:
+    """The formula with other names for its variables."""
+
+    def build(node: Formula, parts: list[Formula]) -> Formula:
+        if isinstance(node, Variable):
+            return Variable(name_of(node), node.domain)
+        if isinstance(node, Choice):
+            return node.over(_renamed(node.formula, name_of, walk))
+        return node if node.connective is None else Operation(node.connective, parts)
+
+    return walk(formula, build)
+
+
+def _fold_occurrences(root: Formula, function: Callable[[Formula, list[T]], T]) -> T:
+    """Compute ``function(node, values of its operands)``, once for every place of a node."""
+    open_nodes: list[tuple[Formula, list[T]]] = [(root, [])]
+    while True:
+        node, values = open_nodes[-1]
+        if len(values) < len(node.arguments):
+            open_nodes.append((node.arguments[len(values)], []))
+            continue
+        open_nodes.pop()
+        value = function(node, values)
+        if not open_nodes:
+            return value
+        open_nodes[-1][1].append(value)
+
+
+def _product(kernel: ProductKernel, pair: TablePair) -> TemplateSearch:
     """Pairs of features of formula kernels are the instances of the conjunction."""
     formulas: list[Formula] = []
     ranges: dict[Variable, tuple[int, ...]] = {}
     for number, factor in enumerate(kernel.parts):
-        known = isinstance(factor, FormulaKernel) and factor.variables != "distinct"
-        if not known or factor.scale != "count":  # type: ignore[attr-defined]
+        if (
+            not isinstance(factor, FormulaKernel)
+            or factor.variables == "distinct"
+            or factor.scale != "count"
+        ):
             raise ParameterError(
                 f"the features of {kernel!r} are not listed one by one: a product is searched "
                 "where its factors are formula kernels in the readings 'bound' or 'free', at "
                 "scale='count'."
             )
-        assert isinstance(factor, FormulaKernel)
-        factor.task(pair)
-        formula = factor.rewriting.formula
-        if factor.variables == "free":
-            formula = _apart(formula)
-        renamed = _renamed(formula, f"f{number}_")
-        formulas.append(renamed)
-        ranges |= {
-            variable: _columns(factor, variable.domain, pair)
-            for variable in renamed.variables
-            if variable.domain is not None
-        }
+        formula, named = _template(factor, pair, f"f{number}_")
+        formulas.append(formula)
+        ranges |= named
     return TemplateSearch(Operation(AND, formulas), False, ranges)
-
-
-def _renamed(formula: Formula, prefix: str) -> Formula:
-    def build(node: Formula, parts: list[Formula]) -> Formula:
-        if isinstance(node, Variable):
-            return Variable(prefix + node.name, node.domain)
-        if isinstance(node, Choice):
-            return node.over(_renamed(node.formula, prefix))
-        if node.connective is None or isinstance(node, Constant):
-            return node
-        return Operation(node.connective, parts)
-
-    return fold(formula, build)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.packed import PackedTable
-from formulakern.mining.objective import Objective
+from formulakern.mining.options import Task
 
-__all__ = ["MAX_ENTRIES", "Enumeration", "enumerated"]
+__all__ = ["MAX_ENTRIES", "Lattice", "Listed", "enumerated"]
 
 #: Conjunctions times examples up to which this is quicker than the compiled search.
 MAX_ENTRIES = 1 << 19
@@ -16,53 +18,47 @@ MAX_ENTRIES = 1 << 19
 FloatArray = NDArray[np.float64]
 
 
-class Enumeration:
-    """What a search has found that is over already.
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Which conjunctions are meant.
 
     Parameters
     ----------
-    found : list of tuple of int
-        Conjunctions.
-    lowest : float
+    least, greatest : int
+        Lengths that are reported.
+    factors : float64 (3, greatest length + 1)
+        For each length what divides its scores, and the smallest and largest such number among the
+        lengths from there on that are reported.
+    groups : int64 (p,)
+        Propositions of one group exclude each other; −1 for none.
+    complement : bool
+        Whether the examples count that are not covered.
+    """
+
+    least: int
+    greatest: int
+    factors: FloatArray
+    groups: NDArray[np.int64]
+    complement: bool
+
+
+class Listed(NamedTuple):
+    """What a search has found.
+
+    Parameters
+    ----------
+    conjunctions : list of tuple of int
+    bound : float
         In units: what no other conjunction passes.
     n_evaluated : int
     """
 
-    def __init__(self, found: list[tuple[int, ...]], lowest: float, n_evaluated: int) -> None:
-        self._found, self._lowest, self.n_evaluated = found, lowest, n_evaluated
-
-    @property
-    def n_found(self) -> int:
-        """Results."""
-        return len(self._found)
-
-    def advance(self, work: int) -> bool:  # noqa: ARG002
-        """Everything is done."""
-        return True
-
-    def share(self) -> float:
-        """All of it."""
-        return 1.0
-
-    def bound(self) -> float:
-        """In units: what no conjunction that is not among the results passes."""
-        return self._lowest
-
-    def conjunctions(self) -> list[tuple[int, ...]]:
-        """The results, best first."""
-        return self._found
+    conjunctions: list[tuple[int, ...]]
+    bound: float
+    n_evaluated: int
 
 
-def enumerated(
-    packed: PackedTable,
-    goal: Objective,
-    limit: int,
-    lengths: tuple[int, int],
-    factors: FloatArray,
-    groups: NDArray[np.int64],
-    complement: bool,
-    threshold: float,
-) -> Enumeration | None:
+def enumerated(task: Task, lattice: Lattice) -> Listed | None:
     """The best conjunctions, found level by level; None where there are too many to look at.
 
     Every conjunction of a length is extended by the propositions behind its last one, unless the
@@ -70,35 +66,28 @@ def enumerated(
 
     Parameters
     ----------
-    packed : PackedTable
-    goal : Objective
-    limit : int
-    lengths : (int, int)
-    factors : float64 (3, greatest length + 1)
-        For each length what divides its scores, and the smallest and largest such number among the
-        lengths from there on that are reported.
-    groups : int64 (p,)
-    complement : bool
-    threshold : float
-        In units.
+    task : Task
+    lattice : Lattice
     """
-    p, m = packed.n_columns, packed.n_rows
-    least, greatest = lengths
-    left = MAX_ENTRIES - p * m
+    (m, p), goal, limit = task.table.shape, task.goal, task.limit
+    threshold = goal.in_units(task.threshold)
+    groups, factors, complement = lattice.groups, lattice.factors, lattice.complement
+    cost = max(m, 1)
+    left = MAX_ENTRIES - p * cost
     if left < 0:
         return None
-    columns = packed.truths(packed.columns).astype(np.float64)
+    columns = task.table.truths(task.table.columns).astype(np.float64)
     totals = goal.columns.sum(axis=1)
     sets: NDArray[np.intp] = np.zeros((1, 0), dtype=np.intp)
     covers = np.ones((1, m))
     found: list[tuple[int, ...]] = []
     scores = np.zeros(0)
     lowest, n_evaluated = threshold, 0
-    for length in range(greatest + 1):
+    for length in range(lattice.greatest + 1):
         if length:
             last = sets[:, -1] if length > 1 else np.full(len(sets), -1)
             after = p - 1 - last
-            left -= int(after.sum()) * m
+            left -= int(after.sum()) * cost
             if left < 0:
                 return None
             parent = np.repeat(np.arange(len(sets)), after)
@@ -110,14 +99,14 @@ def enumerated(
             covers = covers[parent] * columns[item]
             n_evaluated += len(sets)
         sums = covers @ goal.columns.T  # whole numbers of units, so exact in any order
-        if length >= least:
+        if length >= lattice.least:
             values = goal.unit_scores(totals - sums if complement else sums) / factors[0, length]
             passed = np.flatnonzero(values > threshold)
             found += map(tuple, sets[passed].tolist())
             scores = np.append(scores, values[passed])
             if len(scores) >= limit:
                 lowest = max(threshold, float(np.partition(scores, len(scores) - limit)[-limit]))
-        if length < greatest:
+        if length < lattice.greatest:
             size = covers @ np.abs(goal.columns.T)
             above, below = (size + sums) / 2, (sums - size) / 2
             if complement:
@@ -129,4 +118,4 @@ def enumerated(
         if not len(sets):
             break
     order = np.argsort(-scores, kind="stable")[:limit]
-    return Enumeration([found[r] for r in order.tolist()], lowest, n_evaluated)
+    return Listed([found[r] for r in order.tolist()], lowest, n_evaluated)

@@ -10,8 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from formulakern.compilation import compiled
-from formulakern.mining.sorting import sort_descending
-from formulakern.mining.sums import column_sums, divided, offer
+from formulakern.mining.sums import bit, column_sums, divided, offer, sort_descending
 from formulakern.slices import DONE, FULL, SLICE
 
 __all__ = ["ConjunctionState", "search_conjunctions"]
@@ -142,13 +141,12 @@ def search_conjunctions(state: Any, work: Any) -> Any:
                 n_index += 1
         n_active = 0
         for k in range(n_columns):
-            row, size = n_active, 0.0
-            total = 0.0
+            row, total, size = n_active, 0.0, 0.0
             for i in range(n_index):
                 w = index[i]
                 together = covers[level + 1, w]
                 for t in range(64):
-                    weight = columns[k, 64 * w + t] * np.float64((together >> np.uint64(t)) & 1)
+                    weight = columns[k, 64 * w + t] * bit(together, t)
                     signed[row, 64 * i + t] = weight
                     absolute[row, 64 * i + t] = abs(weight)
                     total += weight
@@ -180,9 +178,8 @@ def search_conjunctions(state: Any, work: Any) -> Any:
         for j in range(n_candidates):
             score = best[j] / factors[0, length]
             if length >= least and score > threshold:
-                place = offer(scores, heap, counters[1], limit, score)
+                place = offer(scores, heap, counters, limit, score)
                 if place >= 0:
-                    counters[1] = max(counters[1], place + 1)
                     found_lengths[place] = length
                     for i in range(level + 1):
                         found[place, i] = levels[i, 3]

@@ -16,89 +16,51 @@ alone, so that every set is met once and the most promising children have the sm
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.checks import check_integer, is_integer
 from formulakern.encoding.bits import all_ones, n_words
-from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
-from formulakern.mining.conjunctions.enumeration import enumerated
-from formulakern.mining.objective import Objective, read_objective
-from formulakern.mining.options import (
-    MAX_RESULTS,
-    check_threshold,
-    check_time_limit,
-    check_top,
-    read_propositions,
-)
-from formulakern.mining.search import CompiledSearch
-from formulakern.slices import enlarged, run_slices
+from formulakern.mining.conjunctions.enumeration import Lattice, Listed, enumerated
+from formulakern.mining.options import SearchOptions, Task, read_task
+from formulakern.mining.search import CompiledSearch, MiningResult
+from formulakern.slices import enlarged
 
-__all__ = ["MiningResult", "mine_conjunctions"]
-
-#: Results times examples whose sums are computed at once.
-BATCH = 1 << 20
+__all__ = ["MinedConjunctions", "mine_conjunctions"]
 
 
 @dataclass(frozen=True, eq=False)
-class MiningResult:
+class MinedConjunctions(MiningResult):
     """Conjunctions, best first, and what is known about all the others.
 
     Parameters
     ----------
+    scores, sums, proven, complete, bound, n_evaluated, seconds :
+        As in :class:`~formulakern.mining.search.MiningResult`.
     conjunctions : list of tuple of int
         Sorted positions of propositions; sorted by score (largest first), then length, then
         positions.
-    scores : ndarray of shape (r,), float64
-    sums : ndarray of shape (r, K), float64
-        S_k of each, summed pairwise from the weights as given (not T_k − S_k, for complements).
-    proven : bool
-        Whether the search ran to the end.
-    complete : bool
-        Whether every conjunction that scores more than the threshold is here; false after a time
-        limit, and when there may be more of them than ``top`` or ``max_results``.
-    bound : float
-        No conjunction that is not here scores more.  Where the search ran to the end, the score
-        that it took to be among the results: the last one's, or the threshold; plus rounding (see
-        :mod:`formulakern.mining.objective`), which is 0 for integer weights.
-    n_evaluated : int
-        Conjunctions whose sums were computed.
-    seconds : float
     """
 
     conjunctions: list[tuple[int, ...]]
-    scores: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    proven: bool
-    complete: bool
-    bound: float
-    n_evaluated: int
-    seconds: float
 
 
 def mine_conjunctions(
     propositions: object,
     weights: object,
     *,
-    top: int | None = 10,
     min_length: int = 1,
     max_length: int | None = 3,
     length_factor: Sequence[float] | NDArray[Any] | None = None,
-    objective: str = "absolute",
-    direction: str = "both",
     complement: bool = False,
     exclusive: Sequence[int] | NDArray[Any] | None = None,
-    threshold: float = 0.0,
-    max_results: int = MAX_RESULTS,
-    time_limit: float | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> MiningResult:
+    **options: Unpack[SearchOptions],
+) -> MinedConjunctions:
     """The conjunctions w of different propositions with the largest scores.
 
     With S_k(w) = Σ_i c_ik over the examples that w covers, the score is max_k |S_k| ("absolute"),
@@ -109,36 +71,24 @@ def mine_conjunctions(
     propositions : PackedTable, or a table of 0 and 1 of shape (m, p)
     weights : array-like of shape (m,) or (m, K)
         c, finite; one column per vector.
-    top : int or None
-        How many; None for all that score more than ``threshold``.
     min_length, max_length : int
         Numbers of propositions; ``min_length=0`` admits the empty conjunction, which is true
         everywhere, ``max_length=None`` any length.
     length_factor : sequence of float, optional
         Positive divisors of the scores of lengths 0, 1, …, up to the greatest length that can
         occur; in any order, growing or not.
-    objective : {"absolute", "spread"}
-    direction : {"both", "positive", "negative"}
-        For "absolute": the score is max_k |S_k|, max_k S_k or max_k −S_k.
     complement : bool
         Use T_k − S_k, T_k the sum over all examples, in place of S_k: the sum over the examples
         that w does *not* cover, that is, of the disjunction of the negated propositions.
     exclusive : sequence of int of length p, optional
         Groups of which a conjunction has at most one proposition (the values of one column, or a
         literal and its negation); −1 for propositions that are in no group.
-    threshold : float
-        Only conjunctions with higher scores are returned.
-    max_results : int
-        The most results with ``top=None``; where it is reached, ``complete`` is false and the
-        best ones are returned.
-    time_limit : float, optional
-        Seconds; then the best so far is returned, with a bound on all the rest.
-    progress : callable, optional
-        Called every 0.05 s or so with an estimate of the share that is done.
+    top, objective, direction, threshold, max_results, time_limit, progress :
+        As in :func:`formulakern.mining.options.read_task`.
 
     Returns
     -------
-    MiningResult
+    MinedConjunctions
         Conjunctions of equal covers are different conjunctions, and all are candidates.  Those
         that tie with the last one returned may be left out.
 
@@ -162,97 +112,82 @@ def mine_conjunctions(
     >>> result.conjunctions, result.scores, result.proven
     ([(0, 1)], array([3.]), True)
     """
-    started = time.perf_counter()
-    packed = read_propositions(propositions)
-    limit = check_top(top, max_results)
-    goal = read_objective(weights, packed.n_rows, objective, direction)
-    groups = _groups(exclusive, packed.n_columns)
+    task = read_task(propositions, weights, **options)
+    goal = task.goal
+    groups = _groups(exclusive, task.table.n_columns)
     least, greatest = _lengths(min_length, max_length, groups)
     factor = _factors(length_factor, greatest, max_length)
-    check_time_limit(time_limit)
-    threshold = check_threshold(threshold)
-    factors = _reachable(factor, least, greatest)
-    problem = (packed, goal, limit, (least, greatest), factors, groups, bool(complement))
-    search = enumerated(*problem, goal.in_units(threshold)) or _ConjunctionSearch(
-        *problem, threshold
-    )
-    outcome = run_slices(search, time_limit, progress, started)
-    smallest = float(factor[least : greatest + 1].min()) if least <= greatest else 1.0
-    conjunctions = search.conjunctions()
-    sums = _sums(packed, goal, conjunctions)
+    lattice = Lattice(least, greatest, _reachable(factor, least, greatest), groups, complement)
+    listed, finished = enumerated(task, lattice), True
+    if listed is None:
+        search = _ConjunctionSearch(task, lattice)
+        finished = task.run(search)
+        listed = search.listed()
+    elif task.progress is not None:
+        task.progress(1.0)
+    found, smallest = listed.conjunctions, float(factor[least:].min(initial=np.inf))
+    sums = task.sums(found, lambda table, some: table.truths(table.covers(some)))
     values = goal.weights.sum(axis=0) - sums if complement else sums
-    scores = goal.scores(values) / factor[[len(w) for w in conjunctions]]
-    order = [r for r in range(len(scores)) if scores[r] > threshold]
-    order.sort(key=lambda r: (-scores[r], len(conjunctions[r]), conjunctions[r]))
-    return MiningResult(
-        conjunctions=[conjunctions[r] for r in order],
+    scores = goal.scores(values) / factor[[len(w) for w in found]]
+    order = task.ranked(found, scores)
+    return MinedConjunctions(
+        conjunctions=[found[r] for r in order],
         scores=scores[order],
         sums=sums[order],
-        proven=outcome.finished,
-        complete=outcome.finished and search.n_found < limit,
-        bound=goal.from_units(search.bound()) + goal.rounding * (1 + complement) / smallest,
-        n_evaluated=search.n_evaluated,
-        seconds=time.perf_counter() - started,
+        proven=finished,
+        complete=finished and len(found) < task.limit,
+        bound=goal.from_units(listed.bound) + goal.rounding * (1 + complement) / smallest,
+        n_evaluated=listed.n_evaluated,
+        seconds=task.seconds(),
     )
 
 
 class _ConjunctionSearch(CompiledSearch):
     """The arrays of the compiled loop ``search_conjunctions``, and how they grow."""
 
-    def __init__(
-        self,
-        packed: PackedTable,
-        goal: Objective,
-        limit: int,
-        lengths: tuple[int, int],
-        factors: NDArray[np.float64],
-        groups: NDArray[np.int64],
-        complement: bool,
-        threshold: float,
-    ) -> None:
-        from formulakern.mining.conjunctions.loop import (  # loads numba
-            ConjunctionState,
-            search_conjunctions,
-        )
+    def __init__(self, task: Task, lattice: Lattice) -> None:
+        from formulakern.mining.conjunctions import loop  # loads numba
 
-        self.loop = search_conjunctions
-        p, (least, greatest) = packed.n_columns, lengths
+        self.loop = loop.search_conjunctions
+        p, m, goal = *task.table.shape[::-1], task.goal
+        least, greatest, complement = lattice.least, lattice.greatest, lattice.complement
         depth = max(1, min(greatest, 8))
-        super().__init__(packed, goal, limit, threshold, p + 1, depth)
+        super().__init__(task, p + 1, depth)
         items = np.zeros(4 * p, dtype=np.int64)
         items[:p] = np.arange(p)
-        covers = np.zeros((depth, n_words(self.n_examples)), dtype=np.uint64)
-        covers[0] = all_ones(self.n_examples)
+        covers = np.zeros((depth, n_words(m)), dtype=np.uint64)
+        covers[0] = all_ones(m)
         levels = np.zeros((depth, 4), dtype=np.int64)
         levels[0, 1] = p if greatest >= max(least, 1) else 0
-        self.state = ConjunctionState(
+        self.state = loop.ConjunctionState(
             **self.common,
-            groups=groups,
+            groups=lattice.groups,
             totals=self.totals,
             flags=np.array([complement, goal.upwards, goal.downwards]),
-            lengths=np.array([least, greatest, limit]),
-            factors=factors,
+            lengths=np.array([least, greatest, task.limit]),
+            factors=lattice.factors,
             levels=levels,
             items=items,
             bounds=np.zeros(4 * p),
             covers=covers,
-            found_lengths=np.zeros(min(limit, p + 1), dtype=np.int64),
+            found_lengths=np.zeros(min(task.limit, p + 1), dtype=np.int64),
         )
         if least == 0:  # the empty conjunction
             values = np.zeros_like(self.totals) if complement else self.totals
             score = float(goal.unit_scores(values[None])[0])
-            self.offer_first(score / float(self.state.factors[0, 0]))
+            self.offer_first(score / float(lattice.factors[0, 0]))
 
     def _open_levels(self) -> Iterator[tuple[int, int, NDArray[Any]]]:
         state = self.state
         for start, count, following, _ in state.levels[: state.counters[0]].tolist():
             yield count, following, state.bounds[start:]
 
-    def conjunctions(self) -> list[tuple[int, ...]]:
-        """The results, in no order."""
+    def listed(self) -> Listed:
+        """The results, in no order, and what bounds the others."""
         rows = self.state.found[: self.n_found].tolist()
         lengths = self.state.found_lengths[: self.n_found].tolist()
-        return [tuple(sorted(row[:n])) for row, n in zip(rows, lengths, strict=True)]
+        found = [tuple(sorted(row[:n])) for row, n in zip(rows, lengths, strict=True)]
+        return Listed(found, self.bound(), self.n_evaluated)
 
     def _grow(self) -> None:
         state = self.state
@@ -260,34 +195,14 @@ class _ConjunctionSearch(CompiledSearch):
         start, count, following, _ = state.levels[top].tolist()
         if top + 1 >= len(state.levels):
             depth = min(2 * len(state.levels), int(state.lengths[1]))
-            self._replace(
-                {
-                    "levels": enlarged(state.levels, depth),
-                    "covers": enlarged(state.covers, depth),
-                    "found": np.ascontiguousarray(enlarged(state.found.T, depth).T),
-                }
+            self.state = self.state._replace(
+                levels=enlarged(state.levels, depth),
+                covers=enlarged(state.covers, depth),
+                found=np.ascontiguousarray(enlarged(state.found.T, depth).T),
             )
         if start + count + following > len(state.items):
-            size = 2 * len(state.items)
-            names = ("items", "bounds")
-            self._replace({name: enlarged(getattr(state, name), size) for name in names})
+            self._enlarge(("items", "bounds"), 2 * len(state.items))
         self._make_room(self.n_found + following)
-
-
-def _sums(
-    packed: PackedTable, goal: Objective, conjunctions: list[tuple[int, ...]]
-) -> NDArray[np.float64]:
-    """S_k of each conjunction, summed pairwise from the weights as given."""
-    rows = np.flatnonzero((goal.weights != 0).any(axis=1))
-    packed, weights = packed.take(rows), goal.weights[rows]
-    sums = np.zeros((len(conjunctions), weights.shape[1]))
-    step = max(1, BATCH // max(1, len(rows)))
-    for start in range(0, len(conjunctions), step):
-        batch = conjunctions[start : start + step]
-        covers = packed.truths(packed.covers(batch))
-        for k, column in enumerate(weights.T):
-            sums[start : start + len(batch), k] = np.where(covers, column, 0.0).sum(axis=1)
-    return sums
 
 
 def _groups(exclusive: Any, p: int) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ interchangeable, so they are kept in lexicographic order, strictly, because the 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +36,9 @@ __all__ = [
     "Order",
     "Slot",
     "bit_program",
+    "depends",
     "expand",
+    "truth_table",
 ]
 
 #: Templates with more slots than this are refused; truth tables have 2 to this power rows.
@@ -110,17 +112,10 @@ class BitProgram:
         0 for AND or 1 for XOR, and two references.
     output : int
         The reference of the whole formula.
-    n_slots : int
     """
 
     steps: NDArray[np.int64]
     output: int
-    n_slots: int
-
-    @property
-    def n_registers(self) -> int:
-        """S + 1 + n."""
-        return self.n_slots + 1 + len(self.steps)
 
 
 def expand(
@@ -177,8 +172,8 @@ class _Writer:
     ) -> tuple[Formula, tuple[int, ...]]:
         """One feature of the space of a formula, and its slots (as deep as choices nest)."""
         atoms = _atoms(formula)
-        table = _truth_table(formula, atoms)
-        needed = [i for i in range(len(atoms)) if _depends(table, i)]
+        table = truth_table(formula, {atom: i for i, atom in enumerate(atoms)})
+        needed = [i for i in range(len(atoms)) if depends(table, i)]
         if self.distinct and len(needed) > 1 and any(isinstance(a, Choice) for a in atoms):
             raise FormulaError(
                 f"with distinct=True a choice stands alone or negated; {str(formula)!r} has "
@@ -282,7 +277,7 @@ def bit_program(formula: Formula, leaves: Sequence[Variable]) -> BitProgram:
 
     output = fold(formula, reference)
     table = np.array(list(steps), dtype=np.int64).reshape(len(steps), 3)
-    return BitProgram(table, output, len(leaves))
+    return BitProgram(table, output)
 
 
 def _between(parts: Sequence[Formula], least: int, most: int) -> Formula:
@@ -334,18 +329,16 @@ def _atoms(formula: Formula) -> list[Formula]:
     return sorted(shallowest, key=shallowest.__getitem__)
 
 
-def _truth_table(formula: Formula, atoms: Sequence[Formula]) -> NDArray[np.bool_]:
-    """One axis of length 2 for each atom, false first."""
-    n = len(atoms)
-    axis = {
-        atom: np.array([False, True]).reshape([2 if i == j else 1 for j in range(n)])
-        for i, atom in enumerate(atoms)
-    }
-    table: NDArray[np.bool_] = np.broadcast_to(evaluate(formula, axis.__getitem__), (2,) * n)
-    return table
+def truth_table(formula: Formula, axis_of: Mapping[Formula, int]) -> NDArray[np.bool_]:
+    """One axis of length 2 for each number of an atom, false first; atoms may share one."""
+    shape = (2,) * len(set(axis_of.values()))
+    axes = np.indices(shape, dtype=np.bool_, sparse=True)
+    value = evaluate(formula, lambda atom: axes[axis_of[atom]])
+    return np.asarray(np.broadcast_to(value, shape), dtype=np.bool_)
 
 
-def _depends(table: NDArray[np.bool_], axis: int) -> bool:
+def depends(table: NDArray[np.bool_], axis: int) -> bool:
+    """Whether a truth table is not the same in both halves of an axis."""
     return not np.array_equal(table.take(0, axis), table.take(1, axis))
 
 

@@ -13,8 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from formulakern.compilation import compiled
-from formulakern.mining.sorting import sort_descending
-from formulakern.mining.sums import column_sums, offer
+from formulakern.mining.sums import bit, column_sums, offer, sort_descending
 from formulakern.slices import DONE, FULL, SLICE
 
 __all__ = ["InstanceState", "search_instances"]
@@ -119,9 +118,7 @@ def search_instances(state: Any, work: Any) -> Any:
     first = n_slots + 1
     index = np.empty(n_words, np.int64)
     high, low = np.empty(64 * n_words), np.empty(64 * n_words)
-    cases = np.empty(
-        (4, n_words), np.uint64
-    )  # true if 1, not false if 1, true if 0, not false if 0
+    cases = np.empty((4, n_words), np.uint64)  # true if 1, not false if 1, and the same if 0
     eight, sums = np.empty(8), np.empty((p, 2))
     best, candidates = np.empty(p), np.empty(p, np.int64)
     done = 0
@@ -141,8 +138,7 @@ def search_instances(state: Any, work: Any) -> Any:
             slot = counters[0] - 1
             following = levels[slot, 1]
             if following >= levels[slot, 0] or bounds[slot, following] <= lowest:
-                planes[2 * slot] = unknown[2 * slot]
-                planes[2 * slot + 1] = unknown[2 * slot + 1]
+                planes[2 * slot : 2 * slot + 2] = unknown[2 * slot : 2 * slot + 2]
                 counters[0] -= 1
                 continue
             levels[slot, 1] += 1
@@ -171,8 +167,7 @@ def search_instances(state: Any, work: Any) -> Any:
             _run(steps, first, planes)
             cases[2 * case] = planes[output]
             cases[2 * case + 1] = ~planes[output ^ 1]
-        planes[2 * slot] = unknown[2 * slot]
-        planes[2 * slot + 1] = unknown[2 * slot + 1]
+        planes[2 * slot : 2 * slot + 2] = unknown[2 * slot : 2 * slot + 2]
         n_index = 0
         for w in range(n_words):
             if cases[0, w] != cases[2, w] or cases[1, w] != cases[3, w]:
@@ -184,21 +179,15 @@ def search_instances(state: Any, work: Any) -> Any:
             for w in range(n_words):
                 true, possible = cases[2, w], cases[3, w]
                 for t in range(64):
-                    weight, bit = columns[k, 64 * w + t], np.uint64(t)
-                    surely = np.float64((true >> bit) & 1)
-                    perhaps = np.float64((possible >> bit) & 1)
+                    weight, surely, perhaps = columns[k, 64 * w + t], bit(true, t), bit(possible, t)
                     most += max(weight, 0.0) * perhaps + min(weight, 0.0) * surely
                     least += max(weight, 0.0) * surely + min(weight, 0.0) * perhaps
             for i in range(n_index):
                 w = index[i]
                 for t in range(64):
-                    weight, bit = columns[k, 64 * w + t], np.uint64(t)
-                    surely = np.float64((cases[0, w] >> bit) & 1) - np.float64(
-                        (cases[2, w] >> bit) & 1
-                    )
-                    perhaps = np.float64((cases[1, w] >> bit) & 1) - np.float64(
-                        (cases[3, w] >> bit) & 1
-                    )
+                    weight = columns[k, 64 * w + t]
+                    surely = bit(cases[0, w], t) - bit(cases[2, w], t)
+                    perhaps = bit(cases[1, w], t) - bit(cases[3, w], t)
                     high[64 * i + t] = max(weight, 0.0) * perhaps + min(weight, 0.0) * surely
                     low[64 * i + t] = max(weight, 0.0) * surely + min(weight, 0.0) * perhaps
             column_sums(words, candidates, n_candidates, index, n_index, high, low, eight, sums)
@@ -212,9 +201,8 @@ def search_instances(state: Any, work: Any) -> Any:
         if slot == n_slots - 1:  # nothing is unknown: what was bounded is the score
             for j in range(n_candidates):
                 if best[j] > threshold:
-                    place = offer(scores, heap, counters[1], limit, best[j])
+                    place = offer(scores, heap, counters, limit, best[j])
                     if place >= 0:
-                        counters[1] = max(counters[1], place + 1)
                         assigned[slot] = candidates[j]
                         for i in range(n_slots):
                             found[place, i] = assigned[i]

@@ -13,10 +13,9 @@ propositions for a variable are bounded at once.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,64 +23,38 @@ from numpy.typing import NDArray
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
-from formulakern.mining.objective import Objective, read_objective
-from formulakern.mining.options import (
-    MAX_RESULTS,
-    check_threshold,
-    check_time_limit,
-    check_top,
-    read_propositions,
+from formulakern.mining.options import SearchOptions, Task, read_task
+from formulakern.mining.search import CompiledSearch, MiningResult
+from formulakern.mining.templates.expansion import (
+    Expansion,
+    bit_program,
+    depends,
+    expand,
+    truth_table,
 )
-from formulakern.mining.search import CompiledSearch
-from formulakern.mining.templates.expansion import Expansion, Slot, bit_program, expand
-from formulakern.slices import DONE, run_slices
+from formulakern.slices import DONE
 from formulakern.syntax.formula import Formula, Variable, evaluate
-from formulakern.syntax.substitution import substitute
 
-__all__ = ["TemplateResult", "mine_templates"]
+__all__ = ["MinedInstances", "mine_templates"]
 
 
 @dataclass(frozen=True, eq=False)
-class TemplateResult:
+class MinedInstances(MiningResult):
     """Instances of a template, best first, and what is known about all the others.
 
     Parameters
     ----------
-    slots : tuple of Slot
-        The places that were filled: variables, in each copy of the choices around them.
-    assignments : list of tuple of int
-        For each instance the proposition in every slot; sorted by score (largest first), then by
-        the number of different propositions, then as tuples.
     scores, sums, proven, complete, bound, n_evaluated, seconds :
-        As in :class:`~formulakern.mining.conjunctions.search.MiningResult`; ``n_evaluated``
-        counts bounds of partial instances too.
+        As in :class:`~formulakern.mining.search.MiningResult`.
+    assignments : list of tuple of int
+        For each instance the proposition in every slot of the expansion; sorted by score (largest
+        first), then by the number of different propositions, then as tuples.
     expansion : Expansion
         The template with its choices written out.
     """
 
-    slots: tuple[Slot, ...]
     assignments: list[tuple[int, ...]]
-    scores: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    proven: bool
-    complete: bool
-    bound: float
-    n_evaluated: int
-    seconds: float
     expansion: Expansion
-
-    def formula(self, rank: int, leaf: Callable[[int], Formula]) -> Formula:
-        """One instance as a formula.
-
-        Parameters
-        ----------
-        rank : int
-            Position in ``assignments``.
-        leaf : callable
-            Gives the formula that says what a proposition is.
-        """
-        filled = zip(self.expansion.leaves, self.assignments[rank], strict=True)
-        return substitute(self.expansion.formula, {slot: leaf(j) for slot, j in filled})
 
 
 def mine_templates(
@@ -90,15 +63,9 @@ def mine_templates(
     weights: object,
     *,
     distinct: bool = False,
-    top: int | None = 10,
     columns: Mapping[Any, Sequence[int]] | None = None,
-    objective: str = "absolute",
-    direction: str = "both",
-    threshold: float = 0.0,
-    max_results: int = MAX_RESULTS,
-    time_limit: float | None = None,
-    progress: Callable[[float], None] | None = None,
-) -> TemplateResult:
+    **options: Unpack[SearchOptions],
+) -> MinedInstances:
     """The instances of a template with the largest scores.
 
     An instance φ replaces every variable by a proposition, equal names by the same one.  With
@@ -114,17 +81,15 @@ def mine_templates(
     weights : array-like of shape (m,) or (m, K)
     distinct : bool
         Different variables of one formula are different propositions.
-    top : int or None
-        How many; None for all that score more than ``threshold``.
     columns : mapping, optional
         Variable (or its name) → positions of the propositions that it ranges over; all by
         default.
-    objective, direction, threshold, max_results, time_limit, progress :
-        As in :func:`formulakern.mining.conjunctions.search.mine_conjunctions`.
+    top, objective, direction, threshold, max_results, time_limit, progress :
+        As in :func:`formulakern.mining.options.read_task`.
 
     Returns
     -------
-    TemplateResult
+    MinedInstances
         Instances that are the same Boolean function of the propositions are returned once, under
         the first of their assignments that was met; instances that are different functions and
         have equal covers are all candidates.  Those that tie with the last one may be left out.
@@ -151,120 +116,100 @@ def mine_templates(
     >>> result = mine_templates(parse("a & ~b"), X, [2.0, 1.0, -1.0, -1.5], top=1)
     >>> result.assignments, result.scores
     ([(0, 2)], array([2.]))
-    >>> result.formula(0, lambda j: Variable(f"x{j}"))
-    Formula('x0 & ~x2')
+    >>> result.expansion.formula
+    Formula('s0 & ~s1')
     """
-    started = time.perf_counter()
-    packed = read_propositions(propositions)
-    limit = check_top(top, max_results)
-    goal = read_objective(weights, packed.n_rows, objective, direction)
-    threshold = check_threshold(threshold)
-    check_time_limit(time_limit)
+    task = read_task(propositions, weights, **options)
     if not isinstance(formula, Formula):
         raise ParameterError(
             f"the template is a Formula; got {type(formula).__name__}. "
             "Parse text first: fk.parse('a & ~b')."
         )
-    ranges = _Ranges(formula, columns, packed.n_columns)
-    expansion = expand(formula, bool(distinct), ranges.of)
-    capacity = limit
+    ranges = _read_ranges(formula, columns, task.table.n_columns)
+    expansion = expand(formula, bool(distinct), ranges.get)
+    capacity = task.limit
     while True:
-        search = _InstanceSearch(packed, goal, capacity, expansion, ranges, threshold)
-        outcome = run_slices(search, time_limit, progress, started)
+        search = _InstanceSearch(replace(task, limit=capacity), expansion, ranges)
+        finished = task.run(search)
         assignments = _different(expansion, search.assignments())
-        if len(assignments) >= limit or search.n_found < capacity or not outcome.finished:
+        if len(assignments) >= task.limit or search.n_found < capacity or not finished:
             break
         capacity *= 4  # the results hold too many instances of equal functions
-    sums = np.array([_sums(goal, packed, expansion, a) for a in assignments]).reshape(
-        len(assignments), goal.weights.shape[1]
-    )
-    scores = goal.scores(sums)
-    order = [r for r in range(len(scores)) if scores[r] > threshold]
-    order.sort(key=lambda r: (-scores[r], len(set(assignments[r])), assignments[r]))
-    bound = goal.from_units(search.bound()) + goal.rounding
-    if len(order) > limit:
-        bound = max(bound, float(scores[order[limit]]))
-    order = order[:limit]
-    return TemplateResult(
-        slots=expansion.slots,
+
+    def covers(table: PackedTable, some: Sequence[tuple[int, ...]]) -> NDArray[np.bool_]:
+        positions = np.array(some, dtype=np.intp).T
+        value_of: dict[Formula, NDArray[np.bool_]] = {
+            leaf: table.truths(table.columns[chosen])
+            for leaf, chosen in zip(expansion.leaves, positions, strict=True)
+        }
+        truths = evaluate(expansion.formula, value_of.__getitem__)
+        return np.broadcast_to(truths, (len(some), table.n_rows))
+
+    sums = task.sums(assignments, covers)
+    scores = task.goal.scores(sums)
+    order = task.ranked(assignments, scores)
+    bound = task.goal.from_units(search.bound()) + task.goal.rounding
+    if len(order) > task.limit:
+        bound = max(bound, float(scores[order[task.limit]]))
+    order = order[: task.limit]
+    return MinedInstances(
         assignments=[assignments[r] for r in order],
         scores=scores[order],
         sums=sums[order],
-        proven=outcome.finished,
-        complete=outcome.finished and search.n_found < capacity and len(order) < limit,
+        proven=finished,
+        complete=finished and search.n_found < capacity and len(order) < task.limit,
         bound=bound,
         n_evaluated=search.n_evaluated,
-        seconds=time.perf_counter() - started,
+        seconds=task.seconds(),
         expansion=expansion,
     )
 
 
-class _Ranges:
-    """Which propositions each variable of a template ranges over."""
-
-    def __init__(
-        self, formula: Formula, columns: Mapping[Any, Sequence[int]] | None, p: int
-    ) -> None:
-        self.p = p
-        self.given: dict[Variable, tuple[int, ...]] = {}
-        variables = formula.variables
-        for key, positions in (columns or {}).items():
-            named = [v for v in variables if key in (v, v.name)]
-            if not named:
-                known = ", ".join(repr(v.name) for v in variables) or "no variable"
-                raise ParameterError(
-                    f"columns names {str(key)!r}, which is not in the template; it has {known}."
-                )
-            chosen = np.unique(np.asarray(positions))
-            right = chosen.ndim == 1 and chosen.size > 0 and chosen.dtype.kind in "iu"
-            if not right or chosen[0] < 0 or chosen[-1] >= p:
-                raise ParameterError(
-                    f"columns[{str(key)!r}] is {positions!r}; expected positions of propositions, "
-                    f"integers from 0 to {p - 1}, at least one."
-                )
-            self.given.update(dict.fromkeys(named, tuple(chosen.tolist())))
-
-    def of(self, variable: Variable) -> tuple[int, ...] | None:
-        """The positions, or None for all."""
-        return self.given.get(variable)
-
-    def mask(self, variable: Variable) -> NDArray[np.bool_]:
-        """The positions as a mask of length p."""
-        positions = self.of(variable)
-        mask = np.full(self.p, positions is None)
-        if positions is not None:
-            mask[list(positions)] = True
-        return mask
+def _read_ranges(
+    formula: Formula, columns: Mapping[Any, Sequence[int]] | None, p: int
+) -> dict[Variable, tuple[int, ...]]:
+    """Which propositions the variables range over that are not over all."""
+    ranges: dict[Variable, tuple[int, ...]] = {}
+    variables = formula.variables
+    for key, positions in (columns or {}).items():
+        named = [v for v in variables if key in (v, v.name)]
+        if not named:
+            known = ", ".join(repr(v.name) for v in variables) or "no variable"
+            raise ParameterError(
+                f"columns names {str(key)!r}, which is not in the template; it has {known}."
+            )
+        chosen = np.unique(np.asarray(positions))
+        right = chosen.ndim == 1 and chosen.size > 0 and chosen.dtype.kind in "iu"
+        if not right or chosen[0] < 0 or chosen[-1] >= p:
+            raise ParameterError(
+                f"columns[{str(key)!r}] is {positions!r}; expected positions of propositions, "
+                f"integers from 0 to {p - 1}, at least one."
+            )
+        ranges.update(dict.fromkeys(named, tuple(chosen.tolist())))
+    return ranges
 
 
 class _InstanceSearch(CompiledSearch):
     """The arrays of :func:`formulakern.mining.templates.loop.search_instances`."""
 
     def __init__(
-        self,
-        packed: PackedTable,
-        goal: Objective,
-        limit: int,
-        expansion: Expansion,
-        ranges: _Ranges,
-        threshold: float,
+        self, task: Task, expansion: Expansion, ranges: Mapping[Variable, Sequence[int]]
     ) -> None:
-        from formulakern.mining.templates.loop import (  # loads numba
-            InstanceState,
-            search_instances,
-        )
+        from formulakern.mining.templates import loop  # loads numba
 
-        self.loop = search_instances
-        p, n = packed.n_columns, len(expansion.slots)
-        super().__init__(packed, goal, limit, threshold, p, n)
+        self.loop = loop.search_instances
+        (m, p), n, goal = task.table.shape, len(expansion.slots), task.goal
+        super().__init__(task, p, n)
         program = bit_program(expansion.formula, expansion.leaves)
-        masks = [ranges.mask(slot.variable) for slot in expansion.slots]
-        unknown = np.zeros((2 * n, n_words(self.n_examples)), dtype=np.uint64)
-        for i, mask in enumerate(masks):
-            words = self.common["words"][mask]
+        allowed = np.zeros((n, p), dtype=np.bool_)
+        unknown = np.zeros((2 * n, n_words(m)), dtype=np.uint64)
+        for i, slot in enumerate(expansion.slots):
+            allowed[i, list(ranges.get(slot.variable, range(p)))] = True
+            words = task.table.columns[allowed[i]]
             unknown[2 * i] = np.bitwise_and.reduce(words, axis=0)
             unknown[2 * i + 1] = ~np.bitwise_or.reduce(words, axis=0)
-        planes = np.zeros((2 * program.n_registers, unknown.shape[1]), dtype=np.uint64)
+        n_registers = n + 1 + len(program.steps)
+        planes = np.zeros((2 * n_registers, unknown.shape[1]), dtype=np.uint64)
         planes[: 2 * n] = unknown
         planes[2 * n] = ~np.uint64(0)
         different = np.zeros((n, n), dtype=np.bool_)
@@ -274,18 +219,18 @@ class _InstanceSearch(CompiledSearch):
         orders = np.full((len(expansion.orders), longest, 2), -1, dtype=np.int64)
         for i, order in enumerate(expansion.orders):
             orders[i, : len(order.left)] = np.array([order.left, order.right]).T
-        self.state = InstanceState(
+        self.state = loop.InstanceState(
             **self.common,
             flags=np.array([goal.upwards, goal.downwards]),
             steps=program.steps,
             output=program.output,
             planes=planes,
             unknown=unknown,
-            allowed=np.array(masks, dtype=np.bool_).reshape(n, p),
+            allowed=allowed,
             different=different,
             orders=orders,
             strict=np.array([order.strict for order in expansion.orders], dtype=np.bool_),
-            limit=limit,
+            limit=task.limit,
             assigned=np.zeros(n, dtype=np.int64),
             levels=np.zeros((n, 2), dtype=np.int64),
             items=np.zeros((n, p), dtype=np.int64),
@@ -338,26 +283,7 @@ def _function(
     expansion: Expansion, pattern: tuple[int, ...], n: int
 ) -> tuple[tuple[int, ...], bytes]:
     """Which of n arguments a template with these arguments depends on, and its truth table."""
-    axes = [
-        np.array([False, True]).reshape([2 if i == j else 1 for j in range(n)]) for i in range(n)
-    ]
-    value_of: dict[Formula, Any] = {
-        leaf: axes[i] for leaf, i in zip(expansion.leaves, pattern, strict=True)
-    }
-    table = np.broadcast_to(evaluate(expansion.formula, value_of.__getitem__), (2,) * n)
-    needed = [
-        i for i in range(n) if not np.array_equal(table.take(0, axis=i), table.take(1, axis=i))
-    ]
+    table = truth_table(expansion.formula, dict(zip(expansion.leaves, pattern, strict=True)))
+    needed = tuple(i for i in range(n) if depends(table, i))
     index = tuple(slice(None) if i in needed else 0 for i in range(n))
-    return tuple(needed), np.ascontiguousarray(table[index]).tobytes()
-
-
-def _sums(
-    goal: Objective, packed: PackedTable, expansion: Expansion, assignment: tuple[int, ...]
-) -> NDArray[np.float64]:
-    """S_k from the weights as given."""
-    cover_of: dict[Formula, Any] = {
-        leaf: packed.cover((j,)) for leaf, j in zip(expansion.leaves, assignment, strict=True)
-    }
-    covered = np.broadcast_to(evaluate(expansion.formula, cover_of.__getitem__), packed.n_rows)
-    return goal.sums(covered)
+    return needed, np.ascontiguousarray(table[index]).tobytes()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["optimal_strategies"]
+__all__ = ["basic_strategies", "optimal_strategies"]
 
 FloatArray = npt.NDArray[np.float64]
+Found = tuple[FloatArray, FloatArray, int] | None
 
 #: Seconds between two looks at the solver, which runs in a thread of its own.
 LOOK_SECONDS = 0.05
@@ -27,7 +28,7 @@ def optimal_strategies(
     max_iter: int | None = None,
     time_limit: float | None = None,
     progress: Callable[[float], None] | None = None,
-) -> tuple[FloatArray, FloatArray, int] | None:
+) -> Found:
     """min v over p ≥ 0, Σ p_i = 1 with M'p ≤ v, and the dual solution q, by HiGHS.
 
     p is an optimal mixed strategy of the row player, who pays p'Mq, and q of the column player.
@@ -65,46 +66,81 @@ def optimal_strategies(
     >>> p, q
     (array([0.25, 0.75]), array([0.5, 0.5]))
     """
-    from scipy.optimize import linprog
-
-    m, n = M.shape
     low, high = float(M.min()), float(M.max())
-    scaled = (M.T - (low + high) / 2) / ((high - low) / 2 or 1.0)
-    solve: Any = linprog  # its type says less than what it takes
-
-    def run(method: str) -> Any:
-        return solve(
-            np.eye(m + 1)[m],
-            A_ub=np.column_stack([scaled, np.full(n, -1.0)]),
-            b_ub=np.zeros(n),
-            A_eq=1.0 - np.eye(m + 1)[m:],
-            b_eq=np.ones(1),
-            bounds=[(0.0, None)] * m + [(None, None)],
-            method=method,
-            options={
-                # it gains nothing on a dense matrix, and one that outlasts the time limit hides it
-                # from the interior point method
-                "presolve": False,
-                "primal_feasibility_tolerance": FEASIBILITY,
-                "dual_feasibility_tolerance": FEASIBILITY,
-                "maxiter": max_iter,
-                "time_limit": time_limit,
-            },
-        )
-
-    result = _watched(lambda: run("highs-ipm"), progress)
-    if result.status not in (0, LIMIT_REACHED):  # numerical trouble, by SciPy's numbering
-        result = _watched(lambda: run("highs-ds"), progress)
+    scaled = (M - (low + high) / 2) / ((high - low) / 2 or 1.0)
+    options = {
+        # it gains nothing on a dense matrix, and one that outlasts the time limit hides it
+        # from the interior point method
+        "presolve": False,
+        "primal_feasibility_tolerance": FEASIBILITY,
+        "dual_feasibility_tolerance": FEASIBILITY,
+        "maxiter": max_iter,
+        "time_limit": time_limit,
+    }
+    methods = ("highs-ipm", "highs-ds")
+    found = _watched(lambda: basic_strategies(scaled, None, options, methods), progress)
     if progress is not None:
         progress(1.0)
+    return found
+
+
+def basic_strategies(
+    M: FloatArray,
+    caps: FloatArray | None,
+    options: Mapping[str, Any],
+    methods: Sequence[str] = ("highs",),
+) -> Found:
+    """Optimal strategies of a game, of which each of the row player's weights may be capped.
+
+    Without caps: min t over p ≥ 0, Σ p_i = 1 with M'p ≤ t.  With caps: max Σ α_i over
+    0 ≤ α ≤ caps with M'α ≤ 1; then p = α / Σ α_i.
+
+    Parameters
+    ----------
+    M : float64 (m, n)
+    caps : float64 (m,), optional
+    options : mapping
+        Of HiGHS.
+    methods : sequence of str
+        Of SciPy's linprog; the next one follows where one fails, but not at a limit.
+
+    Returns
+    -------
+    (p, q, iterations) or None
+        A basic solution: p, or α, and the dual solution q, of sum 1 without caps and of sum
+        1 / Σ α_i or less with them.  None if there is none within the limits.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array
+
+    solve: Any = linprog  # its type says less than what it takes
+    m, n = M.shape
+    if caps is None:
+        program: dict[str, Any] = {
+            "c": np.append(np.zeros(m), 1.0),
+            "A_ub": csr_array(np.column_stack([M.T, np.full(n, -1.0)])),
+            "b_ub": np.zeros(n),
+            "A_eq": csr_array(np.append(np.ones(m), 0.0)[None]),
+            "b_eq": np.ones(1),
+            "bounds": [(0.0, None)] * m + [(None, None)],
+        }
+    else:
+        bounds = np.stack([np.zeros(m), caps], axis=1)
+        program = {"c": -np.ones(m), "A_ub": csr_array(M.T), "b_ub": np.ones(n), "bounds": bounds}
+    for method in methods:
+        result = solve(**program, method=method, options=options)
+        if result.status in (0, LIMIT_REACHED):  # else numerical trouble, by SciPy's numbering
+            break
     if result.status != 0:
         return None
-    p = np.maximum(result.x[:m], 0.0)
+    p = np.clip(result.x[:m], 0.0, caps)
     q = np.maximum(-result.ineqlin.marginals, 0.0)
+    if caps is not None:
+        return p, q / p.sum(), int(result.nit)
     return p / p.sum(), q / q.sum(), int(result.nit)
 
 
-def _watched(solve: Callable[[], Any], progress: Callable[[float], None] | None) -> Any:
+def _watched(solve: Callable[[], Found], progress: Callable[[float], None] | None) -> Found:
     """What ``solve`` returns or raises, run in a thread while this one stays responsive."""
     executor = ThreadPoolExecutor(1)
     running = executor.submit(solve)

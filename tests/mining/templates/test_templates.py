@@ -16,6 +16,7 @@ from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import FALSE, TRUE, Constant, Variable, evaluate
 from formulakern.syntax.parser import parse
 from formulakern.syntax.random import random_formula
+from formulakern.syntax.substitution import substitute
 
 WEIGHTS = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 1.0, 2.0]) | st.floats(-5, 5, width=32)
 
@@ -83,7 +84,8 @@ SCORES = {
 def function_of(result, rank, p):
     """The truth table of one instance."""
     everything = np.array(list(itertools.product([False, True], repeat=p)))
-    formula = result.formula(rank, lambda j: Variable(f"x{j}"))
+    said = zip(result.expansion.leaves, result.assignments[rank], strict=True)
+    formula = substitute(result.expansion.formula, {s: Variable(f"x{j}") for s, j in said})
     value = evaluate(formula, lambda leaf: everything[:, int(leaf.name[1:])])
     return np.broadcast_to(value, len(everything)).tobytes()
 
@@ -229,7 +231,7 @@ def test_equal_covers_are_different_features():
 
 def test_slots_say_which_copy_they_are_in():
     result = mine_templates(parse("any[2](all[2](x))"), np.eye(4, dtype=int), np.ones(4))
-    assert [slot.copy for slot in result.slots] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert [slot.copy for slot in result.expansion.slots] == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
 @given(st.integers(0, 10_000), st.data())
