@@ -84,7 +84,7 @@ class Comparison(Leaf):
                 f"unknown relation {relation!r}; expected one of {', '.join(RELATIONS)}."
             )
         value = _checked(relation, value)
-        self._hold(column, relation, value, column=column, relation=relation, value=value)
+        self._hold(column=column, relation=relation, value=value)
 
     def leaf_text(self, notation: Notation) -> str:
         """The comparison as it parses back (ASCII), or in mathematical signs."""
