@@ -96,11 +96,8 @@ def exact_values(
 
 def too_large(task: Task) -> MagnitudeError:
     """The error for values beyond float64."""
-    way_out = (
-        "Use scale='probability' (the share of substitutions that are true in both rows), or "
-        "kernel.normalized()."
-    )
     return MagnitudeError(
         f"a kernel value of this formula on {max(task.tables.sizes, default=0):,} columns is "
-        f"beyond 1.8e308, the end of float64. {way_out}"
+        "beyond 1.8e308, the end of float64. Use scale='probability' (the share of substitutions "
+        "that are true in both rows), or kernel.normalized()."
     )
