@@ -41,13 +41,13 @@ class Stages:
 
 def stages(program: Program) -> Stages:
     """Assign a stage to every node that the kernel needs."""
-    of: list[Stage] = []
+    of: list[int] = []
     for node in program.nodes:
         if isinstance(node, Count):
-            x, z = (bit != "*" for bit in node.cell)
-            of.append(Stage(x * Stage.ROW_X | z * Stage.ROW_Z))
+            x, z = node.cell[0] != "*", node.cell[1] != "*"
+            of.append(x * Stage.ROW_X + z * Stage.ROW_Z)
         else:
-            of.append(Stage(reduce(or_, (of[operand] for operand in node.operands), 0)))
+            of.append(reduce(or_, map(of.__getitem__, node.operands), 0))
     read = {program.output}
     pair = []
     for position in program.kernel_nodes:
@@ -59,4 +59,4 @@ def stages(program: Program) -> Stages:
         tuple(sorted(i for i in read if of[i] == stage))
         for stage in (Stage.TABLE, Stage.ROW_X, Stage.ROW_Z)
     )
-    return Stages(tuple(of), table, row_x, row_z, tuple(pair))
+    return Stages(tuple(map(Stage, of)), table, row_x, row_z, tuple(pair))
