@@ -74,9 +74,8 @@ def exact_values(
     MagnitudeError
         If a value does not fit into float64 at this scale.
     """
-    sizes: list[Any] = list(task.tables.sizes)
     ss, pp, qq = ([array.astype(dtype) for array in counts] for counts in (s, p, q))
-    value = run(task.program, ss, pp, qq, sizes, dtype)[0]
+    value = run(task.program, ss, pp, qq, task.tables.sizes, dtype)[0]
     shape = np.broadcast_shapes(*(a.shape for counts in (s, p, q) for a in counts), value.shape)
     rounded = task.rounded(value)
     if refuse and np.isinf(rounded).any():

@@ -127,18 +127,16 @@ def columns_read(formula: Formula) -> int:
 def degrees_problem(kind: str, degrees: tuple[object, ...]) -> tuple[str, str] | None:
     """What is wrong with the numbers in the brackets, and what to write; None if nothing."""
     example = {1: f"{kind}[2](x)", 2: f"{kind}[2,3](x)"}[KINDS[kind]]
+    advice = f"Write for example {example}."
     if len(degrees) != KINDS[kind]:
         wanted = {1: "one degree, d", 2: "two degrees, k and d"}[KINDS[kind]]
-        return f"{kind} takes {wanted}; got {len(degrees)}", f"Write for example {example}."
+        return f"{kind} takes {wanted}; got {len(degrees)}", advice
     for value in degrees:
         if not hasattr(value, "__index__") or isinstance(value, bool):
-            return f"a degree is an integer; got {value!r}", f"Write for example {example}."
+            return f"a degree is an integer; got {value!r}", advice
     *least, degree = (int(value) for value in degrees)  # type: ignore[call-overload]
     if not 1 <= degree <= MAX_DEGREE:
-        return (
-            f"the degree d is an integer from 1 to {MAX_DEGREE:,}; got {degree}",
-            f"Write for example {example}.",
-        )
+        return f"the degree d is an integer from 1 to {MAX_DEGREE:,}; got {degree}", advice
     if least and not 0 <= least[0] <= degree:
         return (
             f"k is an integer from 0 to d = {degree}; got {least[0]}",

@@ -175,11 +175,7 @@ class Formula:
     @property
     def leaves(self) -> tuple[Formula, ...]:
         """The different leaves (variables, constants, comparisons, choices) in order."""
-        found: dict[Formula, None] = {}
-        for node in postorder(self):
-            if node.connective is None:
-                found.setdefault(node)
-        return tuple(found)
+        return tuple(dict.fromkeys(node for node in postorder(self) if node.connective is None))
 
     def leaf_text(self, notation: Notation) -> str:
         """How a leaf prints; only leaves have this."""
@@ -401,11 +397,10 @@ def _joined(row: Connective, arguments: Sequence[Formula]) -> tuple[tuple[Formul
 def _assemble(recipe: list[Any]) -> Formula:
     nodes: list[Formula] = []
     for item in recipe:
-        if isinstance(item, Formula):
-            nodes.append(item)
-        else:
+        if not isinstance(item, Formula):
             name, positions = item
-            nodes.append(Operation(name, [nodes[position] for position in positions]))
+            item = Operation(name, [nodes[position] for position in positions])
+        nodes.append(item)
     return nodes[-1]
 
 
