@@ -249,7 +249,7 @@ def pair(tile: Any, r: Any, j: Any, row: Any, column: Any, data: Any) -> float:
     data : tuple
         ``x`` and ``z``, float64 (numbers, rows): what is known of every row, ``x[:, row]`` and
         ``z[:, column]``; ``sizes`` and ``once``, float64 (numbers,): what is known of the domains,
-        and of the tables.
+        and of the tables; and what the caller multiplies the result by.
     """
     raise NotImplementedError
 
@@ -258,11 +258,13 @@ def pair(tile: Any, r: Any, j: Any, row: Any, column: Any, data: Any) -> float:
 def _evaluate(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
     vectorized()
     for j in range(np.uint64(len(values))):
-        values[j] = pair(tile, r, j, row, column + j, data)
+        values[j] = pair(tile, r, j, row, column + j, data) * data[4]
 
 
 #: To be given a function ``pair``.
-evaluate_block = _filling(_evaluate, "float64[:, ::1], float64[:, ::1], float64[::1], float64[::1]")
+evaluate_block = _filling(
+    _evaluate, "float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64"
+)
 
 
 @compiled(forceinline=True)
