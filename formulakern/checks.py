@@ -39,8 +39,8 @@ def check_choice(name: str, value: Any, accepted: Sequence[Any]) -> None:
         ...
     formulakern.errors.ParameterError: margin='firm'; expected one of 'soft', 'hard'.
     """
-    if not any(isinstance(value, type(item)) and value == item for item in accepted):
-        raise ParameterError(f"{name}={value!r}; expected one of {', '.join(map(repr, accepted))}.")
+    right = any(isinstance(value, type(item)) and value == item for item in accepted)
+    _check(right, name, value, f"one of {', '.join(map(repr, accepted))}")
 
 
 def check_flag(name: str, value: Any) -> None:
@@ -50,8 +50,7 @@ def check_flag(name: str, value: Any) -> None:
     ------
     ParameterError
     """
-    if not isinstance(value, (bool, np.bool_)):
-        raise ParameterError(f"{name}={value!r}; expected True or False.")
+    _check(isinstance(value, (bool, np.bool_)), name, value, "True or False")
 
 
 def check_integer(name: str, value: Any, least: int = 1, otherwise: str = "") -> None:
@@ -76,11 +75,8 @@ def check_integer(name: str, value: Any, least: int = 1, otherwise: str = "") ->
         ...
     formulakern.errors.ParameterError: top=0; expected an integer, at least 1, or None for all.
     """
-    if value is None and otherwise.startswith("None"):
-        return
-    if not is_integer(value) or value < least:
-        rest = f", or {otherwise}" if otherwise else ""
-        raise ParameterError(f"{name}={value!r}; expected an integer, at least {least}{rest}.")
+    right = is_integer(value) and value >= least
+    _check(right, name, value, f"an integer, at least {least}", otherwise)
 
 
 def check_number(
@@ -119,15 +115,17 @@ def check_number(
         ...
     formulakern.errors.ParameterError: C=0; expected a finite number above 0.
     """
-    if value is None and otherwise.startswith("None"):
-        return
     try:
         right = is_number(value) and math.isfinite(value) and least <= value <= largest
     except OverflowError:
         raise ParameterError(f"{name} is beyond 1.8e308, the end of float64.") from None
-    if not right or (above and value == least):
-        if not expected:
-            expected = f"a finite number {'above' if above else 'of at least'} {least:g}"
-            expected += f" and at most {largest:g}" if math.isfinite(largest) else ""
+    if not expected:
+        expected = f"a finite number {'above' if above else 'of at least'} {least:g}"
+        expected += f" and at most {largest:g}" if math.isfinite(largest) else ""
+    _check(right and not (above and value == least), name, value, expected, otherwise)
+
+
+def _check(right: bool, name: str, value: Any, expected: str, otherwise: str = "") -> None:
+    if not right and not (value is None and otherwise.startswith("None")):
         rest = f", or {otherwise}" if otherwise else ""
         raise ParameterError(f"{name}={value!r}; expected {expected}{rest}.")

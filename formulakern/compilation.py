@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -72,7 +73,7 @@ def compiled(
     >>> double(1)
     2.0
     """
-    return lambda function: CompiledFunction(function, signatures, options, {}, state)
+    return lambda function: CompiledFunction(function, signatures, options, state)
 
 
 def compiled_text(source: str, name: str, **names: object) -> CompiledFunction[..., Any]:
@@ -94,9 +95,10 @@ def compiled_text(source: str, name: str, **names: object) -> CompiledFunction[.
     """
     namespace: dict[str, Any] = {"__name__": __name__, **names}
     exec(compile(source, "<emitted by formulakern>", "exec"), namespace)
-    return CompiledFunction(namespace[name], (), {"forceinline": True}, {})
+    return CompiledFunction(namespace[name], (), {"forceinline": True})
 
 
+@dataclass(eq=False)
 class CompiledFunction(Generic[P, R]):
     """A function whose machine code is compiled, or read from disk, when it is first called.
 
@@ -110,19 +112,16 @@ class CompiledFunction(Generic[P, R]):
         Compiled functions that stand for global names; see :meth:`having`.
     """
 
-    def __init__(
-        self,
-        function: Callable[P, R],
-        signatures: Sequence[str],
-        options: Mapping[str, Any],
-        parts: Mapping[str, CompiledFunction[..., Any]],
-        state: type | None = None,
-    ) -> None:
-        self.function, self.signatures, self.options = function, tuple(signatures), options
-        self.parts, self.state = parts, state
-        self._code: dict[str, Callable[P, R]] = {}
-        self._asked = 0
-        update_wrapper(self, function)
+    function: Callable[P, R]
+    signatures: Sequence[str]
+    options: Mapping[str, Any]
+    state: type | None = None
+    parts: Mapping[str, CompiledFunction[..., Any]] = field(default_factory=dict)
+    _code: dict[str, Callable[P, R]] = field(default_factory=dict, init=False)
+    _asked: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        update_wrapper(self, self.function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the machine code."""
@@ -142,9 +141,7 @@ class CompiledFunction(Generic[P, R]):
 
         The names may stand in the function itself or in the helpers that it calls.
         """
-        return CompiledFunction(
-            self.function, self.signatures, self.options, {**self.parts, **parts}, self.state
-        )
+        return replace(self, parts={**self.parts, **parts})
 
     def pays(self, n_numbers: int) -> bool:
         """Whether to call it, rather than to compute so many numbers in NumPy.

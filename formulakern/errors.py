@@ -52,11 +52,7 @@ class FormulaSyntaxError(FormulaKernError, ValueError):
         self.position = position
         self.advice = advice
         self.width = max(1, width)
-        super().__init__(problem)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        state = (self.problem, self.text, self.position, self.advice, self.width)
-        return (FormulaSyntaxError, state)
+        super().__init__(problem, text, position, advice, width)
 
     def __str__(self) -> str:
         start = self.text.rfind("\n", 0, self.position) + 1

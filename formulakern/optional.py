@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from formulakern.errors import MissingDependencyError
@@ -22,14 +23,9 @@ def data_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
     MissingDependencyError
         If pandas is not installed.
     """
-    try:
-        import pandas
-    except ImportError:
-        raise MissingDependencyError(
-            "to_frame() or to_pandas() needs pandas, which is not installed. "
-            "Install it by: pip install 'formulakern[tables]'"
-        ) from None
-    return pandas.DataFrame(dict(columns))
+    library = _needed("pandas", "to_frame() or to_pandas()", "tables")
+    frame: pandas.DataFrame = library.DataFrame(dict(columns))
+    return frame
 
 
 def new_axes(width: float = 6.0, height: float = 3.8) -> Axes:
@@ -40,12 +36,16 @@ def new_axes(width: float = 6.0, height: float = 3.8) -> Axes:
     MissingDependencyError
         If matplotlib is not installed.
     """
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingDependencyError(
-            "plot() needs matplotlib, which is not installed. "
-            "Install it by: pip install 'formulakern[plot]'"
-        ) from None
+    pyplot = _needed("matplotlib.pyplot", "plot()", "plot")
     axes: Axes = pyplot.figure(figsize=(width, height), layout="constrained").subplots()
     return axes
+
+
+def _needed(module: str, method: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingDependencyError(
+            f"{method} needs {module.partition('.')[0]}, which is not installed. "
+            f"Install it by: pip install 'formulakern[{extra}]'"
+        ) from None

@@ -55,8 +55,8 @@ def looping(loop: CompiledFunction[..., None], tables: PairedTables, data: tuple
     def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
         if not hasattr(mine, "tile"):
             mine.tile = aligned((len(tables.sizes), ROWS, TILE))
-        bounds = (rows.start, rows.stop, columns.start, columns.stop)
-        loop(*words, mine.tile, *data, *bounds, out, out_row, out_column)
+        block = (rows.start, rows.stop, columns.start, columns.stop)
+        loop(words, mine.tile, data, block, out, (out_row, out_column))
 
     return fill
 

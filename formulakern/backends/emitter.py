@@ -70,7 +70,8 @@ def emit_pair(program: Program, weighted: bool) -> str:
     where |= {f"t{i}": f"once[{k}]" for k, i in enumerate(stage.table)}
     used = set(re.findall(r"\w+", "\n".join(lines)))
     lines = [f"{given} = {place}" for given, place in where.items() if given in used] + lines
-    return "\n    ".join(["def pair(tile, r, j, x, row, z, column, sizes, once):", *lines]) + "\n"
+    head = ["def pair(tile, r, j, row, column, data):", "x, z, sizes, once, _ = data"]
+    return "\n    ".join([*head, *lines]) + "\n"
 
 
 @dataclass(frozen=True)

@@ -74,9 +74,8 @@ def exact_values(
     MagnitudeError
         If a value does not fit into float64 at this scale.
     """
-    sizes: list[Any] = list(task.tables.sizes)
     ss, pp, qq = ([array.astype(dtype) for array in counts] for counts in (s, p, q))
-    value = run(task.program, ss, pp, qq, sizes, dtype)[0]
+    value = run(task.program, ss, pp, qq, task.tables.sizes, dtype)[0]
     shape = np.broadcast_shapes(*(a.shape for counts in (s, p, q) for a in counts), value.shape)
     rounded = task.rounded(value)
     if refuse and np.isinf(rounded).any():
@@ -96,11 +95,8 @@ def exact_values(
 
 def too_large(task: Task) -> MagnitudeError:
     """The error for values beyond float64."""
-    way_out = (
-        "Use scale='probability' (the share of substitutions that are true in both rows), or "
-        "kernel.normalized()."
-    )
     return MagnitudeError(
         f"a kernel value of this formula on {max(task.tables.sizes, default=0):,} columns is "
-        f"beyond 1.8e308, the end of float64. {way_out}"
+        "beyond 1.8e308, the end of float64. Use scale='probability' (the share of substitutions "
+        "that are true in both rows), or kernel.normalized()."
     )

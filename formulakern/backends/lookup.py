@@ -209,45 +209,28 @@ def lay_out(tables: PairedTables) -> Layout:
     z_strides = strides.astype(np.int32).swapaxes(0, 1)[:, :, z_class]
     pair = np.repeat(np.arange(n_x * n_z), volume.ravel())
     within = np.arange(len(pair)) - starts.ravel()[pair]
-    s, p, q = [], [], []
-    for g in range(domains):
-        s.append(within // strides[g].ravel()[pair] % lengths[g].ravel()[pair])
-        p.append(x[g][pair // n_z])
-        q.append(z[g][pair % n_z])
+    p, q = list(x[:, pair // n_z]), list(z[:, pair % n_z])
+    # a table starts at s = 0, although p + q − n columns must be shared: what is impossible is
+    # never looked up, and borrows the counts of the first possible entry
+    s = [
+        np.maximum(
+            within // strides[g].ravel()[pair] % lengths[g].ravel()[pair],
+            p[g] + q[g] - tables.sizes[g],
+        )
+        for g in range(domains)
+    ]
     return Layout(x_class, z_starts, np.ascontiguousarray(z_strides), s, p, q)
 
 
 def _values(task: Task, layout: Layout) -> FloatArray:
     dtype = exact_dtype(task)
-    entries = len(layout.s[0]) if layout.s else 1
+    counts = (layout.s, layout.p, layout.q)
+    entries = len(layout.s[0])
     operations = entries * len(task.program.kernel_nodes)
     if dtype is np.int64 or operations <= MAX_EXACT_OPERATIONS:
-        s, p, q = (_possible(counts, layout, task) for counts in (layout.s, layout.p, layout.q))
         # what does not fit is refused only where it is looked up, by the guard
-        return np.asarray(exact_values(task, s, p, q, dtype, refuse=False))
+        return exact_values(task, *counts, dtype, refuse=False)
     with np.errstate(over="ignore", invalid="ignore"):
-        value = run(
-            task.program,
-            layout.s,
-            layout.p,
-            layout.q,
-            task.tables.sizes,
-            np.float64,
-            weights=task.weights(),
-        )[0]
+        sizes, weights = task.tables.sizes, task.weights()
+        value = run(task.program, *counts, sizes, np.float64, weights=weights)[0]
         return np.broadcast_to(value * task.factor(), (entries,))
-
-
-def _possible(counts: list[Integers], layout: Layout, task: Task) -> list[Integers]:
-    """Counts in which impossible entries (fewer than no columns in neither row) cannot occur.
-
-    A table starts at s = 0 although p + q − n columns must be shared; those entries are never
-    looked up, and here they borrow the counts of the first possible one.
-    """
-    if counts is not layout.s:
-        return counts
-    sizes = task.tables.sizes
-    return [
-        np.maximum(s, p + q - n)
-        for s, p, q, n in zip(layout.s, layout.p, layout.q, sizes, strict=True)
-    ]

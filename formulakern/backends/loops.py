@@ -69,24 +69,16 @@ def vectorized(typing_context: Any) -> Any:
 
 @intrinsic
 def _count_panel(
-    typing_context: Any,
-    x_words: Any,
-    row: Any,
-    z_panels: Any,
-    panel: Any,
-    word_start: Any,
-    word_stop: Any,
-    tile: Any,
-    column: Any,
+    typing_context: Any, x: Any, z: Any, start: Any, stop: Any, tile: Any, column: Any
 ) -> Any:
-    """``tile[r, column + c] = popcount(x_words[row + r] & panel row c)`` over some words.
+    """``tile[r, column + c] = Σ popcount(x[r, word] & z[word, c])`` over words ``start … stop``.
 
-    ``word_start < word_stop`` is required; all arrays are C-contiguous uint64.
+    All arrays are C-contiguous uint64.
     """
     from numba import types
 
     number = types.intp
-    signature = types.void(x_words, number, z_panels, number, number, number, tile, number)
+    signature = types.void(x, z, number, number, tile, number)
 
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
         from llvmlite import ir
@@ -94,221 +86,133 @@ def _count_panel(
         from numba.np.arrayobj import make_array
 
         word, small = ir.IntType(64), ir.IntType(32)
-
-        def array(position: int) -> Any:
-            return make_array(sig.args[position])(context, builder, arguments[position])
-
-        x, z, out = array(0), array(2), array(6)
-        row, panel, start, stop, column = (arguments[i] for i in (1, 3, 4, 5, 7))
         vector = ir.VectorType(word, LANES)
+        _, _, start, stop, _, column = arguments
 
-        def constant(value: int) -> Any:
-            return ir.Constant(word, value)
+        def place(argument: int, *index: Any) -> Any:
+            """The place of an entry of an array, for its word or a vector from there."""
+            kind = sig.args[argument]
+            array = make_array(kind)(context, builder, arguments[argument])
+            return cgutils.get_item_pointer(context, builder, kind, array, index)
+
+        def of_vector(pointer: Any) -> Any:
+            return builder.bitcast(pointer, vector.as_pointer())
 
         popcount = cgutils.get_or_insert_function(
             builder.module, ir.FunctionType(vector, [vector]), f"llvm.ctpop.v{LANES}i64"
         )
-        vectors = PANEL // LANES
-        words = builder.extract_value(x.shape, 1)
-        x_rows = [
-            builder.gep(x.data, [builder.mul(builder.add(row, constant(r)), words)])
-            for r in range(ROWS)
-        ]
-        z_panel = builder.gep(z.data, [builder.mul(panel, builder.mul(words, constant(PANEL)))])
-        before = builder.block
-        loop = builder.append_basic_block("count.loop")
-        done = builder.append_basic_block("count.done")
-        builder.branch(loop)
-
-        builder.position_at_end(loop)
-        index = builder.phi(word)
-        index.add_incoming(start, before)
-        zero = ir.Constant(vector, [constant(0)] * LANES)
-        sums = []
-        for _ in range(ROWS * vectors):
-            total = builder.phi(vector)
-            total.add_incoming(zero, before)
-            sums.append(total)
-        z_word = builder.gep(z_panel, [builder.mul(index, constant(PANEL))])
-        z_vectors = [
-            builder.load(
-                builder.bitcast(builder.gep(z_word, [constant(v * LANES)]), vector.as_pointer()),
-                align=8,
-                typ=vector,
-            )
-            for v in range(vectors)
-        ]
         undefined = ir.Constant(vector, ir.Undefined)
-        everywhere = ir.Constant(ir.VectorType(small, LANES), [ir.Constant(small, 0)] * LANES)
-        new_sums = []
+        everywhere = ir.Constant(ir.VectorType(small, LANES), [small(0)] * LANES)
+        zero = ir.Constant(vector, [word(0)] * LANES)
+        lanes = [word(lane) for lane in range(0, PANEL, LANES)]
+        sums = [[cgutils.alloca_once_value(builder, zero) for _ in lanes] for _ in range(ROWS)]
+        with cgutils.for_range(builder, stop, start) as loop:
+            z_vectors = [
+                builder.load(of_vector(place(1, loop.index, lane)), align=8) for lane in lanes
+            ]
+            for r in range(ROWS):
+                x_word = builder.load(place(0, word(r), loop.index))
+                first = builder.insert_element(undefined, x_word, small(0))
+                x_vector = builder.shuffle_vector(first, undefined, everywhere)
+                for total, z_vector in zip(sums[r], z_vectors, strict=True):
+                    ones = builder.call(popcount, [builder.and_(z_vector, x_vector)])
+                    builder.store(builder.add(builder.load(total), ones), total)
         for r in range(ROWS):
-            x_word = builder.load(builder.gep(x_rows[r], [index]))
-            first = builder.insert_element(undefined, x_word, ir.Constant(small, 0))
-            x_vector = builder.shuffle_vector(first, undefined, everywhere)
-            for v in range(vectors):
-                ones = builder.call(popcount, [builder.and_(z_vectors[v], x_vector)])
-                new_sums.append(builder.add(sums[r * vectors + v], ones))
-        following = builder.add(index, constant(1))
-        index.add_incoming(following, loop)
-        for total, new in zip(sums, new_sums, strict=True):
-            total.add_incoming(new, loop)
-        builder.cbranch(builder.icmp_signed("<", following, stop), loop, done)
-
-        builder.position_at_end(done)
-        for r in range(ROWS):
-            for v in range(vectors):
-                place = builder.add(column, constant(r * TILE + v * LANES))
-                pointer = builder.bitcast(builder.gep(out.data, [place]), vector.as_pointer())
-                builder.store(new_sums[r * vectors + v], pointer, align=8)
+            for total, lane in zip(sums[r], lanes, strict=True):
+                to = of_vector(place(4, word(r), builder.add(column, lane)))
+                builder.store(builder.load(total), to, align=8)
         return context.get_dummy_value()
 
     return signature, code
 
 
 @compiled()
-def count_tile(
-    x_words: Any,
-    row: Any,
-    z_panels: Any,
-    column_start: Any,
-    column_stop: Any,
-    word_start: Any,
-    word_stop: Any,
-    tile: Any,
-) -> None:
-    """Joint counts of ROWS rows of x with the rows ``column_start … column_stop`` of z.
+def count_tile(x: Any, z_panels: Any, start: Any, stop: Any, tile: Any) -> None:
+    """Joint counts of ROWS rows of x with some panels of z.
 
     Parameters
     ----------
-    x_words : uint64 (rows of x, padded to a multiple of ROWS; words)
-    row : int
-    z_panels : uint64 (panels, words, PANEL)
-    column_start : int
-        A multiple of PANEL.
-    column_stop : int
-        At most ``column_start + TILE``.
-    word_start, word_stop : int
+    x : uint64 (ROWS, words)
+    z_panels : uint64 (at most TILE / PANEL panels, words, PANEL)
+    start, stop : int
         The words of one domain.
     tile : uint64 (ROWS, TILE)
-        Receives the counts, and zeros or more counts up to the end of the last panel.
+        Receives the counts, up to the end of the last panel.
     """
-    if word_start == word_stop:
-        tile[:] = 0
-        return
-    for column in range(0, column_stop - column_start, PANEL):
-        panel = (column_start + column) // PANEL
-        _count_panel(x_words, row, z_panels, panel, word_start, word_stop, tile, column)
+    for panel in range(len(z_panels)):
+        _count_panel(x, z_panels[panel], start, stop, tile, panel * PANEL)
 
 
 # -- blocks of the result --------------------------------------------------------------------------
 
 
-def finish(*arguments: Any) -> None:
-    """What becomes of the counts of one row: ``finish(values, tile, r, row, column, a, b, c, d)``.
+def finish(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
+    """What becomes of the counts of one row, given what else is read: ``data``, a tuple.
 
     ``values[j]`` receives the kernel of row ``row`` of x and row ``column + j`` of z.  They share
-    ``tile[g, r, j]`` ones in domain g; a, b, c and d are what else it reads.  The positions are
-    unsigned, for which numba leaves out the wrapping of negative indices that stops vectors.
+    ``tile[g, r, j]`` ones in domain g.  The positions are unsigned, for which numba leaves out the
+    wrapping of negative indices that stops vectors.
     """
     raise NotImplementedError
 
 
-def _fill_block(
-    x_words: Any,
-    z_panels: Any,
-    spans: Any,
-    tile: Any,
-    a: Any,
-    b: Any,
-    c: Any,
-    d: Any,
-    row_start: Any,
-    row_stop: Any,
-    column_start: Any,
-    column_stop: Any,
-    out: Any,
-    out_row: Any,
-    out_column: Any,
-) -> None:
+def _fill_block(tables: Any, tile: Any, data: Any, block: Any, out: Any, corner: Any) -> None:
     """Fill a block of a matrix: count tile by tile, and finish row by row.
 
     Parameters
     ----------
-    x_words, z_panels, spans
-        Of :class:`.tables.PairedTables`.
+    tables : tuple
+        x_words, z_panels and spans of :class:`.tables.PairedTables`.
     tile : uint64 (domains, ROWS, TILE)
         Working memory.
-    a, b, c, d
+    data : tuple
         What ``finish`` reads beside the counts.
-    row_start, row_stop, column_start, column_stop : int
-        Rows of x and of z.
+    block : tuple of int
+        First and last row of x, first and last row of z; the last ones are left out.
     out : float64 (rows, columns)
-    out_row, out_column : int
-        Where the block begins in ``out``.
+    corner : tuple of int
+        Row and column of ``out`` where the block begins.
     """
-    chunk = CACHED // (x_words.shape[1] + 1) // TILE * TILE
-    if chunk < TILE:
-        chunk = TILE
+    x_words, z_panels, spans = tables
+    row_start, row_stop, column_start, column_stop = block
+    chunk = max(CACHED // (x_words.shape[1] + 1) // TILE, 1) * TILE
     for chunk_start in range(column_start, column_stop, chunk):
-        chunk_stop = chunk_start + chunk
-        if chunk_stop > column_stop:
-            chunk_stop = column_stop
+        chunk_stop = min(chunk_start + chunk, column_stop)
         for row in range(row_start, row_stop, ROWS):
+            x = x_words[row : row + ROWS]
             for column in range(chunk_start, chunk_stop, TILE):
-                stop = column + TILE
-                if stop > chunk_stop:
-                    stop = chunk_stop
+                stop = min(column + TILE, chunk_stop)
+                z = z_panels[column // PANEL : -(-stop // PANEL)]
                 for g in range(len(tile)):
-                    count_tile(
-                        x_words, row, z_panels, column, stop, spans[g], spans[g + 1], tile[g]
-                    )
-                begin = out_column + column - column_start
-                for r in range(ROWS):
-                    if row + r < row_stop:
-                        values = out[out_row + row - row_start + r, begin : begin + stop - column]
-                        x_row, z_row = np.uint64(row + r), np.uint64(column)
-                        finish(values, tile, np.uint64(r), x_row, z_row, a, b, c, d)
+                    count_tile(x, z, spans[g], spans[g + 1], tile[g])
+                begin = corner[1] + column - column_start
+                for r in range(min(ROWS, row_stop - row)):
+                    values = out[corner[0] + row - row_start + r, begin : begin + stop - column]
+                    finish(values, tile, np.uint64(r), np.uint64(row + r), np.uint64(column), data)
 
 
 def _filling(finish: CompiledFunction[..., None], data: str) -> CompiledFunction[..., None]:
-    words = "uint64[:, ::1], uint64[:, :, ::1], int64[::1], uint64[:, :, ::1]"
-    block = "int64, int64, int64, int64, float64[:, ::1], int64, int64"
-    return compiled(f"void({words}, {data}, {block})")(_fill_block).having(finish=finish)
+    tables = "Tuple((uint64[:, ::1], uint64[:, :, ::1], int64[::1]))"
+    block = "UniTuple(int64, 4), float64[:, ::1], UniTuple(int64, 2)"
+    signature = f"void({tables}, uint64[:, :, ::1], Tuple(({data})), {block})"
+    return compiled(signature)(_fill_block).having(finish=finish)
 
 
 @compiled(forceinline=True)
-def _look_up(
-    values: Any,
-    tile: Any,
-    r: Any,
-    row: Any,
-    column: Any,
-    x_class: Any,
-    starts: Any,
-    strides: Any,
-    table: Any,
-) -> None:
+def _look_up(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
     """``table[start + count]``; there are starts for every class of rows of x, and every z."""
     vectorized()
+    x_class, starts, _, table = data
     start = starts[x_class[row]]
     for j in range(np.uint64(len(values))):
         values[j] = table[np.uint64(start[column + j]) + tile[0, r, j]]
 
 
 @compiled(forceinline=True)
-def _look_up_domains(
-    values: Any,
-    tile: Any,
-    r: Any,
-    row: Any,
-    column: Any,
-    x_class: Any,
-    starts: Any,
-    strides: Any,
-    table: Any,
-) -> None:
+def _look_up_domains(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
     """``table[start + Σ_g stride_g · count_g]``."""
     vectorized()
+    x_class, starts, strides, table = data
     start, stride = starts[x_class[row]], strides[x_class[row]]
     for j in range(np.uint64(len(values))):
         place = np.uint64(start[column + j])
@@ -323,19 +227,10 @@ look_up_domains_block = _filling(_look_up_domains, _TABULATED)
 
 
 @compiled(forceinline=True)
-def _look_up_sum(
-    values: Any,
-    tile: Any,
-    r: Any,
-    row: Any,
-    column: Any,
-    x: Any,
-    z: Any,
-    stride: Any,
-    table: Any,
-) -> None:
+def _look_up_sum(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
     """``table[x + z + stride · count]``, of a single domain; x and z belong to the rows."""
     vectorized()
+    x, z, stride, table = data
     start = x[row]
     for j in range(np.uint64(len(values))):
         values[j] = table[start + z[column + j] + stride * tile[0, r, j]]
@@ -344,50 +239,32 @@ def _look_up_sum(
 look_up_sum_block = _filling(_look_up_sum, "uint64[::1], uint64[::1], uint64, float64[::1]")
 
 
-def pair(
-    tile: Any,
-    r: Any,
-    j: Any,
-    x: Any,
-    row: Any,
-    z: Any,
-    column: Any,
-    sizes: Any,
-    once: Any,
-) -> float:
+def pair(tile: Any, r: Any, j: Any, row: Any, column: Any, data: Any) -> float:
     """The kernel of one pair of rows; the emitter writes one for every program.
 
     Parameters
     ----------
     tile : uint64 (domains, ROWS, TILE)
         ``tile[g, r, j]`` columns of domain g are true in both rows.
-    x, z : float64 (numbers, rows)
-        What is known of every row: ``x[:, row]`` and ``z[:, column]``.
-    sizes, once : float64 (numbers,)
-        What is known of the domains, and of the tables.
+    data : tuple
+        ``x`` and ``z``, float64 (numbers, rows): what is known of every row, ``x[:, row]`` and
+        ``z[:, column]``; ``sizes`` and ``once``, float64 (numbers,): what is known of the domains,
+        and of the tables; and what the caller multiplies the result by.
     """
     raise NotImplementedError
 
 
 @compiled(forceinline=True)
-def _evaluate(
-    values: Any,
-    tile: Any,
-    r: Any,
-    row: Any,
-    column: Any,
-    x: Any,
-    z: Any,
-    sizes: Any,
-    once: Any,
-) -> None:
+def _evaluate(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
     vectorized()
     for j in range(np.uint64(len(values))):
-        values[j] = pair(tile, r, j, x, row, z, column + j, sizes, once)
+        values[j] = pair(tile, r, j, row, column + j, data) * data[4]
 
 
 #: To be given a function ``pair``.
-evaluate_block = _filling(_evaluate, "float64[:, ::1], float64[:, ::1], float64[::1], float64[::1]")
+evaluate_block = _filling(
+    _evaluate, "float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64"
+)
 
 
 @compiled(forceinline=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.backends.base import Fill, FloatArray, Support, Task, block_at, looping
+from formulakern.backends.base import Fill, FloatArray, Support, Task, looping
 from formulakern.backends.emitter import NAMES, emit_pair
 from formulakern.backends.guard import guarded
 from formulakern.backends.loops import evaluate_block
@@ -56,21 +56,10 @@ class NumbaBackend:
             np.vstack([tables.z_counts, known(stage.row_z, tables.z_counts)]),
             np.array([*tables.sizes, *(weights or ())], dtype=np.float64),
             known(stage.table, np.zeros((len(tables.sizes), 1))).ravel(),
+            # the emitted code divides by the divisor itself, unless the counts are weighted
+            task.factor() if task.scale == "probability" else 1.0,
         )
-        inner = looping(loop_of(emit_pair(program, task.weighted)), tables, data)
-        # the emitted code divides by the divisor itself, unless the counts are weighted
-        factor = task.factor() if task.scale == "probability" else 1.0
-        if factor == 1.0:
-            return guarded(task, inner)
-
-        def fill(
-            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-        ) -> None:
-            inner(rows, columns, out, out_row, out_column)
-            block = block_at(out, rows, columns, out_row, out_column)
-            block *= factor
-
-        return guarded(task, fill)
+        return guarded(task, looping(loop_of(emit_pair(program, task.weighted)), tables, data))
 
 
 @cache

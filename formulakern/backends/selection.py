@@ -10,6 +10,7 @@ from formulakern.backends.base import Backend, Task
 from formulakern.backends.interpreter import InterpreterBackend, exact_dtype
 from formulakern.backends.lookup import LookupBackend, count_entries
 from formulakern.backends.numba_cpu import NumbaBackend
+from formulakern.checks import check_choice
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.program.staging import stages
 
@@ -43,10 +44,7 @@ def check_backend(name: str) -> str:
     ------
     ParameterError
     """
-    if name != "auto" and name not in BACKENDS:
-        raise ParameterError(
-            f"backend={name!r} is unknown; expected 'auto', {', '.join(map(repr, BACKENDS))}."
-        )
+    check_choice("backend", name, ("auto", *BACKENDS))
     return name
 
 

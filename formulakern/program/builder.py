@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from math import comb, prod
 
 from formulakern.errors import FormulaSizeError
@@ -22,6 +21,7 @@ from formulakern.program.node import (
     Program,
     Quotient,
     Sum,
+    needed,
     with_operands,
 )
 
@@ -56,14 +56,7 @@ class Builder:
 
     def product(self, operands: Iterable[int]) -> int:
         """Position of the product of nodes."""
-        factors: list[int] = []
-        constants = []
-        for operand in operands:
-            node = self.nodes[operand]
-            if isinstance(node, Constant):
-                constants.append(node.value)
-            else:
-                factors.append(operand)
+        constants, factors = self._parted(operands)
         constant = prod(constants)
         if constant == 0:
             return self.constant(0)
@@ -73,18 +66,12 @@ class Builder:
 
     def sum(self, operands: Iterable[int]) -> int:
         """Position of the sum of nodes."""
-        total = 0
-        times: Counter[int] = Counter()
-        for operand in operands:
-            node = self.nodes[operand]
-            if isinstance(node, Constant):
-                total += node.value
-            else:
-                times[operand] += 1
+        constants, others = self._parted(operands)
         terms = [
             operand if repeats == 1 else self.product((operand, self.constant(repeats)))
-            for operand, repeats in times.items()
+            for operand, repeats in Counter(others).items()
         ]
+        total = sum(constants)
         if total or not terms:
             terms.append(self.constant(total))
         return terms[0] if len(terms) == 1 else self._add(Sum(tuple(sorted(terms))))
@@ -116,24 +103,29 @@ class Builder:
 
         Where features were chosen there are no degrees.
         """
-        whole = Program(
-            tuple(self.nodes),
-            output,
-            dimension,
+        kept = needed(self.nodes, [output, dimension, *(total for total, _ in self._choices)])
+        moved = {old: new for new, old in enumerate(kept)}
+        return Program(
+            tuple(with_operands(self.nodes[old], moved) for old in kept),
+            moved[output],
+            moved[dimension],
             self.domains,
             None if degrees is None or self._choices else tuple(degrees),
             divisor,
-            tuple(self._choices),
+            tuple((moved[total], degree) for total, degree in self._choices),
         )
-        kept = sorted({*whole.kernel_nodes, *whole.dimension_nodes, *whole.choice_nodes})
-        moved = {old: new for new, old in enumerate(kept)}
-        return replace(
-            whole,
-            nodes=tuple(with_operands(self.nodes[old], moved) for old in kept),
-            output=moved[output],
-            dimension=moved[dimension],
-            choices=tuple((moved[total], degree) for total, degree in self._choices),
-        )
+
+    def _parted(self, operands: Iterable[int]) -> tuple[list[int], list[int]]:
+        """The values of the constants, and the positions of the other operands."""
+        constants: list[int] = []
+        others: list[int] = []
+        for operand in operands:
+            node = self.nodes[operand]
+            if isinstance(node, Constant):
+                constants.append(node.value)
+            else:
+                others.append(operand)
+        return constants, others
 
     def _add(self, node: Node) -> int:
         position = self._position.setdefault(node, len(self.nodes))

@@ -6,16 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formulakern.program.node import CELLS, Count, Program
-from formulakern.program.staging import Stage, stages
+from formulakern.program.staging import stages
 
 __all__ = ["listing"]
 
-_STAGE_TEXT = {
-    Stage.TABLE: "once",
-    Stage.ROW_X: "per row x",
-    Stage.ROW_Z: "per row z",
-    Stage.PAIR: "per pair",
-}
+#: By :class:`.staging.Stage`.
+_STAGE_TEXT = ("once", "per row x", "per row z", "per pair")
 
 #: What is computed, and what it means.
 _Line = tuple[str, str]

@@ -27,8 +27,6 @@ def dimension(program: Program, sizes: Sequence[int]) -> int:
 
 def choices(program: Program, sizes: Sequence[int]) -> list[tuple[int, int]]:
     """For every choice of features, how many there are to choose from, and how many are chosen."""
-    if not program.choices:
-        return []
     outputs = [position for position, _ in program.choices]
     values = dict(fold(program, _Largest(sizes, sizes, sizes), outputs))
     return [(values[position], degree) for position, degree in program.choices]

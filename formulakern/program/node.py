@@ -25,11 +25,12 @@ __all__ = [
     "Quotient",
     "Sum",
     "cell_count",
+    "needed",
     "with_operands",
 ]
 
 #: The nine cells, joint counts first, and how many of n columns lie in each, where s of them are
-#: true in both rows, p in x and q in z.
+#: true in both rows, p in x and q in z: the one definition, printed, emitted and evaluated.
 CELLS = {
     "11": "s",
     "10": "p - s",
@@ -43,6 +44,9 @@ CELLS = {
 }
 
 
+_CELL_COUNTS = {cell: eval(f"lambda s, p, q, n: {text}") for cell, text in CELLS.items()}
+
+
 def cell_count(cell: str, s: Any, p: Any, q: Any, n: Any) -> Any:
     """How many of n columns lie in a cell: numbers, arrays or symbols, as ``CELLS`` says.
 
@@ -51,25 +55,7 @@ def cell_count(cell: str, s: Any, p: Any, q: Any, n: Any) -> Any:
     >>> [cell_count(cell, 2, 3, 4, 10) for cell in CELLS]
     [2, 1, 2, 5, 3, 7, 4, 6, 10]
     """
-    match cell:
-        case "11":
-            return s
-        case "10":
-            return p - s
-        case "01":
-            return q - s
-        case "00":
-            return (n - p) - (q - s)
-        case "1*":
-            return p
-        case "0*":
-            return n - p
-        case "*1":
-            return q
-        case "*0":
-            return n - q
-        case _:
-            return n
+    return _CELL_COUNTS[cell](s, p, q, n)
 
 
 Operand = TypeVar("Operand", contravariant=True)
@@ -181,6 +167,15 @@ def with_operands(node: Node, moved: Mapping[int, int]) -> Node:
     return replace(node, operands=operands)
 
 
+def needed(nodes: Sequence[Node], outputs: Sequence[int]) -> tuple[int, ...]:
+    """Positions of the nodes that the nodes at these positions need, in order."""
+    found = set(outputs)
+    for position in range(max(outputs, default=-1), -1, -1):
+        if position in found:
+            found.update(nodes[position].operands)
+    return tuple(sorted(found))
+
+
 @dataclass(frozen=True)
 class Program:
     """A kernel as arithmetic: K(x, z) = value of ``output`` divided by ``divisor``.
@@ -217,27 +212,7 @@ class Program:
     @cached_property
     def kernel_nodes(self) -> tuple[int, ...]:
         """Positions of the nodes that the kernel needs, in order."""
-        return self.needed(self.output)
-
-    @cached_property
-    def dimension_nodes(self) -> tuple[int, ...]:
-        """Positions of the nodes that the dimension needs, in order."""
-        return self.needed(self.dimension)
-
-    @cached_property
-    def choice_nodes(self) -> tuple[int, ...]:
-        """Positions of the nodes that the numbers of features to choose from need, in order."""
-        return self.needed(*(position for position, _ in self.choices))
-
-    @cached_property
-    def depth(self) -> int:
-        """Largest number of roundings on a path from a count to the kernel value."""
-        depth = [0] * len(self.nodes)
-        for position, node in enumerate(self.nodes):
-            if node.operands:
-                steps = 3 * node.lower if isinstance(node, Binomial) else len(node.operands)
-                depth[position] = steps + max(depth[i] for i in node.operands)
-        return depth[self.output]
+        return needed(self.nodes, [self.output])
 
     @cached_property
     def kernel_steps(self) -> tuple[tuple[int, Node, tuple[int, ...]], ...]:
@@ -246,17 +221,9 @@ class Program:
 
     def steps(self, outputs: Sequence[int]) -> tuple[tuple[int, Node, tuple[int, ...]], ...]:
         """The nodes that others need, in order: position, node, operands of no use afterwards."""
-        order = self.needed(*outputs)
+        order = needed(self.nodes, outputs)
         last_use = {operand: user for user in order for operand in self.nodes[user].operands}
         dead: dict[int, list[int]] = {}
         for operand, user in last_use.items():
             dead.setdefault(user, []).append(operand)
         return tuple((i, self.nodes[i], tuple(dead.get(i, ()))) for i in order)
-
-    def needed(self, *outputs: int) -> tuple[int, ...]:
-        """Positions of the nodes that the nodes at these positions need, in order."""
-        needed = set(outputs)
-        for position in range(max(outputs, default=-1), -1, -1):
-            if position in needed:
-                needed.update(self.nodes[position].operands)
-        return tuple(sorted(needed))

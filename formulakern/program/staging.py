@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import reduce
+from operator import or_
 
 from formulakern.program.node import Count, Program
 
@@ -14,7 +16,7 @@ __all__ = ["Stage", "Stages", "stages"]
 
 
 class Stage(IntEnum):
-    """When a number is known."""
+    """When a number is known; a bit for each row that it depends on."""
 
     TABLE = 0  # depends on the numbers of columns alone
     ROW_X = 1
@@ -37,29 +39,15 @@ class Stages:
     pair: tuple[int, ...]
 
 
-_CELL_STAGE = {
-    "**": Stage.TABLE,
-    "1*": Stage.ROW_X,
-    "0*": Stage.ROW_X,
-    "*1": Stage.ROW_Z,
-    "*0": Stage.ROW_Z,
-}
-
-
 def stages(program: Program) -> Stages:
     """Assign a stage to every node that the kernel needs."""
-    of: list[Stage] = []
+    of: list[int] = []
     for node in program.nodes:
         if isinstance(node, Count):
-            stage = _CELL_STAGE.get(node.cell, Stage.PAIR)
-        elif node.operands:
-            bits = 0
-            for operand in node.operands:
-                bits |= of[operand]
-            stage = Stage(bits)
+            x, z = node.cell[0] != "*", node.cell[1] != "*"
+            of.append(x * Stage.ROW_X + z * Stage.ROW_Z)
         else:
-            stage = Stage.TABLE
-        of.append(stage)
+            of.append(reduce(or_, map(of.__getitem__, node.operands), 0))
     read = {program.output}
     pair = []
     for position in program.kernel_nodes:
@@ -67,10 +55,8 @@ def stages(program: Program) -> Stages:
         if of[position] == Stage.PAIR:
             pair.append(position)
             read.update(node.operands)
-    early = {
-        stage: tuple(sorted(i for i in read if of[i] == stage))
+    table, row_x, row_z = (
+        tuple(sorted(i for i in read if of[i] == stage))
         for stage in (Stage.TABLE, Stage.ROW_X, Stage.ROW_Z)
-    }
-    return Stages(
-        tuple(of), early[Stage.TABLE], early[Stage.ROW_X], early[Stage.ROW_Z], tuple(pair)
     )
+    return Stages(tuple(map(Stage, of)), table, row_x, row_z, tuple(pair))

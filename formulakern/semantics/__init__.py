@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from formulakern.errors import ParameterError
+from formulakern.checks import check_choice
 from formulakern.program.node import Program
 from formulakern.semantics import bound, distinct, free
 from formulakern.syntax.formula import Formula
@@ -39,11 +39,7 @@ def check_reading(variables: str) -> str:
     ------
     ParameterError
     """
-    if variables not in READINGS:
-        raise ParameterError(
-            f"variables={variables!r} is not a reading of the variables; "
-            f"expected one of {', '.join(map(repr, READINGS))}."
-        )
+    check_choice("variables", variables, tuple(READINGS))
     return variables
 
 

@@ -9,6 +9,7 @@ is counted, and refused when it passes a stated size.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from formulakern.errors import FormulaSizeError
@@ -55,14 +56,12 @@ class _Symmetries:
         order = 1
         for first in range(self.n):
             fixed = {i: i for i in range(first)}
-            orbit = 1
-            movable: dict[int, bool] = {}  # by what the goal can be exchanged with: all or none
-            for to in range(first + 1, self.n):
-                kind = self.exchangeable[to]
-                if kind not in movable:
-                    movable[kind] = self._can_move(fixed, first, to)
-                orbit += movable[kind]
-            order *= orbit
+            goals = self.exchangeable[first + 1 :]  # exchangeable ones: all, or none
+            order *= 1 + sum(
+                times
+                for kind, times in Counter(goals).items()
+                if self._can_move(fixed, first, first + 1 + goals.index(kind))
+            )
         return order
 
     def _exchangeable(self) -> list[int]:

@@ -9,29 +9,18 @@ whose pairs of nodes are counted (:mod:`formulakern.semantics.pairs`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.diagram import Diagrams
-from formulakern.semantics.names import check_names, domain_positions
+from formulakern.semantics.names import check_names
 from formulakern.semantics.occurrences import ATOMS, Occurrence, groups, occurrences
 from formulakern.semantics.pairs import Branches, reach, sum_up
-from formulakern.semantics.steps import (
-    ChoiceStep,
-    ConstantStep,
-    Leaf,
-    Step,
-    Values,
-    append,
-    fuse,
-    negate,
-    program,
-)
-from formulakern.syntax.choice import Choice
+from formulakern.semantics.steps import ConstantStep, Step, Steps, Values
 from formulakern.syntax.connectives import Connective
-from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.formula import Formula
 
 __all__ = ["MAX_PAIRS", "lower"]
 
@@ -54,18 +43,15 @@ def lower(formula: Formula) -> Program:
     Linear where names do not repeat; polynomial in the size of the diagrams elsewhere.
     """
     check_names(formula)
-    domains = domain_positions(formula)
-    steps: list[Step] = []
-    root = _Reader(formula, domains, steps).read()
-    return program(tuple(domains), steps, root)
+    steps = Steps(formula)
+    return steps.program(_Reader(formula, steps).read())
 
 
 class _Reader:
     """Turns the occurrences in a formula into steps, modules first."""
 
-    def __init__(self, formula: Formula, domains: dict[str | None, int], steps: list[Step]) -> None:
+    def __init__(self, formula: Formula, steps: Steps) -> None:
         self.places = occurrences(formula)
-        self.domains = domains
         self.diagrams = Diagrams()  # one for all: its limits are limits of the formula
         self.steps = steps
         self.step_of: dict[int, int] = {}  # module → position of its step
@@ -82,7 +68,7 @@ class _Reader:
         if row is None:
             return self._leaf(place.formula)
         if row.arity == 1:
-            return negate(self.steps, self.step_of[place.children[0]])
+            return self.steps.negate(self.step_of[place.children[0]])
         sharing = [child for child in place.children if not self.places[child].module]
         if sharing and row.chain != "flat":  # not associative: the arguments keep their places
             return self._diagram(row, list(place.children))
@@ -92,16 +78,10 @@ class _Reader:
         return self._chain(row, parts)
 
     def _leaf(self, leaf: Formula) -> int:
-        if isinstance(leaf, Constant):
-            return append(self.steps, ConstantStep(leaf.value))
-        if isinstance(leaf, Choice):
-            inside = _Reader(leaf.formula, self.domains, self.steps)  # at most MAX_NESTING deep
-            return append(self.steps, ChoiceStep(leaf, (inside.read(),)))
-        assert isinstance(leaf, Variable)
-        return append(self.steps, Leaf(self.domains[leaf.domain]))
+        return self.steps.leaf(leaf, lambda inside: _Reader(inside, self.steps).read())
 
     def _chain(self, row: Connective, parts: list[int]) -> int:
-        return reduce(lambda one, two: fuse(self.steps, row, one, two), parts)
+        return reduce(partial(self.steps.fuse, row), parts)
 
     def _inside(self, root: int) -> list[int]:
         """Occurrences from ``root`` down to the modules, which are left out; operands first."""
@@ -157,9 +137,9 @@ class _Reader:
                 functions[position] = function(self.places[position])
         top = diagrams.connect(row, [functions[root] for root in roots])
         if top < 2:
-            return append(self.steps, ConstantStep(bool(top)))
+            return self.steps.add(ConstantStep(bool(top)))
         top, support = diagrams.compact(top)
-        return append(self.steps, DiagramStep(diagrams, top, tuple(atoms[old] for old in support)))
+        return self.steps.add(DiagramStep(diagrams, top, tuple(atoms[old] for old in support)))
 
 
 #: The functions that are true in x and in z.
@@ -196,14 +176,11 @@ class DiagramStep(Step):
         for level, atom_cell, skipped in (term for found in branches.values() for term, _ in found):
             yield self.arguments[level], atom_cell
             ranges.add(skipped)
-        longest: dict[int, int] = {}
-        for skipped in ranges:
-            longest[skipped.start] = max(longest.get(skipped.start, 0), skipped.stop)
         seen = 0
-        for start in sorted(longest):
-            for level in range(max(start, seen), longest[start]):
+        for skipped in sorted(ranges, key=lambda levels: levels.start):
+            for level in range(max(skipped.start, seen), skipped.stop):
                 yield self.arguments[level], "**"
-            seen = max(seen, longest[start])
+            seen = max(seen, skipped.stop)
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:
         """Emit g for every pair, deepest level first."""

@@ -85,15 +85,8 @@ class Diagrams:
                 pending.pop()
                 continue
             level = min(self.level[f], self.level[g])
-            branches = []
-            for side in (self.high, self.low):
-                branches.append(
-                    (
-                        row.name,
-                        side[f] if self.level[f] == level else f,
-                        side[g] if self.level[g] == level else g,
-                    )
-                )
+            sides = zip(self.cofactors(f, level), self.cofactors(g, level), strict=True)
+            branches = [(row.name, *pair) for pair in sides]
             missing = [branch for branch in branches if branch not in memo]
             if missing:
                 pending.extend(missing)

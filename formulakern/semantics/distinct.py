@@ -187,6 +187,4 @@ class _Space:
 
 def _marginal(used: Used, keep_x: bool) -> Used:
     """Used columns by their value in the one row that is still read."""
-    if keep_x:
-        return tuple((a + b, c + d) for a, b, c, d in used)
-    return tuple((a + c, b + d) for a, b, c, d in used)
+    return tuple((a + b, c + d) if keep_x else (a + c, b + d) for a, b, c, d in used)

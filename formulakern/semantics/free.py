@@ -9,19 +9,8 @@ from __future__ import annotations
 from functools import reduce
 
 from formulakern.program.node import Program
-from formulakern.semantics.names import domain_positions
-from formulakern.semantics.steps import (
-    Binary,
-    ChoiceStep,
-    ConstantStep,
-    Leaf,
-    Negation,
-    Step,
-    append,
-    program,
-)
-from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.semantics.steps import Binary, Negation, Steps
+from formulakern.syntax.formula import Formula
 from formulakern.syntax.traversal import fold
 
 __all__ = ["lower"]
@@ -29,22 +18,18 @@ __all__ = ["lower"]
 
 def lower(formula: Formula) -> Program:
     """The program of a formula in the reading ``free``; linear in the number of its nodes."""
-    domains = domain_positions(formula)
-    steps: list[Step] = []
+    steps = Steps(formula)
+
+    def read(part: Formula) -> int:
+        return fold(part, step)
 
     def step(node: Formula, arguments: list[int]) -> int:
         """Append the steps of a node; returns the position of the last one."""
-        if isinstance(node, Constant):
-            return append(steps, ConstantStep(node.value))
-        if isinstance(node, Variable):
-            return append(steps, Leaf(domains[node.domain]))
-        if isinstance(node, Choice):
-            return append(steps, ChoiceStep(node, (fold(node.formula, step),)))
         row = node.connective
-        assert row is not None
+        if row is None:
+            return steps.leaf(node, read)
         if row.arity == 1:
-            return append(steps, Negation((arguments[0],)))
-        return reduce(lambda one, two: append(steps, Binary(row, (one, two))), arguments)
+            return steps.add(Negation((arguments[0],)))
+        return reduce(lambda one, two: steps.add(Binary(row, (one, two))), arguments)
 
-    root = fold(formula, step)
-    return program(tuple(domains), steps, root)
+    return steps.program(read(formula))

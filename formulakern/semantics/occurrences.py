@@ -45,13 +45,10 @@ def occurrences(formula: Formula) -> list[Occurrence]:
     Linear.  An occurrence covers an interval of leaves; it is a module when the first and the last
     occurrence of every variable inside lie in that interval.
     """
-    places, leaves = _unfold(formula)
-    first: dict[Formula, int] = {}
-    last: dict[Formula, int] = {}
-    for index, leaf in enumerate(leaves):
-        if isinstance(leaf, ATOMS):
-            first.setdefault(leaf, index)
-            last[leaf] = index
+    places = _unfold(formula)
+    leaves = list(enumerate(place.formula for place in places if not place.children))
+    first = {leaf: index for index, leaf in reversed(leaves)}
+    last = {leaf: index for index, leaf in leaves}
     bounds: list[tuple[int, int, int, int]] = []  # leaves covered, and leaves that must be
     next_leaf = 0
     for place in places:
@@ -70,10 +67,9 @@ def occurrences(formula: Formula) -> list[Occurrence]:
     return places
 
 
-def _unfold(formula: Formula) -> tuple[list[Occurrence], list[Formula]]:
-    """Every place once (shared objects as often as they stand in the text), and the leaves."""
+def _unfold(formula: Formula) -> list[Occurrence]:
+    """Every place once (shared objects as often as they stand in the text)."""
     places: list[Occurrence] = []
-    leaves: list[Formula] = []
     stack: list[tuple[Formula, list[int]]] = [(formula, [])]
     while stack:
         node, done = stack[-1]
@@ -81,12 +77,10 @@ def _unfold(formula: Formula) -> tuple[list[Occurrence], list[Formula]]:
             stack.append((node.arguments[len(done)], []))
             continue
         stack.pop()
-        if node.connective is None:
-            leaves.append(node)
         places.append(Occurrence(node, tuple(done)))
         if stack:
             stack[-1][1].append(len(places) - 1)
-    return places, leaves
+    return places
 
 
 def groups(sets: Sequence[set[Formula]]) -> list[list[int]]:

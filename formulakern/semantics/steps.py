@@ -15,27 +15,26 @@ backwards finds the cells that are needed of each, going forwards emits them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.choices import ChoiceTerms
+from formulakern.semantics.names import domain_positions
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import Connective
+from formulakern.syntax.formula import Constant, Formula, Variable
 
 __all__ = [
     "Binary",
-    "ChoiceStep",
     "ConstantStep",
-    "Leaf",
     "Negation",
     "Step",
-    "append",
-    "fuse",
-    "negate",
-    "program",
+    "Steps",
+    "Values",
+    "opposite",
 ]
 
 #: Positions in the program of cells of steps.
@@ -144,39 +143,87 @@ def opposite(cell: str) -> str:
 _EXCHANGED = str.maketrans("10", "01")
 
 
-def append(steps: list[Step], step: Step) -> int:
-    """Append a step; returns its position."""
-    steps.append(step)
-    return len(steps) - 1
+class Steps(list[Step]):
+    """The steps that a formula becomes, each on earlier ones; a step is named by its position.
 
-
-def fuse(steps: list[Step], row: Connective, left: int, right: int) -> int:
-    """Append ``left ∘ right``; returns the position of the result.
-
-    A constant operand is evaluated away, which is right where the kernel depends on the Boolean
-    function alone.
+    Parameters
+    ----------
+    formula : Formula
+        Its variables tell the domains.
     """
-    for position, other, first in ((left, right, True), (right, left, False)):
-        operand = steps[position]
-        if isinstance(operand, ConstantStep):
-            when_true, when_false = (
-                row(operand.value, bit) if first else row(bit, operand.value)
-                for bit in (True, False)
-            )
-            if when_true != when_false:
-                return other if when_true else negate(steps, other)
-            return append(steps, ConstantStep(when_true))
-    return append(steps, Binary(row, (left, right)))
 
+    def __init__(self, formula: Formula) -> None:
+        super().__init__()
+        self.domains = domain_positions(formula)
 
-def negate(steps: list[Step], argument: int) -> int:
-    """Append the negation of a step, or of a constant its value; returns the position."""
-    step = steps[argument]
-    if isinstance(step, Negation):
-        return step.arguments[0]
-    if isinstance(step, ConstantStep):
-        return append(steps, ConstantStep(not step.value))
-    return append(steps, Negation((argument,)))
+    def add(self, step: Step) -> int:
+        """Append a step; returns its position."""
+        self.append(step)
+        return len(self) - 1
+
+    def leaf(self, leaf: Formula, read: Callable[[Formula], int]) -> int:
+        """Append a leaf; ``read`` appends the steps of what a choice chooses from."""
+        if isinstance(leaf, Constant):
+            return self.add(ConstantStep(leaf.value))
+        if isinstance(leaf, Choice):
+            return self.add(ChoiceStep(leaf, (read(leaf.formula),)))
+        assert isinstance(leaf, Variable)
+        return self.add(Leaf(self.domains[leaf.domain]))
+
+    def fuse(self, row: Connective, left: int, right: int) -> int:
+        """Append ``left ∘ right``; returns the position of the result.
+
+        A constant operand is evaluated away, which is right where the kernel depends on the Boolean
+        function alone.
+        """
+        for position, other, first in ((left, right, True), (right, left, False)):
+            operand = self[position]
+            if isinstance(operand, ConstantStep):
+                when_true, when_false = (
+                    row(operand.value, bit) if first else row(bit, operand.value)
+                    for bit in (True, False)
+                )
+                if when_true != when_false:
+                    return other if when_true else self.negate(other)
+                return self.add(ConstantStep(when_true))
+        return self.add(Binary(row, (left, right)))
+
+    def negate(self, argument: int) -> int:
+        """Append the negation of a step, or of a constant its value; returns the position."""
+        step = self[argument]
+        if isinstance(step, Negation):
+            return step.arguments[0]
+        if isinstance(step, ConstantStep):
+            return self.add(ConstantStep(not step.value))
+        return self.add(Negation((argument,)))
+
+    def program(self, root: int) -> Program:
+        """The program of a step: its cell 11 is the kernel, its cell ** the dimension.
+
+        Notes
+        -----
+        Linear in the number of steps: at most nine cells are needed of each.
+        """
+        needed: list[dict[str, None]] = [{} for _ in self]
+        needed[root] = dict.fromkeys(("11", "**"))
+        times = [0] * len(self)  # how often each step stands in the formula
+        times[root] = 1
+        degrees = [0] * len(self.domains)
+        for position in range(root, -1, -1):
+            step = self[position]
+            for cell in needed[position]:
+                for other, other_cell in step.reads(cell):
+                    needed[other][other_cell] = None
+            for argument in step.arguments:
+                times[argument] += times[position]
+            if isinstance(step, Leaf):
+                degrees[step.domain] += times[position]
+        builder = Builder(self.domains)
+        values: Values = {}
+        for position, step in enumerate(self[: root + 1]):
+            for cell in needed[position]:
+                values[position, cell] = step.emit(cell, builder, values)
+        return builder.finish(values[root, "11"], values[root, "**"], degrees)
 
 
 @cache
@@ -199,32 +246,3 @@ def _sides(row: Connective, wanted: str) -> tuple[tuple[str, str], ...]:
     if len(found) == 2 and len(set(found.values())) == 1:
         return (("*", found["1"]),)
     return tuple(found.items())
-
-
-def program(domains: Sequence[str | None], steps: Sequence[Step], root: int) -> Program:
-    """The program of a step: its cell 11 is the kernel, its cell ** the dimension.
-
-    Notes
-    -----
-    Linear in the number of steps: at most nine cells are needed of each.
-    """
-    needed: list[dict[str, None]] = [{} for _ in steps]
-    needed[root] = dict.fromkeys(("11", "**"))
-    times = [0] * len(steps)  # how often each step stands in the formula
-    times[root] = 1
-    degrees = [0] * len(domains)
-    for position in range(root, -1, -1):
-        step = steps[position]
-        for cell in needed[position]:
-            for other, other_cell in step.reads(cell):
-                needed[other][other_cell] = None
-        for argument in step.arguments:
-            times[argument] += times[position]
-        if isinstance(step, Leaf):
-            degrees[step.domain] += times[position]
-    builder = Builder(domains)
-    values: Values = {}
-    for position, step in enumerate(steps[: root + 1]):
-        for cell in needed[position]:
-            values[position, cell] = step.emit(cell, builder, values)
-    return builder.finish(values[root, "11"], values[root, "**"], degrees)

@@ -57,11 +57,12 @@ class Choice(Leaf):
     (Formula('any[3](all[2](x))'), Formula('atleast[2,3](all[2](x))'))
     """
 
-    __slots__ = ("degree", "formula", "kind", "least", "most", "nesting")
+    __slots__ = ("count", "degree", "formula", "kind", "least", "most", "nesting")
 
     formula: Formula
     kind: str
     degree: int
+    count: int | None
     least: int
     most: int
     nesting: int
@@ -77,10 +78,9 @@ class Choice(Leaf):
         problem = degrees_problem(kind, (degree,) if count is None else (count, degree))
         if problem:
             raise ParameterError(f"{kind}: {problem[0]}. {problem[1]}")
-        deepest = max(
-            (leaf.nesting for leaf in formula.leaves if isinstance(leaf, Choice)), default=0
-        )
-        if deepest >= MAX_NESTING:
+        degree, count = int(degree), None if count is None else int(count)
+        nesting = 1 + max(getattr(leaf, "nesting", 0) for leaf in formula.leaves)
+        if nesting > MAX_NESTING:
             raise FormulaSizeError(
                 f"choices are nested more than {MAX_NESTING} deep. Nest fewer of them."
             )
@@ -90,26 +90,13 @@ class Choice(Leaf):
             "atleast": (count, degree),
             "exactly": (count, count),
         }[kind]
-        self._hold(
-            *(kind, formula, degree, count),
-            n_leaves=formula.n_leaves,
-            kind=kind,
-            formula=formula,
-            degree=int(degree),
-            least=int(least or 0),
-            most=int(most or 0),
-            nesting=deepest + 1,
-        )
+        self._hold(formula.n_leaves, kind=kind, formula=formula, degree=degree, count=count)
+        self._set(least=least, most=most, nesting=nesting)
 
     @property
     def inside(self) -> tuple[Formula, ...]:
         """The formula that is chosen from."""
         return (self.formula,)
-
-    @property
-    def count(self) -> int | None:
-        """k, where the kind has one."""
-        return self.least if KINDS[self.kind] == 2 else None
 
     def over(self, formula: Formula) -> Choice:
         """The same choice from another feature space."""
@@ -132,31 +119,24 @@ def columns_read(formula: Formula) -> int:
     >>> columns_read(Choice("any", Choice("all", Variable("x"), 2), 3))
     6
     """
-    total = 0
-    for leaf in formula.leaves:
-        if isinstance(leaf, Variable):
-            total += 1
-        elif isinstance(leaf, Choice):
-            total += leaf.degree * columns_read(leaf.formula)  # at most MAX_NESTING deep
-    return total
+    chosen = [leaf for leaf in formula.leaves if isinstance(leaf, Choice)]
+    inside = sum(leaf.degree * columns_read(leaf.formula) for leaf in chosen)  # few deep
+    return inside + sum(isinstance(leaf, Variable) for leaf in formula.leaves)
 
 
 def degrees_problem(kind: str, degrees: tuple[object, ...]) -> tuple[str, str] | None:
     """What is wrong with the numbers in the brackets, and what to write; None if nothing."""
     example = {1: f"{kind}[2](x)", 2: f"{kind}[2,3](x)"}[KINDS[kind]]
+    advice = f"Write for example {example}."
     if len(degrees) != KINDS[kind]:
         wanted = {1: "one degree, d", 2: "two degrees, k and d"}[KINDS[kind]]
-        return f"{kind} takes {wanted}; got {len(degrees)}", f"Write for example {example}."
+        return f"{kind} takes {wanted}; got {len(degrees)}", advice
     for value in degrees:
-        whole = hasattr(value, "__index__") and not isinstance(value, bool)
-        if not whole:
-            return f"a degree is an integer; got {value!r}", f"Write for example {example}."
+        if not hasattr(value, "__index__") or isinstance(value, bool):
+            return f"a degree is an integer; got {value!r}", advice
     *least, degree = (int(value) for value in degrees)  # type: ignore[call-overload]
     if not 1 <= degree <= MAX_DEGREE:
-        return (
-            f"the degree d is an integer from 1 to {MAX_DEGREE:,}; got {degree}",
-            f"Write for example {example}.",
-        )
+        return f"the degree d is an integer from 1 to {MAX_DEGREE:,}; got {degree}", advice
     if least and not 0 <= least[0] <= degree:
         return (
             f"k is an integer from 0 to d = {degree}; got {least[0]}",

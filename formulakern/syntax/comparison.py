@@ -40,6 +40,7 @@ class ColumnName:
 
 #: What may stand on the right of a comparison: a number, a word, or another column.
 Value = int | float | str | ColumnName
+_Side = Value | tuple[Value, ...] | None
 
 
 class Comparison(Leaf):
@@ -72,11 +73,9 @@ class Comparison(Leaf):
     spaced: ClassVar[bool] = True
     column: str
     relation: str
-    value: Value | tuple[Value, ...] | None
+    value: _Side
 
-    def __init__(
-        self, column: str, relation: str, value: Value | tuple[Value, ...] | None = None
-    ) -> None:
+    def __init__(self, column: str, relation: str, value: _Side = None) -> None:
         if not isinstance(column, str) or not column:
             raise ParameterError(f"a column's name is a non-empty str; got {column!r}.")
         if relation not in RELATIONS:
@@ -84,7 +83,7 @@ class Comparison(Leaf):
                 f"unknown relation {relation!r}; expected one of {', '.join(RELATIONS)}."
             )
         value = _checked(relation, value)
-        self._hold(column, relation, value, column=column, relation=relation, value=value)
+        self._hold(column=column, relation=relation, value=value)
 
     def leaf_text(self, notation: Notation) -> str:
         """The comparison as it parses back (ASCII), or in mathematical signs."""
@@ -110,9 +109,7 @@ def _value_text(value: Value, latex: bool) -> str:
     return repr(value)
 
 
-def _checked(
-    relation: str, value: Value | tuple[Value, ...] | None
-) -> Value | tuple[Value, ...] | None:
+def _checked(relation: str, value: _Side) -> _Side:
     if relation.endswith("missing"):
         if value is not None:
             raise ParameterError(f"{relation!r} takes no value; got {value!r}.")

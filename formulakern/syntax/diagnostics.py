@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 from typing import Any
 
 from lark import Token
@@ -70,18 +69,15 @@ def explain(error: UnexpectedInput, text: str, language: str) -> FormulaSyntaxEr
     piece = _PIECE.match(text, position)
     if piece and (not came or piece.group() == "!="):  # which is no negation
         came = piece.group()
-    cases = _cases(text, position, came, language)
-    problem, advice, start = next(
-        (*message, position)[:3] for applies, *message in cases if applies
-    )
+    problem, advice, start = (*_message(text, position, came, language), position)[:3]
     width = len(came) if start == position else 1
     return FormulaSyntaxError(problem, text, start, advice, width)
 
 
-def _cases(text: str, position: int, came: str, language: str) -> Iterator[tuple[Any, ...]]:
-    """The cases in order: whether it applies, the problem, the advice, and where the caret goes.
+def _message(text: str, position: int, came: str, language: str) -> tuple[Any, ...]:
+    """The problem, the advice, and where the caret goes if that is not ``position``.
 
-    The first that applies counts; without a place the caret goes to ``position``.
+    The first case that applies counts.
 
     Parameters
     ----------
@@ -101,170 +97,127 @@ def _cases(text: str, position: int, came: str, language: str) -> Iterator[tuple
     opened = _unclosed(text[:position])
     bracket = "" if opened is None else text[opened]
 
-    yield (
-        not text.strip(),
-        f"the {language} is empty",
-        f"Write for example {_EXAMPLE[language]}.",
-        0,
-    )
-    yield (
-        came == "`" and text.startswith("``", position),
-        "a name in backquotes is empty",
-        "Write a name between them.",
-    )
-    yield (
-        came == "`",
-        "a name in backquotes does not end",
-        "Close it with a backquote; a backquote inside a name is doubled.",
-    )
-    yield (
-        rule and came in ('"', "'") and last in (*_RELATIONS, ",", "{"),
-        "a quoted value does not end",
-        f"Close it with {came}.",
-    )
-    yield (
-        rule and came in ('"', "'"),
-        "a quoted word is a value, and no comparison stands before it",
-        "Write a column and a relation before it; quote columns with backquotes.",
-    )
+    if not text.strip():
+        return f"the {language} is empty", f"Write for example {_EXAMPLE[language]}.", 0
+    if came == "`" and text.startswith("``", position):
+        return "a name in backquotes is empty", "Write a name between them."
+    if came == "`":
+        advice = "Close it with a backquote; a backquote inside a name is doubled."
+        return "a name in backquotes does not end", advice
+    if rule and came in ('"', "'"):
+        if last in (*_RELATIONS, ",", "{"):
+            return "a quoted value does not end", f"Close it with {came}."
+        advice = "Write a column and a relation before it; quote columns with backquotes."
+        return "a quoted word is a value, and no comparison stands before it", advice
 
     head, word = _CHOICE_HEAD.search(tail), _CHOICE_WORD.search(tail)
-    yield (
-        template and head and came != "(",
-        f'no formula in parentheses follows "{clip(head.group() if head else "", _SHOWN)}"',
-        "Write the formula to choose from in parentheses, as in all[2](x).",
-        position if came else end,
-    )
-    yield (
-        template and word and came == "[",
-        f'the brackets after "{word.group(1) if word else ""}" do not end',
-        "Write the degrees in brackets, then the formula, as in all[2](x) or atleast[2,3](x).",
-    )
-    yield (
-        rule and last in _RELATIONS and not operand,
-        f'no value stands after "{last}"' if came else f'the text ends after "{last}"',
-        "The relations are =, !=, <, <=, >, >=, written without blanks inside."
-        if came and came[0] in "=<>!"
-        else "Write a number, a word, a quoted value, or a column in backquotes.",
-    )
+    if template and head and came != "(":
+        problem = f'no formula in parentheses follows "{clip(head.group(), _SHOWN)}"'
+        advice = "Write the formula to choose from in parentheses, as in all[2](x)."
+        return problem, advice, position if came else end
+    if template and word and came == "[":
+        advice = "Write the degrees in brackets, then the formula, as in all[2](x) or "
+        advice += "atleast[2,3](x)."
+        return f'the brackets after "{word.group(1)}" do not end', advice
+    ended = f'the text ends after "{last}"'
+    if rule and last in _RELATIONS:
+        problem = f'no value stands after "{last}"' if came else ended
+        if came and came[0] in "=<>!":
+            return problem, "The relations are =, !=, <, <=, >, >=, written without blanks inside."
+        return problem, "Write a number, a word, a quoted value, or a column in backquotes."
 
     if not came:
-        ended = f'the text ends after "{last}"'
-        set_advice = "Write a set of values after it, as in cap in {red, blue}."
-        yield rule and last.lower() == "in", ended, set_advice, end
-        more = 'Write another value, and close the set with "}".'
-        yield rule and last == "," and bracket, ended, more, end
-        yield last == ":", ended, "Write the name of a domain after it.", end
-        yield not operand and last not in "({", ended, "Write an operand after it.", end
+        if rule and last.lower() == "in":
+            return ended, "Write a set of values after it, as in cap in {red, blue}.", end
+        if rule and last == "," and bracket:
+            return ended, 'Write another value, and close the set with "}".', end
+        if last == ":":
+            return ended, "Write the name of a domain after it.", end
+        if not operand and last not in "({":
+            return ended, "Write an operand after it.", end
         closing = {"(": ")", "{": "}"}.get(bracket)
-        yield bracket, f'"{bracket}" is never closed', f'Add the missing "{closing}".', opened or 0
-        yield True, "the text ends too early", "Complete it.", end
+        if closing:
+            return f'"{bracket}" is never closed', f'Add the missing "{closing}".', opened
+        return "the text ends too early", "Complete it.", end
 
-    yield (
-        template and came in _RELATIONS,
-        f'"{came}" is not a connective',
-        "Comparisons over columns belong to fk.rule(...); in a template formula write names, "
-        'and "<->" for "has the same truth value".',
-    )
-    yield (
-        came in _RELATIONS,
-        f'"{came}" needs a column on its left',
-        "Write column, relation, value, as in gill_size >= 3; join two comparisons with &: "
-        "x >= 3 & x <= 5.",
-    )
-    yield (
-        template and last == ":",
-        'the domain after ":" has no name',
-        "Write the name of a group of columns, as in a:symptom.",
-    )
-    yield (
-        bracket == "{",
-        "a set of values is not finished",
-        'Separate values with commas and close the set with "}".',
-    )
+    if template and came in _RELATIONS:
+        advice = "Comparisons over columns belong to fk.rule(...); in a template formula write "
+        advice += 'names, and "<->" for "has the same truth value".'
+        return f'"{came}" is not a connective', advice
+    if came in _RELATIONS:
+        advice = "Write column, relation, value, as in gill_size >= 3; join two comparisons with "
+        advice += "&: x >= 3 & x <= 5."
+        return f'"{came}" needs a column on its left', advice
+    if template and last == ":":
+        advice = "Write the name of a group of columns, as in a:symptom."
+        return 'the domain after ":" has no name', advice
+    if bracket == "{":
+        advice = 'Separate values with commas and close the set with "}".'
+        return "a set of values is not finished", advice
 
     if row is not None and row.arity == 2:
-        level = [
-            other.name
-            for other in CONNECTIVES
-            if other.precedence == row.precedence and other.chain == "refused"
-        ]
-        yield (
-            operand,
-            f"a chain with {' or '.join(level)} needs parentheses",
-            "Tools disagree on what it means without; put what stands before "
-            f'"{came}", or what stands after it, in parentheses.',
-        )
-        yield not last, f'the text begins with "{came}"', "Write an operand before it."
-        between = "Write an operand between them."
-        yield last == "(", f'"{came}" right after "("', between
-        advice = f'Write an operand between "{last}" and "{came}".'
-        yield True, "two connectives in a row", advice
+        if operand:
+            level = [
+                other.name
+                for other in CONNECTIVES
+                if other.precedence == row.precedence and other.chain == "refused"
+            ]
+            advice = "Tools disagree on what it means without; put what stands before "
+            advice += f'"{came}", or what stands after it, in parentheses.'
+            return f"a chain with {' or '.join(level)} needs parentheses", advice
+        if not last:
+            return f'the text begins with "{came}"', "Write an operand before it."
+        if last == "(":
+            return f'"{came}" right after "("', "Write an operand between them."
+        return "two connectives in a row", f'Write an operand between "{last}" and "{came}".'
 
     if came == ")":
-        advice = 'Remove it, or add the missing "(".'
-        yield opened is None, '")" closes nothing', advice
-        advice = "Write a formula inside."
-        yield last == "(", "nothing stands between the parentheses", advice
-        advice = "Write an operand between them."
-        yield not operand, f'"{last}" right before ")"', advice
-        yield True, '")" is not expected here', "Check the parentheses."
+        if opened is None:
+            return '")" closes nothing', 'Remove it, or add the missing "(".'
+        if last == "(":
+            return "nothing stands between the parentheses", "Write a formula inside."
+        if not operand:
+            return f'"{last}" right before ")"', "Write an operand between them."
+        return '")" is not expected here', "Check the parentheses."
 
-    yield (
-        template and came == ":",
-        'a ":" has no place here',
-        "A domain follows its variable, once, as in a:symptom.",
-    )
-    yield (
-        came[0] in "{},",
-        f'"{came[0]}" has no place here',
-        "Braces and commas only write sets of values in a rule, as in cap in {red, blue}.",
-    )
+    if template and came == ":":
+        advice = "A domain follows its variable, once, as in a:symptom."
+        return 'a ":" has no place here', advice
+    if came[0] in "{},":
+        advice = "Braces and commas only write sets of values in a rule, as in cap in {red, blue}."
+        return f'"{came[0]}" has no place here', advice
 
     number = came[0].isdigit() or (came[0] == "." and came[1:2].isdigit())
     begins = number or came[0].isalpha() or came[0] in "_`⊤⊥(" or row is not None
-    after = rule and operand and not number
-    yield (
-        after and came.lower() == "is",
-        f'after "{came}" stands "missing" or "not missing"',
-        "Compare with a value by = or !=, as in cap = red.",
-    )
-    yield (
-        after and begins and last.lower() == "in",
-        f'a set of values is expected after "{last}"',
-        "Write it in braces, as in cap in {red, blue}.",
-    )
-    yield (
-        begins and operand,
-        "two operands without a connective",
-        'Write "&", "|" or another between them.',
-    )
-    yield (rule and number and last == "=>", '"=>" means "implies"', 'For "at least" write ">=".')
-    shown = clip(came, _SHOWN)
-    yield (
-        number,
-        f'"{shown}" is neither a name nor one of the constants 0 and 1',
-        f"Names begin with a letter or underscore; put others in backquotes: `{shown}`."
-        if template
-        else "A comparison begins with a column; put a column's name in backquotes.",
-    )
-    yield (
-        begins and bracket and last not in ("(", "") and came != "(",
-        "an operand is not expected here",
-        "Check the signs before it.",
-    )
-    yield (
-        rule and operand and not text[position - 1].isspace(),
-        f'"{clip(last, _SHOWN)}" goes on with {_quoted(came[0])}',
-        "Put values that are not plain words or numbers in quotes, columns in backquotes.",
-    )
+    if rule and operand and came.lower() == "is":
+        problem = f'after "{came}" stands "missing" or "not missing"'
+        return problem, "Compare with a value by = or !=, as in cap = red."
+    if rule and operand and begins and not number and last.lower() == "in":
+        problem = f'a set of values is expected after "{last}"'
+        return problem, "Write it in braces, as in cap in {red, blue}."
+    if begins and operand:
+        advice = 'Write "&", "|" or another between them.'
+        return "two operands without a connective", advice
+    if rule and number and last == "=>":
+        return '"=>" means "implies"', 'For "at least" write ">=".'
+    if number:
+        shown = clip(came, _SHOWN)
+        advice = "A comparison begins with a column; put a column's name in backquotes."
+        if template:
+            advice = "Names begin with a letter or underscore; put others in backquotes: "
+            advice += f"`{shown}`."
+        return f'"{shown}" is neither a name nor one of the constants 0 and 1', advice
+    if begins and bracket and last not in ("(", "") and came != "(":
+        return "an operand is not expected here", "Check the signs before it."
+    if rule and operand and not text[position - 1].isspace():
+        advice = "Put values that are not plain words or numbers in quotes, columns in backquotes."
+        return f'"{clip(last, _SHOWN)}" goes on with {_quoted(came[0])}', advice
     for sign in (came[:2], came[0]):
-        advice = _ELSEWHERE.get(sign, "")
-        yield advice, f"{_quoted(sign)} has no meaning here", advice
+        if sign in _ELSEWHERE:
+            return f"{_quoted(sign)} has no meaning here", _ELSEWHERE[sign]
     name = unicodedata.name(came[0], "a control character")
     sign = f"{_quoted(came[0])} " if came[0].isprintable() else ""
-    yield (
-        True,
+    return (
         f"the character {sign}(U+{ord(came[0]):04X}, {name}) has no meaning here",
         "Names hold letters, digits and underscores; put others in backquotes.",
     )

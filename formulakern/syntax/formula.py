@@ -14,7 +14,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, ClassVar, NoReturn
 
-from formulakern.errors import FormulaError, FormulaTypeError, ParameterError
+from formulakern.errors import FormulaTypeError, ParameterError
 from formulakern.syntax import connectives
 from formulakern.syntax.connectives import AND, ARGUMENTS, IMPLIES, NOT, OR, XOR, Connective
 from formulakern.syntax.names import spell
@@ -32,11 +32,6 @@ __all__ = [
     "evaluate",
     "variables",
 ]
-
-
-def _set(node: Formula, **fields: object) -> None:
-    for name, value in fields.items():
-        object.__setattr__(node, name, value)
 
 
 Operator = Callable[["Formula", object], "Formula"]
@@ -87,6 +82,11 @@ class Formula:
     #: Number of leaves, with repetition (an exact integer, even where subformulas are shared).
     n_leaves: int
     _hash: int
+
+    def _set(self, **fields: object) -> None:
+        """Set fields; for constructors only."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a formula is immutable: cannot set {name!r}")
@@ -175,11 +175,7 @@ class Formula:
     @property
     def leaves(self) -> tuple[Formula, ...]:
         """The different leaves (variables, constants, comparisons, choices) in order."""
-        found: dict[Formula, None] = {}
-        for node in postorder(self):
-            if node.connective is None:
-                found.setdefault(node)
-        return tuple(found)
+        return tuple(dict.fromkeys(node for node in postorder(self) if node.connective is None))
 
     def leaf_text(self, notation: Notation) -> str:
         """How a leaf prints; only leaves have this."""
@@ -193,10 +189,11 @@ class Leaf(Formula):
 
     _values: tuple[object, ...]
 
-    def _hold(self, *values: object, n_leaves: int = 1, **fields: object) -> None:
-        """Set what the constructor was given, and the fields that follow from it."""
+    def _hold(self, n_leaves: int = 1, **fields: object) -> None:
+        """Set what the constructor was given, in its order."""
+        values = tuple(fields.values())
         key = hash((type(self), *values))
-        _set(self, _values=values, n_leaves=n_leaves, _hash=key, **fields)
+        self._set(_values=values, n_leaves=n_leaves, _hash=key, **fields)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), self._values)
@@ -230,7 +227,7 @@ class Variable(Leaf):
                     f"a variable's {what} is a non-empty str; got {text!r}. "
                     "Write for example fk.Variable('a')."
                 )
-        self._hold(name, domain, name=name, domain=domain)
+        self._hold(name=name, domain=domain)
 
     def leaf_text(self, notation: Notation) -> str:
         """The name, with the domain behind a colon."""
@@ -246,7 +243,7 @@ class Constant(Leaf):
     value: bool
 
     def __init__(self, value: bool) -> None:
-        self._hold(bool(value), value=bool(value))
+        self._hold(value=bool(value))
 
     def leaf_text(self, notation: Notation) -> str:
         """The sign or word for the constant."""
@@ -288,14 +285,8 @@ class Operation(Formula):
         if not fits:
             wanted = {1: "one argument", 2: "two arguments"}[row.arity]
             raise ParameterError(f"{row.name!r} takes {wanted}; got {len(arguments)}.")
-        _set(
-            self,
-            connective=row,
-            arguments=arguments,
-            n_leaves=n_leaves,
-            _chain=chain,
-            _hash=hash((row.name, chain)),
-        )
+        key = hash((row.name, chain))
+        self._set(connective=row, arguments=arguments, n_leaves=n_leaves, _chain=chain, _hash=key)
 
     def __reduce__(self) -> tuple[object, ...]:
         nodes = postorder(self)
@@ -406,13 +397,10 @@ def _joined(row: Connective, arguments: Sequence[Formula]) -> tuple[tuple[Formul
 def _assemble(recipe: list[Any]) -> Formula:
     nodes: list[Formula] = []
     for item in recipe:
-        if isinstance(item, Formula):
-            nodes.append(item)
-        else:
+        if not isinstance(item, Formula):
             name, positions = item
-            nodes.append(Operation(name, [nodes[position] for position in positions]))
-    if not nodes:
-        raise FormulaError("an empty recipe holds no formula")
+            item = Operation(name, [nodes[position] for position in positions])
+        nodes.append(item)
     return nodes[-1]
 
 

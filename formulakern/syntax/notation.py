@@ -8,14 +8,12 @@ comparisons under ``~``, which nobody should take for the negation of their left
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from formulakern.errors import FormulaSizeError
 from formulakern.syntax.connectives import Connective
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["ASCII", "LATEX", "MAX_PRINTED_LEAVES", "UNICODE", "Notation", "latex_name", "render"]
 

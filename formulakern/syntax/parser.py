@@ -100,11 +100,9 @@ def _read(text: str, language: str) -> Formula:
         formula: Formula = _parser(language).parse(text)
     except UnexpectedInput as error:
         raise explain(error, text, language) from None
-    except _BadValue as error:
-        token = error.token
-        raise FormulaSyntaxError(
-            error.problem, text, token.start_pos or 0, error.advice, len(token)
-        ) from None
+    except FormulaSyntaxError as error:
+        error.text = text
+        raise
     return formula
 
 
@@ -119,19 +117,13 @@ def _parser(language: str) -> Lark:
     )
 
 
-class _BadValue(Exception):
-    """A value that the grammar lets through and the language does not; carries its token."""
-
-    def __init__(self, token: Token, problem: str, advice: str) -> None:
-        self.token, self.problem, self.advice = token, problem, advice
-        super().__init__(problem)
+def _bad_value(token: Token, problem: str, advice: str) -> FormulaSyntaxError:
+    """A value that the grammar lets through and the language does not; ``_read`` adds the text."""
+    return FormulaSyntaxError(problem, "", token.start_pos or 0, advice, len(token))
 
 
 class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
     """The actions of both grammars, named by the rules and aliases in them."""
-
-    def start(self, children: list[Formula]) -> Formula:
-        return children[0]
 
     def operation(self, children: list[Any]) -> Formula:
         sign = next(child for child in children if isinstance(child, Token))
@@ -156,7 +148,7 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
         degrees = tuple(_degree(text) for text in brackets.split(","))
         problem = degrees_problem(kind, degrees)
         if problem:
-            raise _BadValue(token, *problem)
+            raise _bad_value(token, *problem)
         return Choice(kind, formula, degrees[-1], *degrees[:-1])  # type: ignore[arg-type]
 
     def comparison(self, children: list[Any]) -> Formula:
@@ -164,7 +156,7 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
         relation = " ".join(sign.lower().split())
         relation = _RELATIONS.get(relation, relation)
         if relation in ORDERS and isinstance(values[0], Token):
-            raise _BadValue(
+            raise _bad_value(
                 values[0],
                 "an order compares with a number or a column, not with a word",
                 "Write a number; a column stands in backquotes.",
@@ -177,15 +169,12 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
     def number(self, children: list[Token]) -> int | float:
         token = children[0]
         if len(token) > MAX_DIGITS or not math.isfinite(float(token)):
-            raise _BadValue(
+            raise _bad_value(
                 token,
                 "a number is out of range",
                 f"Write one of at most {MAX_DIGITS} characters, below 1.8e308 in size.",
             )
         return int(token) if token.lstrip("+-").isdecimal() else float(token)
-
-    def word(self, children: list[Token]) -> Token:
-        return children[0]
 
     def other_column(self, children: list[Token]) -> ColumnName:
         return ColumnName(_word(children[0]))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from formulakern.checks import is_number
-from formulakern.errors import FormulaSizeError, ParameterError
+from formulakern.checks import check_number
+from formulakern.errors import FormulaSizeError
 from formulakern.syntax.connectives import CONNECTIVES, NOT
 from formulakern.syntax.formula import Formula, Operation, Variable
 
@@ -60,10 +62,8 @@ def random_formula(
     >>> random_formula(random_state=4).n_leaves >= 1
     True
     """
-    if not (is_number(p) and 0 <= p < 1):
-        raise ParameterError(f"p is a number from 0 to below 1; got {p!r}.")
-    if not (is_number(eta) and eta > 0):
-        raise ParameterError(f"eta is a number above 0; got {eta!r}.")
+    check_number("p", p, 0, math.nextafter(1, 0), expected="a number from 0 to below 1")
+    check_number("eta", eta, 0, above=True)
     generator = np.random.default_rng(random_state)
     # Depth-first from the left, so that leaves are numbered as they stand in the text: a connective
     # waits with its finished operands until all are there.

@@ -38,9 +38,8 @@ def check_counts(parts_x: list[np.ndarray], parts_z: list[np.ndarray]) -> None:
             for column in range(0, n_z, TILE):
                 stop = min(column + TILE, n_z)
                 tile = np.full((ROWS, TILE), 999, dtype=np.uint64)
-                count_tile(
-                    laid_out.x_words, row, laid_out.z_panels, column, stop, first, last, tile
-                )
+                panels = laid_out.z_panels[column // PANEL : -(-stop // PANEL)]
+                count_tile(laid_out.x_words[row : row + ROWS], panels, first, last, tile)
                 height = min(ROWS, n_x - row)
                 assert np.array_equal(
                     tile[:height, : stop - column], expected[row : row + height, column:stop]
@@ -66,9 +65,9 @@ def test_domains_are_counted_apart():
 
 
 def test_an_empty_span_counts_nothing():
-    laid_out = tables([table(4, 3)], [table(16, 3)])
+    laid_out = tables([table(4, 3)], [table(TILE, 3)])
     tile = np.full((ROWS, TILE), 7, dtype=np.uint64)
-    count_tile(laid_out.x_words, 0, laid_out.z_panels, 0, 16, 0, 0, tile)
+    count_tile(laid_out.x_words[:ROWS], laid_out.z_panels, 0, 0, tile)
     assert not tile.any()
 
 

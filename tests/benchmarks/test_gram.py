@@ -140,13 +140,13 @@ def ones(word):
 
 
 @compiled()
-def plain_panel(x_words, row, z_panels, panel, word_start, word_stop, tile, column):
+def plain_panel(x, z, start, stop, tile, column):
     for r in range(ROWS):
         for c in range(PANEL):
             tile[r, column + c] = 0
-        for word in range(word_start, word_stop):
+        for word in range(start, stop):
             for c in range(PANEL):
-                tile[r, column + c] += ones(x_words[row + r, word] & z_panels[panel, word, c])
+                tile[r, column + c] += ones(x[r, word] & z[word, c])
 
 
 @compiled()

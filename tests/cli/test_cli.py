@@ -266,10 +266,10 @@ ERRORS = {
     ),
     "reading": (
         ("fit", "monks-1", *FIT, "--variables", "loose"),
-        "variables='loose' is not a reading of the variables; expected one of 'bound', 'free'",
+        "variables='loose'; expected one of 'bound', 'free'",
     ),
     "scale": (("inspect", "a", "--scale", "log"), "expected one of 'count', 'probability'"),
-    "backend": (("inspect", "a", "--backend", "gpu"), "backend='gpu' is unknown; expected 'auto'"),
+    "backend": (("inspect", "a", "--backend", "gpu"), "backend='gpu'; expected one of 'auto'"),
     "target": (
         ("fit", "{tmp}/fruit.csv", *FIT, "--target", "color"),
         'no column "color" in fruit.csv; did you mean "colour"?',

@@ -17,7 +17,7 @@ from formulakern.errors import FormulaError, FormulaSizeError, ParameterError
 from formulakern.program.interpreter import run
 from formulakern.program.listing import listing
 from formulakern.program.magnitude import dimension, upper_bound
-from formulakern.program.node import Constant, Count, Program
+from formulakern.program.node import Constant, Count, Program, needed
 from formulakern.program.staging import Stage, stages
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import READINGS, automorphisms, bound, diagram, distinct, lower
@@ -361,9 +361,8 @@ def test_programs_are_well_formed(formula, reading):
         else:
             assert len(node.operands) >= 2
             assert all(0 <= operand < position for operand in node.operands)
-    assert set(program.kernel_nodes) | set(program.dimension_nodes) == set(
-        range(len(program.nodes))
-    )
+    used = needed(program.nodes, [program.output, program.dimension])
+    assert used == tuple(range(len(program.nodes)))
     stage = stages(program)
     assert set(stage.pair) == {i for i in program.kernel_nodes if stage.of[i] == Stage.PAIR}
     assert listing(program).endswith(
