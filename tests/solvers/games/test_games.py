@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
+from scipy.optimize import OptimizeResult
 from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
@@ -540,9 +541,25 @@ def test_a_linear_program_that_is_cut_short_falls_back_on_the_start():
     check(M, solution)
     assert not solution.converged
     assert solution.row_strategy == pytest.approx(start[0] / start[0].sum())
-    without = solve_game(game(500, 500), time_limit=1e-3)
-    assert without.column_strategy == pytest.approx(np.full(500, 1 / 500))
+    with pytest.warns(ConvergenceWarning):
+        without = solve_game(M, max_iter=1)
+    assert without.column_strategy == pytest.approx(np.full(150, 1 / 150))
     assert not without.converged
+
+
+def test_the_time_limit_of_a_linear_program_is_that_of_the_solver(monkeypatch):
+    """HiGHS looks at its clock when it likes, so that no small limit is sure to stop it."""
+    asked = []
+
+    def stopped(*_, options, method, **program):
+        asked.append((options["time_limit"], method))
+        return OptimizeResult(status=1)
+
+    monkeypatch.setattr("scipy.optimize.linprog", stopped)
+    solution = solve_game(game(20, 30), time_limit=1e-9)
+    assert asked == [(1e-9, "highs-ipm")]
+    assert solution.column_strategy == pytest.approx(np.full(30, 1 / 30))
+    assert not solution.converged
 
 
 @iterated
