@@ -42,10 +42,12 @@ def new_axes(width: float = 6.0, height: float = 3.8) -> Axes:
 
 
 def _needed(module: str, method: str, extra: str) -> Any:
+    library = module.partition(".")[0]
     try:
+        import_module(library)
         return import_module(module)
     except ImportError:
         raise MissingDependencyError(
-            f"{method} needs {module.partition('.')[0]}, which is not installed. "
+            f"{method} needs {library}, which is not installed. "
             f"Install it by: pip install 'formulakern[{extra}]'"
         ) from None

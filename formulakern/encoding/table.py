@@ -297,7 +297,8 @@ class Table:
         0  1    x
         1  2  NaN
         """
-        return data_frame(self._columns).reindex(range(self._n_rows))
+        columns = {name: column.copy() for name, column in self._columns.items()}
+        return data_frame(columns).reindex(range(self._n_rows))
 
     # -- looking at it -----------------------------------------------------------------------
 
