@@ -1,7 +1,7 @@
 """Rules beside boosted trees and one tree on larger tables: mushroom, nursery, adult, connect-4.
 
     python examples/10_prl_large.py             # all four: about an hour
-    python examples/10_prl_large.py --quick     # 600 rows of mushroom and nursery, seconds
+    python examples/10_prl_large.py --quick     # 300 rows of mushroom and nursery, seconds
 
 Half of the rows train, stratified (adult: its own two files).  Three folds within at most 12,000 of
 them choose degree and penalty parameter of the rules: for degree 1 and 2, and 3 where a table has
@@ -60,7 +60,7 @@ def chosen(X, y):
 def main():
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="600 rows of the first two")
+    parser.add_argument("--quick", action="store_true", help="300 rows of the first two")
     parser.add_argument("-v", action="store_true", help="every epoch on standard error")
     parser.add_argument("only", nargs="*", help="such as connect-4.csv.gz; all by default")
     given = parser.parse_args()
@@ -68,7 +68,7 @@ def main():
     warnings.filterwarnings("ignore", message="The least populated class")
     rows = []
     for name in given.only or SETS[: 2 if given.quick else None]:
-        X, y, Z, t = parts(name, 600 if given.quick else None)
+        X, y, Z, t = parts(name, 300 if given.quick else None)
         choosing = Clock()
         degree, c = chosen(X, y)
         print(f"{name}: degree {degree}, c = {c}, chosen in {choosing}", flush=True)

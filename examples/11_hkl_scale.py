@@ -52,7 +52,7 @@ def full_size(names, quick, verbose):
     """Each table once."""
     rows = []
     for name in names:
-        X, y, Z, t = parts(name, 0.25 if quick else 1.0)
+        X, y, Z, t = parts(name, 0.1 if quick else 1.0)
         some = np.arange(len(y)) if len(y) <= CHOOSING else split(y, CHOOSING)[0]
         choosing = Clock()
         search = fk.HKLClassifierCV(

@@ -313,7 +313,7 @@ def _independent(formula: fk.Formula, s: int, p: int, q: int, n: int) -> tuple[i
 @pytest.mark.parametrize("which", SIXTY)
 def test_sixty_literals_over_a_hundred_columns(which):
     text, n = SIXTY[which], 100
-    X, Z = data(25, n, share=0.45), data(20, n, seed=3, share=0.6)
+    X, Z = data(12, n, share=0.45), data(9, n, seed=3, share=0.6)
     X[0], X[1] = 0, 1
     formula = fk.parse(text)
     exact = [[_independent(formula, *map(int, (x @ z, x.sum(), z.sum())), n) for z in Z] for x in X]

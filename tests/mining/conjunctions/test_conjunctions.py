@@ -132,7 +132,7 @@ def table(m, p, seed=0):
 
 def test_many_words_and_long_conjunctions():
     """Several words of examples, arrays that must grow, conjunctions of all lengths."""
-    X = np.random.default_rng(1).random((200, 14)) < 0.9
+    X = np.random.default_rng(1).random((200, 13)) < 0.9
     weights = np.random.default_rng(2).integers(-3, 4, 200).astype(float)
     options = {"objective": "absolute", "direction": "both", "complement": False}
     every = naive(X.astype(int), weights[:, None], {**options, "min_length": 0, "max_length": None})
