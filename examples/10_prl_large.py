@@ -3,7 +3,7 @@
     python examples/10_prl_large.py             # all four: about an hour
     python examples/10_prl_large.py --quick     # 300 rows of mushroom and nursery, seconds
 
-Half of the rows train, stratified (adult: its own two files).  Three folds within at most 12,000 of
+Half of the rows train, stratified (adult: its own two files).  Three folds within at most 4,000 of
 them choose degree and penalty parameter of the rules: for degree 1 and 2, and 3 where a table has
 ten columns or fewer, C = c/√(number of preferences) with c = 1, 2, 4, … as long as the mean
 accuracy rises.  Trees are tuned on all training rows.  With -v every epoch is told on standard
@@ -20,7 +20,7 @@ from sklearn.model_selection import cross_val_score
 import formulakern as fk
 
 SETS = ("mushroom.csv", "nursery.csv.gz", "adult-train.csv.gz", "connect-4.csv.gz")
-CHOOSING = 12_000
+CHOOSING = 4_000
 FEW_COLUMNS = 10
 
 
@@ -43,7 +43,7 @@ def penalty(c, n_rows, y):
 
 
 def chosen(X, y):
-    """(degree, c) of the best mean accuracy of three folds of at most 12,000 of these rows."""
+    """(degree, c) of the best mean accuracy of three folds of at most 4,000 of these rows."""
     rows = np.arange(len(y)) if len(y) <= CHOOSING else split(y, CHOOSING)[0]
     X, y = X.iloc[rows], y[rows]
     found = []

@@ -4,7 +4,7 @@
     python examples/11_hkl_scale.py --quick     # small parts of two tables, seconds
 
 Nine tenths of the rows train, stratified (adult: its own two files).  Three folds within at most
-6,000 of them choose penalty parameter and depth penalty: the best mean accuracy among the fits that
+3,000 of them choose penalty parameter and depth penalty: the best mean accuracy among the fits that
 are proven optimal to a gap of 1 % while at most 300 conjunctions are held, for each class.  "held"
 counts them at the end, "rules" those with weight.  Boosting is tuned on all training rows.  With -v
 every round of the last fit is told on standard error.
@@ -21,7 +21,7 @@ import formulakern as fk
 
 SETS = ("tic-tac-toe.csv", "car.csv", "mushroom.csv", "nursery.csv.gz", "adult-train.csv.gz")
 LIMITS = {"tol": 0.01, "max_active": 300}
-CHOOSING = 6000
+CHOOSING = 3000
 PENALTIES = {"Cs": (0.1, 1.0, 10.0, 100.0), "depth_penalties": (2.0, 4.0)}
 QUICK = {"Cs": (10.0, 100.0), "depth_penalties": (4.0,)}
 
