@@ -5,8 +5,8 @@
 
 Half of the rows train, stratified (adult: its own two files).  Three folds within at most 4,000 of
 them choose degree and penalty parameter of the rules: for degree 1 and 2, and 3 where a table has
-ten columns or fewer, C = c/√(number of preferences) with c = 1, 2, 4, … as long as the mean
-accuracy rises.  Trees are tuned on all training rows.  With -v every epoch is told on standard
+ten columns or fewer, and C = c/√(number of preferences) with c = 1, 4, 16, 64: the best mean
+accuracy.  Trees are tuned on all training rows.  With -v every epoch is told on standard
 error.
 """
 
@@ -21,6 +21,7 @@ import formulakern as fk
 
 SETS = ("mushroom.csv", "nursery.csv.gz", "adult-train.csv.gz", "connect-4.csv.gz")
 CHOOSING = 4_000
+GRID = (1, 4, 16, 64)
 FEW_COLUMNS = 10
 
 
@@ -48,12 +49,10 @@ def chosen(X, y):
     X, y = X.iloc[rows], y[rows]
     found = []
     for degree in range(1, 4 if X.shape[1] <= FEW_COLUMNS else 3):
-        c, last, mean = 1, -1.0, 0.0
-        while mean > last:
+        for c in GRID:
             model = fk.PRLClassifier(degree=degree, C=penalty(c, 2 / 3 * len(y), y), tol=0.05)
-            last, mean = mean, cross_val_score(model, X, y, cv=folds()).mean()
+            mean = cross_val_score(model, X, y, cv=folds()).mean()
             found.append((mean, -degree, -c))
-            c *= 2
     return -max(found)[1], -max(found)[2]
 
 
