@@ -13,8 +13,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.arrays import aligned
 from formulakern.backends.loops import TILE
-from formulakern.backends.tables import ROWS, PairedTables, aligned
+from formulakern.backends.tables import ROWS, PairedTables
 from formulakern.compilation import CompiledFunction
 from formulakern.program.magnitude import dimension, upper_bound
 from formulakern.program.node import Program
@@ -54,7 +55,7 @@ def looping(loop: CompiledFunction[..., None], tables: PairedTables, data: tuple
 
     def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
         if not hasattr(mine, "tile"):
-            mine.tile = aligned((len(tables.sizes), ROWS, TILE))
+            mine.tile = aligned((len(tables.sizes), ROWS, TILE), np.uint64)
         block = (rows.start, rows.stop, columns.start, columns.stop)
         loop(words, mine.tile, data, block, out, (out_row, out_column))
 

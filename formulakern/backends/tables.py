@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.arrays import aligned
 from formulakern.encoding.packed import PackedTable, paired_rows
 
-__all__ = ["PANEL", "ROWS", "PairedTables", "aligned", "pair_tables"]
+__all__ = ["PANEL", "ROWS", "PairedTables", "pair_tables"]
 
 #: Rows of x that are counted together; rows of z in a panel (see :mod:`.loops`).
 ROWS, PANEL = 4, 16
@@ -108,14 +108,6 @@ def _padded(words: Words, multiple: int) -> Words:
 def _panels(words: Words) -> Words:
     padded = _padded(words, PANEL)
     shape = (len(padded) // PANEL, padded.shape[1], PANEL)
-    panels = aligned(shape)
+    panels = aligned(shape, np.uint64)
     panels[...] = padded.reshape(shape[0], PANEL, shape[1]).transpose(0, 2, 1)
     return panels
-
-
-def aligned(shape: tuple[int, ...]) -> Words:
-    """Uninitialised words whose memory starts at a cache line."""
-    n = prod(shape)
-    memory = np.empty(n + 8, dtype=np.uint64)
-    begin = -memory.__array_interface__["data"][0] % 64 // 8
-    return memory[begin : begin + n].reshape(shape)

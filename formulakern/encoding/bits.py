@@ -20,7 +20,6 @@ from formulakern.errors import DataError
 __all__ = [
     "Words",
     "all_ones",
-    "different_rows",
     "first_offence",
     "is_zero_or_one",
     "n_words",
@@ -276,24 +275,6 @@ def row_positions(key: Any, n_rows: int, least: int = 0) -> NDArray[np.intp]:
     if rows.size and not least <= int(rows.min()) <= int(rows.max()) < n_rows:
         raise DataError(f"rows are numbered 0 to {n_rows - 1}; got {rows.min()} to {rows.max()}.")
     return every[rows.astype(np.intp, copy=False)]
-
-
-def different_rows(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The first of each set of equal rows, in the order of their bytes, and the set of every row.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, n), C-contiguous
-        With at least one column.
-
-    Returns
-    -------
-    first, kind : ndarray of shape (number of different rows,) and (m,), intp
-        ``rows[first][kind]`` equals ``rows``.
-    """
-    whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).reshape(-1)
-    _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
-    return first, kind.reshape(-1)
 
 
 def is_zero_or_one(value: object) -> bool:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import different_rows
 from formulakern.encoding.bits import (
     Words,
     all_ones,
-    different_rows,
     n_words,
     pack_coordinates,
     row_counts,

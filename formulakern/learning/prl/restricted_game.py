@@ -37,7 +37,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.bits import different_rows
+from formulakern.arrays import different_rows
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.rules.features import Feature

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.arrays import FloatArray, IntArray
+from formulakern.arrays import FloatArray, IntArray, different_rows
 from formulakern.errors import DataError
 from formulakern.solvers.input import LARGEST, read_array, read_vector
 
@@ -102,12 +102,9 @@ def read_problem(columns: Any, n: int, y: Any, sample_weight: Any, C: float, los
 
 def _different(keys: npt.NDArray[np.uint8]) -> tuple[IntArray, IntArray]:
     """The first of each kind of row, in order, and the kind of each row."""
-    whole = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.shape[1]))).ravel()
-    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
+    first, kind = different_rows(np.ascontiguousarray(keys))
     order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return first[order].astype(np.int64), rank[inverse]
+    return first[order].astype(np.int64), np.argsort(order)[kind]
 
 
 def _read_columns(columns: Any, n: int) -> npt.NDArray[np.uint8]:
