@@ -201,6 +201,9 @@ def work_off(
     else:
         from concurrent.futures import ThreadPoolExecutor
 
+        # compiles what is not compiled yet, in this thread alone: an interrupt inside numba can
+        # leave its lock held by this thread, and a helper that waits for it would wait for ever
+        one(*queue.popleft())
         with ThreadPoolExecutor(threads - 1) as pool:  # waits for its threads in any case
             helpers = [pool.submit(work) for _ in range(threads - 1)]
             work(progress)
