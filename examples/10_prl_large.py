@@ -1,6 +1,6 @@
 """Rules beside boosted trees and one tree on larger tables: mushroom, nursery, adult, connect-4.
 
-    python examples/10_prl_large.py             # all four: about an hour
+    python examples/10_prl_large.py             # all four: an hour or more
     python examples/10_prl_large.py --quick     # 300 rows of mushroom and nursery, seconds
 
 Half of the rows train, stratified (adult: its own two files).  Three folds within at most 4,000 of

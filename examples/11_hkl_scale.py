@@ -1,6 +1,6 @@
 """Hierarchical kernel learning on full-size tables, and how its time grows.
 
-    python examples/11_hkl_scale.py             # about an hour, most of it adult
+    python examples/11_hkl_scale.py             # an hour or more
     python examples/11_hkl_scale.py --quick     # small parts of two tables, seconds
 
 Nine tenths of the rows train, stratified (adult: its own two files).  Three folds within at most

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.arrays import aligned
+from formulakern.arrays import FloatArray, aligned
 from formulakern.backends.loops import TILE
 from formulakern.backends.tables import ROWS, PairedTables
 from formulakern.compilation import CompiledFunction
@@ -22,7 +22,6 @@ from formulakern.program.node import Program
 
 __all__ = ["Backend", "Fill", "FloatArray", "Scale", "Support", "Task", "block_at", "looping"]
 
-FloatArray = npt.NDArray[np.float64]
 Scale = Literal["count", "probability"]
 
 

@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     fit.add_argument("--formula", required=True)
     fit.add_argument("--cv", type=int, default=10, metavar="FOLDS", help="folds (default: 10)")
-    fit.add_argument("--C", type=float, default=10.0, help="price of margin errors (default: 10)")
+    fit.add_argument("--C", type=float, default=10.0, help="penalty parameter (default: 10)")
     fit.add_argument("--seed", type=int, default=0, help="for folds and samples (default: 0)")
     fit.add_argument(
         "--max-rows",

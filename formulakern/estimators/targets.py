@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite
 
+from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
 from formulakern.errors import DataError
 
@@ -29,7 +30,6 @@ __all__ = [
     "splits",
 ]
 
-FloatArray = NDArray[np.float64]
 #: Positions of training rows and of test rows.
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 

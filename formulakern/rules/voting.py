@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
@@ -20,7 +21,6 @@ from formulakern.syntax.formula import Formula
 
 __all__ = ["NUMBERS", "VotingRules", "WeightedRule"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: The arrays of an ensemble: the first has a number per class, the others have a row per rule.
 NUMBERS = ("intercept", "votes", "support", "coverage", "precision")

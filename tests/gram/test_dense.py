@@ -134,3 +134,19 @@ except KeyboardInterrupt:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_nothing_else_runs_while_the_first_block_may_compile(monkeypatch):
+    """Else an interrupted compilation could leave a lock for which a helper waits for ever."""
+    monkeypatch.setattr(dense, "n_threads", lambda: 3)
+    begun = []
+
+    def one(rows, columns):
+        begun.append(threading.get_ident())
+        if len(begun) == 1:
+            assert {*threading.enumerate()} == before
+
+    before = {*threading.enumerate()}
+    dense.work_off([(slice(0, 300), slice(0, 300))] * 6, one)
+    assert begun[0] == threading.get_ident()
+    assert len(begun) == 6

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
+from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
@@ -24,7 +25,6 @@ from formulakern.rules.features import Conjunction, Feature
 
 __all__ = ["HierarchicalEstimator", "HierarchicalLearner"]
 
-FloatArray = npt.NDArray[np.float64]
 
 #: Parameters and their ranges: least, whether it is allowed itself, largest, what is expected.
 RANGES: dict[str, tuple[float, bool, float, str]] = {

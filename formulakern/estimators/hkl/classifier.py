@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 
+from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.hkl.base import HierarchicalEstimator, HierarchicalLearner
@@ -19,7 +20,6 @@ from formulakern.rules.features import Feature
 
 __all__ = ["HKLClassifier", "HierarchicalClassifier"]
 
-FloatArray = npt.NDArray[np.float64]
 
 LOSSES = ("hinge", "squared_hinge", "logistic")
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils import check_random_state
 
+from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_integer, is_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
@@ -24,7 +25,6 @@ from formulakern.rules.rule import Rule
 
 __all__ = ["HKLClassifierCV"]
 
-FloatArray = npt.NDArray[np.float64]
 
 SELECTIONS = ("best", "one-standard-error")
 #: What is known of every fit.

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.metrics import get_scorer
 from sklearn.svm import SVC
 
+from formulakern.arrays import FloatArray
 from formulakern.errors import DataError, FormulaKernError, MagnitudeError, ParameterError
 from formulakern.estimators.search.results import CandidateScore
 from formulakern.estimators.svm.evaluation import area_under_curve
@@ -23,7 +24,6 @@ from formulakern.measures import enclosing_ball, margin
 
 __all__ = ["Scorer", "Scoring", "ratio_of", "scorer_of"]
 
-FloatArray = npt.NDArray[np.float64]
 #: Larger numbers in a Gram matrix are not given to the solver.
 LARGEST = 1e100
 #: ``scorer(model, Gram rows of the test rows, their classes)``, larger is better.

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from formulakern.arrays import FloatArray
 from formulakern.errors import ParameterError
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.extraction import RuleExtraction
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Simplification", "simplify_svm"]
 
-Floats = npt.NDArray[np.float64]
 #: Rounds over the classes in which their intercepts are chosen.
 ROUNDS = 5
 
@@ -57,8 +57,8 @@ class Simplification:
 
     extraction: RuleExtraction
     ensembles: tuple[RuleEnsemble, ...]
-    train_accuracy: Floats
-    test_accuracy: Floats
+    train_accuracy: FloatArray
+    test_accuracy: FloatArray
     model_train_accuracy: float
     model_test_accuracy: float
 
@@ -81,7 +81,7 @@ class Simplification:
             columns.append([name, *(f"{accuracy[k - 1]:.1%}" for k in shown), f"{whole:.1%}"])
         return "\n".join(aligned([*zip(*columns, strict=True)], ">" * len(columns)))
 
-    def _curves(self) -> list[tuple[str, Floats, float]]:
+    def _curves(self) -> list[tuple[str, FloatArray, float]]:
         """On which rows, the accuracy of the rules alone, and that of the whole model."""
         train = ("train", self.train_accuracy, self.model_train_accuracy)
         test = ("test", self.test_accuracy, self.model_test_accuracy)
@@ -211,11 +211,11 @@ class _Rows:
         self.accuracy = float(np.mean(model.predict(table) == classes))
 
 
-def _accuracy(scores: Floats, codes: npt.NDArray[np.int64]) -> float:
+def _accuracy(scores: FloatArray, codes: npt.NDArray[np.int64]) -> float:
     return float(np.mean(scores.argmax(axis=1) == codes))
 
 
-def _intercepts(scores: Floats, codes: npt.NDArray[np.int64]) -> Floats:
+def _intercepts(scores: FloatArray, codes: npt.NDArray[np.int64]) -> FloatArray:
     """One number per class, chosen in turn so that most rows get their class.
 
     With the others fixed, accuracy is a step function of one class's intercept: its own rows want

@@ -27,7 +27,6 @@ from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_h
 
 __all__ = ["GrownSolution", "GrowthStep", "Node", "grow_hierarchical", "relative_gap"]
 
-FloatArray = NDArray[np.float64]
 #: The set grows by at most this share of its size in one round, and at least by LEAST.
 SHARE, LEAST = 0.25, 4
 #: The gap to which the nodes of a round are solved: this share of the last one, at most LOOSE.

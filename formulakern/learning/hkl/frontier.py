@@ -37,13 +37,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.pair_sums import BATCH, pair_forms, sums_by_overlap
 from formulakern.mining.conjunctions.search import mine_conjunctions
 
 __all__ = ["Frontier", "Node", "sources_of"]
 
-FloatArray = NDArray[np.float64]
 Node = tuple[int, ...]
 
 #: Conjunctions that the first search lists at most, by how much that grows, and where it ends.

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled
 from formulakern.encoding.packed import PackedTable
 
 __all__ = ["BATCH", "overlap_sums", "pair_forms", "subset_forms", "sums_by_overlap"]
 
-FloatArray = NDArray[np.float64]
 
 #: Sets, or examples, that are done in one compiled call, between which Ctrl-C is felt.
 BATCH = 256

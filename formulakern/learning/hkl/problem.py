@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import (
     GrownSolution,
@@ -31,7 +32,6 @@ from formulakern.solvers.hierarchical.norm import read_nodes
 
 __all__ = ["HierarchicalModel", "learn"]
 
-FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 

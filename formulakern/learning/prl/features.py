@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
@@ -39,7 +40,6 @@ __all__ = [
     "TemplateFeatures",
 ]
 
-Floats = NDArray[np.float64]
 
 #: Features that were drawn: the one of each draw, and their values on one row each.
 Drawn = tuple[Callable[[int], Any], Callable[[NDArray[Any]], NDArray[Any]]]
@@ -91,7 +91,7 @@ class FeatureFamily(ABC):
 
     @abstractmethod
     def price(
-        self, weights: Floats, threshold: float, top: int, time_limit: float | None = None
+        self, weights: FloatArray, threshold: float, top: int, time_limit: float | None = None
     ) -> Priced:
         """The columns that pay most, and more than the threshold.
 
@@ -148,15 +148,15 @@ class _Rules(FeatureFamily):
 
     @abstractmethod
     def mined(
-        self, weights: Floats, **options: Any
+        self, weights: FloatArray, **options: Any
     ) -> Iterator[tuple[MiningResult, list[Feature]]]:
         """What the searches of the family find, and the features that are meant."""
 
     def price(
-        self, weights: Floats, threshold: float, top: int, time_limit: float | None = None
+        self, weights: FloatArray, threshold: float, top: int, time_limit: float | None = None
     ) -> Priced:
         """By branch and bound; one column for each set of covered rows."""
-        listed: list[tuple[Feature, Floats]] = []
+        listed: list[tuple[Feature, FloatArray]] = []
         bounds: list[float] = []
         for result, features in self.mined(
             weights,
@@ -214,7 +214,7 @@ class ConjunctionFeatures(_Rules):
         self._columns_used = self.table.select(self._usable)
 
     def mined(
-        self, weights: Floats, **options: Any
+        self, weights: FloatArray, **options: Any
     ) -> Iterator[tuple[MiningResult, list[Feature]]]:
         """Conjunctions of different columns."""
         result = mine_conjunctions(
@@ -264,7 +264,7 @@ class TemplateFeatures(_Rules):
     templates: tuple[Formula, ...]
 
     def mined(
-        self, weights: Floats, **options: Any
+        self, weights: FloatArray, **options: Any
     ) -> Iterator[tuple[MiningResult, list[Feature]]]:
         """The instances of each template."""
         for template in self.templates:

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import FloatArray
 from formulakern.errors import DataError, ParameterError
-from formulakern.learning.prl.features import Drawn, FeatureFamily, Floats, Priced
+from formulakern.learning.prl.features import Drawn, FeatureFamily, Priced
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import Column
 from formulakern.rules.features import Monomial
@@ -53,7 +54,7 @@ class MonomialFeatures(FeatureFamily):
 
     binary = False
 
-    def __init__(self, X: Floats, degree: int, bias: bool, preferences: Preferences) -> None:
+    def __init__(self, X: FloatArray, degree: int, bias: bool, preferences: Preferences) -> None:
         n = X.shape[1]
         self.size = math.comb(n + degree - 1, degree)
         if self.size > MAX_MONOMIALS:
@@ -74,7 +75,7 @@ class MonomialFeatures(FeatureFamily):
 
     def price(
         self,
-        weights: Floats,
+        weights: FloatArray,
         threshold: float,
         top: int,
         time_limit: float | None = None,  # noqa: ARG002 - one sweep has no shorter form
@@ -132,11 +133,13 @@ class MonomialFeatures(FeatureFamily):
             yield done, Monomial(head).values(self.table), start
             done += (n - start) * (n - start + 1) // 2
 
-    def _extremes(self, preferences: Preferences) -> tuple[list[tuple[int, int]], Floats, Floats]:
+    def _extremes(
+        self, preferences: Preferences
+    ) -> tuple[list[tuple[int, int]], FloatArray, FloatArray]:
         """Pairs of classes, and the largest and smallest φ(x_j) among their preferences."""
         winners, losers = preferences.winners, preferences.losers
         pairs = sorted(set(zip(winners.tolist(), losers.tolist(), strict=True)))
-        known: dict[bytes, tuple[Floats, Floats]] = {}
+        known: dict[bytes, tuple[FloatArray, FloatArray]] = {}
         found = []
         for a, b in pairs:
             rows = np.unique(preferences.rows[(winners == a) & (losers == b)])
@@ -146,7 +149,7 @@ class MonomialFeatures(FeatureFamily):
         high, low = (np.array(part) for part in zip(*found, strict=True))
         return pairs, high, low
 
-    def _range(self, X: Floats) -> tuple[Floats, Floats]:
+    def _range(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.degree == 1:
             return X.max(axis=0), X.min(axis=0)
         n = X.shape[1]

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
 from formulakern.encoding.bits import all_ones
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
@@ -45,7 +45,6 @@ from formulakern.syntax.traversal import fold
 
 __all__ = ["Part", "parts_of"]
 
-Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
 
 #: What joins the variables of a plain clause.
@@ -72,9 +71,9 @@ class Part:
     """
 
     search: ClauseSearch | TemplateSearch
-    factor: Floats | float = 1.0
+    factor: FloatArray | float = 1.0
 
-    def times(self, factor: Floats | float) -> Part:
+    def times(self, factor: FloatArray | float) -> Part:
         """The part of a kernel whose features are multiplied."""
         return replace(self, factor=self.factor * factor)
 
@@ -138,7 +137,9 @@ class ClauseSearch:
 
     space: FeatureSpace
 
-    def run(self, columns: PackedTable, weights: Floats, **options: Unpack[SearchOptions]) -> Found:
+    def run(
+        self, columns: PackedTable, weights: FloatArray, **options: Unpack[SearchOptions]
+    ) -> Found:
         """The features with the largest |Σ_i weights_i φ(x_i)|.
 
         Disjunctions are searched as the complements of conjunctions of the negations.
@@ -192,7 +193,9 @@ class TemplateSearch:
     distinct: bool
     ranges: dict[Variable, tuple[int, ...]]
 
-    def run(self, columns: PackedTable, weights: Floats, **options: Unpack[SearchOptions]) -> Found:
+    def run(
+        self, columns: PackedTable, weights: FloatArray, **options: Unpack[SearchOptions]
+    ) -> Found:
         """The features with the largest |Σ_i weights_i φ(x_i)|.
 
         Every Boolean feature once, whatever the number of substitutions that give it.

@@ -8,14 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import FloatArray
 from formulakern.mining.options import Task
 
 __all__ = ["MAX_ENTRIES", "Lattice", "Listed", "enumerated"]
 
 #: Conjunctions times examples up to which this is quicker than the compiled search.
 MAX_ENTRIES = 1 << 19
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
 
 __all__ = ["basic_strategies", "optimal_strategies"]
 
-FloatArray = npt.NDArray[np.float64]
 Found = tuple[FloatArray, FloatArray, int] | None
 
 #: Seconds between two looks at the solver, which runs in a thread of its own.
