@@ -1,0 +1,1 @@
+"""Rule lists: sequential covering, decision lists that are optimal, rules of trees."""
