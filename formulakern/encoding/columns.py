@@ -28,6 +28,7 @@ __all__ = [
     "has_plain_numbers",
     "normal_column",
     "numbers_in",
+    "order_of",
     "read_number",
     "text_column",
     "to_float",
@@ -178,6 +179,18 @@ def as_series(values: object) -> Any:
         return values
     series: Any = narwhals.from_native(values, series_only=True, pass_through=True)
     return series if isinstance(series, narwhals.Series) else None
+
+
+def order_of(values: object) -> tuple[str, ...]:
+    """The labels of an ordered categorical column, the least first; none for any other column.
+
+    Those of pandas are ordered where they are declared to be; an ``Enum`` of polars always is.
+    """
+    series = as_series(values)
+    dtype = None if series is None else series.to_native().dtype
+    if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
+        return tuple(map(str, getattr(dtype, "categories", ())))
+    return ()
 
 
 def has_plain_numbers(series: Any) -> bool:

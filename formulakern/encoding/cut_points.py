@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cut", "Strategy", "cuts", "shortest_between"]
+__all__ = ["Cut", "Strategy", "cut_between", "cuts", "shortest_between"]
 
 Strategy = Literal["quantile", "uniform"]
 
@@ -84,7 +84,7 @@ def cuts(values: NDArray[Any], number: int, strategy: Strategy = "quantile") -> 
     whole = distinct.dtype.kind != "f" or bool(
         (np.floor(distinct) == distinct).all() and np.abs(distinct).max() < 2**53
     )
-    return tuple(_cut(distinct[gap].item(), distinct[gap + 1].item(), whole) for gap in gaps)
+    return tuple(cut_between(distinct[gap].item(), distinct[gap + 1].item(), whole) for gap in gaps)
 
 
 def shortest_between(low: float, high: float) -> int | float | None:
@@ -121,7 +121,12 @@ def shortest_between(low: float, high: float) -> int | float | None:
     return None
 
 
-def _cut(low: int | float, high: int | float, whole: bool) -> Cut:
+def cut_between(low: int | float, high: int | float, whole: bool) -> Cut:
+    """The cut between two neighbouring values, in whole numbers where all values are whole.
+
+    >>> cut_between(3, 4, True), cut_between(3.0, 9.0, True), cut_between(0.123, 0.127, False)
+    (Cut(at_most=3, at_least=4), Cut(at_most=6, at_least=7), Cut(at_most=0.125, at_least=0.125))
+    """
     if whole:
         low, high = int(low), int(high)
         inside = shortest_between(low, high) if high - low >= 2 else low

@@ -2,7 +2,7 @@
 
 NumPy arrays, SciPy sparse matrices, pandas and polars frames, dictionaries of columns and lists of
 rows all become a :class:`Table`, whose columns are numeric or text and say which entries are
-missing.
+missing; text of an ordered category also knows its order.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.bits import row_positions
-from formulakern.encoding.columns import Column, did_you_mean, normal_column
+from formulakern.encoding.columns import Column, did_you_mean, normal_column, order_of
 from formulakern.encoding.sources import opened
 from formulakern.errors import DataError
 from formulakern.optional import data_frame
@@ -62,10 +62,11 @@ class Table:
     array(['none', 'foul'], dtype=object)
     """
 
-    __slots__ = ("_columns", "_n_rows")
+    __slots__ = ("_columns", "_n_rows", "_orders")
 
     _columns: dict[str, Column]
     _n_rows: int
+    _orders: dict[str, tuple[str, ...]]
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
         for name in columns:
@@ -73,19 +74,30 @@ class Table:
                 raise DataError(
                     f"a column's name is a non-empty str; got {name!r}. Rename the column."
                 )
-        self._fill({name: normal_column(values, name) for name, values in columns.items()})
+        orders = {name: order_of(values) for name, values in columns.items()}
+        read = {name: normal_column(values, name) for name, values in columns.items()}
+        self._fill(read, orders)
 
-    def _fill(self, columns: dict[str, Column], without_columns: int = 0) -> None:
+    def _fill(
+        self,
+        columns: dict[str, Column],
+        orders: Mapping[str, tuple[str, ...]],
+        without_columns: int = 0,
+    ) -> None:
         n_rows = _common_length(columns, without_columns)
         for column in columns.values():
             column.flags.writeable = False
         object.__setattr__(self, "_columns", columns)
         object.__setattr__(self, "_n_rows", n_rows)
+        known = {name: orders[name] for name in columns if orders.get(name)}
+        object.__setattr__(self, "_orders", known)
 
     @classmethod
-    def _of_normal(cls, columns: dict[str, Column], n_rows: int) -> Table:
+    def _of_normal(
+        cls, columns: dict[str, Column], n_rows: int, orders: Mapping[str, tuple[str, ...]]
+    ) -> Table:
         table = cls.__new__(cls)
-        table._fill(columns, n_rows)
+        table._fill(columns, orders, n_rows)
         return table
 
     @classmethod
@@ -129,14 +141,17 @@ class Table:
                 f"{len(labels)} names for a table with {len(columns)} columns; give one per column."
             )
         read: dict[str, Column] = {}
-        for name, values in zip(labels, columns, strict=True):
+        known = X._orders if isinstance(X, Table) else {}
+        orders: dict[str, tuple[str, ...]] = {}
+        for place, (name, values) in enumerate(zip(labels, columns, strict=True)):
             if name in read:
                 raise DataError(
                     f'two columns are named "{name}"; a rule could not tell them apart. '
                     "Rename one of them."
                 )
             read[name] = normal_column(values, name)
-        return cls._of_normal(read, n_rows)
+            orders[name] = known.get(str(own[place]), ()) or order_of(values)
+        return cls._of_normal(read, n_rows, orders)
 
     # -- columns -----------------------------------------------------------------------------
 
@@ -149,6 +164,17 @@ class Table:
     def columns(self) -> Mapping[str, Column]:
         """A read-only mapping from names to columns, in order."""
         return MappingProxyType(self._columns)
+
+    @property
+    def orders(self) -> Mapping[str, tuple[str, ...]]:
+        """The labels of each ordered categorical column, the least first.
+
+        >>> import pandas as pd
+        >>> size = pd.Categorical(["small"], ["small", "large"], ordered=True)
+        >>> Table.of(pd.DataFrame({"size": size})).orders["size"]
+        ('small', 'large')
+        """
+        return MappingProxyType(self._orders)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -238,12 +264,13 @@ class Table:
         >>> Table({"a": [1], "b": [2]}).select(["b"]).names
         ('b',)
         """
-        return Table._of_normal({name: self.column(name) for name in names}, self._n_rows)
+        columns = {name: self.column(name) for name in names}
+        return Table._of_normal(columns, self._n_rows, self._orders)
 
     def _select(self, key: Any) -> Table:
         rows = row_positions(key, self._n_rows, -self._n_rows)
         columns = {name: column[rows] for name, column in self._columns.items()}
-        return Table._of_normal(columns, len(rows))
+        return Table._of_normal(columns, len(rows), self._orders)
 
     # -- value -------------------------------------------------------------------------------
 
@@ -256,7 +283,7 @@ class Table:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
-        if self.names != other.names or self.shape != other.shape:
+        if (self.names, self.shape, self._orders) != (other.names, other.shape, other._orders):
             return False
         return all(
             _same_column(column, other._columns[name]) for name, column in self._columns.items()
@@ -265,7 +292,7 @@ class Table:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Table._of_normal, (self._columns, self._n_rows))
+        return (Table._of_normal, (self._columns, self._n_rows, self._orders))
 
     # -- to other shapes ---------------------------------------------------------------------
 

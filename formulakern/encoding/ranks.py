@@ -1,0 +1,226 @@
+"""A table as ranks: every entry is the number of its value among those of its column.
+
+A :class:`PackedTable` holds one bit per proposition, so it holds few cut points of a number.  Here
+a column is its ranks, and every cut between two neighbouring values is a condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.arrays import FloatArray, different_rows
+from formulakern.encoding.column_plan import ColumnPlan
+from formulakern.encoding.columns import text_column
+from formulakern.encoding.cut_points import cut_between
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.table import Table
+from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.formula import TRUE, Formula, Variable
+
+__all__ = ["AT_LEAST", "AT_MOST", "EQUAL", "UNEQUAL", "Condition", "RankedColumn", "RankedTable"]
+
+#: Relations of conditions.
+EQUAL, AT_MOST, AT_LEAST, UNEQUAL = range(4)
+LARGEST = np.finfo(np.float64).max
+SIGNS = {EQUAL: "=", AT_MOST: "<=", AT_LEAST: ">=", UNEQUAL: "!="}
+
+#: Column, relation, and the rank that an entry is compared with.
+Condition = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class RankedColumn:
+    """What the ranks of a column say.
+
+    Parameters
+    ----------
+    name : str
+    values : ndarray
+        The values of ranks 0, 1, …: for numbers ascending, for an ordered category in its order.
+        An entry of rank ``len(values)`` is missing, or was not seen in training.
+    ordered : bool
+        Whether values compare; else they are only equal or not.
+    numeric : bool
+        Whether the values are numbers to cut between.
+    proposition : Formula, optional
+        What rank 1 says, for a column of 0 and 1.
+    missing : bool
+        Whether some entry is missing in training.
+    """
+
+    name: str
+    values: NDArray[Any]
+    ordered: bool = False
+    numeric: bool = False
+    proposition: Formula | None = None
+    missing: bool = False
+
+    def said(self, relation: int, rank: int) -> Formula:
+        """A condition in the words of the table.
+
+        Examples
+        --------
+        >>> size = RankedColumn("size", np.array([1.0, 2.5, 4.0]), True, True)
+        >>> size.said(AT_MOST, 1), size.said(AT_LEAST, 1), size.said(EQUAL, 3)
+        (Formula('size <= 3'), Formula('size >= 2'), Formula('size is missing'))
+        >>> grade = RankedColumn("grade", np.array(["low", "mid", "high"]), True)
+        >>> grade.said(AT_LEAST, 1), grade.said(AT_MOST, 0)
+        (Formula('grade in {mid, high}'), Formula('grade = low'))
+        """
+        if rank == len(self.values):
+            missing = "is missing" if relation == EQUAL else "is not missing"
+            return Comparison(self.name, missing)
+        if self.proposition is not None:
+            if (rank == 1) == (relation == EQUAL):
+                return self.proposition
+            plain = isinstance(self.proposition, Variable)
+            return Comparison(self.name, "=", 0) if plain else ~self.proposition
+        if relation in (EQUAL, UNEQUAL):
+            return Comparison(self.name, SIGNS[relation], _plain(self.values[rank]))
+        if self.numeric:
+            low = rank if relation == AT_MOST else rank - 1
+            cut = cut_between(*self.values[low : low + 2].tolist(), self._whole)
+            value = cut.at_most if relation == AT_MOST else cut.at_least
+            return Comparison(self.name, SIGNS[relation], value)
+        part = self.values[: rank + 1] if relation == AT_MOST else self.values[rank:]
+        several = tuple(map(_plain, part))
+        if len(several) == 1:
+            return Comparison(self.name, "=", several[0])
+        return Comparison(self.name, "in", several)
+
+    @cached_property
+    def _whole(self) -> bool:
+        finite = self.values[np.isfinite(self.values)]
+        whole = (np.floor(finite) == finite).all() and (np.abs(finite) < 2**53).all()
+        return self.values.dtype.kind != "f" or bool(whole)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedTable:
+    """The columns of a table as ranks, over its different rows.
+
+    Parameters
+    ----------
+    columns : tuple of RankedColumn
+    ranks : ndarray of shape (C, m), int32
+        C-contiguous; of the different rows, in an order that is theirs alone.
+    row : ndarray of shape (n,), intp
+        For every row of the table, which of these it is.
+
+    Examples
+    --------
+    >>> from formulakern.encoding.column_plan import plan_nominal, plan_numeric
+    >>> table = Table({"odor": ["foul", "none", "foul"], "size": [1.5, None, 1.5]})
+    >>> plans = plan_nominal(table, "odor", False), plan_numeric(table, "size", 1, "quantile", ())
+    >>> ranked = RankedTable.of(table, plans)
+    >>> ranked.ranks, ranked.row
+    (array([[0, 1],
+           [0, 1]], dtype=int32), array([0, 1, 0]))
+    >>> print(ranked.conjunction([(0, EQUAL, 0), (1, EQUAL, 1)]))
+    odor = foul & size is missing
+    """
+
+    columns: tuple[RankedColumn, ...]
+    ranks: NDArray[np.int32]
+    row: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, table: Table, plans: Sequence[ColumnPlan]) -> RankedTable:
+        """The ranks of a table, whose columns are boolean, nominal or numeric as plans say.
+
+        Notes
+        -----
+        One sort of every numeric column, and one of the rows.
+        """
+        read = [_ranked(table, plan) for plan in plans]
+        return cls._of_ranks([column for column, _ in read], np.array([r for _, r in read]))
+
+    @classmethod
+    def of_packed(cls, table: PackedTable, leaves: Sequence[Formula]) -> RankedTable:
+        """The ranks of a table of 0 and 1, whose columns say what ``leaves`` do."""
+        zero_one = np.arange(2)
+        columns = [RankedColumn(str(leaf), zero_one, proposition=leaf) for leaf in leaves]
+        return cls._of_ranks(columns, table.unpacked().T.astype(np.int32))
+
+    @classmethod
+    def _of_ranks(cls, columns: Sequence[RankedColumn], ranks: NDArray[Any]) -> RankedTable:
+        rows = np.ascontiguousarray(ranks.T, dtype=">i4")  # the order of bytes is that of numbers
+        first, kind = different_rows(rows)
+        return cls(tuple(columns), np.ascontiguousarray(ranks[:, first], dtype=np.int32), kind)
+
+    @property
+    def n_rows(self) -> int:
+        """m, the number of different rows."""
+        return int(self.ranks.shape[1])
+
+    @cached_property
+    def n_values(self) -> NDArray[np.int64]:
+        """The number of values of every column, which is also the rank of what is missing."""
+        return np.array([len(column.values) for column in self.columns], dtype=np.int64)
+
+    def weights_by_class(
+        self, codes: NDArray[Any], n_classes: int, weights: FloatArray
+    ) -> FloatArray:
+        """The weight of each class on each different row, float64 of shape (m, n_classes)."""
+        places = self.row * n_classes + codes
+        return np.bincount(places, weights, self.n_rows * n_classes).reshape(self.n_rows, -1)
+
+    def conjunction(self, conditions: Sequence[Condition]) -> Formula:
+        """Conditions in the words of the table; of two bounds of a column the tighter one."""
+        tightest: dict[tuple[int, int, int], Condition] = {}
+        for column, relation, rank in conditions:
+            bound = relation in (AT_MOST, AT_LEAST) and rank < self.n_values[column]
+            key = (column, relation, -1 if bound else rank)
+            _, _, held = tightest.get(key, (column, relation, rank))
+            rank = min(held, rank) if relation == AT_MOST else max(held, rank)
+            tightest[key] = (column, relation, rank)
+        formula: Formula = TRUE
+        for column, relation, rank in tightest.values():
+            said = self.columns[column].said(relation, rank)
+            formula = said if formula == TRUE else formula & said
+        return formula
+
+
+def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]:
+    """One column, and the ranks of its entries."""
+    name, missing = plan.name, table.missing(plan.name)
+    proposition: Formula | None = None
+    ordered = name in table.orders and plan.kind == "nominal"
+    if ordered:
+        values = _ordered_values(table, name)
+        place = {value: rank for rank, value in enumerate(values.tolist())}
+        entries = (place.get(value, len(place)) for value in table.column(name).tolist())
+        ranks = np.fromiter(entries, dtype=np.int64, count=len(table))
+    elif plan.kind == "nominal":
+        values = text_column(plan.values)
+        ranks = plan.codes(table)
+    else:
+        if plan.kind == "boolean":
+            proposition, values = plan.propositions[0], np.arange(2)
+        column = table.column(name)
+        present = column[~missing]
+        if column.dtype.kind == "f":  # a rule has no infinite numbers
+            present = present.clip(-LARGEST, LARGEST)
+        if plan.kind == "numeric":
+            values = np.unique(present)
+        ranks = np.full(len(column), len(values), dtype=np.int64)
+        ranks[~missing] = np.searchsorted(values, present)
+    numeric = plan.kind == "numeric"
+    column = RankedColumn(name, values, ordered or numeric, numeric, proposition, missing.any())
+    return column, np.where(missing | (ranks < 0), len(values), ranks)
+
+
+def _ordered_values(table: Table, name: str) -> NDArray[Any]:
+    """The labels of an ordered column that occur, in their order."""
+    found = set(table.column(name).tolist())
+    return text_column(label for label in table.orders[name] if label in found)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
