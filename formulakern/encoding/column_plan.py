@@ -127,8 +127,12 @@ class ColumnPlan:
         """The number of every entry's value among the known ones; -1 for unknown and missing."""
         column = table.column(self.name)
         if column.dtype == object and all(isinstance(value, str) for value in self.values[:1]):
-            index = self._index
-            return np.array([index.get(text, -1) for text in column.tolist()], dtype=np.intp)
+            texts = column.tolist()
+            try:
+                found = map(self._index.__getitem__, texts)
+                return np.fromiter(found, dtype=np.intp, count=len(texts))
+            except KeyError:  # a value that training did not show
+                return np.array([self._index.get(text, -1) for text in texts], dtype=np.intp)
         codes = np.full(len(column), -1, dtype=np.intp)
         for code in range(len(self.values)):
             codes[evaluate_proposition(self.propositions[code], table)] = code
@@ -150,8 +154,8 @@ class ColumnPlan:
         return int(np.argmax(unknown)) if unknown.any() else None
 
     @cached_property
-    def _index(self) -> dict[str, int]:
-        return {value: code for code, value in enumerate(self.values)}
+    def _index(self) -> dict[str | None, int]:
+        return {None: -1} | {value: code for code, value in enumerate(self.values)}
 
 
 def is_boolean(table: Table, name: str) -> bool:

@@ -43,15 +43,17 @@ class RankedColumn:
     name : str
     values : ndarray
         The values of ranks 0, 1, …: for numbers ascending, for an ordered category in its order.
-        An entry of rank ``len(values)`` is missing, or was not seen in training.
+        An entry of rank ``len(values)`` is missing, or infinite in a nominal column.
     ordered : bool
         Whether values compare; else they are only equal or not.
     numeric : bool
         Whether the values are numbers to cut between.
     proposition : Formula, optional
         What rank 1 says, for a column of 0 and 1.
+    encoded : bool
+        Whether it is a column of an encoded table.
     missing : bool
-        Whether some entry is missing in training.
+        Whether entries of rank ``len(values)`` are missing, and there are some.
     """
 
     name: str
@@ -59,6 +61,7 @@ class RankedColumn:
     ordered: bool = False
     numeric: bool = False
     proposition: Formula | None = None
+    encoded: bool = False
     missing: bool = False
 
     def said(self, relation: int, rank: int) -> Formula:
@@ -145,7 +148,9 @@ class RankedTable:
     def of_packed(cls, table: PackedTable, leaves: Sequence[Formula]) -> RankedTable:
         """The ranks of a table of 0 and 1, whose columns say what ``leaves`` do."""
         zero_one = np.arange(2)
-        columns = [RankedColumn(str(leaf), zero_one, proposition=leaf) for leaf in leaves]
+        columns = [
+            RankedColumn(str(leaf), zero_one, proposition=leaf, encoded=True) for leaf in leaves
+        ]
         return cls._of_ranks(columns, table.unpacked().T.astype(np.int32))
 
     @classmethod
@@ -212,8 +217,10 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
         ranks = np.full(len(column), len(values), dtype=np.int64)
         ranks[~missing] = np.searchsorted(values, present)
     numeric = plan.kind == "numeric"
-    column = RankedColumn(name, values, ordered or numeric, numeric, proposition, missing.any())
-    return column, np.where(missing | (ranks < 0), len(values), ranks)
+    unseen = missing | (ranks < 0)
+    some = bool(missing.any() and not (unseen & ~missing).any())
+    found = RankedColumn(name, values, ordered or numeric, numeric, proposition, missing=some)
+    return found, np.where(unseen, len(values), ranks)
 
 
 def _ordered_values(table: Table, name: str) -> NDArray[Any]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import repeat
+from operator import is_
 from types import MappingProxyType
 from typing import Any, NoReturn, overload
 
@@ -62,9 +64,10 @@ class Table:
     array(['none', 'foul'], dtype=object)
     """
 
-    __slots__ = ("_columns", "_n_rows", "_orders")
+    __slots__ = ("_columns", "_missing", "_n_rows", "_orders")
 
     _columns: dict[str, Column]
+    _missing: dict[str, NDArray[np.bool_]]  # of the columns that were asked for it
     _n_rows: int
     _orders: dict[str, tuple[str, ...]]
 
@@ -89,6 +92,7 @@ class Table:
             column.flags.writeable = False
         object.__setattr__(self, "_columns", columns)
         object.__setattr__(self, "_n_rows", n_rows)
+        object.__setattr__(self, "_missing", {})
         known = {name: orders[name] for name in columns if orders.get(name)}
         object.__setattr__(self, "_orders", known)
 
@@ -224,12 +228,10 @@ class Table:
         >>> Table({"a": [1.5, None]}).missing("a")
         array([False,  True])
         """
-        column = self.column(name)
-        if column.dtype == object:
-            return np.array([value is None for value in column.tolist()], dtype=np.bool_)
-        if column.dtype.kind == "f":
-            return np.isnan(column)
-        return np.zeros(len(column), dtype=np.bool_)
+        if name not in self._missing:
+            self._missing[name] = missing = _missing_in(self.column(name))
+            missing.flags.writeable = False
+        return self._missing[name]
 
     # -- container ---------------------------------------------------------------------------
 
@@ -366,6 +368,14 @@ class Table:
             f"<table><caption>{rows:,} rows, {columns:,} columns</caption>"
             f"<thead><tr><th></th>{head}{more}</tr></thead><tbody>{body}</tbody></table>"
         )
+
+
+def _missing_in(column: Column) -> NDArray[np.bool_]:
+    if column.dtype == object:
+        return np.fromiter(map(is_, column, repeat(None)), dtype=np.bool_, count=len(column))
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    return np.zeros(len(column), dtype=np.bool_)
 
 
 def _common_length(columns: dict[str, Column], without_columns: int) -> int:

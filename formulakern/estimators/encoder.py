@@ -154,9 +154,40 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ParameterError
             If a parameter is outside its range.
         """
-        self._check_parameters()
-        self._learn(self._read(X, reset=True))
+        self.fit_table(X)
         return self
+
+    def fit_table(self, X: Any) -> Table:
+        """Find the propositions of every column, and return the table as it was read.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Raises
+        ------
+        DataError, ParameterError
+            As :meth:`fit`.
+        """
+        self._check_parameters()
+        table = self._read(X, reset=True)
+        self.learn(table)
+        return table
+
+    def read_table(self, X: Any) -> Table:
+        """A later table as it is, once its columns are those of training.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features_in_)
+
+        Raises
+        ------
+        DataError
+            As :meth:`transform`.
+        """
+        check_is_fitted(self)
+        return self._read(X, reset=False)
 
     def fit_packed(self, X: Any) -> PackedTable:
         """Find the propositions, and evaluate them on the same table, which is read once.
@@ -174,10 +205,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         DataError, ParameterError
             As :meth:`fit`.
         """
-        self._check_parameters()
-        table = self._read(X, reset=True)
-        self._learn(table)
-        return self._pack(table)
+        return self._pack(self.fit_table(X))
 
     def transform_packed(self, X: Any) -> PackedTable:
         """Evaluate the propositions, 64 rows to a word.
@@ -195,8 +223,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         DataError
             As :meth:`transform`.
         """
-        check_is_fitted(self)
-        return self._pack(self._read(X, reset=False))
+        return self._pack(self.read_table(X))
 
     def transform(self, X: Any) -> Any:
         """Evaluate the propositions.
@@ -216,8 +243,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         DataError
             If the columns are others than in training, or hold what the parameters refuse.
         """
-        check_is_fitted(self)
-        table = self._read(X, reset=False)
+        table = self.read_table(X)
         shape = (len(table), len(self.propositions_))
         if not self.sparse_output:
             dense = np.zeros(shape, dtype=self.dtype)
@@ -259,7 +285,18 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             leaves = tuple(leaf for plan in renamed for leaf in plan.propositions)
         return np.array([str(leaf) for leaf in leaves], dtype=object)
 
-    def _learn(self, table: Table) -> None:
+    def learn(self, table: Table) -> None:
+        """Find the propositions of a table that was read, such as a part of its rows.
+
+        Parameters
+        ----------
+        table : Table
+
+        Raises
+        ------
+        DataError
+            As :meth:`fit`.
+        """
         if len(table) == 0:
             raise DataError(
                 f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "

@@ -1,4 +1,4 @@
-"""What estimators share whose models are votes of rules."""
+"""What estimators share that learn from propositions, and those whose models are votes of rules."""
 
 from __future__ import annotations
 
@@ -21,22 +21,17 @@ from formulakern.rules.features import Feature, feature_values
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import Formula
 
-__all__ = ["RuleClassifier", "RuleModel"]
+__all__ = ["PropositionModel", "RuleClassifier", "RuleModel"]
 
 #: What propositions can say.
 RELATIONS = ("=", "!=", "<=", ">=")
 
 
 @dataclass(eq=False, repr=False)
-class RuleModel(TableEstimator):
-    """An estimator that learns a :class:`formulakern.RuleEnsemble`.
+class PropositionModel(TableEstimator):
+    """An estimator that learns from propositions of chosen relations.
 
     Its automatic encoder makes propositions of the relations that are asked for.
-
-    Attributes
-    ----------
-    rules_ : RuleEnsemble
-        Rules in the table's own words, largest weight first.
     """
 
     _: KW_ONLY
@@ -44,30 +39,6 @@ class RuleModel(TableEstimator):
     cut_points: int = 4
     time_limit: float | None = None
     verbose: int = 0
-    rules_: RuleEnsemble = field(init=False)
-    _features: list[Feature] = field(init=False)  # the same rules, on the encoded table
-
-    def explain(self, X: Any) -> Explanation:
-        """The rules that one row satisfies, and what they contribute.
-
-        Parameters
-        ----------
-        X : table of shape (1, n_columns)
-
-        Returns
-        -------
-        Explanation
-            Prints as a list, the largest contribution first.
-
-        Raises
-        ------
-        DataError
-            If there is not exactly one row.
-        """
-        values = self._values(X)
-        if len(values) != 1:
-            raise DataError(f"explain() takes one row; got {len(values)}. Pass X[i : i + 1].")
-        return Explanation.of(self.rules_, values)
 
     def _auto_encoder(self) -> PropositionEncoder:
         relations = self._checked_relations()
@@ -124,6 +95,42 @@ class RuleModel(TableEstimator):
                 if isinstance(leaf, Comparison) and leaf.relation == "=":
                     groups[place] = number_of.get(leaf.column, -1)
         return groups
+
+
+@dataclass(eq=False, repr=False)
+class RuleModel(PropositionModel):
+    """An estimator that learns a :class:`formulakern.RuleEnsemble`.
+
+    Attributes
+    ----------
+    rules_ : RuleEnsemble
+        Rules in the table's own words, largest weight first.
+    """
+
+    rules_: RuleEnsemble = field(init=False)
+    _features: list[Feature] = field(init=False)  # the same rules, on the encoded table
+
+    def explain(self, X: Any) -> Explanation:
+        """The rules that one row satisfies, and what they contribute.
+
+        Parameters
+        ----------
+        X : table of shape (1, n_columns)
+
+        Returns
+        -------
+        Explanation
+            Prints as a list, the largest contribution first.
+
+        Raises
+        ------
+        DataError
+            If there is not exactly one row.
+        """
+        values = self._values(X)
+        if len(values) != 1:
+            raise DataError(f"explain() takes one row; got {len(values)}. Pass X[i : i + 1].")
+        return Explanation.of(self.rules_, values)
 
     def _set_rules(
         self,

@@ -33,8 +33,8 @@ FOIL, ENTROPY, LAPLACE = range(3)
 class Growth(NamedTuple):
     """A ranked table of C columns and m rows with the weights of K classes, and working memory.
 
-    ``relations`` says which conditions columns have: bit 0 for =, 1 for <= and >=, 2 for !=, 3 for
-    a column of 0 and 1 of which only "is 1" is asked, 4 for "is missing".
+    ``relations`` says which conditions a column has, as a sum of 1 for "= v", 2 for "<= c", 4 for
+    ">= c", 8 for "!= v", 16 for "= 1" alone, 32 for "is missing".
     """
 
     ranks: Annotated[Any, "int32[:, ::1]"]  # (C, m)
@@ -45,24 +45,28 @@ class Growth(NamedTuple):
     values: Annotated[Any, "int64[::1]"]  # (greatest n_values + 1,)
     counts: Annotated[Any, "float64[:, ::1]"]  # the same, and K
     sums: Annotated[Any, "float64[::1]"]  # (K,)
+    expected: Annotated[Any, "float64[::1]"]  # (K,), shares of the classes among all rows
     found: Annotated[Any, "int64[:, ::1]"]  # (number of candidates, 3)
     scores: Annotated[Any, "float64[::1]"]
+    ratios: Annotated[Any, "float64[::1]"]  # likelihood ratio statistics
 
 
 def growth_state(ranks: Any, n_values: Any, relations: Any, weights: Any) -> Growth:
     """The table with its working memory."""
     most, n_classes = int(n_values.max(initial=0)) + 1, weights.shape[1]
-    n_candidates = int((2 * n_values[(relations & 5) > 0]).sum()) + 3 * len(n_values)
+    n_candidates = int((2 * n_values[(relations & 9) > 0]).sum()) + 5 * len(n_values)
     return Growth(
         ranks,
         n_values,
         relations,
-        np.ascontiguousarray(weights),
+        np.array(weights, dtype=np.float64, order="C"),
         np.empty(ranks.shape[1], dtype=np.int64),
         np.empty(most, dtype=np.int64),
         np.empty((most, n_classes)),
         np.empty(n_classes),
+        weights.sum(axis=0) / max(weights.sum(), 1e-300),
         np.empty((n_candidates, 3), dtype=np.int64),
+        np.empty(n_candidates),
         np.empty(n_candidates),
     )
 
@@ -147,9 +151,23 @@ def _score(sums: Any, measure: Any, target: Any, share: Any, least: Any, best: A
 
 
 @compiled()
-def _offer(state: Any, n: Any, column: Any, relation: Any, value: Any, score: Any) -> Any:
+def _ratio(sums: Any, expected: Any) -> Any:
+    """The likelihood ratio statistic 2 Σ f ln(f/e) of weights against the expected shares."""
+    total, ratio = 0.0, 0.0
+    for k in range(len(sums)):
+        total += sums[k]
+    for k in range(len(sums)):
+        if sums[k] > 0.0:
+            ratio += sums[k] * np.log(sums[k] / (total * expected[k]))
+    return 2.0 * ratio
+
+
+@compiled()
+def _offer(
+    state: Any, n: Any, column: Any, relation: Any, value: Any, score: Any, ratio: Any
+) -> Any:
     state.found[n, 0], state.found[n, 1], state.found[n, 2] = column, relation, value
-    state.scores[n] = score
+    state.scores[n], state.ratios[n] = score, ratio
     return n + 1
 
 
@@ -164,15 +182,18 @@ def _cuts(
     target: Any,
     share: Any,
     least: Any,
+    least_ratio: Any,
     best: Any,
 ) -> Any:
     """The best ``<=`` (up) or ``>=`` of a column as one more candidate; how many there are then.
 
-    A cut between two values that are both pure and of the same class is never the best one.
+    If its likelihood ratio is too small, then also the best with one that is not.  A cut between
+    two values that are both pure and of the same class is never the best one for FOIL.
     """
     counts, values, sums = state.counts, state.values, state.sums
     sums[:] = 0.0
-    found, where = -np.inf, np.int64(-1)
+    found, where, ratio = -np.inf, np.int64(-1), 0.0
+    other, there, other_ratio = -np.inf, np.int64(-1), 0.0
     for step in range(n_found - 1):
         here = step if up else n_found - 1 - step
         beyond = here + 1 if up else here - 1
@@ -184,12 +205,23 @@ def _cuts(
                 pure = pure and (k == target or counts[beyond, k] == 0.0)
             if pure or counts[here, target] == 0.0:
                 continue
-        score = _score(sums, measure, target, share, least, max(best, found))
-        if score > found:
-            found, where = score, values[here]
-    if where < 0 or found <= best:
-        return n
-    return _offer(state, n, column, AT_MOST if up else AT_LEAST, where, found)
+            score = _score(sums, measure, target, share, least, max(best, found))
+            if score > found:
+                found, where = score, values[here]
+            continue
+        score = _score(sums, measure, target, share, least, best)
+        if score > found or score > other:
+            here_ratio = _ratio(sums, state.expected)
+            if score > found:
+                found, where, ratio = score, values[here], here_ratio
+            if score > other and here_ratio > least_ratio:
+                other, there, other_ratio = score, values[here], here_ratio
+    relation = AT_MOST if up else AT_LEAST
+    if where >= 0 and found > best:
+        n = _offer(state, n, column, relation, where, found, ratio)
+        if there >= 0 and there != where:
+            n = _offer(state, n, column, relation, there, other, other_ratio)
+    return n
 
 
 @compiled()
@@ -201,6 +233,7 @@ def _candidates(
     target: Any,
     share: Any,
     least: Any,
+    least_ratio: Any,
     single: Any,
 ) -> Any:
     """The next conditions, in ``found`` with their ``scores``; how many.
@@ -217,14 +250,15 @@ def _candidates(
         for place in range(n_found):
             value = values[place]
             missing = value == top
-            if (asked & 16) if missing else (asked & 1 or (asked & 8 and value == 1)):
+            if (asked & 32) if missing else (asked & 1 or (asked & 16 and value == 1)):
                 for k in range(len(sums)):
                     sums[k] = counts[place, k]
                 score = _score(sums, measure, target, share, least, best)
                 if score > best:
-                    n = _offer(state, n, column, EQUAL, value, score)
+                    ratio = 0.0 if single else _ratio(sums, state.expected)
+                    n = _offer(state, n, column, EQUAL, value, score, ratio)
                     best = score if single else best
-            if asked & 4 and not missing:
+            if asked & 8 and not missing:
                 sums[:] = 0.0
                 for other in range(n_found):
                     if other != place and values[other] != top:
@@ -232,14 +266,25 @@ def _candidates(
                             sums[k] += counts[other, k]
                 score = _score(sums, measure, target, share, least, best)
                 if score > best:
-                    n = _offer(state, n, column, UNEQUAL, value, score)
+                    ratio = 0.0 if single else _ratio(sums, state.expected)
+                    n = _offer(state, n, column, UNEQUAL, value, score, ratio)
                     best = score if single else best
-        if asked & 2:
-            if values[n_found - 1] == top:
-                n_found -= 1
-            for up in (True, False):
+        if values[n_found - 1] == top:
+            n_found -= 1
+        for up in (True, False):
+            if asked & (2 if up else 4):
                 n = _cuts(
-                    state, n, column, n_found, up, measure, target, share, least, best
+                    state,
+                    n,
+                    column,
+                    n_found,
+                    up,
+                    measure,
+                    target,
+                    share,
+                    least,
+                    least_ratio,
+                    best,
                 )
                 if single and n:
                     best = max(best, state.scores[n - 1])
@@ -259,29 +304,33 @@ def _meets(rank: Any, relation: Any, value: Any, top: Any) -> Any:
     return rank != value
 
 
-@compiled("int64(state, int64[::1], int64, int64, float64)", state=Growth)
-def candidates(state: Any, rows: Any, measure: Any, target: Any, least: Any) -> Any:
+@compiled("int64(state, int64[::1], int64, int64, float64, float64)", state=Growth)
+def candidates(
+    state: Any, rows: Any, measure: Any, target: Any, least: Any, least_ratio: Any
+) -> Any:
     """The conditions that tell some of these rows from others, and what each is worth.
 
-    Of the cuts of a column in each direction only the best.
+    Of the cuts of a column in each direction only the best, and the best of a large enough ratio.
 
     Parameters
     ----------
     state : Growth
-        Receives ``found`` (column, relation, value) and ``scores``.
+        Receives ``found`` (column, relation, value), ``scores`` and ``ratios``.
     rows : int64 (r,)
     measure : ENTROPY or LAPLACE
     target : int
         The class, for LAPLACE.
     least : float
         The least weight of the rows that satisfy a condition.
+    least_ratio : float
+        Of the likelihood ratio statistic.
 
     Returns
     -------
     int
         How many.
     """
-    return _candidates(state, rows, len(rows), measure, target, 1.0, least, False)
+    return _candidates(state, rows, len(rows), measure, target, 1.0, least, least_ratio, False)
 
 
 @compiled("int64(state, int64[::1], int64, float64, int64[:, ::1], int64)", state=Growth)
@@ -317,7 +366,7 @@ def grow(state: Any, rows: Any, target: Any, least: Any, conditions: Any, n_cond
         if wrong <= 0.0 or right <= 0.0:
             break
         share = right / (right + wrong)
-        n = _candidates(state, rows, n_rows, FOIL, target, share, least, True)
+        n = _candidates(state, rows, n_rows, FOIL, target, share, least, 0.0, True)
         if n == 0:
             break
         column, relation, value = state.found[n - 1]

@@ -1,0 +1,376 @@
+"""RuleListClassifier: decision lists and rule sets, by sequential covering or proven optimal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from formulakern.arrays import FloatArray
+from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.ranks import Condition, RankedTable
+from formulakern.encoding.sources import is_sparse
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.rule_model import PropositionModel
+from formulakern.estimators.targets import (
+    read_classes,
+    require_target,
+    row_weights,
+    several_classes,
+)
+from formulakern.learning.covering.cn2 import BeamOptions, cn2_list, cn2_set
+from formulakern.learning.covering.one_rule import one_rule
+from formulakern.learning.covering.ripper import RipperOptions, ripper
+from formulakern.learning.covering.sequential import Decision, LearnedRules, TrainingTable
+from formulakern.progress import say
+from formulakern.rules.rule import Rule
+from formulakern.rules.rule_list import ClassRule, RuleList
+from formulakern.rules.rule_set import RuleSet
+
+__all__ = ["RuleListClassifier"]
+
+LEARNERS = ("ripper", "irep", "cn2", "cn2-unordered", "oner")
+#: What a limit of None is.
+UNLIMITED = 2**31
+
+
+@dataclass(eq=False, repr=False)
+class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[misc]
+    r"""Rules of the form "if conditions then class": decision lists and rule sets.
+
+    A rule is a conjunction of conditions on columns: ``x = v`` for a nominal column, ``x <= c`` and
+    ``x >= c`` for a numeric one, at *every* cut between two neighbouring values, ``x in {…}`` for
+    the lower or upper part of an ordered category, and ``x is missing``.
+
+    * ``"ripper"`` (Cohen 1995).  Classes in order of prevalence, the rarest first; the most
+      frequent is the default.  For each, on the rows that are left: a rule is grown on two thirds
+      of the rows by FOIL's information gain
+
+      .. math:: p \left(\log_2 \frac{p}{p + n} - \log_2 \frac{p_0}{p_0 + n_0}\right)
+
+      (p rows of the class and n others satisfy it with the condition, p₀ and n₀ without), until
+      no other class is left, and its last conditions are cut off where (p − n)/(p + n) on the
+      other third is largest.  Rules are added until the description length of the rule set and of
+      its exceptions is 64 bits above the shortest so far, or a rule is wrong on half of its rows.
+      Then, ``optimizations`` times: every rule competes with one grown anew and with one grown
+      further, both pruned for the errors of the whole set, and the shortest description stays;
+      rows that are left over get rules of their own; rules that lengthen the description go.
+    * ``"irep"`` (Fürnkranz & Widmer 1994).  Without description lengths: rules are pruned by
+      (p + N − n)/(P + N), and the first that is wrong on half of the pruning rows ends the class.
+    * ``"cn2"`` (Clark & Niblett 1989).  Rules of the smallest entropy, found by beam search; the
+      rows that one covers are removed; a list.
+    * ``"cn2-unordered"`` (Clark & Boswell 1991).  For every class rules of the largest Laplace
+      estimate; all that cover a row vote with the classes of their training rows.
+    * ``"oner"`` (Holte 1993).  The one column that classifies best.
+
+    Parameters
+    ----------
+    learner : {"ripper", "irep", "cn2", "cn2-unordered", "oner"}, default="ripper"
+    relations : sequence of {"=", "!=", "<=", ">="}, default=("=", "<=", ">=")
+        What conditions say.  With ``=`` and ``!=`` only, numbers are nominal too.
+    max_rules : int, optional
+        Of the list; of a class for ``"ripper"``, ``"irep"`` and ``"cn2-unordered"``.
+    max_conditions : int, optional
+        Of a rule.
+    min_weight : float, optional
+        The least weight of rows that a rule covers, counted among the rows that it is learned
+        from; of its own class for ``"ripper"`` and ``"irep"``.  By default 2 for these, else 1.
+    optimizations : int, default=2
+        For ``"ripper"``.
+    beam_width : int, default=5
+        For the two kinds of CN2: so many conjunctions are made longer at a time.
+    significance : float, default=0.99
+        For the two kinds of CN2: a rule is kept only if its likelihood ratio statistic is above
+        this quantile of its distribution for a rule that says nothing about the class.
+    min_bucket : float, default=6
+        For ``"oner"``: an interval has so many rows of its most frequent class.
+    encoder : "auto", None or transformer, default="auto"
+        ``"auto"`` reads any table.  None takes a table of 0 and 1, a transformer makes one; then
+        the conditions are that its columns are 1 (and 0, if ``relations`` has ``!=``).
+    cut_points : int, default=4
+        Has no effect on these learners, which look at all.
+    class_weight : mapping or "balanced", optional
+        Multiplies the weight of a row, per class.
+    time_limit : float, optional
+        Seconds; then the rules so far are kept.
+    random_state : int, RandomState or None
+        For the rows to grow on and to prune on.
+    verbose : bool, default=False
+        Show every rule on standard error.
+
+    Attributes
+    ----------
+    rules_ : RuleList or RuleSet
+        In the table's own words, with the training rows by class.  A set for ``"cn2-unordered"``.
+    stopped_ : {"complete", "time"}
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the table has names.
+
+    Notes
+    -----
+    A row of weight 2 is two rows, and the order of the rows has no effect: equal rows are merged.
+    A rule of r rows costs O(C·r) per condition in C columns, plus O(r log r) in columns with more
+    values than that.
+
+    References
+    ----------
+    Cohen (1995), Fast effective rule induction, ICML, doi:10.1016/B978-1-55860-377-6.50023-2.
+    Fürnkranz & Widmer (1994), Incremental reduced error pruning, ICML,
+    doi:10.1016/B978-1-55860-335-6.50017-9.
+    Clark & Niblett (1989), The CN2 induction algorithm, Machine Learning 3,
+    doi:10.1023/A:1022641700528.
+    Clark & Boswell (1991), Rule induction with CN2, EWSL, doi:10.1007/BFb0017011.
+    Holte (1993), Very simple classification rules perform well on most commonly used datasets,
+    Machine Learning 11, doi:10.1023/A:1022631118932.
+
+    Examples
+    --------
+    >>> X = {"give birth": ["yes", "no", "no", "yes", "no"] * 4, "legs": [4, 4, 2, 0, 0] * 4}
+    >>> y = ["mammal", "reptile", "bird", "mammal", "fish"] * 4
+    >>> model = RuleListClassifier(random_state=0).fit(X, y)
+    >>> model.predict({"give birth": ["yes", "no"], "legs": [2, 2]}).tolist()
+    ['mammal', 'bird']
+    """
+
+    learner: Literal["ripper", "irep", "cn2", "cn2-unordered", "oner"] = "ripper"
+    _: KW_ONLY
+    relations: Sequence[str] = ("=", "<=", ">=")
+    max_rules: int | None = None
+    max_conditions: int | None = None
+    min_weight: float | None = None
+    optimizations: int = 2
+    beam_width: int = 5
+    significance: float = 0.99
+    min_bucket: float = 6
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    random_state: int | np.random.RandomState | None = None
+    rules_: RuleList | RuleSet = field(init=False)
+    classes_: npt.NDArray[Any] = field(init=False)
+    stopped_: str = field(init=False)
+    _conditions: list[list[Condition]] | None = field(init=False)  # of columns of 0 and 1
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Learn from one class per row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that :class:`formulakern.Table` reads.
+        y : array-like of shape (n_rows,)
+            Classes, of any type.
+        sample_weight : array-like of shape (n_rows,), optional
+            Not negative.
+
+        Returns
+        -------
+        RuleListClassifier
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If the table or the classes cannot be read, or there is one class only.
+        ParameterError
+            If a parameter is wrong.
+        """
+        learn = self._learner()
+        require_target(self, y)
+        table = self._read_training_table(X, y)
+        labels = read_classes(y, table.shape[0])
+        weights = row_weights(labels, self.class_weight, sample_weight)
+        self.classes_ = several_classes(labels, weights)
+        used, n_read = np.flatnonzero(weights), len(labels)
+        if len(used) < n_read:
+            labels, weights = labels[used], weights[used]
+            table = table.take(used) if isinstance(table, PackedTable) else table[used]
+        ranked = self._ranked(table, n_read)
+        codes = np.searchsorted(self.classes_, labels)
+        by_class = ranked.weights_by_class(codes, len(self.classes_), weights)
+        say_rule = self._reporter(ranked) if self.verbose else None
+        training = TrainingTable(
+            ranked, by_class, self._relations_of(ranked), self.time_limit, say_rule
+        )
+        self._set_rules(training, learn(training))
+        return self
+
+    # -- prediction ---------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.rules_.decide(self._covers(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of each class.
+
+        Of a list (n_k + 1)/(n + K), where n_k training rows of class k are decided by the rule
+        that decides the row; of a set the same, of the rows of all rules that cover it.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        return self.rules_.probabilities(self._covers(X))
+
+    def explain(self, X: Any) -> Any:
+        """Why one row is predicted as it is: the rules that it satisfies, and the one that decides.
+
+        Parameters
+        ----------
+        X : table of shape (1, n_columns)
+            With the columns that the rules name.
+
+        Returns
+        -------
+        ListExplanation or SetExplanation
+            Prints as text.
+
+        Raises
+        ------
+        DataError
+            If there is not exactly one row.
+        """
+        check_is_fitted(self, "rules_")
+        names = getattr(self.encoder_, "plans_", None) if self._conditions is None else None
+        table = Table.of(X) if names is None else self.encoder_.read_table(X)
+        return self.rules_.explain(table)
+
+    def _covers(self, X: Any) -> npt.NDArray[np.bool_]:
+        """Which rows satisfy which rule, bool of shape (n, R)."""
+        check_is_fitted(self, "rules_")
+        if self._conditions is None:
+            table = self.encoder_.read_table(X)
+            if not len(table):
+                raise DataError(f"X has 0 sample(s) (shape={table.shape}); pass at least one row.")
+            return self.rules_.covers(table)
+        packed = self._read_table(X)
+        truths = packed.truths(packed.columns)
+        covers = np.ones((len(self._conditions), packed.n_rows), dtype=np.bool_)
+        for cover, conditions in zip(covers, self._conditions, strict=True):
+            for column, _, rank in conditions:
+                cover &= truths[column] == rank
+        return covers.T
+
+    # -- learning -----------------------------------------------------------------------------
+
+    def _read_training_table(self, X: Any, y: Any) -> Table | PackedTable:
+        """The table itself, or what an encoder or a table of 0 and 1 makes of it."""
+        own = isinstance(self.encoder, str) and self.encoder == "auto" and not is_sparse(X)
+        if not own:
+            return self._fit_table(X, y)
+        self.__dict__.pop("feature_names_in_", None)
+        self.encoder_ = self._auto_encoder()
+        table = self.encoder_.fit_table(X)
+        self._copy_from(self.encoder_, ("n_features_in_", "feature_names_in_"))
+        return table
+
+    def _ranked(self, table: Table | PackedTable, n_read: int) -> RankedTable:
+        """The table as ranks; of rows of weight 0 nothing is learned, not even a cut point."""
+        if isinstance(table, Table):
+            if len(table) < n_read:
+                self.encoder_.learn(table)
+            return RankedTable.of(table, self.encoder_.plans_)
+        return RankedTable.of_packed(table, self._leaves)
+
+    def _relations_of(self, ranked: RankedTable) -> npt.NDArray[np.int64]:
+        """What conditions each column has, as :class:`Growth` numbers them."""
+        asked = self._checked_relations()
+        orders = 2 * ("<=" in asked) + 4 * (">=" in asked)
+        values = 1 * ("=" in asked) + 8 * ("!=" in asked)
+        found = []
+        for column in ranked.columns:
+            if column.encoded:
+                relations = 1 if "!=" in asked else 16
+            elif column.proposition is not None:
+                relations = 1
+            else:
+                relations = orders if column.ordered and orders else values
+            found.append(relations + 32 * column.missing)
+        return np.array(found, dtype=np.int64)
+
+    def _reporter(self, ranked: RankedTable) -> Callable[[Decision, FloatArray], None]:
+        """Says every rule, with the rows that it decides."""
+
+        def report(rule: Decision, counts: FloatArray) -> None:
+            said = ranked.conjunction(rule.conditions.tolist())
+            label = self.classes_[rule.label]
+            say(f"if {said} then {label} ({counts[rule.label]:g} of {counts.sum():g})")
+
+        return report
+
+    def _set_rules(self, training: TrainingTable, learned: LearnedRules) -> None:
+        """Keep the rules with the training rows that they decide."""
+        ranked, rows = training.table, np.arange(training.table.n_rows)
+        unordered, left = self.learner == "cn2-unordered", np.ones(len(rows), dtype=np.bool_)
+        items = []
+        labels = self.classes_.tolist()
+        for decision in learned.rules:
+            inside = training.covered(decision.conditions, rows)
+            counted = inside if unordered else inside & left
+            left &= ~inside
+            counts = tuple(training.weights[counted].sum(axis=0).tolist())
+            rule = Rule(ranked.conjunction(decision.conditions.tolist()))
+            items.append(ClassRule(rule, labels[decision.label], counts))
+        rest = tuple(training.weights[left].sum(axis=0).tolist())
+        kind = RuleSet if unordered else RuleList
+        self.rules_ = kind(tuple(items), tuple(labels), labels[learned.default], rest)
+        encoded = any(column.encoded for column in ranked.columns)
+        self._conditions = (
+            [[tuple(c) for c in d.conditions.tolist()] for d in learned.rules] if encoded else None
+        )
+        self.stopped_ = learned.stopped
+
+    def _learner(self) -> Callable[[TrainingTable], LearnedRules]:
+        """The learner with its options, which are checked."""
+        check_choice("learner", self.learner, LEARNERS)
+        self._checked_relations()
+        for name in ("max_rules", "max_conditions"):
+            check_integer(name, getattr(self, name), otherwise="None for no limit")
+        check_integer("optimizations", self.optimizations, 0)
+        check_integer("beam_width", self.beam_width)
+        check_number("min_weight", self.min_weight, 0, otherwise="None for the default")
+        check_number("significance", self.significance, 0, expected="a number in [0, 1)")
+        if self.significance >= 1:
+            raise ParameterError(
+                f"significance={self.significance!r}; expected a number in [0, 1)."
+            )
+        check_number("min_bucket", self.min_bucket, 0, above=True)
+        check_number("time_limit", self.time_limit, 0, otherwise="None for no limit")
+        most = [
+            UNLIMITED if limit is None else int(limit)
+            for limit in (self.max_conditions, self.max_rules)
+        ]
+        if self.learner == "oner":
+            return partial(one_rule, min_bucket=float(self.min_bucket))
+        if self.learner in ("cn2", "cn2-unordered"):
+            least = 1.0 if self.min_weight is None else float(self.min_weight)
+            beam = BeamOptions(int(self.beam_width), float(self.significance), least, *most)
+            return partial(cn2_list if self.learner == "cn2" else cn2_set, options=beam)
+        least = 2.0 if self.min_weight is None else float(self.min_weight)
+        described = self.learner == "ripper"
+        options = RipperOptions(described, int(self.optimizations), least, *most)
+        seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
+        return partial(ripper, options=options, generator=np.random.default_rng(seed))

@@ -1,0 +1,209 @@
+"""CN2: beam search for the best conjunction, again and again.
+
+P. Clark and T. Niblett, *The CN2 induction algorithm*, Machine Learning 3, 1989,
+doi:10.1023/A:1022641700528 (ordered lists, entropy); P. Clark and R. Boswell, *Rule induction with
+CN2: some recent improvements*, EWSL 1991, doi:10.1007/BFb0017011 (unordered sets, Laplace).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import chi2
+
+from formulakern.arrays import FloatArray
+from formulakern.encoding.ranks import Condition
+from formulakern.learning.covering.growth import ENTROPY, LAPLACE, Growth, candidates
+from formulakern.learning.covering.sequential import (
+    Decision,
+    LearnedRules,
+    TrainingTable,
+    of_conditions,
+    rows_of,
+)
+
+__all__ = ["BeamOptions", "cn2_list", "cn2_set"]
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class BeamOptions:
+    """How wide and how far the search goes.
+
+    Parameters
+    ----------
+    beam_width : int
+        Conjunctions that are made longer at a time.
+    significance : float
+        The probability with which a rule is kept out whose classes are distributed as those of all
+        rows are, in [0, 1); 0 lets every rule in.
+    min_weight : float
+        The least weight of the rows that a rule covers.
+    max_conditions, max_rules : int
+    """
+
+    beam_width: int = 5
+    significance: float = 0.99
+    min_weight: float = 1.0
+    max_conditions: int = 255
+    max_rules: int = 2**31
+
+
+@dataclass(frozen=True, eq=False)
+class _Complex:
+    """A conjunction with the rows that satisfy it."""
+
+    conditions: tuple[Condition, ...]
+    rows: Rows
+    score: float
+
+
+def cn2_list(training: TrainingTable, options: BeamOptions) -> LearnedRules:
+    """An ordered list: each rule has the smallest entropy of the rows that are left.
+
+    Parameters
+    ----------
+    training : TrainingTable
+    options : BeamOptions
+
+    Returns
+    -------
+    LearnedRules
+        In the order of the list.
+    """
+    search = _BeamSearch(training, options, ENTROPY)
+    left, rules = training.weights.copy(), []
+    while left.any() and len(rules) < options.max_rules and not training.out_of_time():
+        best = search.best(left, 0)
+        if best is None:
+            break
+        counts = left[best.rows].sum(axis=0)
+        rules.append(Decision(of_conditions(best.conditions), int(counts.argmax())))
+        training.tell(rules[-1], counts)
+        left[best.rows] = 0.0
+    rest = (left if left.any() else training.weights).sum(axis=0)
+    return LearnedRules(rules, int(rest.argmax()), training.stopped)
+
+
+def cn2_set(training: TrainingTable, options: BeamOptions) -> LearnedRules:
+    """An unordered set: for every class rules of the largest Laplace estimate.
+
+    Parameters
+    ----------
+    training : TrainingTable
+    options : BeamOptions
+
+    Returns
+    -------
+    LearnedRules
+        Classes one after the other.
+    """
+    search = _BeamSearch(training, options, LAPLACE)
+    rules: list[Decision] = []
+    totals = training.weights.sum(axis=0)
+    for label in np.flatnonzero(totals).tolist():
+        left, found = training.weights.copy(), 0
+        while left[:, label].any() and found < options.max_rules and not training.out_of_time():
+            best = search.best(left, label)
+            if best is None:
+                break
+            rules.append(Decision(of_conditions(best.conditions), label))
+            training.tell(rules[-1], training.weights[best.rows].sum(axis=0))
+            left[best.rows, label] = 0.0  # only rows of the class are covered once
+            found += 1
+    return LearnedRules(rules, int(totals.argmax()), training.stopped)
+
+
+class _BeamSearch:
+    """The best significant conjunction of some rows."""
+
+    def __init__(self, training: TrainingTable, options: BeamOptions, measure: int) -> None:
+        self.training, self.options, self.measure = training, options, measure
+        self.growth: Growth = training.growth(training.weights)
+        freedom = max(1, int(np.count_nonzero(training.weights.any(axis=0))) - 1)
+        quantile = float(chi2.ppf(options.significance, freedom))
+        self.least_ratio = quantile if options.significance > 0 else -np.inf
+
+    def best(self, weights: FloatArray, label: int) -> _Complex | None:
+        """The conjunction of the largest score among the significant ones, if there is any.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (m, K)
+            Of the rows that are left, by class.
+        label : int
+            The class, for the Laplace estimate.
+        """
+        self.growth.weights[:] = weights
+        everything = weights.sum(axis=0)
+        self.growth.expected[:] = everything / everything.sum()
+        beam = [_Complex((), rows_of(weights), self._score(everything, label))]
+        best, least = None, beam[0].score
+        for _ in range(self.options.max_conditions):
+            longer = [self._longer(item, label) for item in beam]
+            scores, ratios = (np.concatenate([part[k] for part in longer]) for k in (0, 1))
+            parents = np.repeat(np.arange(len(beam)), [len(part[0]) for part in longer])
+            conditions = np.concatenate([part[2] for part in longer])
+            fit = np.where(ratios > self.least_ratio, scores, -np.inf)
+            made = [
+                partial(self._made, beam[parents[place]], conditions[place], scores[place])
+                for place in range(len(scores))
+            ]
+            if len(fit) and fit.max() > least + 1e-12:
+                best = made[int(fit.argmax())]()
+                least = best.score
+            beam = self._different(made, np.argsort(-scores, kind="stable"), label, least)
+            if not beam or self.training.out_of_time():
+                break
+        return best
+
+    def _longer(
+        self, item: _Complex, label: int
+    ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
+        """Scores, likelihood ratios and the new conditions of conjunctions with one more."""
+        least, ratio = self.options.min_weight, self.least_ratio
+        n = candidates(self.growth, item.rows, self.measure, label, least, ratio)
+        found = self.growth
+        return found.scores[:n].copy(), found.ratios[:n].copy(), found.found[:n].copy()
+
+    def _made(self, parent: _Complex, condition: npt.NDArray[np.int64], score: float) -> _Complex:
+        """A conjunction with one more condition."""
+        rows = parent.rows[self.training.covered(condition[None], parent.rows)]
+        column, relation, rank = condition.tolist()
+        return _Complex((*parent.conditions, (column, relation, rank)), rows, float(score))
+
+    def _different(
+        self,
+        made: list[Callable[[], _Complex]],
+        order: npt.NDArray[np.intp],
+        label: int,
+        least: float,
+    ) -> list[_Complex]:
+        """The best conjunctions of different rows that may be made better than the best rule."""
+        beam: dict[bytes, _Complex] = {}
+        for place in order.tolist():
+            if len(beam) == self.options.beam_width:
+                break
+            item = made[place]()
+            if self._limit(item, label) > least + 1e-12:
+                beam.setdefault(item.rows.tobytes(), item)
+        return list(beam.values())
+
+    def _limit(self, item: _Complex, label: int) -> float:
+        """A bound on the score of all longer conjunctions."""
+        if self.measure == ENTROPY:
+            return 0.0 if item.score < 0.0 else -np.inf
+        right = float(self.growth.weights[item.rows, label].sum())
+        return (right + 1.0) / (right + self.training.n_classes)
+
+    def _score(self, counts: FloatArray, label: int) -> float:
+        total = counts.sum()
+        if self.measure == LAPLACE:
+            return float((counts[label] + 1.0) / (total + len(counts)))
+        shares = counts[counts > 0] / total
+        return float((shares * np.log2(shares)).sum())
