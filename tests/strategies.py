@@ -8,6 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from formulakern.rules.decision import ClassRule, conjunction
+from formulakern.rules.rule import Rule
 from formulakern.syntax.choice import KINDS, Choice
 from formulakern.syntax.comparison import RELATIONS, ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES
@@ -203,3 +205,40 @@ def tables(
     return st.tuples(*sizes).flatmap(
         lambda shape: hnp.arrays(np.int64, shape, elements=st.integers(0, 1))
     )
+
+
+#: Columns of the rules below, with entries of every case that these rules tell apart.
+ENTRIES: dict[str, list[object]] = {
+    "p": [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 2.5, 3.0, None],
+    "the q": [0.0, 1.0, 1.5, 2.0, 3.0, None],
+    "r's": ["a", 'b"', "it's", "other", None],
+    "t": [1, 0, None],
+}
+
+
+def class_rules(
+    labels: tuple[object, ...] = ("x", "y", "z"), max_leaves: int = 4
+) -> st.SearchStrategy[ClassRule]:
+    """Rules over ``ENTRIES`` that conclude a class; most are conjunctions."""
+    orders = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
+    words = st.sampled_from(["a", 'b"', "it's"])
+    leaves = st.one_of(
+        st.builds(Comparison, st.just("p"), orders, st.sampled_from([-1, 0, 1, 2.5])),
+        st.builds(Comparison, st.just("the q"), orders, st.sampled_from([1, 2])),
+        st.builds(Comparison, st.just("r's"), st.sampled_from(["=", "!="]), words),
+        st.builds(
+            Comparison,
+            st.just("r's"),
+            st.sampled_from(["in", "not in"]),
+            st.lists(words, min_size=1, max_size=2).map(tuple),
+        ),
+        st.builds(
+            Comparison,
+            st.sampled_from(["p", "r's"]),
+            st.sampled_from(["is missing", "is not missing"]),
+        ),
+        st.just(Variable("t")),
+    )
+    conjunctions = st.lists(leaves, min_size=1, max_size=max_leaves).map(conjunction)
+    formulas = conjunctions | conjunctions | combined(leaves, max_leaves)
+    return st.builds(ClassRule, formulas.map(Rule), st.sampled_from(labels))

@@ -22,7 +22,7 @@ from formulakern.syntax.choice import Choice
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import Formula, Variable, evaluate
 
-__all__ = ["evaluate_formula", "evaluate_proposition"]
+__all__ = ["evaluate_formula", "evaluate_proposition", "number_of"]
 
 #: One truth value per row.
 Truths = NDArray[np.bool_]
@@ -148,8 +148,8 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
         )
     values = column = table.column(leaf.name)
     if column.dtype == object:
-        number_of = {text: _number(text) for text in set(column.tolist()) - {None}}
-        values = np.array([number_of.get(text) for text in column.tolist()], dtype=object)
+        read = {text: number_of(text) for text in set(column.tolist()) - {None}}
+        values = np.array([read.get(text) for text in column.tolist()], dtype=object)
     wrong = ~((values == 0) | (values == 1) | table.missing(leaf.name))
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -161,8 +161,12 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
     return np.asarray(values == 1, dtype=np.bool_)
 
 
-def _number(text: str) -> int | float | None:
-    """The number that a text is, of which "true" and "false" are 1 and 0."""
+def number_of(text: str) -> int | float | None:
+    """The number that a text is, of which "true" and "false" are 1 and 0; None if it is none.
+
+    >>> number_of("2.5"), number_of("True"), number_of("red")
+    (2.5, 1, None)
+    """
     return TRUTH_WORDS.get(text.strip().lower(), read_number(text))
 
 
@@ -203,7 +207,7 @@ def _equal(table: Table, name: str, value: object) -> Truths:
     if isinstance(value, ColumnName):
         return _equal_columns(table, name, value.name)
     if column.dtype != object:
-        number: Any = _number(value) if isinstance(value, str) else value
+        number: Any = number_of(value) if isinstance(value, str) else value
         if number is None:
             return np.zeros(len(column), dtype=np.bool_)
         return np.asarray(column == _finite_or_infinite(number), dtype=np.bool_)

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
+from formulakern.checks import is_number
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
-from formulakern.errors import ParameterError
+from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
-from formulakern.syntax.formula import Formula
+from formulakern.rules.voting import class_array
+from formulakern.syntax.connectives import AND
+from formulakern.syntax.formula import TRUE, Constant, Formula, Operation
+from formulakern.syntax.traversal import fold
 
-__all__ = ["ClassRule", "DecisionRules"]
+__all__ = [
+    "ClassRule",
+    "DecisionRules",
+    "class_counts",
+    "class_positions",
+    "conditions_of",
+    "conjunction",
+    "covers_of",
+    "one_row",
+    "row_weights",
+]
 
 
 @dataclass(frozen=True)
@@ -32,22 +48,42 @@ class ClassRule:
         list those that no earlier rule covers, in a set those that it covers.  Empty where it is
         not known.
 
+    Raises
+    ------
+    ParameterError
+        If a count is negative or not finite.
+
     Examples
     --------
     >>> from formulakern.rules.rule import rule
-    >>> print(ClassRule(rule("odor = foul"), "p", (0.0, 2160.0)))
-    if odor = foul then p
+    >>> foul = ClassRule(rule("odor = foul & size >= 3"), "p", (0.0, 2160.0))
+    >>> print(foul)
+    if odor = foul & size >= 3 then p
+    >>> foul.n_conditions
+    2
     """
 
     rule: Rule
     label: Any
     counts: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", _checked_counts(self.counts))
+
+    @property
+    def n_conditions(self) -> int:
+        """Number of comparisons and Boolean columns in the rule, with repetition."""
+
+        def count(node: Formula, parts: list[int]) -> int:
+            return sum(parts) if parts else int(not isinstance(node, Constant))
+
+        return fold(self.rule.formula, count)
+
     def __str__(self) -> str:
         return f"if {self.rule} then {self.label}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DecisionRules:
     """What :class:`formulakern.RuleList` and :class:`formulakern.RuleSet` hold."""
 
@@ -59,10 +95,24 @@ class DecisionRules:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
         object.__setattr__(self, "classes", tuple(self.classes))
-        known = {*self.classes, None}
-        for label in [self.default, *(item.label for item in self.rules)]:
-            if label not in known:
-                raise ParameterError(f"class {label!r} is not among {list(self.classes)!r}.")
+        object.__setattr__(self, "default_counts", _checked_counts(self.default_counts))
+        known = set(self.classes)
+        if not known or len(known) < len(self.classes):
+            raise ParameterError(f"classes={self.classes!r}; expected one at least, each once.")
+        unknown = [item.label for item in self.rules if item.label not in known]
+        unknown += [self.default] if self.default not in known | {None} else []
+        if unknown:
+            raise ParameterError(
+                f"class {unknown[0]!r} is not among the classes {list(self.classes)!r}."
+            )
+        for counts in (self.default_counts, *(item.counts for item in self.rules)):
+            if len(counts) not in (0, len(self.classes)):
+                raise ParameterError(
+                    f"counts {counts!r}; expected none, or one for each of "
+                    f"{len(self.classes)} classes."
+                )
+
+    # -- as a sequence of its rules -------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.rules)
@@ -73,11 +123,270 @@ class DecisionRules:
     def __getitem__(self, position: int) -> ClassRule:
         return self.rules[position]
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self)} rules for {list(self.classes)!r}>"
+
+    @property
+    def n_conditions(self) -> int:
+        """Number of comparisons and Boolean columns in all rules, with repetition."""
+        return sum(item.n_conditions for item in self.rules)
+
+    # -- as a predictor -------------------------------------------------------------------------
+
     def covers(self, table: Any) -> npt.NDArray[np.bool_]:
-        """Which rows satisfy which rule, bool of shape (n, R)."""
+        """Which rows satisfy which rule.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+            With the columns that the rules name.
+
+        Returns
+        -------
+        ndarray of shape (n, R), bool
+
+        Raises
+        ------
+        DataError
+            If a column is absent, or cannot be compared.
+        """
+        return covers_of((item.rule.formula for item in self.rules), Table.of(table))
+
+    def predict(self, table: Any) -> npt.NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Of the dtype of the classes; of dtype object if the default is None, which stands for
+            an unknown class.
+        """
+        return self.decide(self.covers(table))
+
+    def predict_proba(self, table: Any) -> FloatArray:
+        """The probability of every class, by Laplace's correction of the counts.
+
+        With n_k training rows of class k, n in all, behind the decision, and K classes, it is
+        (n_k + 1) / (n + K).
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+
+        Returns
+        -------
+        ndarray of shape (n, K), float64
+            Where counts are not known, 1 for the class that is decided and 0 for the others; 1/K
+            for each where the class is unknown.
+        """
+        return self.probabilities(self.covers(table))
+
+    def decide(self, covers: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The class of rows for which is known which rules they satisfy.
+
+        Parameters
+        ----------
+        covers : array-like of shape (n, R), bool
+            As :meth:`covers` gives them.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            As of :meth:`predict`.
+
+        Raises
+        ------
+        DataError
+            If the shape is another one.
+        """
+        known = self._places[self.default] < len(self.classes)
+        answers = class_array(self.classes if known else [*self.classes, None])
+        return answers[self._positions(self._checked(covers))]
+
+    def probabilities(self, covers: npt.ArrayLike) -> FloatArray:
+        """The probabilities of rows for which is known which rules they satisfy.
+
+        Parameters
+        ----------
+        covers : array-like of shape (n, R), bool
+
+        Returns
+        -------
+        ndarray of shape (n, K), float64
+            As of :meth:`predict_proba`.
+        """
+        return self._probabilities(self._checked(covers))
+
+    def with_counts(self, table: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """The same rules, with counts of these rows.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+        y : array-like of shape (n,)
+            Classes.
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        RuleList or RuleSet
+            Of rules and default, the weight of the rows by class that they decide.
+
+        Raises
+        ------
+        DataError
+            If the lengths differ, a class is unknown, or a weight is negative or not finite.
+        """
         rows = Table.of(table)
-        known: dict[Formula, npt.NDArray[np.bool_]] = {}
-        covers = np.empty((len(self.rules), len(rows)), dtype=np.bool_)
-        for place, item in enumerate(self.rules):
-            covers[place] = evaluate_formula(item.rule.formula, rows, known)
-        return covers.T
+        places, weights = (
+            class_positions(y, self.classes, len(rows)),
+            row_weights(sample_weight, len(rows)),
+        )
+        counts = [
+            tuple(class_counts(places[on], weights[on], len(self.classes)).tolist())
+            for on in self._shares(self.covers(rows)).T
+        ]
+        rules = (replace(item, counts=c) for item, c in zip(self.rules, counts[:-1], strict=True))
+        return replace(self, rules=tuple(rules), default_counts=counts[-1])
+
+    @abstractmethod
+    def _positions(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+        """The place of the class of every row; the number of classes where it is unknown."""
+
+    @abstractmethod
+    def _probabilities(self, covers: npt.NDArray[np.bool_]) -> FloatArray: ...
+
+    @abstractmethod
+    def _shares(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Which rows count for which rule and, last, for the default, bool of shape (n, R + 1)."""
+
+    def _checked(self, covers: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        truths = np.asarray(covers, dtype=np.bool_)
+        if truths.ndim != 2 or truths.shape[1] != len(self):
+            raise DataError(
+                f"covers has shape {truths.shape}; expected one column per rule, (n, {len(self)})."
+            )
+        return truths
+
+    @property
+    def _places(self) -> dict[Any, int]:
+        """Class → its place; the default None stands behind the last."""
+        return {None: len(self.classes)} | {label: k for k, label in enumerate(self.classes)}
+
+    def _corrected(self, counts: tuple[float, ...], label: Any) -> FloatArray:
+        """Probabilities of one decision, shape (K,)."""
+        k = len(self.classes)
+        if counts:
+            return np.asarray((np.array(counts) + 1) / (sum(counts) + k))
+        sure = np.zeros(k + 1)
+        sure[self._places[label]] = 1
+        return np.full(k, 1 / k) if sure[k] else sure[:k]
+
+
+def covers_of(formulas: Iterable[Formula], table: Table) -> npt.NDArray[np.bool_]:
+    """Which rows satisfy which formula, bool of shape (n, R); equal leaves are evaluated once."""
+    formulas = tuple(formulas)
+    known: dict[Formula, npt.NDArray[np.bool_]] = {}
+    covers = np.empty((len(formulas), len(table)), dtype=np.bool_)
+    for place, formula in enumerate(formulas):
+        covers[place] = evaluate_formula(formula, table, known)
+    return covers.T
+
+
+def conditions_of(formula: Formula) -> tuple[Formula, ...]:
+    """What a conjunction joins: none for the constant true, one for what is no conjunction.
+
+    >>> from formulakern.rules.rule import rule
+    >>> [str(condition) for condition in conditions_of(rule("x = 1 & (y = 2 | z)").formula)]
+    ['x = 1', 'y = 2 | z']
+    """
+    if formula.connective is AND:
+        return formula.arguments
+    return () if formula == TRUE else (formula,)
+
+
+def conjunction(conditions: Iterable[Formula]) -> Formula:
+    """The conjunction of these conditions; of none, the constant true."""
+    parts = tuple(conditions)
+    return Operation(AND, parts) if len(parts) > 1 else parts[0] if parts else TRUE
+
+
+def class_positions(y: Any, classes: tuple[Any, ...], n: int) -> npt.NDArray[np.intp]:
+    """The place of the class of every one of n rows among the classes, shape (n,).
+
+    Raises
+    ------
+    DataError
+        If a class is not among them, or there are not n.
+    """
+    places = {label: place for place, label in enumerate(classes)}
+    labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
+    if len(labels) != n:
+        raise DataError(f"{n} rows and {len(labels)} classes; expected one class per row.")
+    for row, label in enumerate(labels):
+        if label not in places:
+            raise DataError(f"y holds {label!r} (row {row}); the classes are {list(classes)!r}.")
+    return np.array([places[label] for label in labels], dtype=np.intp)
+
+
+def class_counts(places: npt.NDArray[np.intp], weights: FloatArray, n_classes: int) -> FloatArray:
+    """The weight of rows of each class, shape (n_classes,)."""
+    return np.asarray(np.bincount(places, weights, n_classes), dtype=np.float64)
+
+
+def row_weights(sample_weight: npt.ArrayLike | None, n: int) -> FloatArray:
+    """The weights of n rows, 1 each by default.
+
+    Raises
+    ------
+    DataError
+        If there are not n, or one is negative or not finite.
+    """
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,) or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise DataError(
+            f"sample_weight of shape {weights.shape} with the smallest "
+            f"{weights.min(initial=np.inf):g}; expected {n} finite numbers, none negative."
+        )
+    return weights
+
+
+def one_row(row: Any) -> Table:
+    """A table of one row; it may be given as column → value.
+
+    Raises
+    ------
+    DataError
+        If there are more rows, or none.
+
+    Examples
+    --------
+    >>> len(one_row({"odor": "foul"})), len(one_row({"odor": ["foul"]}))
+    (1, 1)
+    """
+    if not isinstance(row, Mapping) and hasattr(row, "items") and not hasattr(row, "columns"):
+        row = dict(row.items())  # a pandas Series
+    if isinstance(row, Mapping):
+        many = (list, tuple, np.ndarray)
+        row = {
+            str(name): value if isinstance(value, many) or hasattr(value, "to_numpy") else [value]
+            for name, value in row.items()
+        }
+    table = Table.of(row)
+    if len(table) != 1:
+        raise DataError(f"explain() takes one row; got {len(table)}. Pass X[i : i + 1].")
+    return table
+
+
+def _checked_counts(counts: Iterable[float]) -> tuple[float, ...]:
+    numbers = tuple(counts)
+    for number in numbers:
+        if not (is_number(number) and 0 <= number < np.inf):
+            raise ParameterError(f"count {number!r}; expected a finite number, not negative.")
+    return tuple(float(number) for number in numbers)

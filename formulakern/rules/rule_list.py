@@ -2,36 +2,425 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.rules.decision import ClassRule, DecisionRules
+from formulakern.arrays import FloatArray
+from formulakern.encoding.table import Table
+from formulakern.rules.decision import ClassRule, conditions_of, one_row
+from formulakern.rules.decision_tree import DecisionTree, tree_of
+from formulakern.rules.export.code import list_pandas, list_polars
+from formulakern.rules.export.decision import WrittenRules
+from formulakern.rules.export.json import decision_from_json, decision_json
+from formulakern.rules.export.sql import list_query
+from formulakern.rules.logic.simplification import exclusive_rules, simplified_list
+from formulakern.rules.rule import Rule
+from formulakern.rules.rule_set import RuleSet
 
-__all__ = ["ClassRule", "RuleList"]
+__all__ = ["ClassRule", "ListExplanation", "RuleList"]
 
 
-@dataclass(frozen=True)
-class RuleList(DecisionRules):
+@dataclass(frozen=True, repr=False)
+class RuleList(WrittenRules):
     """An ordered list of rules; the first that covers a row decides its class.
+
+    With the rules r₁, …, r_R of the classes c₁, …, c_R, a row x is of class c_j for the smallest j
+    with r_j(x) true, and of the default class where there is none ("if … else if … else").
+
+    Parameters
+    ----------
+    rules : tuple of R ClassRule
+        In order.
+    classes : tuple of K
+        All classes, each once.
+    default : object
+        The class of rows that no rule covers; None if it is unknown, and then they are predicted
+        as None.
+    default_counts : tuple of K float
+        Weight by class of the training rows that no rule covers; empty where it is not known.
+
+    Raises
+    ------
+    ParameterError
+        If a label is not among the classes, or counts do not fit them.
+
+    References
+    ----------
+    Rivest (1987), Learning decision lists, Machine Learning 2. doi:10.1007/BF00058680
 
     Examples
     --------
     >>> from formulakern.rules.rule import rule
-    >>> birds = ClassRule(rule("`can fly` = yes"), "bird")
-    >>> RuleList((birds,), ("bird", "fish"), "fish").predict({"can fly": ["yes", "no"]})
-    array(['bird', 'fish'], dtype='<U4')
+    >>> birds = ClassRule(rule("`can fly` = yes"), "bird", (3.0, 1.0))
+    >>> listed = RuleList((birds,), ("bird", "fish"), "fish", (0.0, 2.0))
+    >>> listed.predict({"can fly": ["yes", "no", None]})
+    array(['bird', 'fish', 'fish'], dtype='<U4')
+    >>> listed.predict_proba({"can fly": ["yes", "no"]}).round(3)
+    array([[0.667, 0.333],
+           [0.25 , 0.75 ]])
+    >>> print(listed)
+       class  covered  accuracy  rule
+    1  bird         4     75.0%  `can fly` = yes
+       fish         2    100.0%  otherwise
     """
 
-    def predict(self, table: Any) -> npt.NDArray[Any]:
-        """The class of every row."""
-        first = self.first_match(table)
-        return np.array([*(item.label for item in self.rules), self.default])[first]
+    # -- as a predictor -------------------------------------------------------------------------
 
     def first_match(self, table: Any) -> npt.NDArray[np.intp]:
-        """The number of the first rule that covers each row; the number of rules if none does."""
+        """The number of the first rule that covers each row, from 0; R if none does.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+
+        Returns
+        -------
+        ndarray of shape (n,), intp
+        """
+        return _first(self.covers(table))
+
+    def _positions(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+        places = self._places
+        labels = [*(item.label for item in self.rules), self.default]
+        return np.array([places[label] for label in labels], dtype=np.intp)[_first(covers)]
+
+    def _probabilities(self, covers: npt.NDArray[np.bool_]) -> FloatArray:
+        rows = [self._corrected(item.counts, item.label) for item in self.rules]
+        rows.append(self._corrected(self.default_counts, self.default))
+        return np.array(rows)[_first(covers)]
+
+    def _shares(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        return np.asarray(_first(covers)[:, None] == np.arange(len(self) + 1))
+
+    def explain(self, row: Any) -> ListExplanation:
+        """Which rule decides a row, and why no earlier one did.
+
+        Parameters
+        ----------
+        row : table of one row, or mapping of column to value
+            For example ``X[i : i + 1]`` or ``frame.iloc[i]``.
+
+        Returns
+        -------
+        ListExplanation
+
+        Raises
+        ------
+        DataError
+            If there is not exactly one row.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> birds = ClassRule(rule("birth = no & fly = yes"), "bird")
+        >>> fishes = ClassRule(rule("water = yes"), "fish")
+        >>> listed = RuleList((birds, fishes), ("bird", "fish"))
+        >>> print(listed.explain({"birth": "no", "fly": "no", "water": "yes"}))
+        class fish, by rule 2: water = yes
+          not by rule 1 (bird): fly = yes is false, since fly is no
+        >>> print(listed.explain({"birth": "yes", "fly": None, "water": "no"}))
+        class unknown: no rule is satisfied
+          not by rule 1 (bird): birth = no is false, since birth is yes
+          not by rule 1 (bird): fly = yes is false, since fly is missing
+          not by rule 2 (fish): water = yes is false, since water is no
+        """
+        table = one_row(row)
         covers = self.covers(table)
-        padded = np.column_stack([covers, np.ones(len(covers), dtype=np.bool_)])
-        return padded.argmax(axis=1)
+        first = int(_first(covers)[0])
+        failed = tuple(
+            tuple(
+                Rule(condition)
+                for condition in conditions_of(item.rule.formula) or (item.rule.formula,)
+                if not Rule(condition)(table)[0]
+            )
+            for item in self.rules[:first]
+        )
+        return ListExplanation(self, table, self.decide(covers).tolist()[0], first, failed)
+
+    # -- as other values of the same meaning ------------------------------------------------------
+
+    def simplified(self, domains: Any = None, missing: bool = True) -> Self:
+        """A shorter list that predicts the same on every table, by logic.
+
+        * A condition goes where the other conditions of its rule, and that no earlier rule covers
+          the row, imply it: ``x <= 5`` beside ``x <= 3``.
+        * A rule goes that earlier rules cover together: it never fires.
+        * A rule goes whose rows get the same class without it, such as a last one of the default
+          class.  Its counts are added to those of what decides its rows instead; where that is not
+          one rule alone, these have no counts any more (:meth:`with_counts` counts again).
+        * A rule that always fires becomes the default.
+
+        Parameters
+        ----------
+        domains : mapping of column to allowed values, or table, optional
+            Which entries there can be, as for :func:`formulakern.exhaustive`; by default all.
+        missing : bool
+            Whether entries may be missing, of columns without a domain.
+
+        Returns
+        -------
+        RuleList
+
+        Notes
+        -----
+        What follows from what is decided exactly, with a stated amount of work; what that does not
+        suffice for stays in the list.  A comparison of two columns counts as a condition of its
+        own.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> items = [ClassRule(rule(text), label) for text, label in [
+        ...     ("x <= 3 & x <= 5", "a"), ("x < 2 & y = 1", "b"), ("x > 7", "c"), ("y = 2", "c")]]
+        >>> print(RuleList(items, ("a", "b", "c"), "c").simplified())
+           class  rule
+        1  a      x <= 3
+           c      otherwise
+        """
+        return simplified_list(self, domains, missing)
+
+    def to_rule_set(self) -> RuleSet:
+        """The equivalent unordered set, whose rules are mutually exclusive.
+
+        Rule j becomes r_j ∧ ¬r₁ ∧ … ∧ ¬r_{j−1}, without the parts that the others imply.  Whole
+        rules are negated, not comparisons: a comparison with a missing entry is false, and so is
+        the opposite one.
+
+        Returns
+        -------
+        RuleSet
+            With the same predictions and probabilities on every table.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> items = [ClassRule(rule("x <= 3"), "a"), ClassRule(rule("y = 1"), "b"),
+        ...          ClassRule(rule("x > 3 & z = 1"), "c")]
+        >>> print(RuleList(items, ("a", "b", "c"), "c").to_rule_set())
+           class  rule
+        1  a      x <= 3
+        2  b      y = 1 & ~(x <= 3)
+        3  c      x > 3 & z = 1 & ~(y = 1)
+           c      otherwise
+        """
+        rules = exclusive_rules(self)
+        return RuleSet(rules, self.classes, self.default, self.default_counts, "rules")
+
+    def to_tree(self) -> DecisionTree:
+        """The equivalent decision tree, whose nodes test one comparison each.
+
+        A path fixes what its comparisons say; tests that follow from it are left out, and so are
+        tests after which both sides are the same.
+
+        Returns
+        -------
+        DecisionTree
+            With the same predictions on every table.
+
+        Raises
+        ------
+        FormulaSizeError
+            If the tree would have more than 20,000 nodes.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> items = [ClassRule(rule("x <= 3 & y = 1"), "a"), ClassRule(rule("x <= 5"), "b")]
+        >>> print(RuleList(items, ("a", "b"), "a").to_tree())
+        x <= 3?
+        ├─ yes: y = 1?
+        │  ├─ yes: a
+        │  └─ no: b
+        └─ no: x <= 5?
+           ├─ yes: b
+           └─ no: a
+        """
+        labels = [*(item.label for item in self.rules), self.default]
+        return tree_of([item.rule.formula for item in self.rules], labels, self.classes)
+
+    def head(self, n: int) -> Self:
+        """The first n rules, with the same default, whose counts are not known then."""
+        counts = self.default_counts if n >= len(self) else ()
+        return replace(self, rules=self.rules[:n], default_counts=counts)
+
+    # -- as text ----------------------------------------------------------------------------------
+
+    def to_sql(self, table: str = "data") -> str:
+        """A query that gives every row of a database table its class.
+
+        Parameters
+        ----------
+        table : str
+            Name of the table, with a column for each that the rules read.
+
+        Returns
+        -------
+        str
+            ``SELECT``: all columns and ``predicted_class``, which is NULL where it is unknown.
+            Standard SQL; a comparison with NULL counts as false, as it does here.
+
+        Raises
+        ------
+        DataError
+            If a rule holds something that has no SQL here.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> print(RuleList([ClassRule(rule("size >= 3"), "L")], ("S", "L"), "S").to_sql("shirts"))
+        SELECT "shirts".*,
+          CASE
+            WHEN "size" >= 3 THEN 'L'
+            ELSE 'S'
+          END AS predicted_class
+        FROM "shirts"
+        """
+        return list_query(self, table)
+
+    def to_pandas_code(self, frame: str = "df") -> str:
+        """A Python expression of the classes of the rows of a pandas data frame.
+
+        Parameters
+        ----------
+        frame : str
+            The name of the variable that holds the data frame.
+
+        Returns
+        -------
+        str
+            An expression whose value is an array; it needs ``import numpy``.  Numbers in rules are
+            compared with columns of numbers, words with columns of text.
+
+        Raises
+        ------
+        ParameterError
+            If ``frame`` is not the name of a variable.
+        DataError
+            If a class is neither text, a finite number, a bool nor None.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> print(RuleList([ClassRule(rule("size >= 3"), "L")], ("S", "L"), "S").to_pandas_code())
+        numpy.array(['L', 'S'])[
+            numpy.select([
+                ((df['size'] >= 3)).to_numpy(dtype=bool, na_value=False),
+            ], range(1), 1)
+        ]
+        """
+        return list_pandas(self, frame)
+
+    def to_polars_code(self) -> str:
+        """A Python expression that is a polars expression of the class of a row.
+
+        Returns
+        -------
+        str
+            It needs ``import polars``; use its value in ``frame.select(…)`` or
+            ``frame.with_columns(…)``.  Numbers in rules are compared with columns of numbers, words
+            with columns of text.  NaN is missing, as null is.
+
+        Raises
+        ------
+        DataError
+            If classes are of several types, or neither text, finite numbers, bools nor None.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> print(RuleList([ClassRule(rule("size < 3"), "S")], ("S", "L"), "L").to_polars_code())
+        (
+            polars.when(((polars.col('size') < 3)).fill_null(False))
+            .then(polars.lit('S'))
+            .otherwise(polars.lit('L'))
+            .alias("predicted_class")
+        )
+        """
+        return list_polars(self)
+
+    def to_json(self) -> str:
+        """The list as JSON; :meth:`from_json` reads an equal one back.
+
+        Raises
+        ------
+        DataError
+            If a class is neither text, a finite number, a bool nor None.
+        """
+        return decision_json(self, "rule-list")
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The list that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        DataError
+            If the text is not such JSON, or of another version.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> listed = RuleList([ClassRule(rule("size >= 3"), 1, (1.0, 7.0))], (0, 1), 0)
+        >>> RuleList.from_json(listed.to_json()) == listed
+        True
+        """
+        return decision_from_json(cls, text, "rule-list")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ListExplanation:
+    """Which rule of a list decides a row, and which conditions of earlier ones fail.
+
+    Parameters
+    ----------
+    decision : RuleList
+    row : Table of one row
+    prediction : object
+        The class.
+    position : int
+        Of the rule that decides, from 0; the number of rules if it is the default.
+    failed : tuple of tuple of Rule
+        Of each earlier rule the conditions that are false on the row.
+    """
+
+    decision: RuleList
+    row: Table
+    prediction: Any
+    position: int
+    failed: tuple[tuple[Rule, ...], ...]
+
+    @property
+    def rule(self) -> ClassRule | None:
+        """The rule that decides; None if none is satisfied."""
+        return self.decision[self.position] if self.position < len(self.decision) else None
+
+    def __str__(self) -> str:
+        if self.rule is not None:
+            lines = [f"class {self.prediction}, by rule {self.position + 1}: {self.rule.rule}"]
+        elif self.decision.default is None:
+            lines = ["class unknown: no rule is satisfied"]
+        else:
+            lines = [f"class {self.prediction}, the default: no rule is satisfied"]
+        for number, (item, conditions) in enumerate(
+            zip(self.decision, self.failed, strict=False), start=1
+        ):
+            for condition in conditions:
+                since = ", ".join(f"{name} is {self._entry(name)}" for name in condition.columns)
+                lines.append(
+                    f"  not by rule {number} ({item.label}): {condition} is false"
+                    + (f", since {since}" if since else "")
+                )
+        return "\n".join(lines)
+
+    def _entry(self, name: str) -> str:
+        missing = self.row.missing(name)[0]
+        return "missing" if missing else str(self.row.column(name).tolist()[0])
+
+
+def _first(covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    """The first true column of every row; the number of columns where none is."""
+    padded = np.column_stack([covers, np.ones(len(covers), dtype=np.bool_)])
+    return np.asarray(padded.argmax(axis=1), dtype=np.intp)

@@ -3,15 +3,374 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Self
 
-from formulakern.rules.decision import ClassRule, DecisionRules
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["ClassRule", "RuleSet"]
+from formulakern.arrays import FloatArray
+from formulakern.checks import check_choice
+from formulakern.errors import ParameterError
+from formulakern.rules.decision import ClassRule, one_row
+from formulakern.rules.export.code import votes_pandas, votes_polars
+from formulakern.rules.export.decision import WrittenRules
+from formulakern.rules.export.json import decision_from_json, decision_json
+from formulakern.rules.export.sql import votes_query
+from formulakern.rules.logic.simplification import simplified_set
+
+__all__ = ["ClassRule", "RuleSet", "SetExplanation"]
 
 
-@dataclass(frozen=True)
-class RuleSet(DecisionRules):
-    """An unordered set of rules; those that cover a row vote for its class."""
+@dataclass(frozen=True, repr=False)
+class RuleSet(WrittenRules):
+    """An unordered set of rules; those that cover a row vote for its class.
+
+    With the rules r₁, …, r_R and votes V, the class of a row x is the one of the largest sum
+
+        s_k(x) = Σ_j V_jk · r_j(x);
+
+    of the default class if all sums are 0.  Ties go to the class that stands first;
+    :meth:`explain` names them.
+
+    Parameters
+    ----------
+    rules : tuple of R ClassRule
+        In any order.
+    classes : tuple of K
+        All classes, each once.
+    default : object
+        The class of rows without votes; None if it is unknown, and then they are predicted as
+        None.
+    default_counts : tuple of K float
+        Weight by class of the training rows that no rule covers; empty where it is not known.
+    vote : {"counts", "rules"}
+        ``"counts"``: V_j is the counts of rule j, as CN2 has it; where no rule has counts, each
+        has one vote.  ``"rules"``: each rule has one vote, for its class.
+
+    Raises
+    ------
+    ParameterError
+        If a label is not among the classes, counts do not fit them, or only some rules have
+        counts and these vote.
+
+    References
+    ----------
+    Clark & Boswell (1991), Rule induction with CN2: some recent improvements, EWSL-91.
+    doi:10.1007/BFb0017011
+
+    Examples
+    --------
+    >>> from formulakern.rules.rule import rule
+    >>> small = ClassRule(rule("size < 3"), "child", (7.0, 2.0))
+    >>> grey = ClassRule(rule("hair = grey"), "adult", (0.0, 8.0))
+    >>> voting = RuleSet((small, grey), ("child", "adult"))
+    >>> voting.predict({"size": [2, 2, 5], "hair": ["grey", "red", "red"]})
+    array(['adult', 'child', None], dtype=object)
+    >>> voting.votes
+    array([[7., 2.],
+           [0., 8.]])
+    >>> print(voting)
+       class    covered  accuracy  rule
+    1  child          9     77.8%  size < 3
+    2  adult          8    100.0%  hair = grey
+       unknown                     otherwise
+    """
 
     vote: Literal["counts", "rules"] = "counts"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("vote", self.vote, ("counts", "rules"))
+        known = [bool(item.counts) for item in self.rules]
+        if self.vote == "counts" and any(known) != all(known):
+            raise ParameterError(
+                f"rule {known.index(False)} has no counts to vote with, and others have. Give all "
+                "of them counts, or use vote='rules'."
+            )
+
+    @property
+    def votes(self) -> FloatArray:
+        """V, shape (R, K)."""
+        if self.vote == "counts" and self.rules and self.rules[0].counts:
+            return np.array([item.counts for item in self.rules])
+        return self._labels()
+
+    def _labels(self) -> FloatArray:
+        """1 in the column of each rule's class, shape (R, K)."""
+        places = [self._places[item.label] for item in self.rules]
+        return np.eye(len(self.classes))[np.array(places, dtype=np.intp)]
+
+    def _positions(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+        sums = covers @ self.votes
+        return np.where(sums.any(axis=1), sums.argmax(axis=1), self._places[self.default])
+
+    def predict_proba(self, table: Any) -> FloatArray:
+        """The probability of every class, by Laplace's correction of the added counts.
+
+        The counts of the rules that cover a row are added up, n_k of class k and n in all; with K
+        classes the probability is (n_k + 1) / (n + K).
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+
+        Returns
+        -------
+        ndarray of shape (n, K), float64
+            The share of the rules that conclude a class, where a rule that covers the row has no
+            counts; by the counts of the default where no rule covers the row (1 and 0 where these
+            are not known, 1/K if the class is unknown).
+        """
+        return super().predict_proba(table)
+
+    def _probabilities(self, covers: npt.NDArray[np.bool_]) -> FloatArray:
+        k = len(self.classes)
+        counts = np.array([item.counts or (0.0,) * k for item in self.rules]).reshape(-1, k)
+        unknown = np.array([not item.counts for item in self.rules], dtype=np.bool_)
+        sums, rules = covers @ counts, covers @ self._labels()
+        corrected = (sums + 1) / (sums.sum(axis=1, keepdims=True) + k)
+        shares = rules / np.maximum(rules.sum(axis=1, keepdims=True), 1)
+        by_shares = (covers & unknown).any(axis=1, keepdims=True)
+        found: FloatArray = np.where(by_shares, shares, corrected)
+        found[~covers.any(axis=1)] = self._corrected(self.default_counts, self.default)
+        return found
+
+    def _shares(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        return np.column_stack([covers, ~covers.any(axis=1)])
+
+    def explain(self, row: Any) -> SetExplanation:
+        """The rules that a row satisfies, and their votes.
+
+        Parameters
+        ----------
+        row : table of one row, or mapping of column to value
+            For example ``X[i : i + 1]`` or ``frame.iloc[i]``.
+
+        Returns
+        -------
+        SetExplanation
+
+        Raises
+        ------
+        DataError
+            If there is not exactly one row.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> dry = ClassRule(rule("birth = no & fly = no"), "reptile")
+        >>> wet = ClassRule(rule("water = sometimes"), "amphibian")
+        >>> voting = RuleSet((dry, wet), ("amphibian", "reptile"))
+        >>> print(voting.explain({"birth": "no", "fly": "no", "water": "sometimes"}))
+        class amphibian, which stands first: a tie of amphibian, reptile
+          rule 1 votes reptile 1: birth = no & fly = no
+          rule 2 votes amphibian 1: water = sometimes
+        """
+        covers = self.covers(one_row(row))
+        sums = (covers @ self.votes)[0]
+        fired = tuple(np.flatnonzero(covers[0]).tolist())
+        best = [k for k, vote in enumerate(sums.tolist()) if vote == sums.max() > 0]
+        tie = tuple(self.classes[k] for k in best) if len(best) > 1 else ()
+        votes = dict(zip(self.classes, sums.tolist(), strict=True))
+        return SetExplanation(self, self.decide(covers).tolist()[0], votes, fired, tie)
+
+    def simplified(self, domains: Any = None, missing: bool = True) -> Self:
+        """A shorter set that predicts the same on every table, by logic.
+
+        A condition goes that the others of its rule imply, and a rule that is never true.
+
+        Parameters
+        ----------
+        domains : mapping of column to allowed values, or table, optional
+            Which entries there can be, as for :func:`formulakern.exhaustive`; by default all.
+        missing : bool
+            Whether entries may be missing, of columns without a domain.
+
+        Returns
+        -------
+        RuleSet
+        """
+        return simplified_set(self, domains, missing)
+
+    # -- as text ----------------------------------------------------------------------------------
+
+    def to_sql(self, table: str = "data") -> str:
+        """A query that gives every row of a database table its class.
+
+        Parameters
+        ----------
+        table : str
+            Name of the table, with a column for each that the rules read, and none of the names
+            that the query adds.
+
+        Returns
+        -------
+        str
+            ``SELECT``: all columns, one score per class, and ``predicted_class``, which is NULL
+            where it is unknown.  Standard SQL; a comparison with NULL counts as false, as it does
+            here.
+
+        Raises
+        ------
+        DataError
+            If a rule holds something that has no SQL here.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> print(RuleSet([ClassRule(rule("size >= 3"), "L")], ("S", "L")).to_sql("shirts"))
+        SELECT scored.*,
+          CASE
+            WHEN "score S" + "score L" = 0 THEN NULL
+            WHEN "score S" >= "score L" THEN 'S'
+            ELSE 'L'
+          END AS predicted_class
+        FROM (
+          SELECT "shirts".*,
+            0.0
+              AS "score S",
+            0.0
+              + 1.0 * CASE WHEN "size" >= 3 THEN 1 ELSE 0 END
+              AS "score L"
+          FROM "shirts"
+        ) AS scored
+        """
+        return votes_query(self, self.votes, table)
+
+    def to_pandas_code(self, frame: str = "df") -> str:
+        """A Python expression of the classes of the rows of a pandas data frame.
+
+        Parameters
+        ----------
+        frame : str
+            The name of the variable that holds the data frame.
+
+        Returns
+        -------
+        str
+            An expression whose value is an array; it needs ``import numpy``.  Numbers in rules are
+            compared with columns of numbers, words with columns of text.
+
+        Raises
+        ------
+        ParameterError
+            If ``frame`` is not the name of a variable.
+        DataError
+            If a class is neither text, a finite number, a bool nor None.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> print(RuleSet([ClassRule(rule("size < 3"), "S")], ("S", "L")).to_pandas_code("shirts"))
+        numpy.array([None, 'S', 'L'], dtype=object)[
+            (numpy.column_stack([
+                ((shirts['size'] < 3)).to_numpy(dtype=bool, na_value=False),
+            ]) @ numpy.array([
+                [0.0, 1.0, 0.0],
+            ])).argmax(axis=1)
+        ]
+        """
+        return votes_pandas(self, self.votes, frame)
+
+    def to_polars_code(self) -> str:
+        """A Python expression that is a polars expression of the class of a row.
+
+        Returns
+        -------
+        str
+            It needs ``import polars``; use its value in ``frame.select(…)`` or
+            ``frame.with_columns(…)``.  Numbers in rules are compared with columns of numbers, words
+            with columns of text.  NaN is missing, as null is.
+
+        Raises
+        ------
+        DataError
+            If classes are of several types, or neither text, finite numbers, bools nor None.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> print(RuleSet([ClassRule(rule("size < 3"), "S")], ("S", "L")).to_polars_code())
+        (
+            polars.concat_list([
+                polars.lit(0.0),
+                polars.lit(0.0)
+                + ((polars.col('size') < 3)).fill_null(False).cast(polars.Float64) * 1.0,
+                polars.lit(0.0),
+            ]).list.arg_max().pipe(lambda best:
+                polars.when(best == 0).then(polars.lit(None))
+                .when(best == 1).then(polars.lit('S'))
+                .otherwise(polars.lit('L'))
+            ).alias("predicted_class")
+        )
+        """
+        return votes_polars(self, self.votes)
+
+    def to_json(self) -> str:
+        """The set as JSON; :meth:`from_json` reads an equal one back.
+
+        Raises
+        ------
+        DataError
+            If a class is neither text, a finite number, a bool nor None.
+        """
+        return decision_json(self, "rule-set", vote=self.vote)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The set that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        DataError
+            If the text is not such JSON, or of another version.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> voting = RuleSet([ClassRule(rule("size >= 3"), 1)], (0, 1), 0, vote="rules")
+        >>> RuleSet.from_json(voting.to_json()) == voting
+        True
+        """
+        return decision_from_json(cls, text, "rule-set", "vote")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SetExplanation:
+    """The rules of a set that a row satisfies, and how they vote.
+
+    Parameters
+    ----------
+    decision : RuleSet
+    prediction : object
+        The class.
+    votes : dict
+        Class → sum of the votes.
+    fired : tuple of int
+        The rules that the row satisfies, from 0.
+    tie : tuple
+        The classes that share the largest sum, if they are several; else empty.
+    """
+
+    decision: RuleSet
+    prediction: Any
+    votes: dict[Any, float]
+    fired: tuple[int, ...]
+    tie: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        votes = ", ".join(f"{name}: {vote:g}" for name, vote in self.votes.items() if vote)
+        if self.tie:
+            names = ", ".join(map(str, self.tie))
+            lines = [f"class {self.prediction}, which stands first: a tie of {names}"]
+        elif votes:
+            lines = [f"class {self.prediction} ({votes})"]
+        elif self.decision.default is None:
+            lines = ["class unknown: no rule votes"]
+        else:
+            lines = [f"class {self.prediction}, the default: no rule votes"]
+        for k in self.fired:
+            given = zip(self.decision.classes, self.decision.votes[k].tolist(), strict=True)
+            for_each = ", ".join(f"{name} {vote:g}" for name, vote in given if vote)
+            lines.append(f"  rule {k + 1} votes {for_each or 'nothing'}: {self.decision[k].rule}")
+        return "\n".join(lines)

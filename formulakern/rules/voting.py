@@ -19,7 +19,7 @@ from formulakern.rules.features import Monomial
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import Formula
 
-__all__ = ["NUMBERS", "VotingRules", "WeightedRule"]
+__all__ = ["NUMBERS", "VotingRules", "WeightedRule", "class_array"]
 
 
 #: The arrays of an ensemble: the first has a number per class, the others have a row per rule.
@@ -278,6 +278,14 @@ class VotingRules:
         """What is predicted for rows of these scores, shape (n, K)."""
         if self.classes is None:
             return scores[:, 0]
-        alike = len(set(map(type, self.classes))) == 1 and np.ndim(self.classes[0]) == 0
-        names = np.array(self.classes) if alike else np.fromiter(self.classes, dtype=object)
-        return np.asarray(names[scores.argmax(axis=1)])
+        return np.asarray(class_array(self.classes)[scores.argmax(axis=1)])
+
+
+def class_array(classes: Sequence[Any]) -> npt.NDArray[Any]:
+    """Classes as an array: of their own dtype where all are of one type, else of objects.
+
+    >>> class_array(["e", "p"]), class_array(["e", None])
+    (array(['e', 'p'], dtype='<U1'), array(['e', None], dtype=object))
+    """
+    alike = len(set(map(type, classes))) == 1 and np.ndim(classes[0]) == 0
+    return np.asarray(np.array(classes) if alike else np.fromiter(classes, dtype=object))

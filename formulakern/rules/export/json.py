@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from formulakern.errors import DataError
+from formulakern.rules.decision import ClassRule, DecisionRules
 from formulakern.rules.features import Monomial
 from formulakern.rules.rule import rule
 from formulakern.rules.voting import NUMBERS, VotingRules
 
-__all__ = ["ensemble_from_json", "ensemble_json"]
+__all__ = ["decision_from_json", "decision_json", "ensemble_from_json", "ensemble_json", "plain"]
 
 #: Format and version of rules with votes.
 FORMAT = "formulakern/ensemble/1"
 
+#: Format and version of rules that conclude a class.
+DECISION_FORMAT = "formulakern/{}/1"
+
 EnsembleType = TypeVar("EnsembleType", bound=VotingRules)
+DecisionType = TypeVar("DecisionType", bound=DecisionRules)
+T = TypeVar("T")
 
 
 def ensemble_json(ensemble: VotingRules) -> str:
@@ -29,23 +36,19 @@ def ensemble_json(ensemble: VotingRules) -> str:
     """
     whole: dict[str, Any] = {
         "format": FORMAT,
-        "classes": None if ensemble.classes is None else list(map(_plain, ensemble.classes)),
+        "classes": None if ensemble.classes is None else list(map(plain, ensemble.classes)),
         "target": ensemble.target,
         "rules": [r.columns if isinstance(r, Monomial) else str(r) for r in ensemble.rules],
     }
     for name in NUMBERS:
         whole[name] = [None if x != x else x for x in getattr(ensemble, name).tolist()]
-    dumped = partial(json.dumps, allow_nan=False, ensure_ascii=False)
-    lines = (f"{dumped(name)}: {dumped(value)}" for name, value in whole.items())
-    return "{" + ",\n ".join(lines) + "}"
+    return _written(whole)
 
 
 def ensemble_from_json(kind: type[EnsembleType], text: str) -> EnsembleType:
     """What :meth:`formulakern.RuleEnsemble.from_json` documents."""
-    try:
-        whole = json.loads(text)
-        if whole["format"] != FORMAT:
-            raise ValueError(f"its format is {whole['format']!r}")
+
+    def made(whole: dict[str, Any]) -> EnsembleType:
         numbers = {name: whole[name] for name in NUMBERS}
         numbers["votes"] = np.reshape(whole["votes"], (-1, len(whole["intercept"])))
         return kind(
@@ -53,18 +56,76 @@ def ensemble_from_json(kind: type[EnsembleType], text: str) -> EnsembleType:
                 Monomial(tuple(map(str, r))) if isinstance(r, list) else rule(r)
                 for r in whole["rules"]
             ),
-            classes=None if whole["classes"] is None else tuple(map(_plain, whole["classes"])),
+            classes=None if whole["classes"] is None else tuple(map(plain, whole["classes"])),
             target=str(whole["target"]),
             **numbers,
         )
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+
+    return _read(text, FORMAT, made, "an ensemble of rules", "RuleEnsemble")
+
+
+def decision_json(decision: DecisionRules, kind: str, **settings: str) -> str:
+    """What ``to_json`` of lists and sets documents; the kind is part of the format."""
+    return _written(
+        {
+            "format": DECISION_FORMAT.format(kind),
+            "classes": list(map(plain, decision.classes)),
+            **settings,
+            "rules": [str(item.rule) for item in decision],
+            "labels": [plain(item.label) for item in decision],
+            "counts": [item.counts for item in decision],
+            "default": plain(decision.default),
+            "default_counts": decision.default_counts,
+        }
+    )
+
+
+def decision_from_json(
+    kind: type[DecisionType], text: str, name: str, *settings: str
+) -> DecisionType:
+    """What ``from_json`` of lists and sets documents."""
+
+    def made(whole: dict[str, Any]) -> DecisionType:
+        items = zip(whole["rules"], whole["labels"], whole["counts"], strict=True)
+        return kind(
+            rules=tuple(ClassRule(rule(r), plain(label), tuple(c)) for r, label, c in items),
+            classes=tuple(map(plain, whole["classes"])),
+            default=plain(whole["default"]),
+            default_counts=tuple(whole["default_counts"]),
+            **{setting: whole[setting] for setting in settings},
+        )
+
+    what = f"a {name.replace('-', ' ')}"
+    return _read(text, DECISION_FORMAT.format(name), made, what, kind.__name__)
+
+
+def _written(whole: dict[str, Any]) -> str:
+    dumped = partial(json.dumps, allow_nan=False, ensure_ascii=False)
+    lines = (f"{dumped(name)}: {dumped(value)}" for name, value in whole.items())
+    return "{" + ",\n ".join(lines) + "}"
+
+
+def _read(text: str, format: str, made: Callable[[dict[str, Any]], T], what: str, by: str) -> T:
+    """What is made of the JSON of a format.
+
+    Raises
+    ------
+    DataError
+        If it is not such JSON.
+    """
+    try:
+        whole = json.loads(text)
+        if whole["format"] != format:
+            raise ValueError(f"its format is {whole['format']!r}")
+        return made(whole)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise DataError(
-            f"this text is not an ensemble of rules ({type(error).__name__}: {error}). "
-            f"Expected JSON of the format {FORMAT!r}, as RuleEnsemble.to_json() writes it."
+            f"this text is not {what} ({type(error).__name__}: {error}). "
+            f"Expected JSON of the format {format!r}, as {by}.to_json() writes it."
         ) from None
 
 
-def _plain(label: Any) -> Any:
+def plain(label: Any) -> Any:
     """A class as JSON holds it."""
     value = label.item() if isinstance(label, (np.bool_, np.number, np.str_)) else label
     infinite = isinstance(value, float) and not math.isfinite(value)

@@ -1,4 +1,4 @@
-"""Rules as SQL: conditions with SQL's three truth values made two, and the query of their votes."""
+"""Rules as SQL: conditions with SQL's three truth values made two, and queries of what they say."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from formulakern.errors import DataError
+from formulakern.rules.decision import DecisionRules
 from formulakern.rules.features import Monomial
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules
@@ -13,7 +14,7 @@ from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.traversal import fold
 
-__all__ = ["condition", "ensemble_query", "sql_of"]
+__all__ = ["condition", "ensemble_query", "list_query", "sql_of", "votes_query"]
 
 #: Longer sums are sums of sums: databases limit how deep an expression may be.
 MAX_TERMS = 400
@@ -93,20 +94,56 @@ def ensemble_query(ensemble: VotingRules, table: str) -> str:
         answer = _name(f"predicted {ensemble.target}")
         lines = [f"SELECT {name}.*,", *(f"  {line}" for line in sums[0]), f"    AS {answer}"]
         return "\n".join([*lines, f"FROM {name}"])
-    scores = [f"score {label}" for label in ensemble.classes]
-    if len({score.casefold() for score in scores}) < len(scores):  # SQL takes A for a
-        scores = [f"score {number}" for number in range(len(scores))]
-    scores = [_name(score) for score in scores]
+    lines = []
+    scores = _score_names(ensemble.classes)
     answers = [_value(label) for label in ensemble.classes]
-    lines = ["SELECT scored.*,", "  CASE"]
     if any(isinstance(item, Monomial) and item.columns for item in ensemble.rules):
         lines.append(f"    WHEN {' + '.join(scores)} IS NULL THEN NULL")
+    return _scored(name, dict(zip(scores, sums, strict=True)), lines, answers)
+
+
+def list_query(decision: DecisionRules, table: str) -> str:
+    """What :meth:`formulakern.RuleList.to_sql` documents."""
+    name = _name(table)
+    lines = [
+        f"    WHEN {condition(item.rule.formula)} THEN {_value(item.label)}" for item in decision
+    ] or ["    WHEN 1 = 0 THEN NULL"]
+    last = [f"    ELSE {_value(decision.default)}", "  END AS predicted_class", f"FROM {name}"]
+    return "\n".join([f"SELECT {name}.*,", "  CASE", *lines, *last])
+
+
+def votes_query(decision: DecisionRules, votes: Any, table: str) -> str:
+    """What :meth:`formulakern.RuleSet.to_sql` documents, with votes of shape (R, K)."""
+    terms = [sql_of(item.rule) for item in decision]
+    scores = _score_names(decision.classes)
+    sums = [
+        _sum(0.0, [(vote, term) for vote, term in zip(column, terms, strict=True) if vote])
+        for column in votes.T.tolist()
+    ]
+    none = f"    WHEN {' + '.join(scores)} = 0 THEN {_value(decision.default)}"
+    answers = [_value(label) for label in decision.classes]
+    return _scored(_name(table), dict(zip(scores, sums, strict=True)), [none], answers)
+
+
+def _score_names(classes: Sequence[Any]) -> list[str]:
+    scores = [f"score {label}" for label in classes]
+    if len({score.casefold() for score in scores}) < len(scores):  # SQL takes A for a
+        scores = [f"score {number}" for number in range(len(scores))]
+    return [_name(score) for score in scores]
+
+
+def _scored(
+    name: str, sums: dict[str, list[str]], special: list[str], answers: Sequence[str]
+) -> str:
+    """The query for the answer of the largest score, ties going to the first."""
+    scores = [*sums]
+    lines = ["SELECT scored.*,", "  CASE", *special]
     for k, answer in enumerate(answers[:-1]):
         ahead = " AND ".join(f"{scores[k]} >= {other}" for other in scores[k + 1 :])
         lines.append(f"    WHEN {ahead} THEN {answer}")
     lines += [f"    ELSE {answers[-1]}", "  END AS predicted_class", "FROM ("]
     lines.append(f"  SELECT {name}.*,")
-    for score, total in zip(scores, sums, strict=True):
+    for score, total in sums.items():
         lines += [*(f"    {line}" for line in total), f"      AS {score},"]
     lines[-1] = lines[-1][:-1]
     return "\n".join([*lines, f"  FROM {name}", ") AS scored"])

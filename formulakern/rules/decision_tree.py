@@ -1,0 +1,251 @@
+"""DecisionTree: comparisons asked one after the other, until a class is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.encoding.table import Table
+from formulakern.errors import FormulaSizeError, ParameterError
+from formulakern.rules.logic.assignments import Assignments, Box
+from formulakern.rules.rule import Rule
+from formulakern.rules.voting import class_array
+from formulakern.syntax.formula import Constant, Formula
+from formulakern.syntax.traversal import fold
+from formulakern.text import preformatted
+
+__all__ = ["DecisionTree", "tree_of"]
+
+#: Most nodes of a tree that a list is turned into.
+MAX_NODES = 20_000
+
+
+@dataclass(frozen=True, repr=False)
+class DecisionTree:
+    """A decision tree: inner nodes ask a rule of the row, leaves are classes.
+
+    Nodes are numbered from the root, 0, each before those below it.
+
+    Parameters
+    ----------
+    tests : tuple of N (Rule or None)
+        What a node asks; None for a leaf.
+    yes, no : tuple of N int
+        Where rows go on that satisfy it, and those that do not; of a leaf its own number.
+    labels : tuple of N
+        The class of a leaf, None if it is unknown; None for inner nodes.
+    classes : tuple of K
+        All classes.
+
+    Raises
+    ------
+    ParameterError
+        If the lengths differ, or a node does not come before those below it.
+
+    Examples
+    --------
+    >>> from formulakern.rules.rule import rule
+    >>> tree = DecisionTree((rule("x <= 3"), None, None), (1, 1, 2), (2, 1, 2),
+    ...                     (None, "a", "b"), ("a", "b"))
+    >>> print(tree)
+    x <= 3?
+    ├─ yes: a
+    └─ no: b
+    >>> tree.predict({"x": [2, 5, None]})
+    array(['a', 'b', 'b'], dtype='<U1')
+    >>> tree.n_leaves, tree.depth
+    (2, 1)
+    """
+
+    tests: tuple[Rule | None, ...]
+    yes: tuple[int, ...]
+    no: tuple[int, ...]
+    labels: tuple[Any, ...]
+    classes: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        n = len(self.tests)
+        right = n > 0 and n == len(self.yes) == len(self.no) == len(self.labels)
+        for node, (test, *ways) in enumerate(zip(self.tests, self.yes, self.no, strict=False)):
+            least = node if test is None else node + 1
+            right = right and all(least <= way < (node + 1 if test is None else n) for way in ways)
+        if not right:
+            raise ParameterError(
+                f"tests, yes, no and labels of {n}, {len(self.yes)}, {len(self.no)} and "
+                f"{len(self.labels)} nodes; expected one of each per node, at least one node, and "
+                "each node before those below it."
+            )
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.tests.count(None)
+
+    @property
+    def depth(self) -> int:
+        """The largest number of tests on a path."""
+        depths = [0] * len(self.tests)
+        for node, test in enumerate(self.tests):
+            if test is not None:
+                for way in (self.yes[node], self.no[node]):
+                    depths[way] = max(depths[way], depths[node] + 1)
+        return max(depths)
+
+    def predict(self, table: Any) -> npt.NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Of the dtype of the classes; of dtype object if a leaf is of an unknown class.
+
+        Raises
+        ------
+        DataError
+            If a column is absent, or cannot be compared.
+        """
+        rows = Table.of(table)
+        at = np.zeros(len(rows), dtype=np.intp)
+        known: dict[Rule, npt.NDArray[np.bool_]] = {}
+        for node, test in enumerate(self.tests):
+            if test is not None:
+                if test not in known:
+                    known[test] = test(rows)
+                here = at == node
+                at[here] = np.where(known[test][here], self.yes[node], self.no[node])
+        leaves = {self.labels[node] for node, test in enumerate(self.tests) if test is None}
+        unknown = not leaves <= set(self.classes)
+        places = {label: place for place, label in enumerate(self.classes)}
+        answers = class_array([*self.classes, None] if unknown else self.classes)
+        of_node = np.array([places.get(label, len(places)) for label in self.labels], dtype=np.intp)
+        return answers[np.minimum(of_node[at], len(answers) - 1)]
+
+    def __repr__(self) -> str:
+        return f"<DecisionTree: {self.n_leaves} leaves for {list(self.classes)!r}>"
+
+    def __str__(self) -> str:
+        lines = []
+        pending = [(0, "", "")]
+        while pending:
+            node, front, below = pending.pop()
+            test = self.tests[node]
+            if test is None:
+                unknown = self.labels[node] is None and None not in self.classes
+                lines.append(f"{front}{'unknown' if unknown else self.labels[node]}")
+                continue
+            lines.append(f"{front}{test}?")
+            pending.append((self.no[node], f"{below}└─ no: ", f"{below}   "))
+            pending.append((self.yes[node], f"{below}├─ yes: ", f"{below}│  "))
+        return "\n".join(lines)
+
+    _repr_html_ = preformatted
+
+
+def tree_of(
+    formulas: Sequence[Formula], labels: Sequence[Any], classes: tuple[Any, ...]
+) -> DecisionTree:
+    """What :meth:`formulakern.RuleList.to_tree` documents, of R formulas and R + 1 labels."""
+    logic = Assignments.of(formulas)
+    nodes: list[tuple[Formula | None, Any]] = []  # a test and its sides, or None and a label
+    ways: list[list[int]] = []
+    pending: list[tuple[int, int, Box, int]] = [(-1, 0, {}, 0)]  # above, side, rows, first rule
+    while pending:
+        above, side, space, first = pending.pop()
+        if above >= 0:
+            ways[above][side] = len(nodes)
+        test, first = _next(formulas, first, logic, space)
+        nodes.append((test, labels[first] if test is None else None))
+        ways.append([len(nodes) - 1] * 2)
+        if len(nodes) > MAX_NODES:
+            raise FormulaSizeError(
+                f"the tree has more than {MAX_NODES:,} nodes; keep the list, or simplify it first."
+            )
+        if test is not None:
+            key, bits = logic.cases[test]
+            now = space.get(key, logic.all[key])
+            for way, part in ((1, now & ~bits), (0, now & bits)):
+                pending.append((len(nodes) - 1, way, {**space, key: part}, first))
+    return _merged(nodes, ways, classes)
+
+
+def _next(
+    formulas: Sequence[Formula], first: int, logic: Assignments, space: Box
+) -> tuple[Formula | None, int]:
+    """What to ask next of the rows of a box, and the first rule that may cover one of them.
+
+    If there is nothing to ask, it covers them all.
+    """
+    for position in range(first, len(formulas)):
+        value = _under(formulas[position], logic, space)
+        if isinstance(value, Formula):
+            return value, position
+        if value:
+            return None, position
+    return None, len(formulas)
+
+
+def _under(formula: Formula, logic: Assignments, space: Box) -> bool | Formula:
+    """The value of a formula on all rows of a box, or a leaf on which it may depend there."""
+    possible: dict[int, set[bool]] = {}  # values by the identity of a part
+
+    def build(node: Formula, parts: list[set[bool]]) -> set[bool]:
+        if isinstance(node, Constant):
+            values = {node.value}
+        elif node.connective is None:
+            key, bits = logic.cases[node]
+            now = space.get(key, logic.all[key])
+            values = {value for value in (True, False) if now & (bits if value else ~bits)}
+        elif node.connective.arity == 1:
+            values = {not value for value in parts[0]}
+        else:
+            values = parts[0]
+            for other in parts[1:]:
+                values = {node.connective(a, b) for a in values for b in other}
+        possible[id(node)] = values
+        return values
+
+    values = fold(formula, build)
+    if len(values) == 1:
+        return True in values
+    while formula.connective is not None:
+        formula = next(part for part in formula.arguments if len(possible[id(part)]) > 1)
+    return formula
+
+
+def _merged(
+    nodes: list[tuple[Formula | None, Any]], ways: list[list[int]], classes: tuple[Any, ...]
+) -> DecisionTree:
+    """The tree of nodes that come before those below them, without tests of equal sides."""
+    same = [*range(len(nodes))]  # the first node, from the end, below which all is the same
+    known: dict[tuple[Any, ...], int] = {}
+    for node in reversed(same):
+        (test, label), (yes, no) = nodes[node], (same[way] for way in ways[node])
+        if test is not None and yes == no:
+            same[node] = yes
+        else:
+            key = (None, label) if test is None else (test, yes, no)
+            same[node] = known.setdefault(key, node)
+    tests: list[Rule | None] = []
+    labels: list[Any] = []
+    places: list[list[int]] = []
+    pending = [(same[0], -1, 0)]
+    while pending:
+        node, above, side = pending.pop()
+        here, (test, label) = len(tests), nodes[node]
+        if above >= 0:
+            places[above][side] = here
+        tests.append(None if test is None else Rule(test))
+        labels.append(label)
+        places.append([here, here])
+        if test is not None:
+            pending += [(same[ways[node][side]], here, side) for side in (1, 0)]
+    yes_ways, no_ways = zip(*places, strict=True)
+    return DecisionTree(tuple(tests), yes_ways, no_ways, tuple(labels), classes)

@@ -1,0 +1,447 @@
+"""How good rules are on a table: coverage, accuracy, and the measures that rule learners use.
+
+Of a rule for a class, p is the weight of the rows of that class that it covers and n that of the
+other rows that it covers; P and N are the weights of all rows of the class and of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
+from formulakern.checks import check_number
+from formulakern.encoding.propositions import evaluate_formula
+from formulakern.encoding.table import Table
+from formulakern.errors import ParameterError
+from formulakern.optional import data_frame
+from formulakern.rules.decision import ClassRule, class_counts, class_positions, row_weights
+from formulakern.rules.logic.properties import formulas_of
+from formulakern.syntax.formula import TRUE, Formula
+from formulakern.text import clip, preformatted, table
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = [
+    "RuleQuality",
+    "accuracy",
+    "coverage",
+    "entropy",
+    "foil_gain",
+    "laplace",
+    "lift",
+    "likelihood_ratio",
+    "m_estimate",
+    "rule_quality",
+    "weighted_relative_accuracy",
+]
+
+#: Measures of a rule, in the order in which they are shown.
+MEASURES = (
+    "coverage", "accuracy", "laplace", "m_estimate", "foil_gain", "entropy", "lift",
+    "weighted_relative_accuracy", "likelihood_ratio",
+)  # fmt: skip
+
+
+def coverage(p: npt.ArrayLike, n: npt.ArrayLike, P: npt.ArrayLike, N: npt.ArrayLike) -> FloatArray:
+    """(p + n) / (P + N), the share of the rows that a rule covers; nan where there are no rows.
+
+    Tan, Steinbach & Kumar, Introduction to Data Mining, section on rule-based classifiers.
+
+    >>> coverage(2, 2, 7, 3)
+    array(0.4)
+    """
+    return _ratio(np.add(p, n), np.add(P, N))
+
+
+def accuracy(p: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
+    """p / (p + n), the share of the class in the covered rows; nan where there are none.
+
+    Also called confidence, or precision.  Tan, Steinbach & Kumar, as :func:`coverage`.
+
+    >>> accuracy([50, 2], [5, 0]).round(3)
+    array([0.909, 1.   ])
+    """
+    return _ratio(p, np.add(p, n))
+
+
+def laplace(p: npt.ArrayLike, n: npt.ArrayLike, n_classes: int = 2) -> FloatArray:
+    """(p + 1) / (p + n + K), Laplace's estimate of the accuracy with K classes.
+
+    Clark & Boswell (1991), Rule induction with CN2: some recent improvements.
+    doi:10.1007/BFb0017011
+
+    >>> laplace([50, 2], [5, 0]) == [51 / 57, 3 / 4]
+    array([ True,  True])
+    """
+    return _ratio(np.add(p, 1.0), np.add(p, n) + n_classes)
+
+
+def m_estimate(
+    p: npt.ArrayLike, n: npt.ArrayLike, prior: npt.ArrayLike, m: float = 2.0
+) -> FloatArray:
+    """(p + m·π) / (p + n + m), the accuracy drawn towards the prior probability π of the class.
+
+    It is as if m more rows were covered, π of which are of the class; for π = 1/K and m = K it is
+    Laplace's estimate.  Cestnik (1990), Estimating probabilities: a crucial task in machine
+    learning, ECAI-90.
+
+    >>> bool(m_estimate(50, 5, 60 / 160, m=2) == (50 + 0.75) / 57)
+    True
+    """
+    return _ratio(np.add(p, np.multiply(m, prior)), np.add(p, n) + m)
+
+
+def foil_gain(
+    p: npt.ArrayLike, n: npt.ArrayLike, base_p: npt.ArrayLike, base_n: npt.ArrayLike
+) -> FloatArray:
+    """p · (log₂ p/(p + n) − log₂ p₀/(p₀ + n₀)), FOIL's information gain against a base.
+
+    The base is the rule before it was specialised, which covers p₀ and n₀.  0 where p is 0.
+    Quinlan (1990), Learning logical definitions from relations, Machine Learning 5.
+    doi:10.1007/BF00117105
+
+    >>> foil_gain([50, 2], [5, 0], 60, 100).round(2)
+    array([63.88,  2.83])
+    """
+    after, before = _ratio(p, np.add(p, n)), _ratio(base_p, np.add(base_p, base_n))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = np.multiply(p, np.log2(after) - np.log2(before))
+    return np.where(np.equal(p, 0), 0.0, gain)
+
+
+def entropy(counts: npt.ArrayLike) -> FloatArray:
+    """−Σ_k f_k/f · log₂ f_k/f of the counts f_k of covered rows by class, f in all; in bits.
+
+    0 for rows of one class, log₂ K for equal counts; nan where there are no rows.  Clark & Niblett
+    (1989), The CN2 induction algorithm, Machine Learning 3. doi:10.1007/BF00116835
+
+    Parameters
+    ----------
+    counts : array-like of shape (…, K)
+
+    Examples
+    --------
+    >>> entropy([[4, 4], [8, 0]])
+    array([1., 0.])
+    """
+    numbers = np.asarray(counts, dtype=np.float64)
+    shares = _ratio(numbers, numbers.sum(axis=-1, keepdims=True))
+    logs = np.log2(shares, out=np.zeros_like(shares), where=~(shares == 0))
+    return np.asarray(0.0 - (shares * logs).sum(axis=-1))
+
+
+def lift(p: npt.ArrayLike, n: npt.ArrayLike, P: npt.ArrayLike, N: npt.ArrayLike) -> FloatArray:
+    """p/(p + n) : P/(P + N), the accuracy as a multiple of the share of the class in all rows.
+
+    Tan, Steinbach & Kumar, section on the evaluation of association patterns.
+
+    >>> lift(50, 5, 60, 100).round(3)
+    np.float64(2.424)
+    """
+    return _ratio(accuracy(p, n), _ratio(P, np.add(P, N)))
+
+
+def weighted_relative_accuracy(
+    p: npt.ArrayLike, n: npt.ArrayLike, P: npt.ArrayLike, N: npt.ArrayLike
+) -> FloatArray:
+    """WRAcc = (p + n)/(P + N) · (p/(p + n) − P/(P + N)), coverage times gain in accuracy.
+
+    0 where no row is covered.  Lavrač, Flach & Zupan (1999), Rule evaluation measures: a unifying
+    view, ILP-99. doi:10.1007/3-540-48751-4_17
+
+    >>> weighted_relative_accuracy(50, 5, 60, 100).round(4)
+    np.float64(0.1836)
+    """
+    total = np.add(P, N)
+    return _ratio(p, total) - _ratio(np.add(p, n), total) * _ratio(P, total)
+
+
+def likelihood_ratio(counts: npt.ArrayLike, totals: npt.ArrayLike) -> FloatArray:
+    """2 Σ_k f_k ln(f_k / e_k), the likelihood ratio statistic of the covered rows.
+
+    f_k are the counts of covered rows by class, and e_k = f · T_k / T is what a rule would cover
+    that covers as many rows at random, of the totals T_k.  It is distributed as χ² with K − 1
+    degrees of freedom if the rule has nothing to do with the class.  (Tan, Steinbach & Kumar
+    print it with log₂; divide by ln 2.)  Clark & Niblett (1989), as :func:`entropy`.
+
+    Parameters
+    ----------
+    counts : array-like of shape (…, K)
+    totals : array-like of shape (K,)
+
+    Examples
+    --------
+    >>> (likelihood_ratio([[50, 5], [2, 0]], [60, 100]) / np.log(2)).round(2)
+    array([99.94,  5.66])
+    """
+    found, whole = np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64)
+    expected = found.sum(axis=-1, keepdims=True) * _ratio(whole, whole.sum())
+    ratio = np.divide(found, expected, out=np.ones_like(found), where=found > 0)
+    return np.asarray(2.0 * (found * np.log(ratio)).sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RuleQuality:
+    """Counts of R rules on a table, and measures of them; see :func:`rule_quality`.
+
+    Parameters
+    ----------
+    rules : tuple of R str
+        The rules as text.
+    labels : tuple of R
+        The class that each is about.
+    classes : tuple of K
+    counts : ndarray of shape (R, K), float64
+        Weight of the covered rows by class.
+    totals : ndarray of shape (K,), float64
+        Weight of all rows by class.
+    base : ndarray of shape (R, K), float64
+        Weight of the rows by class that the bases of FOIL's gain cover.
+    m : float
+        The weight of the prior in the m-estimate.
+    """
+
+    rules: tuple[str, ...]
+    labels: tuple[Any, ...]
+    classes: tuple[Any, ...]
+    counts: FloatArray
+    totals: FloatArray
+    base: FloatArray
+    m: float
+
+    def _split(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Of each rule the weight of its class, and of the others."""
+        places = class_positions(self.labels, self.classes, len(self))
+        own = np.broadcast_to(counts, self.counts.shape)[np.arange(len(places)), places]
+        return own, np.broadcast_to(counts, self.counts.shape).sum(axis=1) - own
+
+    @property
+    def positives(self) -> FloatArray:
+        """p, the weight of the covered rows of the rule's class, shape (R,)."""
+        return self._split(self.counts)[0]
+
+    @property
+    def negatives(self) -> FloatArray:
+        """n, the weight of the covered rows of the other classes, shape (R,)."""
+        return self._split(self.counts)[1]
+
+    @property
+    def coverage(self) -> FloatArray:
+        """The share of the rows that is covered, as :func:`coverage`."""
+        return coverage(*self._split(self.counts), *self._split(self.totals))
+
+    @property
+    def accuracy(self) -> FloatArray:
+        """The share of the rule's class in the covered rows, as :func:`accuracy`."""
+        return accuracy(*self._split(self.counts))
+
+    @property
+    def laplace(self) -> FloatArray:
+        """Laplace's estimate of the accuracy, as :func:`laplace`."""
+        return laplace(*self._split(self.counts), len(self.classes))
+
+    @property
+    def m_estimate(self) -> FloatArray:
+        """The m-estimate of the accuracy, as :func:`m_estimate`, with the share of the class."""
+        prior = _ratio(self._split(self.totals)[0], self.totals.sum())
+        return m_estimate(*self._split(self.counts), prior, self.m)
+
+    @property
+    def foil_gain(self) -> FloatArray:
+        """FOIL's information gain against the base, as :func:`foil_gain`."""
+        return foil_gain(*self._split(self.counts), *self._split(self.base))
+
+    @property
+    def entropy(self) -> FloatArray:
+        """The entropy of the classes of the covered rows, as :func:`entropy`."""
+        return entropy(self.counts)
+
+    @property
+    def lift(self) -> FloatArray:
+        """The accuracy as a multiple of the share of the class, as :func:`lift`."""
+        return lift(*self._split(self.counts), *self._split(self.totals))
+
+    @property
+    def weighted_relative_accuracy(self) -> FloatArray:
+        """Coverage times gain in accuracy, as :func:`weighted_relative_accuracy`."""
+        counts, totals = self._split(self.counts), self._split(self.totals)
+        return weighted_relative_accuracy(*counts, *totals)
+
+    @property
+    def likelihood_ratio(self) -> FloatArray:
+        """The likelihood ratio statistic, as :func:`likelihood_ratio`."""
+        return likelihood_ratio(self.counts, self.totals)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per rule: class, positives, negatives, the measures, rule.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        numbers = {name: getattr(self, name) for name in ("positives", "negatives", *MEASURES)}
+        return data_frame({"class": list(self.labels), **numbers, "rule": list(self.rules)})
+
+    def __repr__(self) -> str:
+        return f"<RuleQuality of {len(self)} rules>"
+
+    def __str__(self) -> str:
+        names = {"weighted_relative_accuracy": "WRAcc", "m_estimate": "m", "foil_gain": "FOIL",
+                 "likelihood_ratio": "likelihood"}  # fmt: skip
+        columns = [[f"{number:.4g}" for number in getattr(self, name)] for name in MEASURES]
+        front = [clip(f"{rule} → {x}", 40) for rule, x in zip(self.rules, self.labels, strict=True)]
+        head = ["rule", *(names.get(name, name) for name in MEASURES)]
+        return table(head, [*zip(front, *columns, strict=True)])
+
+    _repr_html_ = preformatted
+
+
+def rule_quality(
+    rules: Iterable[Any],
+    X: Any,
+    y: Any,
+    *,
+    labels: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
+    base: Any = None,
+    m: float = 2.0,
+) -> RuleQuality:
+    """Measures of rules on the rows of a table.
+
+    Parameters
+    ----------
+    rules : iterable of R ClassRule, Rule, str or Formula
+        Also a RuleList or RuleSet.  Each is measured on all rows, also where an earlier rule of a
+        list covers them.
+    X : DataFrame, mapping of columns, array-like or Table of n rows
+    y : array-like of shape (n,)
+        Classes.
+    labels : object or list of R objects, optional
+        The class that the rules are about, or that of each; by default that of a ClassRule, and
+        for other rules the class that most of the rows are of that they cover (of all rows, where
+        they cover none; the first of several).
+    sample_weight : array-like of shape (n,), optional
+        Counts are sums of weights; 1 each by default.
+    base : Rule, str, Formula, or list of R of them, optional
+        What FOIL's gain compares with: the rule before it was specialised; by default the rule
+        that is always true.
+    m : float
+        The weight of the prior in the m-estimate.
+
+    Returns
+    -------
+    RuleQuality
+        With an array of shape (R,) for each of ``coverage``, ``accuracy``, ``laplace``,
+        ``m_estimate``, ``foil_gain``, ``entropy``, ``lift``, ``weighted_relative_accuracy`` and
+        ``likelihood_ratio``.  It prints as a table.
+
+    Raises
+    ------
+    DataError
+        If a column is absent or cannot be compared, lengths differ, or a weight is negative or
+        not finite.
+    ParameterError
+        If ``labels`` or ``base`` do not fit the rules.
+
+    Notes
+    -----
+    Every different comparison is evaluated once; the cost is O(n) for each rule, one bit an entry.
+
+    References
+    ----------
+    Fürnkranz & Flach (2005), ROC 'n' rule learning, Machine Learning 58.
+    doi:10.1007/s10994-005-5011-x
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> X = {"status": ["single", "married", "single", "single"], "income": [125, 100, 70, 85]}
+    >>> found = fk.rule_quality(["status = single", "income < 90"], X, ["no", "no", "no", "yes"])
+    >>> found.labels, found.coverage, found.accuracy.round(3)
+    (('no', 'no'), array([0.75, 0.5 ]), array([0.667, 0.5  ]))
+    >>> print(found.to_frame()[["class", "positives", "negatives", "rule"]])
+      class  positives  negatives             rule
+    0    no        2.0        1.0  status = single
+    1    no        1.0        1.0      income < 90
+    """
+    check_number("m", m, 0)
+    items = [rules] if isinstance(rules, (str, Formula, ClassRule)) else list(rules)
+    formulas = formulas_of(items)
+    rows = Table.of(X)
+    classes = _classes(y, [item.label for item in items if isinstance(item, ClassRule)], labels)
+    places = class_positions(y, classes, len(rows))
+    weights = row_weights(sample_weight, len(rows))
+    bases = [TRUE] * len(items) if base is None else formulas_of(_each("base", base, len(items)))
+    known: dict[Formula, npt.NDArray[np.bool_]] = {}
+    counted: dict[Formula, FloatArray] = {}
+    for formula in [TRUE, *formulas, *bases]:
+        if formula not in counted:
+            on = evaluate_formula(formula, rows, known)
+            counted[formula] = class_counts(places[on], weights[on], len(classes))
+    totals, counts = counted[TRUE], [counted[formula] for formula in formulas]
+    shape = (len(items), len(classes))
+    return RuleQuality(
+        tuple(map(str, formulas)),
+        tuple(_labels(items, labels, classes, counts, totals)),
+        classes,
+        np.reshape(counts, shape),
+        totals,
+        np.reshape([counted[formula] for formula in bases], shape),
+        float(m),
+    )
+
+
+def _labels(
+    items: Sequence[Any],
+    labels: Any,
+    classes: tuple[Any, ...],
+    counts: Sequence[FloatArray],
+    totals: FloatArray,
+) -> list[Any]:
+    if labels is not None:
+        return _each("labels", labels, len(items))
+    return [
+        item.label
+        if isinstance(item, ClassRule)
+        else classes[int((f if f.any() else totals).argmax())]
+        for item, f in zip(items, counts, strict=True)
+    ]
+
+
+def _each(name: str, value: Any, n: int) -> list[Any]:
+    """One value for each of n rules."""
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        return [value] * n
+    if len(value) != n:
+        raise ParameterError(
+            f"{name} has {len(value)} entries; expected one, or one for each of {n} rules."
+        )
+    return list(value)
+
+
+def _classes(y: Any, given: Sequence[Any], labels: Any) -> tuple[Any, ...]:
+    """All classes, sorted where they can be."""
+    many = isinstance(labels, (list, tuple, np.ndarray))
+    extra = [] if labels is None else list(labels) if many else [labels]
+    plain = y.tolist() if isinstance(y, np.ndarray) else list(y)
+    different = dict.fromkeys([*plain, *given, *extra])
+    try:
+        return tuple(sorted(different))
+    except TypeError:
+        return tuple(different)
+
+
+def _ratio(above: npt.ArrayLike, below: npt.ArrayLike) -> FloatArray:
+    """The quotient; nan where the divisor is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.true_divide(above, np.where(np.equal(below, 0), np.nan, below)))
