@@ -15,6 +15,7 @@ from .estimators.hkl.cross_validation import HKLClassifierCV as HKLClassifierCV
 from .estimators.hkl.regressor import HKLRegressor as HKLRegressor
 from .estimators.prl.classifier import PRLClassifier as PRLClassifier
 from .estimators.rule_lists.classifier import RuleListClassifier as RuleListClassifier
+from .estimators.rule_lists.tree import rules_from_tree as rules_from_tree
 from .estimators.search.estimator import FormulaSearch as FormulaSearch
 from .estimators.svm.classifier import FormulaSVC as FormulaSVC
 from .estimators.svm.extraction import RuleExtraction as RuleExtraction
