@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import IntArray
-from formulakern.encoding.bits import Words, n_words, pack_rows
+from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_rows
 from formulakern.encoding.ranks import AT_MOST, RankedColumn, RankedTable
 from formulakern.encoding.table import Table
 from formulakern.estimators.rule_lists.nodes import Nodes
@@ -21,8 +20,6 @@ __all__ = ["Conditions", "conditions_of", "negation"]
 
 #: Kinds of conditions: a rank below a bound, at least a bound, any rank, a set of ranks.
 BELOW, FROM, PRESENT, MEMBER = range(4)
-#: Conditions that are evaluated at a time.
-CHUNK = 64
 OPPOSITE = {"=": "!=", "<=": ">", ">=": "<", "in": "not in", "is missing": "is not missing"}
 OPPOSITE |= {other: relation for relation, other in OPPOSITE.items()}
 
@@ -54,28 +51,34 @@ class Conditions:
     def words(self, conditions: IntArray) -> Words:
         """On which rows some of them are true, uint64 of shape (number of them, words)."""
         words = np.empty((len(conditions), n_words(len(self.table))), dtype=np.uint64)
-        keys = self.keys[conditions].tolist()
-        for start in range(0, len(keys), CHUNK):
-            part = [self._truths(*key) for key in keys[start : start + CHUNK]]
-            words[start : start + CHUNK] = pack_rows(np.array(part))
+        keys = self.keys[conditions]
+        for column in np.unique(keys[:, 0]).tolist():
+            own = np.flatnonzero(keys[:, 0] == column)
+            words[own] = self._words_of_column(column, *keys[own, 1:].T)
         return words
 
-    @cached_property
-    def _ranks(self) -> npt.NDArray[np.int32]:
-        """Of all rows of the table."""
-        return self.ranked.ranks[:, self.ranked.row]
-
-    def _truths(self, column: int, kind: int, bound: int, missing: int) -> Truths:
-        ranks = self._ranks[column]
+    def _words_of_column(
+        self, column: int, kind: IntArray, bound: IntArray, missing: IntArray
+    ) -> Words:
+        ranks = self.ranked.ranks[column][self.ranked.row]
         there = ranks < self.ranked.n_values[column]
-        truths = there
-        if kind == BELOW:
-            truths = there & (ranks < bound)
-        elif kind == FROM:
-            truths = there & (ranks >= bound)
-        elif kind == MEMBER:
-            truths = there & np.append(self.sets[bound], False)[ranks]
-        return np.asarray(truths | ~there if missing else truths)
+        present, absent = pack_rows(np.array([there, ~there]))
+        words = np.repeat(present[None], len(kind), axis=0)
+        # a row is below a bound if it is below the one before, or lies between these two
+        bounded = np.flatnonzero(kind <= FROM)
+        bounds, place = np.unique(bound[bounded], return_inverse=True)
+        first = np.searchsorted(bounds, ranks, side="right")
+        order = np.argsort(first, kind="stable")[: int((first < len(bounds)).sum())]
+        between = pack_coordinates(first[order], order, (len(bounds), len(ranks)))
+        below = np.bitwise_or.accumulate(between, axis=0)[place]
+        words[bounded] &= np.where((kind[bounded] == BELOW)[:, None], below, ~below)
+        for k in np.flatnonzero(kind == MEMBER).tolist():
+            inside = np.append(
+                self.sets[bound[k], : len(self.ranked.columns[column].values)], False
+            )
+            words[k] = pack_rows(inside[ranks][None])[0]
+        words[missing > 0] |= absent
+        return words
 
     def said(self, condition: int) -> Formula:
         """One of them in the words of the table."""

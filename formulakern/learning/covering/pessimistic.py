@@ -191,6 +191,8 @@ def weigh_drops(
                 fails = present & ~words[members[r, d], w]
                 twice |= once & fails
                 once |= fails
+                if twice == present:
+                    break
             every = present & ~once
             if every:
                 covered[r, width] += weigh(every, w, weights)
