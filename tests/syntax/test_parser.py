@@ -207,14 +207,14 @@ def test_odd_names(name):
 
 # -- sizes: a result or a clear error, with work in proportion to the text -------------------------
 
-#: Size in full, the text of a size, the leaves of a size.
+#: Size in full (Python recurses a thousand times), the text of a size, the leaves of a size.
 LARGE = {
-    "parentheses": (100_000, lambda n: "(" * n + "a" + ")" * n, lambda n: 1),
-    "literals": (20_000, lambda n: " & ".join(f"~x{i}" for i in range(n)), lambda n: n),
-    "negations": (20_000, lambda n: "~" * n + "a", lambda n: 1),
-    "arrows": (20_000, lambda n: "a->" * n + "a", lambda n: n + 1),
-    "alternating": (20_000, lambda n: "(a & (b | " * n + "a" + "))" * n, lambda n: 2 * n + 1),
-    "spelled out": (20_000, lambda n: " and ".join(["a", "not b"] * n), lambda n: 2 * n),
+    "parentheses": (20_000, lambda n: "(" * n + "a" + ")" * n, lambda n: 1),
+    "literals": (5_000, lambda n: " & ".join(f"~x{i}" for i in range(n)), lambda n: n),
+    "negations": (5_000, lambda n: "~" * n + "a", lambda n: 1),
+    "arrows": (5_000, lambda n: "a->" * n + "a", lambda n: n + 1),
+    "alternating": (5_000, lambda n: "(a & (b | " * n + "a" + "))" * n, lambda n: 2 * n + 1),
+    "spelled out": (5_000, lambda n: " and ".join(["a", "not b"] * n), lambda n: 2 * n),
 }
 
 
