@@ -179,7 +179,7 @@ SYMMETRIES = {
     " | ".join(f"x{i} & ~y{i}" for i in range(8)): math.factorial(8),
     " | ".join(f"x{i} & x{(i + 1) % 7}" for i in range(7)): 14,  # a ring
     " | ".join(f"x{i} & ~x{(i + 1) % 7}" for i in range(7)): None,  # "not all equal": all of them
-    " ^ ".join(f"x{i}" for i in range(30)): math.factorial(30),
+    " ^ ".join(f"x{i}" for i in range(20)): math.factorial(20),
     "(a -> b) & (b -> c) & (c -> a)": 6,
     "(a & b | c & d) ^ e": 8,
     "a & b:g & c & d:g": 4,
@@ -246,13 +246,18 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("reading", ["bound", "distinct"])
-@pytest.mark.parametrize("which", HARD)
-def test_hard_formulas_are_refused(which, reading):
-    formula = parse(HARD[which])
-    with pytest.raises(FormulaSizeError, match="variables=") as caught:
-        lower(rewrite(formula, reading).formula, reading)
-    assert len(str(caught.value)) < 300
+@pytest.mark.parametrize(
+    ("which", "reading", "limit"),
+    [
+        ("bad order", "bound", "more than 200,000 nodes"),
+        ("bad order, barely", "bound", "more than 400,000 pairs"),
+        ("bad order, barely", "distinct", "more than 2,000,000 steps"),
+    ],
+)
+def test_hard_formulas_are_refused(which, reading, limit):
+    """A formula that reaches each of the stated sizes."""
+    with pytest.raises(FormulaSizeError, match=f"{limit}.*variables="):
+        lower(rewrite(parse(HARD[which]), reading).formula, reading)
 
 
 @pytest.mark.parametrize("reading", ["bound", "distinct"])
@@ -273,8 +278,9 @@ def test_work_stops_where_the_limits_say(which, reading, monkeypatch):
         units += limit
 
     def refused() -> None:
-        with pytest.raises(FormulaSizeError, match="variables="):
+        with pytest.raises(FormulaSizeError, match="variables=") as caught:
             lower(formula, reading)
+        assert len(str(caught.value)) < 300
 
     assert lines(refused) < 10 * units + 500 * formula.n_leaves
 
@@ -296,7 +302,7 @@ def _disjunction(n: int) -> Formula:
 
 
 @pytest.mark.parametrize("reading", sorted(READINGS))
-@pytest.mark.parametrize("n", [20, 5_000])
+@pytest.mark.parametrize("n", [20, 2_000])
 def test_long_formulas_without_repetition(reading, n):
     """A result or a sentence."""
     formula = _disjunction(n)
