@@ -1,4 +1,4 @@
-"""Run with a row as its argument: the table of connectives gets this line, and all else follows.
+"""Run with rows as arguments: the table of connectives gets these lines, and all else follows.
 
 Parser, printer, messages, rewriting, the three readings, rules over columns and their SQL, and
 random formulas are compared with the truth table and with the enumeration in ``tests/oracle.py``.
@@ -11,18 +11,19 @@ import sys
 from collections.abc import Callable
 
 
-def add(line: str) -> None:
-    """Import the module of the table from a source that has one more line."""
+def add(*lines: str) -> None:
+    """Import the module of the table from a source that has more lines."""
     spec = importlib.util.find_spec("formulakern.syntax.connectives")
     head = "CONNECTIVES: tuple[Connective, ...] = (\n"
     source = spec.loader.get_source(spec.name)
     assert source.count(head) == 1
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    exec(compile(source.replace(head, f"{head}    {line},\n"), spec.origin, "exec"), vars(module))
+    more = "".join(f"    {line},\n" for line in lines)
+    exec(compile(source.replace(head, head + more), spec.origin, "exec"), vars(module))
 
 
-add(sys.argv[1])
+add(*sys.argv[1:])
 
 import numpy as np  # noqa: E402
 import oracle  # noqa: E402
@@ -42,7 +43,6 @@ from formulakern.syntax.names import is_bare, spell  # noqa: E402
 from formulakern.syntax.parser import parse_rule  # noqa: E402
 from formulakern.syntax.traversal import postorder  # noqa: E402
 
-ROW = CONNECTIVES[0]
 A, B, C = fk.variables("a b c")
 X = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 0, 0]])
 
@@ -132,8 +132,9 @@ def is_drawn_at_random() -> None:
 
 
 if __name__ == "__main__":
-    reads_and_prints()
-    counts_what_the_definition_counts()
-    is_rewritten_soundly()
-    holds_in_rules()
-    is_drawn_at_random()
+    for ROW in CONNECTIVES[: len(sys.argv) - 1]:  # noqa: B007 (all functions read it)
+        reads_and_prints()
+        counts_what_the_definition_counts()
+        is_rewritten_soundly()
+        holds_in_rules()
+        is_drawn_at_random()
