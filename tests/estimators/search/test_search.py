@@ -27,6 +27,7 @@ from formulakern.estimators.search.estimator import FormulaSearch
 from formulakern.estimators.search.scores import ratio_of
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.measures import radius_margin_ratio
+from formulakern.syntax import random
 
 
 @parametrize_with_checks(
@@ -251,7 +252,8 @@ def test_all_candidates_failing_is_an_error(boards):
         ({"criterion": "accuracy", "cv": 150}, DataError, "150 folds"),
     ],
 )
-def test_wrong_parameters(boards, parameters, error, message):
+def test_wrong_parameters(boards, parameters, error, message, monkeypatch):
+    monkeypatch.setattr(random, "MAX_RANDOM_LEAVES", 500)  # twenty times as many take seconds
     X, y, _ = boards
     with pytest.raises(error, match=message):
         FormulaSearch(**parameters).fit(X, y)
