@@ -49,5 +49,5 @@ print(f"cosines: {off.min():.3e} to {off.max():.3e} off the diagonal, 1 on it")
 print(f"both scales give the same cosines: {np.allclose(share.normalized()(X), values, rtol=1e-9)}")
 
 # Long formulas are no harder to read in.
-many = fk.parse(" | ".join(f"(x{i} & ~y{i})" for i in range(10_000)))
+many = fk.parse(" | ".join(f"(x{i} & ~y{i})" for i in range(2_000)))
 print(f"\nAnother formula, of {many.n_leaves:,} literals, in {len(str(many)):,} letters.")

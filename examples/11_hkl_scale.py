@@ -23,7 +23,7 @@ SETS = ("tic-tac-toe.csv", "car.csv", "mushroom.csv", "nursery.csv.gz", "adult-t
 LIMITS = {"tol": 0.01, "max_active": 300}
 CHOOSING = 3000
 PENALTIES = {"Cs": (0.1, 1.0, 10.0, 100.0), "depth_penalties": (2.0, 4.0)}
-QUICK = {"Cs": (10.0, 100.0), "depth_penalties": (4.0,)}
+QUICK = {"Cs": (1.0, 10.0), "depth_penalties": (4.0,)}
 
 
 def parts(name, share):

@@ -1,6 +1,7 @@
 """Every example runs quickly, without a warning, and prints something to read."""
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -43,6 +44,52 @@ DRAWING = {
 }  # fmt: skip
 
 
+#: Importing what scripts use of others takes longer than many scripts: it is done once, in a
+#: process that then forks for each script, which imports formulakern and runs by itself.
+RUNNER = """
+import json, os, runpy, sys
+import joblib, numba, pandas, scipy.stats, sklearn.compose, sklearn.ensemble
+import sklearn.gaussian_process, sklearn.model_selection, sklearn.svm
+
+for line in sys.stdin:
+    folder, arguments, environment = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        for descriptor, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), descriptor)
+        os.environ.update(environment)
+        sys.argv = arguments
+        sys.path[0] = os.path.dirname(arguments[0])
+        runpy.run_path(arguments[0], run_name="__main__")
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def runner():
+    """A function that runs a script in a process of its own."""
+    if not hasattr(os, "fork"):
+        yield run
+        return
+    with subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", RUNNER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+
+        def forked(script: str, arguments: list[str], folder: Path, **environment: str) -> str:
+            task = [str(folder), [str(EXAMPLES / script), *arguments], environment]
+            print(json.dumps(task), file=process.stdin, flush=True)
+            code = process.stdout.readline()
+            texts = [(folder / name).read_text(encoding="utf-8") for name in ("stdout", "stderr")]
+            return checked(int(code), *texts)
+
+        yield forked
+
+
 def run(script: str, arguments: list[str], folder: Path, **environment: str) -> str:
     """What a script prints; it may take as long as it likes."""
     done = subprocess.run(
@@ -53,9 +100,14 @@ def run(script: str, arguments: list[str], folder: Path, **environment: str) -> 
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.replace(f"{NOTICE}\n", "", 1) == ""  # on a slow machine with an empty cache
-    return done.stdout
+    return checked(done.returncode, done.stdout, done.stderr)
+
+
+def checked(code: int, stdout: str, stderr: str) -> str:
+    """What a script printed, if it ended well and without a warning."""
+    assert code == 0, stderr
+    assert stderr.replace(f"{NOTICE}\n", "", 1) == ""  # on a slow machine with an empty cache
+    return stdout
 
 
 def skip_without(output: str, sentence: str) -> None:
@@ -66,9 +118,9 @@ def skip_without(output: str, sentence: str) -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_example_runs(script, tmp_path):
+def test_example_runs(script, tmp_path, runner):
     arguments, expected = QUICK[script]
-    output = run(script, arguments, tmp_path)
+    output = runner(script, arguments, tmp_path)
     skip_without(output, "This example reads")
     if script == "picture.py":
         skip_without(output, "matplotlib is not installed")
@@ -83,8 +135,8 @@ def test_example_runs(script, tmp_path):
     assert bool(pictures) == (script in DRAWING)
 
 
-def test_missing_data_is_said_in_a_sentence(tmp_path):
-    output = run("05_results_table.py", ["--quick"], tmp_path, FORMULAKERN_DATA=str(tmp_path))
+def test_missing_data_is_said_in_a_sentence(tmp_path, runner):
+    output = runner("05_results_table.py", ["--quick"], tmp_path, FORMULAKERN_DATA=str(tmp_path))
     assert "Set FORMULAKERN_DATA to a folder" in output
 
 
