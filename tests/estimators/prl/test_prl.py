@@ -37,7 +37,7 @@ EXPECTED_FAILURES = {
         PRLClassifier(),
         PRLClassifier("a & ~b"),
         PRLClassifier("polynomial", degree=1),
-        PRLClassifier(column_selection="random", budget=60, epochs=5, random_state=0),
+        PRLClassifier(column_selection="random", budget=30, epochs=3, random_state=0),
     ],
     expected_failed_checks=lambda estimator: (
         {} if estimator.features == "polynomial" else EXPECTED_FAILURES
