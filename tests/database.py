@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from formulakern import RuleEnsemble, Table
+from formulakern import RuleEnsemble, RuleList, RuleSet, Table
 
 
-def answers(ensemble: RuleEnsemble, table: Any) -> list[Any]:
+def answers(ensemble: RuleEnsemble | RuleList | RuleSet, table: Any) -> list[Any]:
     """What SQLite answers to ``ensemble.to_sql()`` on a table, missing entries being NULL."""
     columns = Table.of(table).columns
     base = sqlite3.connect(":memory:")

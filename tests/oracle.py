@@ -9,6 +9,8 @@ import numpy as np
 
 from formulakern.program.interpreter import run
 from formulakern.program.node import Program
+from formulakern.rules.rule_list import RuleList
+from formulakern.rules.rule_set import RuleSet
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Constant, Formula, Variable, evaluate
 
@@ -179,3 +181,50 @@ def on_all_counts(program: Program, n: int = 4) -> list[int]:
     )
     value = run(program, s, p, q, [n] * len(program.domains), object)[0]
     return [int(v) // program.divisor for v in np.broadcast_to(value, len(triples))]
+
+
+def decision_of_list(rules: RuleList, row: dict[str, object]) -> tuple[object, list[float]]:
+    """The class and the probabilities of a row, by "if … else if … else"."""
+    table = {name: [value] for name, value in row.items()}
+    label, counts = rules.default, rules.default_counts
+    for item in reversed(rules.rules):
+        if item.rule(table)[0]:
+            label, counts = item.label, item.counts
+    return label, _corrected(counts, label, rules.classes)
+
+
+def decision_of_set(rules: RuleSet, row: dict[str, object]) -> tuple[object, list[float]]:
+    """The class and the probabilities of a row, by adding the votes of one rule after another."""
+    table = {name: [value] for name, value in row.items()}
+    votes, counts, numbers = dict.fromkeys(rules.classes, 0.0), [0.0] * len(rules.classes), 0
+    known = True
+    for item in rules:
+        if item.rule(table)[0]:
+            numbers += 1
+            known = known and bool(item.counts)
+            counts = [a + b for a, b in zip(counts, item.counts or counts, strict=True)]
+            if rules.vote == "counts" and item.counts:
+                for label, count in zip(rules.classes, item.counts, strict=True):
+                    votes[label] += count
+            else:
+                votes[item.label] += 1
+    most = max(votes.values())
+    label = next(c for c in rules.classes if votes[c] == most) if most else rules.default
+    if not numbers:
+        return label, _corrected(rules.default_counts, rules.default, rules.classes)
+    if known:
+        return label, _corrected(tuple(counts), label, rules.classes)
+    shares = [
+        sum(item.label == c and bool(item.rule(table)[0]) for item in rules) for c in rules.classes
+    ]
+    return label, [share / numbers for share in shares]
+
+
+def _corrected(
+    counts: tuple[float, ...], label: object, classes: tuple[object, ...]
+) -> list[float]:
+    if counts:
+        return [(count + 1) / (sum(counts) + len(classes)) for count in counts]
+    if label is None:
+        return [1 / len(classes)] * len(classes)
+    return [float(label == c) for c in classes]

@@ -21,6 +21,7 @@ from formulakern.errors import ParameterError
 from formulakern.optional import data_frame
 from formulakern.rules.decision import ClassRule, class_counts, class_positions, row_weights
 from formulakern.rules.logic.properties import formulas_of
+from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import TRUE, Formula
 from formulakern.text import clip, preformatted, table
 
@@ -375,7 +376,7 @@ def rule_quality(
     1    no        1.0        1.0      income < 90
     """
     check_number("m", m, 0)
-    items = [rules] if isinstance(rules, (str, Formula, ClassRule)) else list(rules)
+    items = [rules] if isinstance(rules, (str, Formula, Rule, ClassRule)) else list(rules)
     formulas = formulas_of(items)
     rows = Table.of(X)
     classes = _classes(y, [item.label for item in items if isinstance(item, ClassRule)], labels)

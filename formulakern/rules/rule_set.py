@@ -82,7 +82,7 @@ class RuleSet(WrittenRules):
         super().__post_init__()
         check_choice("vote", self.vote, ("counts", "rules"))
         known = [bool(item.counts) for item in self.rules]
-        if self.vote == "counts" and any(known) != all(known):
+        if self.vote == "counts" and len(set(known)) > 1:
             raise ParameterError(
                 f"rule {known.index(False)} has no counts to vote with, and others have. Give all "
                 "of them counts, or use vote='rules'."

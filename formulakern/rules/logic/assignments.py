@@ -66,7 +66,7 @@ class Assignments:
     values: dict[Key, tuple[Any, ...]]
     cases: dict[Formula, tuple[Key, int]]
     steps: int = MAX_STEPS
-    _boxes: dict[tuple[Formula, bool], list[Box]] = field(default_factory=dict)
+    _boxes: dict[tuple[Formula, bool], list[Box] | FormulaSizeError] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -129,9 +129,17 @@ class Assignments:
         FormulaSizeError
             If there are more than 10,000.
         """
-        if (formula, true) not in self._boxes:
-            self._boxes[formula, true] = self._made(formula, true)
-        return self._boxes[formula, true]
+        known = self._boxes.get((formula, true), ())
+        if isinstance(known, FormulaSizeError):
+            raise known
+        if isinstance(known, tuple):
+            try:
+                known = self._made(formula, true)
+            except FormulaSizeError as error:
+                self._boxes[formula, true] = error
+                raise
+            self._boxes[formula, true] = known
+        return known
 
     def _made(self, formula: Formula, true: bool) -> list[Box]:
         signed: dict[tuple[int, bool], _Signed] = {}

@@ -46,6 +46,8 @@ class Simplifier:
         It may differ from the given one in rows in which an earlier formula is true.
         """
         parts = list(conditions_of(formula))
+        if not self._proved(lambda: self.assignments.boxes(formula) is not None):
+            return formula
         for k in range(len(parts) - 1, -1, -1):
             others = parts[:k] + parts[k + 1 :]
             if self.covered(conjunction(others), [parts[k], *earlier]):
