@@ -22,10 +22,11 @@ def listed(*pairs, default=None, classes=KINDS):
     return RuleList(items, classes, default)
 
 
-@st.composite
-def rule_lists(draw, most=5):
-    items = draw(st.lists(class_rules(KINDS), max_size=most))
-    return RuleList(tuple(items), KINDS, draw(st.sampled_from([None, *KINDS])))
+#: Strategies that are built while drawing are slow.
+defaults = st.sampled_from([None, *KINDS])
+rule_lists = st.builds(
+    RuleList, st.lists(class_rules(KINDS), max_size=5).map(tuple), st.just(KINDS), defaults
+)
 
 
 def rows_of(table):
@@ -34,7 +35,7 @@ def rows_of(table):
 
 
 @settings(max_examples=50)
-@given(rule_lists(), st.integers(0, 2**31), st.booleans())
+@given(rule_lists, st.integers(0, 2**31), st.booleans())
 def test_predictions_and_probabilities(rules, seed, counted):
     rng = np.random.default_rng(seed)
     table = GRID[rng.choice(len(GRID), 5)]
@@ -60,7 +61,7 @@ def test_predictions_and_probabilities(rules, seed, counted):
 
 
 @settings(max_examples=50)
-@given(rule_lists())
+@given(rule_lists)
 def test_equivalent_sets_trees_and_shorter_lists(rules):
     expected = rules.predict(GRID).tolist()
     exclusive = rules.to_rule_set()
@@ -78,7 +79,7 @@ def test_equivalent_sets_trees_and_shorter_lists(rules):
 
 
 @settings(max_examples=50)
-@given(rule_lists(), st.integers(0, 2**31))
+@given(rule_lists, st.integers(0, 2**31))
 def test_shorter_lists_on_a_domain(rules, seed):
     whole = GRID[~np.any([GRID.missing(name) for name in GRID], axis=0)]
     assert rules.simplified(missing=False).predict(whole).tolist() == rules.predict(whole).tolist()
@@ -88,7 +89,7 @@ def test_shorter_lists_on_a_domain(rules, seed):
 
 
 @settings(max_examples=50)
-@given(rule_lists(), st.integers(0, 2**31))
+@given(rule_lists, st.integers(0, 2**31))
 def test_counts_that_are_left_are_right(rules, seed):
     rng = np.random.default_rng(seed)
     y = rng.choice(KINDS, len(GRID))

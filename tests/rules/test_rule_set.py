@@ -1,6 +1,7 @@
 """Unordered sets: votes of counts or of rules, ties by the order of the classes, as a value."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,23 +12,28 @@ import formulakern as fk
 from formulakern import ClassRule, RuleSet
 from tests import oracle
 from tests.rules.logic.test_properties import GRID
-from tests.rules.test_rule_list import KINDS, rows_of
+from tests.rules.test_rule_list import KINDS, defaults, rows_of
 from tests.strategies import class_rules
 
-
-@st.composite
-def rule_sets(draw, most=5):
-    counts = draw(st.sampled_from(["none", "all", "some"]))
-    numbers = st.lists(st.integers(0, 6).map(lambda n: n / 2), min_size=3, max_size=3).map(tuple)
-    drawn = {"none": st.just(()), "all": numbers, "some": st.just(()) | numbers}[counts]
-    items = draw(st.lists(st.tuples(class_rules(KINDS), drawn), max_size=most))
-    rules = [ClassRule(item.rule, item.label, its) for item, its in items]
-    vote = "rules" if counts == "some" else draw(st.sampled_from(["counts", "rules"]))
-    default = draw(st.sampled_from([None, *KINDS]))
-    return RuleSet(rules, KINDS, default, draw(st.just(()) | numbers), vote)
+half = st.integers(0, 6).map(lambda n: n / 2)
+counts = st.tuples(half, half, half)
+plain = class_rules(KINDS)
+counted = st.builds(replace, plain, counts=counts)
 
 
-@given(rule_sets(), st.integers(0, 2**31))
+def sets(items, votes):
+    listed = st.lists(items, max_size=5).map(tuple)
+    return st.builds(RuleSet, listed, st.just(KINDS), defaults, st.just(()) | counts, votes)
+
+
+rule_sets = st.one_of(
+    sets(plain, st.sampled_from(["counts", "rules"])),
+    sets(counted, st.sampled_from(["counts", "rules"])),
+    sets(plain | counted, st.just("rules")),
+)
+
+
+@given(rule_sets, st.integers(0, 2**31))
 def test_votes(rules, seed):
     table = GRID[np.random.default_rng(seed).choice(len(GRID), 5)]
     covers = rules.covers(table)
@@ -44,7 +50,7 @@ def test_votes(rules, seed):
     assert rules.decide(covers).tolist() == rules.predict(table).tolist()
 
 
-@given(rule_sets())
+@given(rule_sets)
 def test_shorter_sets(rules):
     shorter = rules.simplified()
     assert shorter.predict(GRID).tolist() == rules.predict(GRID).tolist()

@@ -42,7 +42,7 @@ def by_polars(decision, columns):
 
 
 @settings(max_examples=25)
-@given(rule_lists() | rule_sets())
+@given(rule_lists | rule_sets)
 def test_code_and_queries_agree_with_predict(decision):
     expected = decision.predict(FEW).tolist()
     assert answers(decision, FEW) == expected
@@ -144,21 +144,23 @@ def test_no_rules():
 scalars = names() | st.integers() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False)
 
 
-@st.composite
-def decisions(draw):
-    classes = tuple(draw(st.lists(scalars, min_size=1, max_size=3, unique=True)))
-    label, default = st.sampled_from(classes), draw(st.sampled_from([None, *classes]))
-    numbers = st.lists(st.floats(0, 1e300), min_size=len(classes), max_size=len(classes)).map(tuple)
-    counts = draw(st.sampled_from([numbers, st.just(())]))
-    items = draw(st.lists(st.builds(ClassRule, rules().map(Rule), label, counts), max_size=4))
-    if draw(st.booleans()):
-        return RuleList(items, classes, default, draw(counts))
-    return RuleSet(
-        items, classes, default, draw(counts), draw(st.sampled_from(["counts", "rules"]))
-    )
+counts = st.floats(0, 1e300)
+classes = st.lists(scalars, min_size=3, max_size=3, unique=True).map(tuple)
+labelled = st.tuples(rules().map(Rule), st.integers(0, 2), st.tuples(counts, counts, counts))
 
 
-@given(decisions())
+def decision(kind, classes, labelled, default, known, **settings):
+    items = [ClassRule(r, classes[label], c if known else ()) for r, label, c in labelled]
+    return kind(items, classes, (None, *classes)[default], (1, 2, 3) if known else (), **settings)
+
+
+drawn = (classes, st.lists(labelled, max_size=4), st.integers(0, 3), st.booleans())
+decisions = st.builds(decision, st.just(RuleList), *drawn) | st.builds(
+    decision, st.just(RuleSet), *drawn, vote=st.sampled_from(["counts", "rules"])
+)
+
+
+@given(decisions)
 def test_round_trip(decision):
     again = type(decision).from_json(decision.to_json())
     assert again == decision
