@@ -166,9 +166,9 @@ class RuleList(WrittenRules):
 
         Notes
         -----
-        What follows from what is decided exactly, with a stated amount of work; what that does not
-        suffice for stays in the list.  A comparison of two columns counts as a condition of its
-        own.
+        What follows from what is decided exactly, with at most 500,000 comparisons of conjunctions;
+        what these do not suffice for stays in the list.  A comparison of two columns counts as a
+        condition of its own.
 
         Examples
         --------

@@ -58,13 +58,15 @@ class LogicalAnswer:
         if self.holds:
             return self.question
         numbers = [str(number + 1) for number in self.rules]
-        which = f"rules {' and '.join(numbers)} are" if numbers else "no rule is"
+        listed = f"rules {', '.join(numbers[:-1])} and {numbers[-1]} are" if numbers else ""
         place = "" if self.row is None else f"row {self.row}: "
         entries = ", ".join(
             f"{name} missing" if value is None else f"{name} = {value}"
             for name, value in (self.witness or {}).items()
         )
-        return f"not {self.question}: {which} true of {place}{entries or 'every row'}"
+        return (
+            f"not {self.question}: {listed or 'no rule is'} true of {place}{entries or 'every row'}"
+        )
 
 
 def mutually_exclusive(

@@ -14,6 +14,9 @@ from formulakern.syntax.formula import FALSE, TRUE, Formula
 
 __all__ = ["exclusive_rules", "simplified_list", "simplified_set"]
 
+#: So often are two boxes compared to shorten one list or set.
+MAX_STEPS = 500_000
+
 D = TypeVar("D", bound=DecisionRules)
 
 
@@ -23,6 +26,7 @@ class Simplifier:
     def __init__(self, rules: DecisionRules, domains: Any = None, missing: bool = True) -> None:
         formulas = [item.rule.formula for item in rules]
         self.assignments = Assignments.of(formulas, domains, missing)
+        self.assignments.steps = MAX_STEPS
 
     def covered(self, formula: Formula, others: Iterable[Formula]) -> bool:
         """Whether each row in which a formula is true is one in which one of others is."""
@@ -36,7 +40,7 @@ class Simplifier:
 
     def _proved(self, proof: Callable[[], bool]) -> bool:
         try:
-            return proof()
+            return self.assignments.steps > 0 and proof()
         except FormulaSizeError:
             return False
 
