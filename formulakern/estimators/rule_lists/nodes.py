@@ -20,6 +20,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import IntArray
 from formulakern.errors import ParameterError
@@ -27,6 +28,12 @@ from formulakern.errors import ParameterError
 __all__ = ["Nodes", "category_numbers", "read_nodes"]
 
 FORESTS = (RandomForestClassifier, ExtraTreesClassifier, AdaBoostClassifier)
+KINDS = (
+    DecisionTreeClassifier,
+    *FORESTS,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+)
 #: Categories that a split of histogram-based boosting can name.
 N_CATEGORIES = 256
 
@@ -127,7 +134,17 @@ def read_nodes(model: Any) -> Nodes:
     ------
     ParameterError
         If it has no trees that can be read, or several outputs.
+    NotFittedError
     """
+    if not isinstance(model, KINDS):
+        raise ParameterError(
+            f"rules are read from a fitted tree model; got {type(model).__name__}. Expected a "
+            "DecisionTreeClassifier, ExtraTreeClassifier, RandomForestClassifier, "
+            "ExtraTreesClassifier, AdaBoostClassifier of trees, GradientBoostingClassifier, "
+            "HistGradientBoostingClassifier, or a Pipeline of a PropositionEncoder and one of "
+            "these."
+        )
+    check_is_fitted(model)
     if getattr(model, "n_outputs_", 1) != 1:
         raise ParameterError(
             f"the model predicts {model.n_outputs_} outputs at once; a rule concludes one class. "
@@ -150,19 +167,11 @@ def _trees(model: Any) -> Iterator[Nodes]:
     elif isinstance(model, GradientBoostingClassifier):
         for part in model.estimators_.ravel():
             yield _nodes_of_tree(part.tree_, concludes=False)
-    elif isinstance(model, HistGradientBoostingClassifier):
+    else:
         columns = _columns_of_features(model)
         for stage in model._predictors:
             for predictor in stage:
                 yield _nodes_of_predictor(predictor, columns)
-    else:
-        raise ParameterError(
-            f"rules are read from a fitted tree model; got {type(model).__name__}. Expected a "
-            "DecisionTreeClassifier, ExtraTreeClassifier, RandomForestClassifier, "
-            "ExtraTreesClassifier, AdaBoostClassifier of trees, GradientBoostingClassifier, "
-            "HistGradientBoostingClassifier, or a Pipeline of a PropositionEncoder and one of "
-            "these."
-        )
 
 
 def _nodes_of_tree(tree: Any, *, concludes: bool) -> Nodes:
@@ -217,7 +226,7 @@ def category_numbers(model: Any) -> dict[int, dict[Any, int]]:
     Returns
     -------
     dict of dict
-        Position of a column → category, a number or a text → number. Empty but for
+        Position of a column → category, as it is and as text → number. Empty but for
         histogram-based boosting.
     """
     if getattr(model, "is_categorical_", None) is None:
@@ -225,8 +234,9 @@ def category_numbers(model: Any) -> dict[int, dict[Any, int]]:
     encoder = model._preprocessor.named_transformers_["encoder"]
     return {
         int(place): {
-            value if isinstance(value, (int, float)) else str(value): number
+            key: number
             for number, value in enumerate(categories.tolist())
+            for key in (value, str(value))
         }
         for place, categories in zip(
             np.flatnonzero(model.is_categorical_), encoder.categories_, strict=True
