@@ -110,8 +110,8 @@ def rules_from_tree(
     ``x <= 3 | x is missing``, so that the list before pruning predicts as the tree does; where it
     has none, a missing value in later rows satisfies no condition on the column.
 
-    *Cost.*  O(R·k²·n / 64) for R rules of k conditions on n rows, a second or so for the tree of
-    32,561 rows that is not limited in depth; R·n / 8 bytes.
+    *Cost.*  O(R·k²·n / 64) for R rules of k conditions on n rows, and R·n / 8 bytes: two seconds
+    for 5,000 leaves on 32,561 rows, five for a forest of 100 such trees.
 
     References
     ----------
@@ -270,8 +270,8 @@ def _labelled(labels: npt.NDArray[Any], classes: Sequence[Any], sample_weight: A
     if (codes < 0).any():
         row = int(codes.argmin())
         raise DataError(
-            f"row {row} is of class {labels.tolist()[row]!r}, and the model knows {list(classes)!r}. "
-            "Pass the classes that it was trained on."
+            f"row {row} is of class {labels.tolist()[row]!r}, and the model knows "
+            f"{list(classes)!r}. Pass the classes that it was trained on."
         )
     weights = row_weights(labels, None, sample_weight)
     if not weights.any():
