@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.compilation import compiled
-from formulakern.encoding.bits import Words, pack_rows
+from formulakern.encoding.bits import Words, pack_rows, row_counts
 
 __all__ = ["LabelledRows", "covers_of", "generalised", "upper_error", "weigh"]
 
@@ -243,8 +243,9 @@ def generalised(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Rules without the conditions that their pessimistic error does not need.
 
-    Of every rule the condition is dropped whose removal gives the lowest pessimistic error (the
-    first of several), as long as this is not above that of the rule as it stands.
+    Of every rule the condition is dropped whose removal gives the lowest pessimistic error (of
+    several, the one that is true on the fewest rows), as long as this is not above that of the
+    rule as it stands.
 
     Parameters
     ----------
@@ -291,7 +292,7 @@ def _blocks(
 ) -> Iterator[tuple[slice, IntArray, IntArray]]:
     """Blocks of rules, the conditions that they have, and the rules as positions in these."""
     most = max(BLOCK_BYTES // (8 * rows.masks.shape[1]), int(sizes.max(initial=1)))
-    block = np.cumsum(sizes) // most
+    block = np.cumsum(sizes) // most * (len(np.unique(members)) > most)
     ends = np.flatnonzero(np.diff(block, append=-1)) + 1
     for start, stop in pairwise([0, *ends.tolist()]):
         held = np.arange(members.shape[1]) < sizes[start:stop, None]
@@ -312,6 +313,10 @@ def _generalise(
     """Generalise rules in place, and return their pessimistic errors."""
     errors = np.empty(len(members))
     active, width = np.arange(len(members)), members.shape[1]
+    # what is rarely true stands first: it soon settles that a row fails twice
+    true_rows = np.append(row_counts(words), END)
+    order = np.argsort(true_rows[members], axis=1, kind="stable")
+    members[:] = np.take_along_axis(members, order, axis=1)
     while len(active):
         covered = np.empty((len(active), width + 1))
         right = np.empty_like(covered)
@@ -325,7 +330,8 @@ def _generalise(
         errors[active] = limits[:, -1]
         place = limits[:, :-1].argmin(axis=1)
         better = (counts > 0) & (limits[np.arange(len(active)), place] <= limits[:, -1])
-        active, place, last = active[better], place[better], counts[better] - 1
-        members[active, place] = members[active, last]
-        sizes[active] = last
+        active, place = active[better], place[better, None]
+        left = np.arange(width - 1) + (np.arange(width - 1) >= place)
+        members[active, :-1] = np.take_along_axis(members[active], left, axis=1)
+        sizes[active] -= 1
     return errors

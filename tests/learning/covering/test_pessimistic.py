@@ -96,7 +96,7 @@ def test_generalising(problem, confidence, small_blocks):
         found, kept, errors = generalised(words_of, members, sizes, labels, rows, confidence)
     assert max(asked) <= len(truths)
     for r, label in enumerate(labels):
-        rule = members[r, : sizes[r]].tolist()
+        rule = sorted(members[r, : sizes[r]].tolist(), key=lambda c: (truths[c].sum(), c))
         before = error = slow_error(truths, rule, codes, weights, label, confidence)
         while rule:
             shorter = [
@@ -106,10 +106,7 @@ def test_generalising(problem, confidence, small_blocks):
             if min(shorter) > error:
                 break
             error = min(shorter)
-            # as the loop keeps them: the last condition takes the place of the one that goes
-            place = shorter.index(error)
-            rule[place] = rule[-1]
-            rule.pop()
+            del rule[shorter.index(error)]
         own = found[r, : kept[r]].tolist()
         assert own == sorted(own)
         assert (found[r, kept[r] :] == -1).all()
