@@ -49,7 +49,7 @@ def tables(rng, missing):
         np.array([-1e30, 0.1, 0.2, 1e-30]),
     ]
     X = np.column_stack([pool[rng.integers(0, len(pool), n)] for pool in pools])
-    X[rng.random(X.shape) < missing] = np.nan
+    X[1:][rng.random(X[1:].shape) < missing] = np.nan  # boosting refuses columns without a value
     y = rng.integers(0, 3, n)
     y[: min(n, 2)] = range(min(n, 2))
     return X[:, rng.random(6) < 0.7] if rng.random() < 0.5 else X, np.array(list("cab"))[y]
