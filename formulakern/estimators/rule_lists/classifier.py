@@ -136,11 +136,16 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
 
     Examples
     --------
-    >>> X = {"give birth": ["yes", "no", "no", "yes", "no"] * 4, "legs": [4, 4, 2, 0, 0] * 4}
-    >>> y = ["mammal", "reptile", "bird", "mammal", "fish"] * 4
+    >>> from formulakern import datasets
+    >>> X, y = datasets.tic_tac_toe()
     >>> model = RuleListClassifier(random_state=0).fit(X, y)
-    >>> model.predict({"give birth": ["yes", "no"], "legs": [2, 2]}).tolist()
-    ['mammal', 'bird']
+    >>> print(model.rules_.head(1))
+       class     covered  accuracy  rule
+    1  negative       50    100.0%  `middle-middle-square` = o & `bottom-left-square` = o &
+                                    `top-right-square` = o
+       positive                     otherwise
+    >>> model.score(X, y) > 0.98
+    True
     """
 
     learner: Literal["ripper", "irep", "cn2", "cn2-unordered", "oner"] = "ripper"
@@ -217,7 +222,8 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         -------
         ndarray of shape (n_rows,)
         """
-        return self.rules_.decide(self._covers(X))
+        covers = self._covers(X)  # refuses before the fit
+        return self.rules_.decide(covers)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class.
@@ -233,7 +239,8 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        return self.rules_.probabilities(self._covers(X))
+        covers = self._covers(X)
+        return self.rules_.probabilities(covers)
 
     def explain(self, X: Any) -> Any:
         """Why one row is predicted as it is: the rules that it satisfies, and the one that decides.

@@ -142,7 +142,7 @@ def _score(sums: Any, measure: Any, target: Any, share: Any, least: Any, best: A
     if total < least or total <= 0.0:
         return -np.inf
     if measure == LAPLACE:
-        return (right + 1.0) / (total + len(sums))
+        return (right + 1.0) / (total + len(sums)) if right > 0.0 else -np.inf
     score = 0.0
     for k in range(len(sums)):
         if sums[k] > 0.0:

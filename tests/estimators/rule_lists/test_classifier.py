@@ -145,7 +145,7 @@ def test_small_and_odd_tables(seed, learner, m, n_classes):
 
 def test_a_table_of_missing_values_only():
     with pytest.raises(DataError, match="no proposition|numeric and constant"):
-        RuleListClassifier().fit({"a": [1.0, 1.0]}, [0, 1])
+        RuleListClassifier().fit({"a": [2.0, 2.0]}, [0, 1])
     model = RuleListClassifier("oner").fit({"a": [None, None], "b": [1, 2]}, [0, 1])
     assert model.predict({"a": [None], "b": [2]}).tolist() == [1]
 

@@ -245,6 +245,16 @@ def test_rules_that_say_nothing_are_left_out():
         assert learn(table, BeamOptions(significance=0.0)).rules
 
 
+def test_a_rule_covers_rows_of_its_class():
+    """However rare the class is among the rows that are left: a rule without them has 1/K."""
+    weights = np.array([20.0, 1.0, 1.0, 1.0])
+    table, _ = training({"a": ["x", "y", "z", "z"]}, ["n", "n", "p", "n"], weights)
+    learned = cn2_set(table, BeamOptions(significance=0.0))
+    for rule in learned.rules:
+        inside = table.covered(rule.conditions, np.arange(table.table.n_rows))
+        assert table.weights[inside, rule.label].sum() > 0
+
+
 def test_a_beam_of_one_row_and_of_no_time():
     table, _ = training({"a": ["x", "y"]}, ["p", "n"])
     learned = cn2_list(table, BeamOptions(significance=0.0))
