@@ -31,7 +31,7 @@ from formulakern.mining.options import SearchOptions, Task, read_task
 from formulakern.mining.search import CompiledSearch, MiningResult
 from formulakern.slices import enlarged
 
-__all__ = ["MinedConjunctions", "mine_conjunctions"]
+__all__ = ["MinedConjunctions", "mine_conjunctions", "read_groups"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def mine_conjunctions(
     """
     task = read_task(propositions, weights, **options)
     goal = task.goal
-    groups = _groups(exclusive, task.table.n_columns)
+    groups = read_groups(exclusive, task.table.n_columns)
     least, greatest = _lengths(min_length, max_length, groups)
     factor = _factors(length_factor, greatest, max_length)
     lattice = Lattice(least, greatest, _reachable(factor, least, greatest), groups, complement)
@@ -205,7 +205,14 @@ class _ConjunctionSearch(CompiledSearch):
         self._make_room(self.n_found + following)
 
 
-def _groups(exclusive: Any, p: int) -> NDArray[np.int64]:
+def read_groups(exclusive: Any, p: int) -> NDArray[np.int64]:
+    """The group of each of p propositions, −1 for none, checked; all −1 where none are given.
+
+    Raises
+    ------
+    ParameterError
+        If there is not one integer of at least −1 for each proposition.
+    """
     if exclusive is None:
         return np.full(p, -1, dtype=np.int64)
     groups = np.asarray(exclusive)
