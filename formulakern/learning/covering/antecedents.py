@@ -28,6 +28,8 @@ TOTAL_BITS = 50
 PLANES = 20
 #: which holds where groups of equal weights take this many times the words of equal weights.
 SPARSE = 8
+#: Words that are counted together.
+VECTOR = 8
 #: Words of covers that are worked on at once.
 CHUNK = 1 << 20
 
@@ -115,12 +117,15 @@ class Layout:
             else:
                 order = np.argsort(column, kind="stable")
                 values, first = np.unique(column[order], return_index=True)
-                parts += [
-                    (rows, kind, value)
-                    for rows, value in zip(np.split(order, first[1:]), values.tolist(), strict=False)
-                ]
+                of_value = np.split(order, first[1:])[: len(values)]
+                for value, rows in zip(values.tolist(), of_value, strict=True):
+                    parts.append((rows, kind, value))
         parts = [part for part in parts if len(part[0]) and part[2]]
         counts = np.array([n_words(len(rows)) for rows, _, _ in parts], dtype=np.int64)
+        for kind in {kind for _, kind, _ in parts}:
+            of = [i for i, part in enumerate(parts) if part[1] == kind]
+            if counts[of].sum() > VECTOR // 2:  # words without atoms, to a whole vector
+                counts[of[-1]] += -counts[of].sum() % VECTOR
         bits = np.full(64 * int(counts.sum()), -1, dtype=np.int64)
         start = 0
         for (rows, _, _), count in zip(parts, counts.tolist(), strict=True):
@@ -229,11 +234,11 @@ def mine_antecedents(
     def enough(covers: Words) -> npt.NDArray[np.bool_]:
         sums = layout.sums(covers, n_classes + 1)
         correct = sums[:, :n_classes].max(axis=1, initial=0)
-        return (correct > least_correct) & (sums[:, n_classes] >= least_support)
+        return np.asarray((correct > least_correct) & (sums[:, n_classes] >= least_support))
 
     kept = enough(columns)
-    found = [(j,) for j in np.flatnonzero(kept).tolist()]
     items = np.flatnonzero(kept)
+    found: list[tuple[int, ...]] = [(j,) for j in items.tolist()]
     level, covers = found, columns[kept]
     levels, taken = [covers], covers.nbytes
     for _ in range(1, max_conditions):

@@ -47,7 +47,7 @@ from formulakern.slices import run_slices
 __all__ = ["MAX_BYTES", "ListProgress", "OptimalList", "optimal_rule_list"]
 
 #: Memory of the search, unless the caller says otherwise.
-MAX_BYTES = 2**30
+MAX_BYTES = 2**29
 #: The last threshold is the objective itself, once the gap is this share of it.
 LAST_GAP = 0.02
 
@@ -195,7 +195,7 @@ def optimal_rule_list(
     >>> table = PackedTable.of_columns(np.array([[0b0011], [0b0101]], dtype=np.uint64), 4)
     >>> found = optimal_rule_list(table, [[9, 0], [0, 5], [0, 7], [8, 0]])
     >>> found.conjunctions, found.labels, found.default, found.stopped
-    ([(0, 1), (0,), (1,)], [0, 1, 1], 0, 'optimal')
+    ([(0, 1), (1,), (0,)], [0, 1, 1], 0, 'optimal')
     >>> found.error, round(found.objective, 6), round(found.gap, 6)
     (0.0, 0.03, 0.0)
     """
@@ -284,14 +284,12 @@ class _Driver:
 
     def run(self, max_rules: int, max_bytes: int) -> str:
         """Search; why it stopped."""
-        self.search = search = ListSearch(
-            self.found, max_rules, self.penalty, self.tol, max_bytes
-        )
+        self.search = search = ListSearch(self.found, max_rules, self.penalty, self.tol, max_bytes)
         try:
-            search.start()
+            search.start(self._late)
             self._note()
             while search.objective - self.bound > self.tol:
-                if self.time_limit is not None and self._taken() >= self.time_limit:
+                if self._late():
                     return "time"
                 self.threshold = self._next_threshold()
                 search.restart(self.threshold)
@@ -325,6 +323,9 @@ class _Driver:
             self.history.append(ListProgress(self._taken(), *now))
             if self.report is not None:
                 self.report(self.history[-1])
+
+    def _late(self) -> bool:
+        return self.time_limit is not None and self._taken() >= self.time_limit
 
     def _taken(self) -> float:
         return time.perf_counter() - self.started

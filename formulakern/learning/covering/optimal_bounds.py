@@ -17,8 +17,6 @@ Q(a) is at most what the first rule captures of them, plus the error that a list
 may still make, so X_q is taken over few antecedents, which are nearly pure.
 """
 
-# ruff: noqa: ARG001
-
 from __future__ import annotations
 
 from typing import Any
@@ -30,19 +28,19 @@ from formulakern.compilation import compiled
 __all__ = ["BUCKETS", "bound_children"]
 
 #: N is looked at in so many steps, rounded down.
-BUCKETS = 512
+BUCKETS = 256
 
 
 @compiled()
-def _insert(sorted_values: Any, n: Any, value: Any) -> None:
-    """Put a value into a list of the n largest, largest first."""
-    if value <= sorted_values[n - 1]:
-        return
+def _insert(table: Any, row: Any, n: Any, value: Any) -> None:
+    """Put a value into a row, which holds the n largest, largest first."""
     place = n - 1
-    while place > 0 and sorted_values[place - 1] < value:
-        sorted_values[place] = sorted_values[place - 1]
+    if value <= table[row, place]:
+        return
+    while place > 0 and table[row, place - 1] < value:
+        table[row, place] = table[row, place - 1]
         place -= 1
-    sorted_values[place] = value
+    table[row, place] = value
 
 
 @compiled()
@@ -55,12 +53,12 @@ def _largest_up_to(keys: Any, values: Any, n: Any, shift: Any, most: Any, out: A
         for s in range(most):
             out[b, s] = 0
     for i in range(n):
-        _insert(out[keys[i] >> shift], most, values[i])
+        _insert(out, keys[i] >> shift, most, values[i])
     for b in range(1, top + 1):
         for s in range(most):
             if out[b - 1, s] == 0:
                 break
-            _insert(out[b], most, out[b - 1, s])
+            _insert(out, b, most, out[b - 1, s])
     for b in range(top + 1):
         for s in range(1, most):
             out[b, s] += out[b, s - 1]
@@ -116,7 +114,9 @@ def bound_children(
         while others[i] >> shift_others >= BUCKETS:
             shift_others += 1
     top = _largest_up_to(losses, gains, n, shift, n_rules, best)
-    top_others = _largest_up_to(others, losses, n, shift_others, n_rules, shields)
+    top_others = 0
+    if n_rules > 1:
+        top_others = _largest_up_to(others, losses, n, shift_others, n_rules - 1, shields)
     for s in range(n_rules):
         following = best[top, s] - (top << shift)
         for b in range(top, -1, -1):

@@ -26,9 +26,9 @@ PROBES = 4
 
 @intrinsic
 def _weight(
-    typing_context: Any, cover: Any, left: Any, units: Any, start: Any, stop: Any
+    typing_context: Any, covers: Any, a: Any, left: Any, units: Any, start: Any, stop: Any
 ) -> Any:
-    """``Σ units[w] · popcount(cover[w] & left[w])`` over words w from start to stop."""
+    """``Σ units[w] · popcount(covers[a, w] & left[w])`` over words w from start to stop."""
     from numba import types
 
     def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
@@ -36,10 +36,14 @@ def _weight(
         from numba.core import cgutils
         from numba.np.arrayobj import make_array
 
-        word, start, stop = ir.IntType(64), arguments[3], arguments[4]
+        word, start, stop = ir.IntType(64), arguments[4], arguments[5]
         vector = ir.VectorType(word, LANES)
         set.add(builder.function.attributes, '"prefer-vector-width"="512"')
-        arrays = [make_array(sig.args[i])(context, builder, arguments[i]) for i in range(3)]
+        covers, *arrays = (
+            make_array(sig.args[i])(context, builder, arguments[i]) for i in (0, 2, 3)
+        )
+        first = builder.mul(arguments[1], builder.extract_value(covers.shape, 1))
+        data = [builder.gep(covers.data, [first]), *(array.data for array in arrays)]
 
         def product(place: Any, kind: Any) -> Any:
             count = cgutils.get_or_insert_function(
@@ -49,11 +53,11 @@ def _weight(
             )
             cover, left, units = (
                 builder.load(
-                    builder.bitcast(builder.gep(array.data, [place]), kind.as_pointer()),
+                    builder.bitcast(builder.gep(pointer, [place]), kind.as_pointer()),
                     align=8,
                     typ=kind,
                 )
-                for array in arrays
+                for pointer in data
             )
             return builder.mul(builder.call(count, [builder.and_(cover, left)]), units)
 
@@ -72,7 +76,7 @@ def _weight(
             builder.store(builder.add(builder.load(total), product(place, word)), total)
         return builder.load(total)
 
-    return types.int64(cover, left, units, types.intp, types.intp), code
+    return types.int64(covers, types.intp, left, units, types.intp, types.intp), code
 
 
 class ListState(NamedTuple):
@@ -87,9 +91,10 @@ class ListState(NamedTuple):
     Level L is a prefix of L rules: ``left`` the atoms that it leaves, with weights ``totals``;
     ``costs`` its errors and penalties; ``active`` the antecedents that may follow it, with weights
     ``sums`` within what is left, K classes and the sure errors, and in their order ``gains`` and
-    ``losses``, which are P and N of :mod:`.optimal_bounds`; ``children`` those of them that may
-    follow directly, best of the ``bounds`` first; ``ranges`` how many are active, how many children
-    there are and which is next; ``path`` the antecedent of the child that is open.
+    ``losses``, which are P and N of :mod:`.optimal_bounds`, ``ranked`` by P and by P − N;
+    ``children`` those of them that may follow directly, best of the ``bounds`` first; ``ranges``
+    how many are active, how many children there are, which is next, and whether they are ranked;
+    ``path`` the antecedent of the child that is open.
 
     The table of states, by a hash of what is left: ``keys`` two words each, ``proven`` a lower
     bound on what the rest of a list of at most ``rules`` further rules costs.
@@ -108,21 +113,15 @@ class ListState(NamedTuple):
     sums: Annotated[Any, "int64[:, :, ::1]"]  # (D, A, K + 1)
     children: Annotated[Any, "int64[:, ::1]"]  # (D, A)
     bounds: Annotated[Any, "int64[:, ::1]"]  # (D, A)
-    ranges: Annotated[Any, "int64[:, ::1]"]  # (D, 3)
+    ranges: Annotated[Any, "int64[:, ::1]"]  # (D, 4)
     path: Annotated[Any, "int64[::1]"]  # (R,)
     best: Annotated[Any, "int64[::1]"]  # (R,)
     gains: Annotated[Any, "int64[:, :, ::1]"]  # (D, K, A)
     losses: Annotated[Any, "int64[:, :, ::1]"]  # (D, K, A)
+    ranked: Annotated[Any, "int64[:, :, ::1]"]  # (D, 2 K, A)
     keys: Annotated[Any, "uint64[:, ::1]"]  # (T, 2)
     proven: Annotated[Any, "int64[::1]"]  # (T,)
     rules: Annotated[Any, "int8[::1]"]  # (T,)
-
-
-@compiled()
-def _weigh(cover: Any, left: Any, units: Any, starts: Any, out: Any) -> None:
-    """The weight of each kind within a cover and what is left."""
-    for kind in range(starts.shape[0] - 1):
-        out[kind] = _weight(cover, left, units, starts[kind], starts[kind + 1])
 
 
 @compiled(
@@ -140,7 +139,8 @@ def class_sums(covers: Any, left: Any, units: Any, starts: Any, out: Any) -> Non
     out : int64 (A, K + 1), receives the sums
     """
     for a in range(covers.shape[0]):
-        _weigh(covers[a], left, units, starts, out[a])
+        for kind in range(starts.shape[0] - 1):
+            out[a, kind] = _weight(covers, a, left, units, starts[kind], starts[kind + 1])
 
 
 @compiled()
@@ -203,7 +203,7 @@ def _hash(left: Any, salt: Any) -> Any:
 def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
     """Weigh what may follow a prefix, try each as a last rule, and list what to open; the work."""
     covers, units, starts = state.covers, state.units, state.starts
-    limits, values, path = state.limits, state.values, state.path
+    limits, values = state.limits, state.values
     n_classes, most, penalty = limits[0], limits[1], limits[2]
     left, totals, cost = state.left[level], state.totals[level], state.costs[level]
     active, sums, ranges = state.active[level], state.sums[level], state.ranges[level]
@@ -215,23 +215,26 @@ def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
     kept = 0
     for i in range(ranges[0]):
         a = active[i]
-        _weigh(covers[a], left, units, starts, sums[a])
-        of, covered, correct = sums[a], np.int64(0), np.int64(0)
+        covered, correct = np.int64(0), np.int64(0)
         for k in range(n_classes):
-            covered += of[k]
-            correct = max(correct, of[k])
+            weight = _weight(covers, a, left, units, starts[k], starts[k + 1])
+            sums[a, k] = weight
+            covered += weight
+            correct = max(correct, weight)
         if correct <= penalty:  # as small in whatever follows
             continue
         rest = np.int64(0)
         for k in range(n_classes):
-            rest = max(rest, totals[k] - of[k])
+            rest = max(rest, totals[k] - sums[a, k])
         value = cost + penalty + (covered - correct) + (whole - covered - rest)
         if value < values[1]:
             _remember(state, level + 1, a, value)
+        begin, stop = starts[n_classes], starts[n_classes + 1]
+        sums[a, n_classes] = _weight(covers, a, left, units, begin, stop)
         active[kept] = a
         kept += 1
     work = ranges[0] * (covers.shape[1] + 8)
-    ranges[0], ranges[1], ranges[2] = kept, 0, 0
+    ranges[0], ranges[1], ranges[2], ranges[3] = kept, 0, 0, 0
     further = most - level - 1  # rules that may follow a child
     threshold = values[0]
     if penalty > 0:
@@ -243,17 +246,16 @@ def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
     others, before, wrong, sure = numbers[0], numbers[1], numbers[2], numbers[3]
     for c in range(n_classes):
         for i in range(kept):
-            of = sums[active[i]]
-            covered, correct, gain = np.int64(0), np.int64(0), np.int64(0)
+            a, covered, correct, gain = active[i], np.int64(0), np.int64(0), np.int64(0)
             for k in range(n_classes):
-                covered += of[k]
-                correct = max(correct, of[k])
+                covered += sums[a, k]
+                correct = max(correct, sums[a, k])
                 if k != c:
-                    gain = max(gain, of[k])
-            gains[c, i], losses[c, i], others[i] = gain, of[c], covered - of[c]
+                    gain = max(gain, sums[a, k])
+            gains[c, i], losses[c, i], others[i] = gain, sums[a, c], covered - sums[a, c]
             before[i] = cost + penalty + covered - correct
             wrong[i] = whole - totals[c] - others[i]
-            sure[i] = totals[n_classes] - of[n_classes]
+            sure[i] = totals[n_classes] - sums[a, n_classes]
         bound_children(
             gains[c], losses[c], others, before, wrong, sure, kept, further, penalty, threshold,
             memory, bounds,
@@ -271,8 +273,41 @@ def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
 
 
 @compiled()
+def _rank(state: Any, level: Any, numbers: Any) -> None:
+    """Order the active antecedents of a level by P, and by P − N, the largest first."""
+    n_classes, n = state.limits[0], state.ranges[level, 0]
+    keys = numbers[2]
+    for c in range(n_classes):
+        gains, losses = state.gains[level, c], state.losses[level, c]
+        for by in range(2):
+            ranked = state.ranked[level, 2 * c + by]
+            for i in range(n):
+                keys[i] = gains[i] - by * losses[i]
+                ranked[i] = i
+            sort_descending(keys, ranked, n, numbers[0], numbers[1])
+    state.ranges[level, 3] = 1
+
+
+@compiled()
+def _n_above(values: Any, minus: Any, factor: Any, ranked: Any, n: Any, least: Any) -> Any:
+    """How many of ``values − factor · minus``, largest first in the order given, are above."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        i = ranked[middle]
+        if values[i] - factor * minus[i] > least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled()
 def _last_rule(state: Any, level: Any, a: Any, left: Any, totals: Any, cost: Any, of: Any) -> Any:
-    """Look for the best last rule behind child a of a level; the least cost of the rest, work."""
+    """Look for the best last rule behind child a of a level; the least cost of the rest, work.
+
+    A rule b corrects at most P(b), and at most P(b) − N(b) and what a captures of N.
+    """
     covers, units, starts = state.covers, state.units, state.starts
     values, n_classes, penalty = state.values, state.limits[0], state.limits[2]
     active, n_active = state.active[level], state.ranges[level, 0]
@@ -285,23 +320,35 @@ def _last_rule(state: Any, level: Any, a: Any, left: Any, totals: Any, cost: Any
     for c in range(n_classes):
         needed = whole - totals[c] + penalty - least  # a rule that gains no more is of no use
         gains, losses, shield = state.gains[level, c], state.losses[level, c], captured[c]
-        for i in range(n_active):
-            if gains[i] > needed and gains[i] - losses[i] + shield > needed:
-                _weigh(covers[active[i]], left, units, starts, of)
-                tried += 1
-                covered, correct, rest = np.int64(0), np.int64(0), np.int64(0)
-                for k in range(n_classes):
-                    covered += of[k]
-                    correct = max(correct, of[k])
-                    rest = max(rest, totals[k] - of[k])
-                value = penalty + whole - correct - rest
-                if value < least:
-                    least = value
-                    needed = whole - totals[c] + penalty - least
-                    if cost + value < values[1]:
-                        state.path[level] = a
-                        _remember(state, level + 2, active[i], cost + value)
-    return least, tried * (covers.shape[1] + 4) + n_active * n_classes // 4
+        by_gain, by_both = state.ranked[level, 2 * c], state.ranked[level, 2 * c + 1]
+        n_first = _n_above(gains, losses, 0, by_gain, n_active, needed)
+        n_second = _n_above(gains, losses, 1, by_both, n_active, needed - shield)
+        ranked, n = (by_gain, n_first) if n_first < n_second else (by_both, n_second)
+        tried += n
+        for place in range(n):
+            i = ranked[place]
+            if gains[i] <= needed or gains[i] - losses[i] + shield <= needed:
+                continue
+            b, gain = active[i], np.int64(0)
+            for k in range(n_classes):
+                if k != c:
+                    of[k] = _weight(covers, b, left, units, starts[k], starts[k + 1])
+                    gain = max(gain, of[k])
+            if gain <= needed:
+                continue
+            of[c] = _weight(covers, b, left, units, starts[c], starts[c + 1])
+            correct, rest = np.int64(0), np.int64(0)
+            for k in range(n_classes):
+                correct = max(correct, of[k])
+                rest = max(rest, totals[k] - of[k])
+            value = penalty + whole - correct - rest
+            if value < least:
+                least = value
+                needed = whole - totals[c] + penalty - least
+                if cost + value < values[1]:
+                    state.path[level] = a
+                    _remember(state, level + 2, b, cost + value)
+    return least, tried * (covers.shape[1] + 4)
 
 
 @compiled("int64(state, int64)", state=ListState)
@@ -369,6 +416,9 @@ def search_lists(state: Any, work: Any) -> Any:
         if penalty > 0:
             further = min(further, (values[0] - 1 - cost - totals[n_classes]) // penalty)
         if further <= 1:
+            if ranges[3] == 0:
+                _rank(state, level, numbers)
+                done += 16 * n_classes * ranges[0]
             least, more = _last_rule(state, level, a, left, totals, cost, of)
             counters[2] += 1
             done += more

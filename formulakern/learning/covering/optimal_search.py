@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import IntArray
 from formulakern.encoding.bits import Words
+from formulakern.errors import ParameterError
 from formulakern.learning.covering.antecedents import Antecedents
 from formulakern.slices import DONE
 
@@ -16,8 +19,10 @@ __all__ = ["ListSearch"]
 BEAM = 20
 #: How much an error of the prefix counts beside one that a later rule may correct, in each beam.
 EAGERNESS = (1, 3, 10)
+#: Classes that a beam takes for the default's.
+DEFAULTS = 3
 #: Bytes of a state in the table of states, and its largest number of states.
-STATE_BYTES, MAX_STATES = 25, 2**26
+STATE_BYTES, MAX_STATES = 25, 2**24
 
 
 class ListSearch:
@@ -41,13 +46,23 @@ class ListSearch:
     ) -> None:
         from formulakern.learning.covering import optimal_loop  # loads numba
 
-        self.found, self.most, self.penalty = found, max_rules, penalty
-        self.loop = optimal_loop
+        self.found, self.penalty, self.loop = found, penalty, optimal_loop
         n, n_words = found.covers.shape
-        n_classes = found.n_classes
+        n_classes, everything = found.n_classes, found.layout.everything
         self.starts = np.searchsorted(found.layout.kinds, np.arange(n_classes + 2))
-        depth = max(1, max_rules - 1)
-        level_bytes = depth * n * 8 * (3 * n_classes + 4)
+        self.totals = found.layout.sums(everything[None], n_classes + 1)[0]
+        self.most = min(max_rules, n)
+        wrong = int(self.totals[:n_classes].sum() - self.totals[:n_classes].max())
+        if penalty:  # more rules cost more than they can correct
+            self.most = min(self.most, (wrong - int(self.totals[n_classes])) // penalty)
+        depth = max(1, self.most - 1)
+        level_bytes = depth * n * 8 * (5 * n_classes + 4)
+        if level_bytes > max_bytes:
+            raise ParameterError(
+                f"prefixes of up to {depth} rules over {n:,} conjunctions take "
+                f"{level_bytes:,} bytes, more than max_bytes leaves ({max_bytes:,}). Give fewer "
+                "max_rules or max_conditions, a larger penalty or min_support, or more memory."
+            )
         states = max(64, min(MAX_STATES, (max_bytes - level_bytes) // STATE_BYTES))
         states = 1 << (int(states).bit_length() - 1)
         per_class = (depth, n_classes, n)
@@ -55,7 +70,7 @@ class ListSearch:
             covers=found.covers,
             units=found.layout.units,
             starts=self.starts,
-            limits=np.array([n_classes, max_rules, penalty, tol], dtype=np.int64),
+            limits=np.array([n_classes, self.most, penalty, tol], dtype=np.int64),
             counters=np.array([-1, 0, 0, 0], dtype=np.int64),
             values=np.zeros(2, dtype=np.int64),
             left=np.zeros((depth, n_words), dtype=np.uint64),
@@ -65,18 +80,17 @@ class ListSearch:
             sums=np.zeros((depth, n, n_classes + 1), dtype=np.int64),
             children=np.zeros((depth, n), dtype=np.int64),
             bounds=np.zeros((depth, n), dtype=np.int64),
-            ranges=np.zeros((depth, 3), dtype=np.int64),
-            path=np.zeros(max(1, max_rules), dtype=np.int64),
-            best=np.zeros(max(1, max_rules), dtype=np.int64),
+            ranges=np.zeros((depth, 4), dtype=np.int64),
+            path=np.zeros(max(1, self.most), dtype=np.int64),
+            best=np.zeros(max(1, self.most), dtype=np.int64),
             gains=np.zeros(per_class, dtype=np.int64),
             losses=np.zeros(per_class, dtype=np.int64),
+            ranked=np.zeros((depth, 2 * n_classes, n), dtype=np.int64),
             keys=np.zeros((states, 2), dtype=np.uint64),
             proven=np.zeros(states, dtype=np.int64),
             rules=np.zeros(states, dtype=np.int8),
         )
-        everything = found.layout.everything
-        self.totals = found.layout.sums(everything[None], n_classes + 1)[0]
-        self.state.values[1] = self.totals[:n_classes].sum() - self.totals[:n_classes].max()
+        self.state.values[1] = wrong
 
     # -- what is known ---------------------------------------------------------------------------
 
@@ -106,7 +120,7 @@ class ListSearch:
         state, bound = self.state, int(self.state.values[0])
         pending = int(state.counters[1])  # the children of the last level are not listed yet
         for level in range(state.counters[0] + 1 - pending):
-            count, following = state.ranges[level, 1:].tolist()
+            count, following = state.ranges[level, 1:3].tolist()
             if pending and level == state.counters[0] - 1:
                 following -= 1  # the one whose children are not listed
             if following < count:
@@ -128,7 +142,7 @@ class ListSearch:
         state.totals[0] = self.totals
         state.costs[0] = 0
         state.active[0] = np.arange(n)
-        state.ranges[0] = n, 0, 0
+        state.ranges[0] = n, 0, 0, 0
 
     def advance(self, work: int) -> bool:
         """Do about so much work; whether the search has ended."""
@@ -138,23 +152,30 @@ class ListSearch:
         """Not known."""
         return 0.0
 
-    def start(self) -> None:
-        """Begin with the best of some beam searches."""
-        for eagerness in EAGERNESS if self.most and len(self.found.covers) else ():
-            self._beam(eagerness)
+    def start(self, late: Callable[[], bool]) -> None:
+        """Begin with the best of some beam searches, until it is late."""
+        largest = np.argsort(-self.totals[: self.found.n_classes], kind="stable")
+        for default in [None, *largest[:DEFAULTS].tolist()]:
+            for eagerness in EAGERNESS:
+                if late() or not self.most:
+                    return
+                self._beam(eagerness, default)
 
-    def _beam(self, eagerness: int) -> None:
-        everything = self.found.layout.everything
-        beam: list[tuple[Words, int, list[int]]] = [(everything, 0, [])]
+    def _beam(self, eagerness: int, default: int | None) -> None:
+        """Add rules to some prefixes, judged with one class as the default, or the best one."""
+        n_classes = self.found.n_classes
+        beam: list[tuple[Words, int, list[int]]] = [(self.found.layout.everything, 0, [])]
         for _ in range(self.most):
             ranked: dict[bytes, tuple[int, Words, int, list[int]]] = {}
             for left, errors, path in beam:
                 sums = self._sums(left)
-                totals = self._totals(left)
+                totals = self.found.layout.sums(left[None], n_classes + 1)[0, :n_classes]
                 covered, rest = sums.sum(axis=1), totals - sums
                 wrong = errors + covered - sums.max(axis=1)
                 open_errors = rest.sum(axis=1) - rest.max(axis=1)
                 self._offer(path, wrong + open_errors)
+                if default is not None:
+                    open_errors = rest.sum(axis=1) - rest[:, default]
                 score = eagerness * wrong + open_errors
                 score[covered == 0] = np.iinfo(np.int64).max
                 for a in np.argsort(score, kind="stable")[:BEAM].tolist():
@@ -169,10 +190,6 @@ class ListSearch:
         out = np.zeros((len(self.found.covers), self.found.n_classes + 1), dtype=np.int64)
         self.loop.class_sums(self.found.covers, left, self.found.layout.units, self.starts, out)
         return out[:, : self.found.n_classes]
-
-    def _totals(self, left: Words) -> IntArray:
-        kinds = self.found.n_classes + 1
-        return self.found.layout.sums(left[None], kinds)[0, : self.found.n_classes]
 
     def _offer(self, path: list[int], errors: npt.NDArray[np.int64]) -> None:
         """Keep the best list of a path and a last rule, if it is better than all so far."""

@@ -2,18 +2,20 @@
 
 import itertools
 import math
-import warnings
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import tables
 
+from formulakern.encoding.bits import n_words
+from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, ParameterError
-from formulakern.learning.covering import optimal, optimal_bounds
+from formulakern.learning.covering import antecedents, optimal, optimal_search
 from formulakern.learning.covering.optimal import optimal_rule_list
+from formulakern.slices import Outcome
 
 CLOSE = 1e-9
 
@@ -113,3 +115,194 @@ def test_equals_enumeration(case):
     assert found.objective == pytest.approx(best, abs=CLOSE + 2 * found.rounding)
     assert found.bound <= best + CLOSE
     assert found.gap <= 2 * found.rounding + CLOSE
+
+
+@settings(max_examples=60)
+@given(cases(), st.randoms())
+def test_weights_that_differ_much(case, random):
+    """Too many different weights to group: laid out by their bits, with a rounding that is told."""
+    X, weights, options = case
+    weights = weights * [[random.random() for _ in row] for row in weights] + weights.max() / 99
+    best = naive(X, weights, options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(antecedents, "SPARSE", -1)
+        found = optimal_rule_list(read_packed(X), weights, **options)
+    check(X, weights, options, found)
+    assert 0 <= found.rounding <= weights.size * 2.0**-20
+    assert best - CLOSE <= found.objective <= best + 2 * found.rounding + CLOSE
+    assert found.objective - 2 * found.rounding - CLOSE <= found.bound <= best + CLOSE
+
+
+@settings(max_examples=60)
+@given(cases(), st.integers(0, 40))
+def test_bound_holds_wherever_it_stops(case, slices):
+    X, weights, options = case
+    left = iter(range(slices))
+
+    def few_slices(search, time_limit, progress, started):
+        for _ in left:
+            finished = search.advance(1)
+            progress(0.0)
+            if finished:
+                return Outcome(True, 0.0)
+        return Outcome(False, 0.0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(optimal, "run_slices", few_slices)
+        found = optimal_rule_list(read_packed(X), weights, **options)
+    check(X, weights, options, found)
+    best = naive(X, weights, options)
+    assert found.bound - CLOSE <= best <= found.objective + CLOSE
+    assert found.stopped in ("optimal", "time")
+    if found.stopped == "optimal":
+        assert found.objective == pytest.approx(best, abs=CLOSE)
+
+
+def planted(m=700, p=7, classes=3, noise=0.1, seed=0):
+    """Rows that follow a list of two rules, but for noise, over several words."""
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 2, (m, p))
+    y = np.where(X[:, 0] & X[:, 1], 0, np.where(X[:, 2], 1, 2)) % classes
+    flipped = random.random(m) < noise
+    y[flipped] = random.integers(0, classes, flipped.sum())
+    return X, np.eye(classes)[y] * random.choice([1.0, 1.0, 1.0, 2.5], (m, 1))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("rules", "conditions", "p"), [(2, 2, 7), (3, 1, 9), (5, 1, 5)])
+def test_many_words(rules, conditions, p, classes):
+    X, weights = planted(p=p, classes=classes)
+    options = {"max_rules": rules, "max_conditions": conditions, "penalty": 0.01}
+    options |= {"exclusive": None, "min_support": 0.0}
+    found = optimal_rule_list(read_packed(X), weights, **options)
+    check(X, weights, options, found)
+    assert found.objective == pytest.approx(naive(X, weights, options), abs=CLOSE)
+    assert found.stopped == "optimal"
+
+
+def test_equal_rows_may_be_merged_or_not():
+    X, weights = planted()
+    distinct, kind = read_packed(X).distinct()
+    merged = np.zeros((distinct.n_rows, weights.shape[1]))
+    np.add.at(merged, kind, weights)
+    one = optimal_rule_list(read_packed(X), weights, max_rules=3)
+    other = optimal_rule_list(distinct, merged, max_rules=3)
+    assert one.objective == pytest.approx(other.objective)
+    assert one.conjunctions == other.conjunctions == [(0, 1), (2,)]
+    assert one.counts == pytest.approx(other.counts)
+
+
+def test_same_result_again_and_with_a_small_table_of_states(monkeypatch):
+    X, weights = planted(noise=0.3)
+    packed, options = read_packed(X), {"max_rules": 4, "penalty": 0.003}
+    runs = [optimal_rule_list(packed, weights, **options) for _ in range(2)]
+    monkeypatch.setattr(optimal_search, "MAX_STATES", 64)
+    small = optimal_rule_list(packed, weights, **options)
+    assert runs[0].conjunctions == runs[1].conjunctions
+    assert runs[0].n_evaluated == runs[1].n_evaluated < small.n_evaluated
+    assert runs[0].objective == small.objective
+    assert small.stopped == "optimal"
+
+
+def test_time_limit_of_nothing():
+    X, weights = planted(noise=0.3)
+    found = optimal_rule_list(read_packed(X), weights, max_rules=4, penalty=0.001, time_limit=0)
+    assert found.stopped == "time"
+    assert 0 <= found.bound < found.objective
+    assert found.objective <= 1 - weights.sum(axis=0).max() / weights.sum()
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_interrupt_keeps_the_best_list(at):
+    X, weights = planted(noise=0.3)
+    seen = []
+
+    def report(known):
+        seen.append(known)
+        if len(seen) == at:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="best rule list so far is kept"):
+        found = optimal_rule_list(
+            read_packed(X), weights, max_rules=4, penalty=0.001, report=report
+        )
+    assert found.stopped == "interrupted"
+    assert found.history == tuple(seen)
+    best = optimal_rule_list(read_packed(X), weights, max_rules=4, penalty=0.001)
+    assert found.bound <= best.objective <= found.objective
+
+
+def test_tolerance():
+    X, weights = planted(noise=0.3)
+    exact = optimal_rule_list(read_packed(X), weights, max_rules=4, penalty=0.001)
+    close = optimal_rule_list(read_packed(X), weights, max_rules=4, penalty=0.001, tol=0.02)
+    assert close.stopped == "optimal"
+    assert close.gap <= 0.02 + CLOSE
+    assert close.bound <= exact.objective <= close.objective + CLOSE
+    assert close.n_evaluated < exact.n_evaluated
+
+
+def test_more_rules_than_can_pay():
+    """Their number is limited by the penalty, and by the antecedents: no memory is taken for it."""
+    X, weights = planted()
+    found = optimal_rule_list(read_packed(X), weights, max_rules=10**9, penalty=0.05)
+    assert found.conjunctions == [(0, 1), (2,)]
+    free = optimal_rule_list(read_packed(X[:20]), weights[:20], max_rules=10**9, max_conditions=1)
+    assert free.stopped == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("X", "weights"),
+    [
+        ([[1]], [[2.0]]),
+        ([[1, 0]], [[0.0, 3.0]]),
+        ([[1, 0], [0, 1]], [[1.0], [1.0]]),
+        ([[1, 0], [1, 0]], [[1.0, 0.0], [0.0, 1.0]]),
+        ([[1, 0], [1, 0]], [[1.0, 2.0, 4.0], [1.0, 1.0, 1.0]]),
+        ([[0, 0], [0, 0]], [[0.0, 5.0], [7.0, 0.0]]),
+        ([[0], [1]], [[0.0, 0.0], [1.0, 0.0]]),
+    ],
+    ids=["one row", "two classes", "one class", "contradictory", "three", "false", "no weight"],
+)
+@pytest.mark.parametrize("penalty", [0.0, 0.01])
+def test_nothing_to_tell_apart(X, weights, penalty):
+    found = optimal_rule_list(read_packed(np.array(X)), weights, penalty=penalty)
+    sums = np.sum(weights, axis=0)
+    assert found.conjunctions == found.labels == []
+    assert found.default == sums.argmax()
+    assert found.counts.tolist() == [sums.tolist()]
+    assert found.objective == found.error == pytest.approx(1 - sums.max() / sums.sum())
+    assert found.gap == pytest.approx(0, abs=1e-12)
+    assert found.stopped == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("shape", "weights", "options", "message"),
+    [
+        ((0, 2), np.zeros((0, 2)), {}, "0 rows of 2 propositions"),
+        ((2, 0), np.ones((2, 2)), {}, "2 rows of 0 propositions"),
+        ((2, 2), np.ones((3, 2)), {}, r"weights of shape \(3, 2\) for 2 examples"),
+        ((2, 2), np.zeros((2, 2)), {}, "expected none below 0 and one above"),
+        ((2, 2), [[1, -1], [1, 1]], {}, "weights between -1 and 1"),
+        ((2, 2), [[1, math.nan], [1, 1]], {}, "weights are finite"),
+        ((2, 2), np.ones((2, 2)), {"max_rules": -1}, "max_rules=-1"),
+        ((2, 2), np.ones((2, 2)), {"max_conditions": 0}, "max_conditions=0"),
+        ((2, 2), np.ones((2, 2)), {"penalty": -0.1}, "penalty=-0.1"),
+        ((2, 2), np.ones((2, 2)), {"min_support": 1.5}, "min_support=1.5"),
+        ((2, 2), np.ones((2, 2)), {"tol": math.inf}, "tol=inf"),
+        ((2, 2), np.ones((2, 2)), {"time_limit": -1}, "time_limit=-1"),
+        ((2, 2), np.ones((2, 2)), {"max_bytes": 0}, "max_bytes=0"),
+        ((2, 2), np.ones((2, 2)), {"exclusive": [0]}, r"exclusive of shape \(1,\)"),
+    ],
+)
+def test_errors(shape, weights, options, message):
+    table = PackedTable.of_rows(np.zeros((shape[0], n_words(shape[1])), dtype=np.uint64), shape[1])
+    with pytest.raises((DataError, ParameterError), match=message):
+        optimal_rule_list(table, weights, **options)
+
+
+@pytest.mark.parametrize(("size", "message"), [(9_000, "the covers of the"), (200_000, "prefixes")])
+def test_what_does_not_fit_into_memory_is_refused(size, message):
+    X, weights = planted(p=20, noise=0.3)
+    with pytest.raises(ParameterError, match=message):
+        optimal_rule_list(read_packed(X), weights, penalty=0.0, max_rules=9, max_bytes=size)
