@@ -50,6 +50,9 @@ __all__ = ["MAX_BYTES", "ListProgress", "OptimalList", "optimal_rule_list"]
 MAX_BYTES = 2**29
 #: The last threshold is the objective itself, once the gap is this share of it.
 LAST_GAP = 0.02
+#: Another threshold is this part of the gap above the bound: a search takes several times as long
+#: as one with the threshold before, so that all of these cost little beside the last one.
+STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -306,7 +309,7 @@ class _Driver:
         gap = self.search.objective - self.bound
         if gap <= max(LAST_GAP * self.search.objective, self.penalty, self.tol):
             return self.search.objective - self.tol
-        return self.bound + (gap + 1) // 2
+        return self.bound + -(-gap // STEPS)
 
     def _look(self, _: float) -> None:
         self._raise_bound(self.search.lower())

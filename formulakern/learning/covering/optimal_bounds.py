@@ -11,10 +11,20 @@ each of their antecedents a, less what a rule before it captures: so
 
 where t is the weight that a first rule captures in c, and X_q the sum of the q largest N.
 
-Where q = s − 1, all rules for c stand between the first one and the only other one.  What such a
-rule captures in classes other than c is wrong.  Let Q(a) be the weight of a in these within U: then
-Q(a) is at most what the first rule captures of them, plus the error that a list below the threshold
-may still make, so X_q is taken over few antecedents, which are nearly pure.
+X_q need not be over all antecedents, because a list below the threshold may make an error of at most
+some β behind the first rule, which captures t in c and u in other classes.  Let Q(a) be the weight
+of a within U in classes other than c.
+
+* What a rule for c captures in other classes is wrong.  So its Q is at most β, plus u, plus what
+  rules for other classes captured before it.
+* What a rule for another class captures in c is wrong.  So its N is at most β, plus t, plus what
+  rules for c captured before it.
+
+So with i rules for c and j others so far, these have captured at most T_ij in c and V_ij elsewhere,
+
+    T_ij = t + Σ_i {N(a) : Q(a) ≤ V_{i−1,j} + β},    V_ij = u + Σ_j {Q(a) : N(a) ≤ T_{i,j−1} + β},
+
+where Σ_i is the sum of the i largest, and T_{q,s−q−1} takes the place of t + X_q.
 """
 
 from __future__ import annotations
@@ -102,11 +112,12 @@ def bound_children(
         S, at least 1.
     penalty, threshold : int
         Bounds hold for lists below the threshold.
-    memory : int64 (4, BUCKETS, at least S)
+    memory : int64 (6, BUCKETS, at least S)
     bounds : int64 (at least n,)
         Lowered to the bounds.
     """
     best, without, shields, reach = memory[0], memory[1], memory[2], memory[3]
+    carried, elsewhere = memory[4], memory[5, 0]
     shift, shift_others = 0, 0
     for i in range(n):
         while losses[i] >> shift >= BUCKETS:
@@ -117,29 +128,40 @@ def bound_children(
     top_others = 0
     if n_rules > 1:
         top_others = _largest_up_to(others, losses, n, shift_others, n_rules - 1, shields)
+        _largest_up_to(losses, others, n, shift, n_rules - 1, carried)
     for s in range(n_rules):
         following = best[top, s] - (top << shift)
         for b in range(top, -1, -1):
             following = max(following, best[b, s] - (b << shift))
             without[b, s] = following
-    for s in range(2, n_rules + 1):  # at least two rules for other classes
+    for s in range(1, n_rules + 1):
         for b in range(top + 1):
             captured = ((b + 1) << shift) - 1
             largest = _gain(best, without, top, shift, s, captured)
-            for q in range(1, s - 1):
+            for q in range(1, s):
                 shield = captured + shields[top_others, q - 1]
                 largest = max(largest, _gain(best, without, top, shift, s - q, shield))
             reach[b, s - 1] = largest
     for i in range(n):
         for s in range(1, n_rules + 1):
             least = before[i] + s * penalty
-            if least + sure[i] >= min(bounds[i], threshold):
+            limit = min(bounds[i], threshold)
+            if least + sure[i] >= limit:
                 break
-            captured = losses[i]
-            if s > 1:  # one rule for another class, and before it rules for c, which are right
-                step = (others[i] + threshold - 1 - least) >> shift_others
-                captured += shields[min(step, top_others), s - 2]
-            gain = _gain(best, without, top, shift, 1, captured)
-            if s > 1:
-                gain = max(gain, reach[losses[i] >> shift, s - 1])
+            if least + wrong[i] - reach[losses[i] >> shift, s - 1] >= limit:
+                continue
+            error = threshold - 1 - least
+            gain = np.int64(0)
+            for q in range(s):
+                captured = losses[i]
+                for j in range(s - q):
+                    last = captured
+                    captured = losses[i]
+                    if q > 0:
+                        step = min((elsewhere[j] + error) >> shift_others, top_others)
+                        captured += shields[step, q - 1]
+                    elsewhere[j] = others[i]
+                    if j > 0:
+                        elsewhere[j] += carried[min((last + error) >> shift, top), j - 1]
+                gain = max(gain, _gain(best, without, top, shift, s - q, captured))
             bounds[i] = min(bounds[i], least + max(wrong[i] - gain, sure[i]))

@@ -369,7 +369,7 @@ def search_lists(state: Any, work: Any) -> Any:
     counters, values, limits = state.counters, state.values, state.limits
     n_classes, most, penalty = limits[0], limits[1], limits[2]
     n_words, n_antecedents = state.covers.shape[1], state.covers.shape[0]
-    memory = np.empty((4, BUCKETS, most), np.int64)
+    memory = np.empty((6, BUCKETS, most), np.int64)
     numbers = np.empty((4, n_antecedents), np.int64)
     left, totals = np.empty(n_words, np.uint64), np.empty(n_classes + 1, np.int64)
     of = np.empty(n_classes + 1, np.int64)

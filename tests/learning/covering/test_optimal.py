@@ -193,8 +193,8 @@ def test_equal_rows_may_be_merged_or_not():
 
 
 def test_same_result_again_and_with_a_small_table_of_states(monkeypatch):
-    X, weights = planted(noise=0.3)
-    packed, options = read_packed(X), {"max_rules": 4, "penalty": 0.003}
+    X, weights = planted(p=12, noise=1.0)
+    packed, options = read_packed(X), {"max_rules": 4, "penalty": 0.002}
     runs = [optimal_rule_list(packed, weights, **options) for _ in range(2)]
     monkeypatch.setattr(optimal_search, "MAX_STATES", 64)
     small = optimal_rule_list(packed, weights, **options)

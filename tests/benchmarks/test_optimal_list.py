@@ -1,0 +1,114 @@
+"""What is certified how fast: ``pytest tests/benchmarks/test_optimal_list.py -s``.
+
+Each line says how far the bound is from the best list's objective, and the processor time.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formulakern.datasets.reader import read_table
+from formulakern.encoding.packed import PackedTable
+from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.learning.covering.optimal import OptimalList, optimal_rule_list
+
+DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
+#: Seconds of each search.
+LIMIT = 60.0
+
+
+def task(name: str, cut_points: int = 4) -> tuple[PackedTable, np.ndarray, np.ndarray]:
+    """Different rows, weights by class, and the groups of propositions that exclude each other."""
+    path = DATA / name
+    if not path.exists():
+        pytest.skip(f"needs {path}; set FORMULAKERN_DATA")
+    X, y = read_table(path)
+    encoder = PropositionEncoder(cut_points=cut_points)
+    table, kind = encoder.fit_packed(X).distinct()
+    classes, labels = np.unique(y, return_inverse=True)
+    weights = np.zeros((table.n_rows, len(classes)))
+    np.add.at(weights, (kind, labels), 1)
+    groups = [group for plan in encoder.plans_ for group in _groups(plan, encoder)]
+    return table, weights, np.array(groups)
+
+
+def _groups(plan: object, encoder: PropositionEncoder) -> Iterator[int]:
+    place = next(i for i, other in enumerate(encoder.plans_) if other is plan)
+    texts = [str(proposition) for proposition in plan.propositions]
+    nominal = all(" = " in text or text.endswith("is missing") for text in texts)
+    yield from [place if nominal else -1] * len(texts)
+
+
+def measured(name: str, rules: int, conditions: int, penalty: float, **options) -> OptimalList:
+    table, weights, groups = task(name, options.pop("cut_points", 4))
+    begin = time.process_time()
+    found = optimal_rule_list(
+        table,
+        weights,
+        max_rules=rules,
+        max_conditions=conditions,
+        penalty=penalty,
+        exclusive=groups,
+        time_limit=options.pop("time_limit", LIMIT),
+        **options,
+    )
+    seconds = time.process_time() - begin
+    what = f"{name}, {rules} rules of {conditions} conditions, penalty {penalty:g}"
+    print(
+        f"\n    {what:<66} {found.stopped:<8} objective {found.objective:.4f}  "
+        f"gap {found.gap:7.1e}  {found.n_antecedents:6,} antecedents  {seconds:7.2f} s",
+        end="",
+    )
+    assert found.bound <= found.objective
+    return found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled() -> None:
+    table = PackedTable.of_columns(np.array([[0b0011], [0b0101]], dtype=np.uint64), 4)
+    optimal_rule_list(table, [[9, 0], [0, 5], [0, 7], [8, 0]])
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "conditions", "penalty"),
+    [
+        ("monks-1-train.csv", 5, 2, 0.01),
+        ("monks-2-train.csv", 3, 2, 0.01),
+        ("monks-3-train.csv", 4, 2, 0.01),
+        ("tic-tac-toe.csv", 3, 2, 0.01),
+        ("breast-cancer-wisconsin.csv", 3, 2, 0.01),
+        ("house-votes-84.csv", 3, 2, 0.01),
+        ("car.csv", 3, 2, 0.01),
+        ("mushroom.csv", 3, 2, 0.01),
+        ("nursery.csv.gz", 3, 2, 0.01),
+    ],
+)
+def test_certified(name, rules, conditions, penalty):
+    assert measured(name, rules, conditions, penalty).stopped == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "conditions", "penalty"),
+    [
+        ("tic-tac-toe.csv", 8, 3, 0.005),
+        ("tic-tac-toe.csv", 8, 3, 0.01),
+        ("monks-2-train.csv", 5, 2, 0.01),
+        ("nursery.csv.gz", 5, 2, 0.01),
+        ("mushroom.csv", 5, 2, 0.01),
+    ],
+)
+def test_gap_falls(name, rules, conditions, penalty):
+    """Not certified in this time: the bound rises, and the list is as good as known."""
+    found = measured(name, rules, conditions, penalty, time_limit=20.0)
+    assert found.bound > found.history[0].bound
+
+
+def test_tic_tac_toe_finds_the_eight_lines():
+    """The rules of the game are found at once, whether they are certified or not."""
+    found = measured("tic-tac-toe.csv", 8, 3, 0.005, time_limit=5.0)
+    assert found.error == 0.0
+    assert len(found.conjunctions) == 8
