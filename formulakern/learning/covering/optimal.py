@@ -8,7 +8,7 @@ The search adds rules to prefixes, depth first.  What a prefix has decided stays
 errors and penalties bound every list that begins with it from below, and so do
 
 * rows that no antecedent tells apart and that are of different classes: all but one class is wrong;
-* the largest weight that further rules can correct, see :mod:`.optimal_bounds`;
+* the largest weight that further rules can correct, see :mod:`.branch_and_bound.bounds`;
 * a rule that captures no more than λ correctly, which is worth leaving out;
 * another prefix that leaves the same rows: a table of states holds, for what is left, a lower
   bound on what the rest of the list costs.
@@ -37,8 +37,12 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError
-from formulakern.learning.covering.antecedents import Antecedents, Grid, mine_antecedents
-from formulakern.learning.covering.optimal_search import ListSearch
+from formulakern.learning.covering.branch_and_bound.antecedents import (
+    Antecedents,
+    Grid,
+    mine_antecedents,
+)
+from formulakern.learning.covering.branch_and_bound.search import ListSearch
 from formulakern.mining.conjunctions.search import read_groups
 from formulakern.mining.objective import read_weights
 from formulakern.mining.options import check_time_limit

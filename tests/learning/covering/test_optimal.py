@@ -13,7 +13,8 @@ from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, ParameterError
-from formulakern.learning.covering import antecedents, optimal, optimal_search
+from formulakern.learning.covering import optimal
+from formulakern.learning.covering.branch_and_bound import antecedents, search
 from formulakern.learning.covering.optimal import optimal_rule_list
 from formulakern.slices import Outcome
 
@@ -104,7 +105,7 @@ def check(X, weights, options, found):
     assert objectives == sorted(objectives, reverse=True)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(cases())
 def test_equals_enumeration(case):
     X, weights, options = case
@@ -193,10 +194,10 @@ def test_equal_rows_may_be_merged_or_not():
 
 
 def test_same_result_again_and_with_a_small_table_of_states(monkeypatch):
-    X, weights = planted(p=12, noise=1.0)
-    packed, options = read_packed(X), {"max_rules": 4, "penalty": 0.002}
+    X, weights = planted(m=200, p=8, noise=1.0)
+    packed, options = read_packed(X), {"max_rules": 4, "penalty": 0.005}
     runs = [optimal_rule_list(packed, weights, **options) for _ in range(2)]
-    monkeypatch.setattr(optimal_search, "MAX_STATES", 64)
+    monkeypatch.setattr(search, "MAX_STATES", 64)
     small = optimal_rule_list(packed, weights, **options)
     assert runs[0].conjunctions == runs[1].conjunctions
     assert runs[0].n_evaluated == runs[1].n_evaluated < small.n_evaluated

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from formulakern.arrays import IntArray
 from formulakern.encoding.bits import Words
 from formulakern.errors import ParameterError
-from formulakern.learning.covering.antecedents import Antecedents
+from formulakern.learning.covering.branch_and_bound.antecedents import Antecedents
 from formulakern.slices import DONE
 
 __all__ = ["ListSearch"]
@@ -44,9 +44,9 @@ class ListSearch:
     def __init__(
         self, found: Antecedents, max_rules: int, penalty: int, tol: int, max_bytes: int
     ) -> None:
-        from formulakern.learning.covering import optimal_loop  # loads numba
+        from formulakern.learning.covering.branch_and_bound import loop  # loads numba
 
-        self.found, self.penalty, self.loop = found, penalty, optimal_loop
+        self.found, self.penalty, self.loop = found, penalty, loop
         n, n_words = found.covers.shape
         n_classes, everything = found.n_classes, found.layout.everything
         self.starts = np.searchsorted(found.layout.kinds, np.arange(n_classes + 2))
@@ -66,7 +66,7 @@ class ListSearch:
         states = max(64, min(MAX_STATES, (max_bytes - level_bytes) // STATE_BYTES))
         states = 1 << (int(states).bit_length() - 1)
         per_class = (depth, n_classes, n)
-        self.state = optimal_loop.ListState(
+        self.state = loop.ListState(
             covers=found.covers,
             units=found.layout.units,
             starts=self.starts,

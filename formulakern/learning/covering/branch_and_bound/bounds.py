@@ -11,9 +11,9 @@ each of their antecedents a, less what a rule before it captures: so
 
 where t is the weight that a first rule captures in c, and X_q the sum of the q largest N.
 
-X_q need not be over all antecedents, because a list below the threshold may make an error of at most
-some β behind the first rule, which captures t in c and u in other classes.  Let Q(a) be the weight
-of a within U in classes other than c.
+X_q need not be over all antecedents.  Behind the first rule, a list below the threshold may make an
+error of some β only.  Let the first rule capture t in c and u in other classes, and let Q(a) be the
+weight of a within U in classes other than c.
 
 * What a rule for c captures in other classes is wrong.  So its Q is at most β, plus u, plus what
   rules for other classes captured before it.

@@ -1,6 +1,7 @@
-"""Compiled: branch and bound over rule lists, depth first; see :mod:`.optimal`.
+"""Compiled: branch and bound over rule lists, depth first.
 
-State is in arrays, so that the search can stop after a slice of work and go on in the next call.
+:mod:`formulakern.learning.covering.optimal` explains it.  State is in arrays, so that the search
+can stop after a slice of work and go on in the next call.
 """
 
 # ruff: noqa: ARG001
@@ -12,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from formulakern.compilation import compiled, intrinsic
-from formulakern.learning.covering.optimal_bounds import BUCKETS, bound_children
+from formulakern.learning.covering.branch_and_bound.bounds import BUCKETS, bound_children
 from formulakern.mining.sums import sort_descending
 from formulakern.slices import DONE, SLICE
 
@@ -91,7 +92,7 @@ class ListState(NamedTuple):
     Level L is a prefix of L rules: ``left`` the atoms that it leaves, with weights ``totals``;
     ``costs`` its errors and penalties; ``active`` the antecedents that may follow it, with weights
     ``sums`` within what is left, K classes and the sure errors, and in their order ``gains`` and
-    ``losses``, which are P and N of :mod:`.optimal_bounds`, ``ranked`` by P and by P − N;
+    ``losses``, which are P and N of :mod:`.bounds`, ``ranked`` by P and by P − N;
     ``children`` those of them that may follow directly, best of the ``bounds`` first; ``ranges``
     how many are active, how many children there are, which is next, and whether they are ranked;
     ``path`` the antecedent of the child that is open.
@@ -353,7 +354,7 @@ def _last_rule(state: Any, level: Any, a: Any, left: Any, totals: Any, cost: Any
 
 @compiled("int64(state, int64)", state=ListState)
 def search_lists(state: Any, work: Any) -> Any:
-    """Go on with a depth-first branch and bound over rule lists; see :mod:`.optimal`.
+    """Go on with a depth-first branch and bound over rule lists.
 
     Parameters
     ----------

@@ -1,0 +1,1 @@
+"""Rule lists by branch and bound: antecedents, bounds, and the compiled search."""
