@@ -88,7 +88,8 @@ class RankedColumn:
             return Comparison(self.name, SIGNS[relation], _plain(self.values[rank]))
         if self.numeric:
             low = rank if relation == AT_MOST else rank - 1
-            cut = cut_between(*self.values[low : low + 2].tolist(), self._whole)
+            below, above = self.values[low : low + 2].tolist()
+            cut = cut_between(below, above, self._whole)
             value = cut.at_most if relation == AT_MOST else cut.at_least
             return Comparison(self.name, SIGNS[relation], value)
         part = self.values[: rank + 1] if relation == AT_MOST else self.values[rank:]
@@ -174,7 +175,8 @@ class RankedTable:
     ) -> FloatArray:
         """The weight of each class on each different row, float64 of shape (m, n_classes)."""
         places = self.row * n_classes + codes
-        return np.bincount(places, weights, self.n_rows * n_classes).reshape(self.n_rows, -1)
+        sums = np.bincount(places, weights, self.n_rows * n_classes)
+        return np.asarray(sums.reshape(self.n_rows, n_classes), dtype=np.float64)
 
     def conjunction(self, conditions: Sequence[Condition]) -> Formula:
         """Conditions in the words of the table; of two bounds of a column the tighter one."""

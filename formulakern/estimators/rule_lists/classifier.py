@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.encoding.bits import pack_rows
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.ranks import Condition, RankedTable
+from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
 from formulakern.encoding.sources import is_sparse
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import DataError
+from formulakern.estimators.rule_lists.history import ListHistory, progress_line
+from formulakern.estimators.rule_lists.learners import SHORT, covering_learner
 from formulakern.estimators.rule_model import PropositionModel
 from formulakern.estimators.targets import (
     read_classes,
@@ -27,20 +27,19 @@ from formulakern.estimators.targets import (
     row_weights,
     several_classes,
 )
-from formulakern.learning.covering.cn2 import BeamOptions, cn2_list, cn2_set
-from formulakern.learning.covering.one_rule import one_rule
-from formulakern.learning.covering.ripper import RipperOptions, ripper
-from formulakern.learning.covering.sequential import Decision, LearnedRules, TrainingTable
+from formulakern.learning.covering.optimal import optimal_rule_list
+from formulakern.learning.covering.sequential import (
+    Decision,
+    LearnedRules,
+    TrainingTable,
+    of_conditions,
+)
 from formulakern.progress import say
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import ClassRule, RuleList
 from formulakern.rules.rule_set import RuleSet
 
 __all__ = ["RuleListClassifier"]
-
-LEARNERS = ("ripper", "irep", "cn2", "cn2-unordered", "oner")
-#: What a limit of None is.
-UNLIMITED = 2**31
 
 
 @dataclass(eq=False, repr=False)
@@ -71,16 +70,21 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     * ``"cn2-unordered"`` (Clark & Boswell 1991).  For every class rules of the largest Laplace
       estimate; all that cover a row vote with the classes of their training rows.
     * ``"oner"`` (Holte 1993).  The one column that classifies best.
+    * ``"optimal"`` (Angelino et al. 2018).  The list of at most ``max_rules`` conjunctions of at
+      most ``max_conditions`` propositions with the smallest share of errors plus ``penalty`` per
+      rule, found by branch and bound: ``bound_`` says what no such list falls below.  Numbers
+      have ``cut_points`` cuts here.
 
     Parameters
     ----------
-    learner : {"ripper", "irep", "cn2", "cn2-unordered", "oner"}, default="ripper"
+    learner : {"ripper", "irep", "cn2", "cn2-unordered", "oner", "optimal"}, default="ripper"
     relations : sequence of {"=", "!=", "<=", ">="}, default=("=", "<=", ">=")
         What conditions say.  With ``=`` and ``!=`` only, numbers are nominal too.
     max_rules : int, optional
-        Of the list; of a class for ``"ripper"``, ``"irep"`` and ``"cn2-unordered"``.
+        Of the list; of a class for ``"ripper"``, ``"irep"`` and ``"cn2-unordered"``.  By default
+        3 for ``"optimal"``, else there is no limit.
     max_conditions : int, optional
-        Of a rule.
+        Of a rule.  By default 2 for ``"optimal"``, else there is no limit.
     min_weight : float, optional
         The least weight of rows that a rule covers, counted among the rows that it is learned
         from; of its own class for ``"ripper"`` and ``"irep"``.  By default 2 for these, else 1.
@@ -96,12 +100,16 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     encoder : "auto", None or transformer, default="auto"
         ``"auto"`` reads any table.  None takes a table of 0 and 1, a transformer makes one; then
         the conditions are that its columns are 1 (and 0, if ``relations`` has ``!=``).
+    penalty : float, default=0.01
+        For ``"optimal"``: the share of the rows that a rule must pay for.
+    tol : float, default=0
+        For ``"optimal"``: stop when the gap is at most this.
     cut_points : int, default=4
-        Has no effect on these learners, which look at all.
+        For ``"optimal"``; the other learners look at all.
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
     time_limit : float, optional
-        Seconds; then the rules so far are kept.
+        Seconds; then the rules so far are kept, or the best list so far with its proven bound.
     random_state : int, RandomState or None
         For the rows to grow on and to prune on.
     verbose : bool, default=False
@@ -111,7 +119,12 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     ----------
     rules_ : RuleList or RuleSet
         In the table's own words, with the training rows by class.  A set for ``"cn2-unordered"``.
-    stopped_ : {"complete", "time"}
+    stopped_ : {"complete", "time", "optimal", "interrupted"}
+    objective_, bound_, gap_ : float
+        Of ``"optimal"``: share of errors plus penalty of the list, what no list falls below, and
+        the difference.
+    history_ : ListHistory
+        Of ``"optimal"``: objective and bound whenever one changed.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -120,6 +133,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     Notes
     -----
     A row of weight 2 is two rows, and the order of the rows has no effect: equal rows are merged.
+    (The cut points of ``"optimal"`` are quantiles of the rows without weights.)
     A rule of r rows costs O(C·r) per condition in C columns, plus O(r log r) in columns with more
     values than that.
 
@@ -131,6 +145,8 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     Clark & Niblett (1989), The CN2 induction algorithm, Machine Learning 3,
     doi:10.1023/A:1022641700528.
     Clark & Boswell (1991), Rule induction with CN2, EWSL, doi:10.1007/BFb0017011.
+    Angelino, Larus-Stone, Alabi, Seltzer & Rudin (2018), Learning certifiably optimal rule lists
+    for categorical data, JMLR 18(234), https://jmlr.org/papers/v18/17-716.html.
     Holte (1993), Very simple classification rules perform well on most commonly used datasets,
     Machine Learning 11, doi:10.1023/A:1022631118932.
 
@@ -148,7 +164,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     True
     """
 
-    learner: Literal["ripper", "irep", "cn2", "cn2-unordered", "oner"] = "ripper"
+    learner: Literal["ripper", "irep", "cn2", "cn2-unordered", "oner", "optimal"] = "ripper"
     _: KW_ONLY
     relations: Sequence[str] = ("=", "<=", ">=")
     max_rules: int | None = None
@@ -158,11 +174,17 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     beam_width: int = 5
     significance: float = 0.99
     min_bucket: float = 6
+    penalty: float = 0.01
+    tol: float = 0.0
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
     random_state: int | np.random.RandomState | None = None
     rules_: RuleList | RuleSet = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
     stopped_: str = field(init=False)
+    objective_: float = field(init=False)
+    bound_: float = field(init=False)
+    gap_: float = field(init=False)
+    history_: ListHistory = field(init=False)
     _conditions: list[list[Condition]] | None = field(init=False)  # of columns of 0 and 1
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -189,7 +211,8 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         ParameterError
             If a parameter is wrong.
         """
-        learn = self._learner()
+        learn = covering_learner(self)
+        self._checked_relations()
         require_target(self, y)
         table = self._read_training_table(X, y)
         labels = read_classes(y, table.shape[0])
@@ -206,7 +229,10 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         training = TrainingTable(
             ranked, by_class, self._relations_of(ranked), self.time_limit, say_rule
         )
-        self._set_rules(training, learn(training))
+        if self.learner == "optimal":
+            self._set_rules(training, self._optimal(training))
+        else:
+            self._set_rules(training, learn(training))
         return self
 
     # -- prediction ---------------------------------------------------------------------------
@@ -285,12 +311,14 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
 
     def _read_training_table(self, X: Any, y: Any) -> Table | PackedTable:
         """The table itself, or what an encoder or a table of 0 and 1 makes of it."""
-        own = isinstance(self.encoder, str) and self.encoder == "auto" and not is_sparse(X)
-        if not own:
-            return self._fit_table(X, y)
+        automatic = isinstance(self.encoder, str) and self.encoder == "auto"
+        if not automatic or self.learner == "optimal" or is_sparse(X):
+            packed = self._fit_table(X, y)
+            if not automatic or self.learner == "optimal" or self.encoder_ is None:
+                return packed
         self.__dict__.pop("feature_names_in_", None)
         self.encoder_ = self._auto_encoder()
-        table = self.encoder_.fit_table(X)
+        table: Table = self.encoder_.fit_table(X)
         self._copy_from(self.encoder_, ("n_features_in_", "feature_names_in_"))
         return table
 
@@ -317,6 +345,33 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
                 relations = orders if column.ordered and orders else values
             found.append(relations + 32 * column.missing)
         return np.array(found, dtype=np.int64)
+
+    def _optimal(self, training: TrainingTable) -> LearnedRules:
+        """The list that is proven to be optimal, and its certificate."""
+        ranked = training.table
+        words = pack_rows(ranked.ranks.astype(np.uint8))
+        limits = {
+            name: default if getattr(self, name) is None else int(getattr(self, name))
+            for name, default in SHORT.items()
+        }
+        found = optimal_rule_list(
+            PackedTable.of_columns(words, ranked.n_rows),
+            training.weights,
+            penalty=float(self.penalty),
+            exclusive=self._exclusive(),
+            min_support=float(self.min_weight or 0.0) / float(training.weights.sum()),
+            tol=float(self.tol),
+            time_limit=self.time_limit,
+            report=(lambda step: say(progress_line(step))) if self.verbose else None,
+            **limits,
+        )
+        self.objective_, self.bound_, self.gap_ = found.objective, found.bound, found.gap
+        self.history_ = ListHistory(found.history)
+        rules = [
+            Decision(of_conditions([(j, EQUAL, 1) for j in conjunction]), label)
+            for conjunction, label in zip(found.conjunctions, found.labels, strict=True)
+        ]
+        return LearnedRules(rules, found.default, found.stopped)
 
     def _reporter(self, ranked: RankedTable) -> Callable[[Decision, FloatArray], None]:
         """Says every rule, with the rows that it decides."""
@@ -349,35 +404,3 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             [[tuple(c) for c in d.conditions.tolist()] for d in learned.rules] if encoded else None
         )
         self.stopped_ = learned.stopped
-
-    def _learner(self) -> Callable[[TrainingTable], LearnedRules]:
-        """The learner with its options, which are checked."""
-        check_choice("learner", self.learner, LEARNERS)
-        self._checked_relations()
-        for name in ("max_rules", "max_conditions"):
-            check_integer(name, getattr(self, name), otherwise="None for no limit")
-        check_integer("optimizations", self.optimizations, 0)
-        check_integer("beam_width", self.beam_width)
-        check_number("min_weight", self.min_weight, 0, otherwise="None for the default")
-        check_number("significance", self.significance, 0, expected="a number in [0, 1)")
-        if self.significance >= 1:
-            raise ParameterError(
-                f"significance={self.significance!r}; expected a number in [0, 1)."
-            )
-        check_number("min_bucket", self.min_bucket, 0, above=True)
-        check_number("time_limit", self.time_limit, 0, otherwise="None for no limit")
-        most = [
-            UNLIMITED if limit is None else int(limit)
-            for limit in (self.max_conditions, self.max_rules)
-        ]
-        if self.learner == "oner":
-            return partial(one_rule, min_bucket=float(self.min_bucket))
-        if self.learner in ("cn2", "cn2-unordered"):
-            least = 1.0 if self.min_weight is None else float(self.min_weight)
-            beam = BeamOptions(int(self.beam_width), float(self.significance), least, *most)
-            return partial(cn2_list if self.learner == "cn2" else cn2_set, options=beam)
-        least = 2.0 if self.min_weight is None else float(self.min_weight)
-        described = self.learner == "ripper"
-        options = RipperOptions(described, int(self.optimizations), least, *most)
-        seed = check_random_state(self.random_state).randint(2**31 - 1, size=4)
-        return partial(ripper, options=options, generator=np.random.default_rng(seed))

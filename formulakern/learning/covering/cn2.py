@@ -7,7 +7,7 @@ CN2: some recent improvements*, EWSL 1991, doi:10.1007/BFb0017011 (unordered set
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -77,7 +77,8 @@ def cn2_list(training: TrainingTable, options: BeamOptions) -> LearnedRules:
         In the order of the list.
     """
     search = _BeamSearch(training, options, ENTROPY)
-    left, rules = training.weights.copy(), []
+    left = training.weights.copy()
+    rules: list[Decision] = []
     while left.any() and len(rules) < options.max_rules and not training.out_of_time():
         best = search.best(left, 0)
         if best is None:
@@ -179,7 +180,7 @@ class _BeamSearch:
 
     def _different(
         self,
-        made: list[Callable[[], _Complex]],
+        made: Sequence[Callable[[], _Complex]],
         order: npt.NDArray[np.intp],
         label: int,
         least: float,

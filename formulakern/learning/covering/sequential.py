@@ -67,7 +67,7 @@ class TrainingTable:
     @property
     def n_classes(self) -> int:
         """K."""
-        return self.weights.shape[1]
+        return int(self.weights.shape[1])
 
     @property
     def n_conditions(self) -> int:
@@ -89,7 +89,7 @@ class TrainingTable:
 
     def covered(self, conditions: IntArray, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which of these rows satisfy a rule."""
-        return self.met(conditions, rows) == len(conditions)
+        return np.asarray(self.met(conditions, rows) == len(conditions))
 
     def out_of_time(self) -> bool:
         """Whether the time limit has passed."""
