@@ -7,7 +7,7 @@ CN2: some recent improvements*, EWSL 1991, doi:10.1007/BFb0017011 (unordered set
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -151,14 +151,14 @@ class _BeamSearch:
             parents = np.repeat(np.arange(len(beam)), [len(part[0]) for part in longer])
             conditions = np.concatenate([part[2] for part in longer])
             fit = np.where(ratios > self.least_ratio, scores, -np.inf)
-            made = [
-                partial(self._made, beam[parents[place]], conditions[place], scores[place])
-                for place in range(len(scores))
-            ]
+            made = partial(self._made, beam, parents, conditions, scores)
             if len(fit) and fit.max() > least + 1e-12:
-                best = made[int(fit.argmax())]()
+                best = made(int(fit.argmax()))
                 least = best.score
-            beam = self._different(made, np.argsort(-scores, kind="stable"), label, least)
+            order = np.argsort(-scores, kind="stable")
+            if self.measure == ENTROPY:  # a pure conjunction does not get any better
+                order = order[scores[order] < 0.0]
+            beam = self._different(made, order, label, least)
             if not beam or self.training.out_of_time():
                 break
         return best
@@ -172,15 +172,23 @@ class _BeamSearch:
         found = self.growth
         return found.scores[:n].copy(), found.ratios[:n].copy(), found.found[:n].copy()
 
-    def _made(self, parent: _Complex, condition: npt.NDArray[np.int64], score: float) -> _Complex:
-        """A conjunction with one more condition."""
-        rows = parent.rows[self.training.covered(condition[None], parent.rows)]
-        column, relation, rank = condition.tolist()
-        return _Complex((*parent.conditions, (column, relation, rank)), rows, float(score))
+    def _made(
+        self,
+        beam: list[_Complex],
+        parents: npt.NDArray[np.intp],
+        conditions: npt.NDArray[np.int64],
+        scores: FloatArray,
+        place: int,
+    ) -> _Complex:
+        """One of the longer conjunctions, with its rows."""
+        parent = beam[parents[place]]
+        rows = parent.rows[self.training.covered(conditions[place : place + 1], parent.rows)]
+        column, relation, rank = conditions[place].tolist()
+        return _Complex((*parent.conditions, (column, relation, rank)), rows, float(scores[place]))
 
     def _different(
         self,
-        made: Sequence[Callable[[], _Complex]],
+        made: Callable[[int], _Complex],
         order: npt.NDArray[np.intp],
         label: int,
         least: float,
@@ -190,7 +198,7 @@ class _BeamSearch:
         for place in order.tolist():
             if len(beam) == self.options.beam_width:
                 break
-            item = made[place]()
+            item = made(place)
             if self._limit(item, label) > least + 1e-12:
                 beam.setdefault(item.rows.tobytes(), item)
         return list(beam.values())
@@ -198,7 +206,7 @@ class _BeamSearch:
     def _limit(self, item: _Complex, label: int) -> float:
         """A bound on the score of all longer conjunctions."""
         if self.measure == ENTROPY:
-            return 0.0 if item.score < 0.0 else -np.inf
+            return 0.0
         right = float(self.growth.weights[item.rows, label].sum())
         return (right + 1.0) / (right + self.training.n_classes)
 

@@ -99,6 +99,8 @@ def test_names_and_texts_never_become_code(column, word, one, other):
     """Whatever it is called: as text of Python it is a literal."""
     if one == other or any("\ud800" <= c <= "\udfff" for c in column + word + one + other):
         return  # polars holds no surrogates
+    if one.endswith("\0") or other.endswith("\0"):
+        return  # NumPy's texts end where only NUL follows
     columns = {column: [word, None, "something else"]}
     formula = fk.rule("x = y").formula
     item = ClassRule(Rule(type(formula)(column, "=", word)), one)
