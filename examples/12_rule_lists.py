@@ -24,11 +24,41 @@ from sklearn.model_selection import StratifiedKFold
 
 import formulakern as fk
 
+FILES = (
+    "adult-train.csv.gz",
+    "balance-scale.csv",
+    "bank-marketing-4521.csv",
+    "breast-cancer-ljubljana.csv",
+    "breast-cancer-wisconsin.csv",
+    "car.csv",
+    "cmc.csv",
+    "cpu-ordinal.csv",
+    "den-bosch-normalised.csv",
+    "era.csv",
+    "esl.csv",
+    "haberman.csv",
+    "house-votes-84.csv",
+    "lev.csv",
+    "madelon-train.csv.gz",
+    "mammographic-masses.csv",
+    "monks-1-test.csv",
+    "monks-2-test.csv",
+    "monks-3-test.csv",
+    "mushroom.csv",
+    "nursery.csv.gz",
+    "pima-diabetes.csv",
+    "poker-hand-train.csv.gz",
+    "primary-tumor.csv",
+    "promoters.csv",
+    "soybean.csv",
+    "splice.csv",
+    "tic-tac-toe.csv",
+    "transfusion.csv",
+)
 #: name → files, which are parts of one table
-SETS = {
-    name.split(".")[0].removesuffix("-train"): (name,)
-    for name in ["adult-train.csv.gz", "balance-scale.csv", "bank-marketing-4521.csv", "breast-cancer-ljubljana.csv", "breast-cancer-wisconsin.csv", "car.csv", "cmc.csv", "cpu-ordinal.csv", "den-bosch-normalised.csv", "era.csv", "esl.csv", "haberman.csv", "house-votes-84.csv", "lev.csv", "madelon-train.csv.gz", "mammographic-masses.csv", "monks-1-test.csv", "monks-2-test.csv", "monks-3-test.csv", "mushroom.csv", "nursery.csv.gz", "pima-diabetes.csv", "poker-hand-train.csv.gz", "primary-tumor.csv", "promoters.csv", "soybean.csv", "splice.csv", "tic-tac-toe.csv", "transfusion.csv"]
-} | {"spect": ("spect-train.csv", "spect-test.csv")}
+SETS = {name.split(".")[0].removesuffix("-train"): (name,) for name in FILES} | {
+    "spect": ("spect-train.csv", "spect-test.csv")
+}
 QUICK = ("tic-tac-toe", "house-votes-84", "breast-cancer-wisconsin", "balance-scale")
 
 
@@ -75,7 +105,10 @@ def wittgenstein(X, y):
     import wittgenstein
 
     def plain(X):
-        return X.astype({c: object for c in X if X[c].dtype == "category"}).fillna("missing")
+        named = [c for c in X if X[c].dtype == "category"]
+        X = X.astype(dict.fromkeys(named, object))
+        X[named] = X[named].fillna("missing")
+        return X
 
     classes, counts = np.unique(y, return_counts=True)
     model = wittgenstein.RIPPER(random_state=0)

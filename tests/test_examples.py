@@ -34,6 +34,7 @@ QUICK = {
     "10_prl_large.py": (["--quick"], "| mushroom | 150 | 150 | 2 | "),
     "11_hkl_tables.py": (["--quick"], "| monks-3 | 0.972 (2) | "),
     "11_hkl_scale.py": (["--quick"], "| mushroom | 731 | 7,393 | 2 | "),
+    "12_rule_lists.py": (["--quick"], "| tic-tac-toe | 98.33 | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 

@@ -23,7 +23,7 @@ from formulakern.mining.sums import column_sums
 from formulakern.mining.templates.search import mine_templates
 from formulakern.syntax.parser import parse
 
-DATA = Path(os.environ.get("FORMULAKERN_DATA", "/work/shared/data"))
+DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
 REPETITIONS = 5
 
 

@@ -14,7 +14,7 @@ from formulakern.learning.prl.features import ConjunctionFeatures
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame
 
-DATA = Path(os.environ.get("FORMULAKERN_DATA", "/work/shared/data"))
+DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def report(what, value, goal, unit="x"):

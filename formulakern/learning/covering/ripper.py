@@ -114,6 +114,8 @@ class _OneClass:
         self.n_conditions = training.n_conditions
         self.rules: list[IntArray] = []
         self.covers: list[npt.NDArray[np.bool_]] = []
+        #: bits of a rule, by its length
+        self.theory: dict[int, float] = {}
         #: how many rules cover each row
         self.times = np.zeros(len(rows), dtype=np.int32)
 
@@ -223,41 +225,51 @@ class _OneClass:
             rows = np.flatnonzero(before == 0)
             grown, kept = self._split(rows)
             kept[others > before] = 0.0  # later rules decide these
-            best = self._theory(old) + self._exceptions(self.times)
+            rules = [old]
             for start in (of_conditions([]), old):
                 rule = self._prune(self._grow(grown, rows, start), kept, rows, whole=True)[0]
-                if not len(rule) or np.array_equal(rule, self.rules[place]):
-                    continue
-                cover = self.training.covered(rule, self.rows)
-                bits = self._theory(rule) + self._exceptions(others + cover)
-                if bits < best:
-                    best, self.rules[place], self.covers[place] = bits, rule, cover
+                if len(rule) and not any(np.array_equal(rule, known) for known in rules):
+                    rules.append(rule)
+            covers = [self.training.covered(rule, self.rows) for rule in rules[1:]]
+            covers.insert(0, self.covers[place])
+            bits = self._exceptions(*(others + cover for cover in covers))
+            best = int(np.argmin(bits + [self._theory(rule) for rule in rules]))
+            self.rules[place], self.covers[place] = rules[best], covers[best]
             self.times = others + self.covers[place]
             before += self.covers[place]
 
     def _reduce(self) -> None:
-        """Drop rules, the last first, without which the description is not longer."""
-        for place in reversed(range(len(self.rules))):
+        """Drop rules, the last first, until each that is left makes the description shorter."""
+        place, kept = len(self.rules) - 1, 0
+        while kept < len(self.rules):
             without = self.times - self.covers[place]
-            longer = self._exceptions(without) - self._exceptions(self.times)
-            if longer <= self._theory(self.rules[place]):
-                self.times = without
+            shorter, longer = self._exceptions(self.times, without)
+            if longer - shorter <= self._theory(self.rules[place]):
+                self.times, kept = without, 0
                 del self.rules[place], self.covers[place]
+            else:
+                kept += 1
+            place = (place or len(self.rules)) - 1
 
     # -- description length -------------------------------------------------------------------
 
     def _bits(self, times: npt.NDArray[np.int32]) -> float:
         """The bits of the rules, and of the exceptions if so many rules cover each row."""
-        return sum(map(self._theory, self.rules)) + self._exceptions(times)
+        return sum(map(self._theory, self.rules)) + float(self._exceptions(times)[0])
 
     def _theory(self, rule: IntArray) -> float:
-        return float(theory_bits(self.n_conditions, len(rule)))
+        n = len(rule)
+        if n not in self.theory:
+            self.theory[n] = float(theory_bits(self.n_conditions, n))
+        return self.theory[n]
 
-    def _exceptions(self, times: npt.NDArray[np.int32]) -> float:
-        (other, own), (fp, right) = self.totals, (times > 0) @ self.weights
+    def _exceptions(self, *times: npt.NDArray[np.int32]) -> FloatArray:
+        """The bits of the exceptions if so many rules cover each row, for several cases."""
+        fp, right = np.array([(t > 0) @ self.weights for t in times]).T
+        other, own = self.totals
         covered = fp + right
         share = own / (own + other)
-        return float(exception_bits(share, covered, own + other - covered, fp, own - right))
+        return exception_bits(share, covered, own + other - covered, fp, own - right)
 
 
 def _grown_units(ends: FloatArray) -> FloatArray:
