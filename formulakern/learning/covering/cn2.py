@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.ranks import Condition
@@ -127,7 +127,7 @@ class _BeamSearch:
         self.training, self.options, self.measure = training, options, measure
         self.growth: Growth = training.growth(training.weights)
         freedom = max(1, int(np.count_nonzero(training.weights.any(axis=0))) - 1)
-        quantile = float(chi2.ppf(options.significance, freedom))
+        quantile = float(chdtri(freedom, 1.0 - options.significance))
         self.least_ratio = quantile if options.significance > 0 else -np.inf
 
     def best(self, weights: FloatArray, label: int) -> _Complex | None:
@@ -168,7 +168,7 @@ class _BeamSearch:
     ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
         """Scores, likelihood ratios and the new conditions of conjunctions with one more."""
         least, ratio = self.options.min_weight, self.least_ratio
-        n = candidates(self.growth, item.rows, self.measure, label, least, ratio)
+        n = candidates(self.growth, item.rows, self.measure, label, 1.0, least, ratio)
         found = self.growth
         return found.scores[:n].copy(), found.ratios[:n].copy(), found.found[:n].copy()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from formulakern.compilation import compiled
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, EQUAL, UNEQUAL
@@ -25,6 +26,8 @@ __all__ = [
     "growth_state",
 ]
 
+#: Bits of the relations that a column has, for each relation.
+ASKED = (1 + 16 + 32, 2, 4, 8)
 #: What a condition is worth: FOIL's information gain for a class, the negative entropy of all
 #: classes, the Laplace estimate of a class's share.
 FOIL, ENTROPY, LAPLACE = range(3)
@@ -162,166 +165,33 @@ def _ratio(sums: Any, expected: Any) -> Any:
     return 2.0 * ratio
 
 
-@compiled()
-def _offer(
-    state: Any, n: Any, column: Any, relation: Any, value: Any, score: Any, ratio: Any
-) -> Any:
-    state.found[n, 0], state.found[n, 1], state.found[n, 2] = column, relation, value
-    state.scores[n], state.ratios[n] = score, ratio
-    return n + 1
-
-
-@compiled()
-def _cuts(
-    state: Any,
-    n: Any,
-    column: Any,
-    n_found: Any,
-    up: Any,
-    measure: Any,
-    target: Any,
-    share: Any,
-    least: Any,
-    least_ratio: Any,
-    best: Any,
-) -> Any:
-    """The best ``<=`` (up) or ``>=`` of a column as one more candidate; how many there are then.
-
-    If its likelihood ratio is too small, then also the best with one that is not.  A cut between
-    two values that are both pure and of the same class is never the best one for FOIL.
-    """
-    counts, values, sums = state.counts, state.values, state.sums
-    sums[:] = 0.0
-    found, where, ratio = -np.inf, np.int64(-1), 0.0
-    other, there, other_ratio = -np.inf, np.int64(-1), 0.0
-    for step in range(n_found - 1):
-        here = step if up else n_found - 1 - step
-        beyond = here + 1 if up else here - 1
-        for k in range(len(sums)):
-            sums[k] += counts[here, k]
-        if measure == FOIL:
-            pure = counts[beyond, target] > 0.0
-            for k in range(len(sums)):
-                pure = pure and (k == target or counts[beyond, k] == 0.0)
-            if pure or counts[here, target] == 0.0:
-                continue
-            score = _score(sums, measure, target, share, least, max(best, found))
-            if score > found:
-                found, where = score, values[here]
-            continue
-        score = _score(sums, measure, target, share, least, best)
-        if score > found or score > other:
-            here_ratio = _ratio(sums, state.expected)
-            if score > found:
-                found, where, ratio = score, values[here], here_ratio
-            if score > other and here_ratio > least_ratio:
-                other, there, other_ratio = score, values[here], here_ratio
-    relation = AT_MOST if up else AT_LEAST
-    if where >= 0 and found > best:
-        n = _offer(state, n, column, relation, where, found, ratio)
-        if there >= 0 and there != where:
-            n = _offer(state, n, column, relation, there, other, other_ratio)
-    return n
-
-
-@compiled()
-def _candidates(
+@compiled("int64(state, int64[::1], int64, int64, float64, float64, float64)", state=Growth)
+def candidates(
     state: Any,
     rows: Any,
-    n_rows: Any,
     measure: Any,
     target: Any,
     share: Any,
     least: Any,
     least_ratio: Any,
-    single: Any,
-) -> Any:
-    """The next conditions, in ``found`` with their ``scores``; how many.
-
-    With ``single`` each is better than the one before, so that the last is the best.
-    """
-    sums, counts, values = state.sums, state.counts, state.values
-    n, best = 0, 0.0 if single else -np.inf
-    for column in range(len(state.n_values)):
-        top, asked = state.n_values[column], state.relations[column]
-        n_found = _count(state, column, rows, n_rows)
-        if n_found < 2:
-            continue
-        for place in range(n_found):
-            value = values[place]
-            missing = value == top
-            if (asked & 32) if missing else (asked & 1 or (asked & 16 and value == 1)):
-                for k in range(len(sums)):
-                    sums[k] = counts[place, k]
-                score = _score(sums, measure, target, share, least, best)
-                if score > best:
-                    ratio = 0.0 if single else _ratio(sums, state.expected)
-                    n = _offer(state, n, column, EQUAL, value, score, ratio)
-                    best = score if single else best
-            if asked & 8 and not missing:
-                sums[:] = 0.0
-                for other in range(n_found):
-                    if other != place and values[other] != top:
-                        for k in range(len(sums)):
-                            sums[k] += counts[other, k]
-                score = _score(sums, measure, target, share, least, best)
-                if score > best:
-                    ratio = 0.0 if single else _ratio(sums, state.expected)
-                    n = _offer(state, n, column, UNEQUAL, value, score, ratio)
-                    best = score if single else best
-        if values[n_found - 1] == top:
-            n_found -= 1
-        for up in (True, False):
-            if asked & (2 if up else 4):
-                n = _cuts(
-                    state,
-                    n,
-                    column,
-                    n_found,
-                    up,
-                    measure,
-                    target,
-                    share,
-                    least,
-                    least_ratio,
-                    best,
-                )
-                if single and n:
-                    best = max(best, state.scores[n - 1])
-    return n
-
-
-@compiled()
-def _meets(rank: Any, relation: Any, value: Any, top: Any) -> Any:
-    if relation == EQUAL:
-        return rank == value
-    if rank == top:
-        return False
-    if relation == AT_MOST:
-        return rank <= value
-    if relation == AT_LEAST:
-        return rank >= value
-    return rank != value
-
-
-@compiled("int64(state, int64[::1], int64, int64, float64, float64)", state=Growth)
-def candidates(
-    state: Any, rows: Any, measure: Any, target: Any, least: Any, least_ratio: Any
 ) -> Any:
     """The conditions that tell some of these rows from others, and what each is worth.
 
     Of the cuts of a column in each direction only the best, and the best of a large enough ratio.
+    With FOIL only those that are better than all before, so that the last is the best.
 
     Parameters
     ----------
     state : Growth
         Receives ``found`` (column, relation, value), ``scores`` and ``ratios``.
     rows : int64 (r,)
-    measure : ENTROPY or LAPLACE
+    measure : FOIL, ENTROPY or LAPLACE
     target : int
-        The class, for LAPLACE.
+        The class, for FOIL and LAPLACE.
+    share : float
+        Of the class among the rows, for FOIL.
     least : float
-        The least weight of the rows that satisfy a condition.
+        The least weight of the rows that satisfy a condition; for FOIL of those of the class.
     least_ratio : float
         Of the likelihood ratio statistic.
 
@@ -330,77 +200,147 @@ def candidates(
     int
         How many.
     """
-    return _candidates(state, rows, len(rows), measure, target, 1.0, least, least_ratio, False)
+    single, n_rows = measure == FOIL, len(rows)
+    sums, counts, values = state.sums, state.counts, state.values
+    n, best = 0, 0.0 if single else -np.inf
+    for column in range(len(state.n_values)):
+        top, asked = state.n_values[column], state.relations[column]
+        n_all = _count(state, column, rows, n_rows)
+        n_present = n_all - 1 if values[n_all - 1] == top else n_all
+        for relation in range(4):
+            cut = relation in (AT_MOST, AT_LEAST)
+            if n_all < 2 or not asked & ASKED[relation]:
+                continue
+            n_steps = n_present - 1 if cut else n_all if relation == EQUAL else n_present
+            sums[:] = 0.0
+            # the best so far of a direction, and the best of a large enough ratio
+            score_1, value_1, ratio_1 = -np.inf, np.int64(-1), 0.0
+            score_2, value_2, ratio_2 = -np.inf, np.int64(-1), 0.0
+            for step in range(n_steps):
+                place = n_present - 1 - step if relation == AT_LEAST else step
+                value = values[place]
+                if not cut:
+                    sums[:] = 0.0
+                for other in range(n_present if relation == UNEQUAL else 1):
+                    if relation != UNEQUAL:
+                        other = place
+                    elif other == place:
+                        continue
+                    for k in range(len(sums)):
+                        sums[k] += counts[other, k]
+                if relation == EQUAL:
+                    if value == top:
+                        possible = asked & 32 != 0
+                    else:
+                        possible = asked & 1 != 0 or (asked & 16 != 0 and value == 1)
+                elif cut and single:  # not between two values of this class alone
+                    beyond, others = place + 1 if relation == AT_MOST else place - 1, 0.0
+                    for k in range(len(sums)):
+                        others += counts[beyond, k] if k != target else 0.0
+                    possible = counts[place, target] > 0.0 and others > 0.0
+                else:
+                    possible = True
+                if possible:
+                    held = max(best, score_1) if single else best
+                    score = _score(sums, measure, target, share, least, held)
+                    if score > score_1 or score > score_2:
+                        ratio = 0.0 if single else _ratio(sums, state.expected)
+                        if score > score_1:
+                            score_1, value_1, ratio_1 = score, value, ratio
+                        if score > score_2 and ratio > least_ratio:
+                            score_2, value_2, ratio_2 = score, value, ratio
+                if cut and step + 1 < n_steps:
+                    continue
+                for _ in range(2):
+                    if value_1 >= 0 and score_1 > best:
+                        state.found[n, 0], state.found[n, 1] = column, relation
+                        state.found[n, 2] = value_1
+                        state.scores[n], state.ratios[n] = score_1, ratio_1
+                        n += 1
+                        best = score_1 if single else best
+                    if single or value_2 == value_1:
+                        break
+                    score_1, value_1, ratio_1 = score_2, value_2, ratio_2
+                score_1, value_1 = -np.inf, np.int64(-1)
+                score_2, value_2 = -np.inf, np.int64(-1)
+    return n
 
 
-@compiled("int64(state, int64[::1], int64, float64, int64[:, ::1], int64)", state=Growth)
-def grow(state: Any, rows: Any, target: Any, least: Any, conditions: Any, n_conditions: Any) -> Any:
+def conditions_met(
+    ranks: npt.NDArray[np.int32],
+    n_values: npt.NDArray[np.int64],
+    conditions: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """How many conditions of a rule each row satisfies before the first that it does not.
+
+    Parameters
+    ----------
+    ranks : ndarray of shape (C, m), int32
+    n_values : ndarray of shape (C,), int64
+    conditions : ndarray of shape (c, 3), int64
+    rows : ndarray of shape (r,), int64
+
+    Returns
+    -------
+    ndarray of shape (r,), int64
+        c where all are satisfied.
+    """
+    met = np.zeros(len(rows), dtype=np.int64)
+    alive = np.arange(len(rows))
+    for column, relation, value in conditions.tolist():
+        entries = ranks[column][rows[alive]]
+        if relation == EQUAL:
+            truths = entries == value
+        elif relation == AT_LEAST:
+            truths = (entries >= value) & (entries < n_values[column])
+        elif relation == AT_MOST:
+            truths = entries <= min(value, n_values[column] - 1)
+        else:
+            truths = (entries != value) & (entries < n_values[column])
+        alive = alive[truths]
+        met[alive] += 1
+    return met
+
+
+def grow(
+    state: Growth,
+    rows: npt.NDArray[np.int64],
+    target: int,
+    least: float,
+    start: npt.NDArray[np.int64],
+    longest: int,
+) -> npt.NDArray[np.int64]:
     """Add conditions of the largest FOIL gain until no row of another class is left.
 
     Parameters
     ----------
     state : Growth
-    rows : int64 (r,)
-        Those that satisfy the rule; changed.
+    rows : ndarray of shape (r,), int64
+        Those that satisfy the rule.
     target : int
         The class.
     least : float
         The least weight of this class that a condition leaves.
-    conditions : int64 (most, 3)
-        The rule: ``n_conditions`` of them, and room for more.
+    start : ndarray of shape (c, 3), int64
+        The rule.
+    longest : int
+        The largest number of conditions.
 
     Returns
     -------
-    int
-        The number of conditions.
+    ndarray of shape (conditions, 3), int64
     """
-    n_rows = len(rows)
-    while n_conditions < len(conditions):
-        right, wrong = 0.0, 0.0
-        for t in range(n_rows):
-            for k in range(state.weights.shape[1]):
-                if k == target:
-                    right += state.weights[rows[t], k]
-                else:
-                    wrong += state.weights[rows[t], k]
-        if wrong <= 0.0 or right <= 0.0:
+    conditions = list(start)
+    while len(conditions) < longest:
+        weights = state.weights[rows].sum(axis=0)
+        right, total = float(weights[target]), float(weights.sum())
+        if right <= 0.0 or np.delete(weights, target).sum() <= 0.0:
             break
-        share = right / (right + wrong)
-        n = _candidates(state, rows, n_rows, FOIL, target, share, least, 0.0, True)
+        n = candidates(state, rows, FOIL, target, right / total, least, 0.0)
         if n == 0:
             break
-        column, relation, value = state.found[n - 1]
-        conditions[n_conditions] = state.found[n - 1]
-        n_conditions += 1
-        kept = 0
-        for t in range(n_rows):
-            if _meets(state.ranks[column, rows[t]], relation, value, state.n_values[column]):
-                rows[kept] = rows[t]
-                kept += 1
-        n_rows = kept
-    return n_conditions
-
-
-@compiled("void(int32[:, ::1], int64[::1], int64[:, ::1], int64[::1], int64[::1])")
-def conditions_met(ranks: Any, n_values: Any, conditions: Any, rows: Any, met: Any) -> None:
-    """How many conditions of a rule each row satisfies before the first that it does not.
-
-    Parameters
-    ----------
-    ranks : int32 (C, m)
-    n_values : int64 (C,)
-    conditions : int64 (c, 3)
-    rows : int64 (r,)
-    met : int64 (r,)
-        Receives the numbers; ``c`` where all are satisfied.
-    """
-    for t in range(len(rows)):
-        n = 0
-        while n < len(conditions) and _meets(
-            ranks[conditions[n, 0], rows[t]],
-            conditions[n, 1],
-            conditions[n, 2],
-            n_values[conditions[n, 0]],
-        ):
-            n += 1
-        met[t] = n
+        conditions.append(state.found[n - 1].copy())
+        met = conditions_met(state.ranks, state.n_values, conditions[-1][None], rows)
+        rows = rows[met == 1]
+    return np.array(conditions, dtype=np.int64).reshape(-1, 3)

@@ -186,12 +186,8 @@ class _OneClass:
         self.growth.weights[there] = weights[rows]
         if len(start):
             there = there[self.training.covered(start, there)]
-        longest = max(self.options.max_conditions, len(start))
-        conditions = np.empty((min(longest, LONGEST), 3), dtype=np.int64)
-        conditions[: len(start)] = start
-        least = self.options.min_weight
-        n = grow(self.growth, there.copy(), 1, least, conditions, len(start))
-        return conditions[:n]
+        longest = min(max(self.options.max_conditions, len(start)), LONGEST)
+        return grow(self.growth, there, 1, self.options.min_weight, start, longest)
 
     def _prune(
         self, rule: IntArray, weights: FloatArray, rows: Rows, whole: bool = False

@@ -83,9 +83,7 @@ class TrainingTable:
 
     def met(self, conditions: IntArray, rows: npt.NDArray[np.int64]) -> IntArray:
         """How many conditions each row satisfies before the first that it does not."""
-        found = np.empty(len(rows), dtype=np.int64)
-        conditions_met(self.table.ranks, self.table.n_values, conditions, rows, found)
-        return found
+        return conditions_met(self.table.ranks, self.table.n_values, conditions, rows)
 
     def covered(self, conditions: IntArray, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which of these rows satisfy a rule."""

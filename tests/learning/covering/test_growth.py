@@ -17,6 +17,7 @@ from formulakern.learning.covering.growth import (
     growth_state,
 )
 
+EMPTY = np.empty((0, 3), dtype=np.int64)
 VALUE, BELOW, ABOVE, OTHER, ONE, MISSING = (1 << k for k in range(6))
 
 
@@ -76,7 +77,7 @@ def test_candidates_are_worth_what_they_say(problem, measure, least_ratio):
     ranks, n_values, relations, weights = problem
     state = growth_state(ranks, n_values, relations, weights)
     rows = np.flatnonzero(weights.any(axis=1))
-    n = candidates(state, rows, measure, 0, 1.0, least_ratio)
+    n = candidates(state, rows, measure, 0, 1.0, 1.0, least_ratio)
     expected = weights.sum(axis=0) / weights.sum()
     found = {}
     for place in range(n):
@@ -114,9 +115,8 @@ def test_growing_takes_a_condition_of_the_largest_gain(problem, target):
     ranks, n_values, relations, weights = problem
     state = growth_state(ranks, n_values, relations, weights)
     rows = np.flatnonzero(weights.any(axis=1))
-    rule = np.empty((50, 3), dtype=np.int64)
-    n = grow(state, rows.copy(), target, 1.0, rule, 0)
-    for condition in rule[:n].tolist():
+    rule = grow(state, rows, target, 1.0, EMPTY, 50)
+    for condition in rule.tolist():
         sums = weights[rows].sum(axis=0)
         assert sums[target] < sums.sum()
         share = sums[target] / sums.sum()
@@ -141,11 +141,10 @@ def test_a_rule_grows_no_longer_than_there_is_room():
     ranks = np.array([[0, 0, 1, 1], [0, 1, 0, 1]], dtype=np.int32)
     weights = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     state = growth_state(ranks, np.array([2, 2]), np.array([1, 1]), weights)
-    rule = np.empty((1, 3), dtype=np.int64)
-    assert grow(state, np.arange(4), 1, 0.0, rule, 0) == 1
-    rule = np.empty((9, 3), dtype=np.int64)
-    assert grow(state, np.arange(4), 1, 0.0, rule, 0) == 2
-    assert sorted(rule[:2].tolist()) == [[0, EQUAL, 1], [1, EQUAL, 1]]
+    rule = grow(state, np.arange(4), 1, 0.0, EMPTY, 1)
+    assert len(rule) == 1
+    longer = grow(state, np.arange(4)[ranks[rule[0, 0]] == 1], 1, 0.0, rule, 9)
+    assert sorted(longer.tolist()) == [[0, EQUAL, 1], [1, EQUAL, 1]]
 
 
 @settings(max_examples=40, deadline=None)
@@ -157,8 +156,7 @@ def test_how_many_conditions_are_met(problem, seed):
     rule = np.array([listed[k] for k in rng.integers(0, len(listed), rng.integers(0, 4))])
     rule = rule.reshape(-1, 3).astype(np.int64)
     rows = rng.permutation(ranks.shape[1])
-    met = np.empty(len(rows), dtype=np.int64)
-    conditions_met(ranks, n_values, rule, rows, met)
+    met = conditions_met(ranks, n_values, rule, rows)
     for i, n in zip(rows.tolist(), met.tolist(), strict=True):
         truths = [bool(meets(c, ranks[:, i], n_values)) for c in rule.tolist()]
         assert n == [*truths, False].index(False)
