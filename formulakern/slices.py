@@ -19,6 +19,8 @@ DONE, SLICE, FULL = 0, 1, 2
 SLICE_SECONDS = 0.05
 #: Work of the first slice, in words of 64 examples looked at.
 FIRST_WORK = 500_000
+#: However short the slices are: searches that end them early never use up what they are given.
+MOST_WORK = 2**50
 
 
 class Search(Protocol):
@@ -63,7 +65,8 @@ def run_slices(
         begin = time.perf_counter()
         finished = search.advance(work)
         now = time.perf_counter()
-        work = int(work * min(4.0, max(0.25, SLICE_SECONDS / max(now - begin, 1e-6)))) + 1
+        factor = min(4.0, max(0.25, SLICE_SECONDS / max(now - begin, 1e-6)))
+        work = min(int(work * factor) + 1, MOST_WORK)
         if progress is not None:
             progress(1.0 if finished else min(search.share(), 1.0))
         if time_limit is not None and now - started >= time_limit:
