@@ -19,6 +19,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import signal
 import sys
 import threading
 import time
@@ -187,7 +188,43 @@ _lock = threading.RLock()
 _helpers: dict[str, Any] = {}
 
 
+@contextlib.contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Let Ctrl-C wait until numba is done; a second one does not wait.
+
+    An interrupt inside a callback of LLVM is lost, one while a class is made becomes a
+    RuntimeError, and one at the wrong moment leaves numba's lock held.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    usual, waiting = signal.getsignal(signal.SIGINT), False
+
+    def note(*_: object) -> None:
+        nonlocal waiting
+        if waiting:
+            signal.signal(signal.SIGINT, usual)
+            signal.raise_signal(signal.SIGINT)
+        waiting = True
+
+    if usual is None:  # not from Python: it cannot be put back
+        yield
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)
+
+
 def _machine_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R]:
+    with _interrupted_later():
+        return _compiled_code(loop, signature)
+
+
+def _compiled_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R]:
     from numba import njit
 
     function, content = _linked(loop, {})

@@ -250,3 +250,42 @@ def test_a_forked_process_agrees():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         for there in pool.map(gram, [3, 3]):
             assert np.array_equal(here, there)
+
+
+INTERRUPTED = """
+import os, signal
+import formulakern.compilation as c
+
+@c.compiled("int64(int64)")
+def one_more(x):
+    return x + 1
+
+parsed = c._parsed
+
+def interrupting(*arguments):  # in the midst of compiling
+    for _ in range({times}):
+        os.kill(os.getpid(), signal.SIGINT)
+    return parsed(*arguments)
+
+c._parsed = interrupting
+try:
+    one_more(1)
+except KeyboardInterrupt:
+    c._parsed = parsed
+    print(bool(one_more._code), one_more(1), signal.getsignal(signal.SIGINT).__name__)
+"""
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_interrupt_waits_until_the_compiler_is_done(tmp_path, times):
+    """The second one does not."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(times=times)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"FORMULAKERN_CACHE_DIR": str(tmp_path)},
+    )
+    assert done.stdout == "False 2 default_int_handler\n", done.stderr
+    cached = list(tmp_path.rglob("*.nbc"))
+    assert len(cached) == 1

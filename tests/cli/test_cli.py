@@ -400,7 +400,7 @@ def test_ctrl_c_ends_a_running_fit():
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=900)
-    assert process.returncode == 130
+    assert process.returncode == 130, err
     assert err == "\nformulakern: interrupted\n"
 
 
