@@ -213,6 +213,8 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         """
         learn = covering_learner(self)
         self._checked_relations()
+        for certificate in ("objective_", "bound_", "gap_", "history_"):
+            self.__dict__.pop(certificate, None)
         require_target(self, y)
         table = self._read_training_table(X, y)
         labels = read_classes(y, table.shape[0])
@@ -287,8 +289,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             If there is not exactly one row.
         """
         check_is_fitted(self, "rules_")
-        names = getattr(self.encoder_, "plans_", None) if self._conditions is None else None
-        table = Table.of(X) if names is None else self.encoder_.read_table(X)
+        table = self.encoder_.read_table(X) if self._conditions is None else Table.of(X)
         return self.rules_.explain(table)
 
     def _covers(self, X: Any) -> npt.NDArray[np.bool_]:

@@ -253,3 +253,5 @@ def test_an_optimal_list_has_a_certificate(capsys):
     assert early.stopped_ == "time"
     assert early.bound_ <= model.objective_
     assert early.gap_ == early.objective_ - early.bound_ > 0
+    other = early.set_params(learner="oner").fit(X, y)
+    assert not hasattr(other, "bound_")  # another learner proves nothing
