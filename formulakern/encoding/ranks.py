@@ -116,6 +116,8 @@ class RankedTable:
         C-contiguous; of the different rows, in an order that is theirs alone.
     row : ndarray of shape (n,), intp
         For every row of the table, which of these it is.
+    packed : PackedTable, optional
+        The different rows, of a table of 0 and 1.
 
     Examples
     --------
@@ -133,6 +135,7 @@ class RankedTable:
     columns: tuple[RankedColumn, ...]
     ranks: NDArray[np.int32]
     row: NDArray[np.intp]
+    packed: PackedTable | None = None
 
     @classmethod
     def of(cls, table: Table, plans: Sequence[ColumnPlan]) -> RankedTable:
@@ -152,7 +155,9 @@ class RankedTable:
         columns = [
             RankedColumn(str(leaf), zero_one, proposition=leaf, encoded=True) for leaf in leaves
         ]
-        return cls._of_ranks(columns, table.unpacked().T.astype(np.int32))
+        different, row = table.distinct()
+        ranks = np.ascontiguousarray(different.unpacked().T, dtype=np.int32)
+        return cls(tuple(columns), ranks, row, different)
 
     @classmethod
     def _of_ranks(cls, columns: Sequence[RankedColumn], ranks: NDArray[Any]) -> RankedTable:

@@ -12,7 +12,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
-from formulakern.encoding.bits import pack_rows
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
 from formulakern.encoding.sources import is_sparse
@@ -350,13 +349,13 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
     def _optimal(self, training: TrainingTable) -> LearnedRules:
         """The list that is proven to be optimal, and its certificate."""
         ranked = training.table
-        words = pack_rows(ranked.ranks.astype(np.uint8))
+        assert ranked.packed is not None  # this learner is given an encoded table
         limits = {
             name: default if getattr(self, name) is None else int(getattr(self, name))
             for name, default in SHORT.items()
         }
         found = optimal_rule_list(
-            PackedTable.of_columns(words, ranked.n_rows),
+            ranked.packed,
             training.weights,
             penalty=float(self.penalty),
             exclusive=self._exclusive(),
