@@ -5,9 +5,9 @@
 
 Ten stratified folds of every classification table with up to 32,561 rows; every method with its
 defaults, on the same folds.  "optimal" are lists of at most three rules of two conditions, stopped
-after ten seconds (the mean gap is printed); PRL and HKL are stopped after twenty.  Wittgenstein's
-RIPPER runs where it is installed and there are two classes (pip install wittgenstein).  Seconds are
-CPU seconds per fit.
+after ten seconds (the mean gap is printed), as PRL and HKL are.  Wittgenstein's RIPPER runs where
+it is installed and there are two classes (pip install wittgenstein).  Seconds are CPU seconds per
+fit.
 """
 
 import argparse
@@ -94,7 +94,7 @@ def tree_rules(X, y):
 
 def votes(kind, X, y):
     """One of the learners of weighted votes."""
-    model = kind(time_limit=20).fit(X, y)
+    model = kind(time_limit=10).fit(X, y)
     rules = model.rules_
     conditions = sum(len(item.rule.formula.leaves) for item in rules)
     return model.predict, len(rules), conditions, getattr(model, "gap_", 0.0)

@@ -402,20 +402,27 @@ def _noticed(dispatcher: Any) -> Iterator[None]:
     """Say once that machine code is being compiled, if that takes long; reading it says nothing."""
     begin, done = time.monotonic(), threading.Event()
 
+    def tell() -> bool:
+        if dispatcher.stats.cache_misses and not _Patience.told:
+            _Patience.told = True
+            print(NOTICE, file=sys.stderr, flush=True)
+        return _Patience.told
+
     def watch() -> None:
         wait = PATIENCE - _Patience.seconds
-        while not done.wait(max(wait, 0.0)):
+        while not done.wait(max(wait, 0.0)) and not tell():
             wait = 0.2
-            if dispatcher.stats.cache_misses:
-                _Patience.told = True
-                print(NOTICE, file=sys.stderr, flush=True)
-                return
 
+    watching = threading.Thread(target=watch, daemon=True)
     if not _Patience.told:
-        threading.Thread(target=watch, daemon=True).start()
+        watching.start()
     try:
         yield
     finally:
         done.set()
+        if watching.ident is not None:
+            watching.join()
         if dispatcher.stats.cache_misses:
             _Patience.seconds += time.monotonic() - begin
+        if _Patience.seconds > PATIENCE:
+            tell()
