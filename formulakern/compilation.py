@@ -25,7 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, update_wrapper
+from functools import cache, cached_property, partial, update_wrapper
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
@@ -298,7 +298,9 @@ def _digested(
             helper, digest = _linked(value, parts)
             if digest not in _helpers:  # Python does not call it
                 short = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-                _helpers[digest] = njit(nogil=True, **short, **value.options)(helper)
+                made = njit(nogil=True, **short, **value.options)(helper)
+                made.get_call_template = partial(_call_template, type(made).get_call_template, made)
+                _helpers[digest] = made
             known[name] = _helpers[digest]
             texts.append(digest)
         elif isinstance(value, Intrinsic):
@@ -307,6 +309,16 @@ def _digested(
         elif value is not _names:  # else an attribute, or one of Python's own functions
             texts.append(f"{name} {_text(value)}")
     return _hash(*texts), known
+
+
+def _call_template(usual: Any, helper: Any, args: Any, kws: Any) -> Any:
+    """How numba calls a helper: without code of its own for every constant that it is called with.
+
+    It would compile a helper for the constant 0 that a variable begins with, and then for integers.
+    """
+    from numba.core.types import unliteral
+
+    return usual(helper, tuple(map(unliteral, args)), {k: unliteral(v) for k, v in kws.items()})
 
 
 def _names(code: CodeType) -> set[str]:
