@@ -316,7 +316,7 @@ def _call_template(usual: Any, helper: Any, args: Any, kws: Any) -> Any:
 
     It would compile a helper for the constant 0 that a variable begins with, and then for integers.
     """
-    from numba.core.types import unliteral
+    from numba.types import unliteral
 
     return usual(helper, tuple(map(unliteral, args)), {k: unliteral(v) for k, v in kws.items()})
 

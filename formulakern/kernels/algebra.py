@@ -19,7 +19,7 @@ import numpy as np
 from formulakern.backends.base import Fill, FloatArray, block_at
 from formulakern.backends.tables import ROWS, PairedTables
 from formulakern.checks import check_number
-from formulakern.errors import MagnitudeError
+from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts, with_themselves
 from formulakern.kernels.base import MatrixKernel
@@ -101,6 +101,15 @@ class CombinedKernel(Kernel):
         """Where all parts do."""
         return all(part.accepts_real for part in self.parts)
 
+    @property
+    def reads(self) -> str:
+        """The same for all parts."""
+        return self.parts[0].reads
+
+    def read(self, X: Any, Z: Any = None) -> TablePair:
+        """As the parts read them."""
+        return super().read(X, Z) if self.reads == "tables" else self.parts[0].read(X, Z)
+
     def counts_of(self, pair: TablePair) -> PairedTables | None:
         """Those of the parts, if all of them read the same."""
         first, *others = [part.counts_of(pair) for part in self.parts]
@@ -134,7 +143,18 @@ class JoinedKernel(CombinedKernel):
 
     @classmethod
     def of(cls, *kernels: Kernel) -> Kernel:
-        """The kernels joined, those of the same kind merged."""
+        """The kernels joined, those of the same kind merged.
+
+        Raises
+        ------
+        ParameterError
+            If some are kernels of tables and some of strings.
+        """
+        if len({k.reads for k in kernels}) > 1:
+            listed = ", ".join(f"{k!r} reads {k.reads}" for k in kernels)
+            raise ParameterError(
+                f"{listed}: there is no row that both read. Join kernels of the same rows."
+            )
         parts = [k.parts if isinstance(k, cls) else (k,) for k in kernels]
         return cls(tuple(chain.from_iterable(parts)))
 

@@ -80,6 +80,24 @@ class MatrixKernel(ABC):
         """Whether tables of any finite numbers are read, not only of 0 and 1."""
         return False
 
+    @property
+    def reads(self) -> str:
+        """What its rows are: "tables", or "strings"."""
+        return "tables"
+
+    def read(self, X: Any, Z: Any = None) -> TablePair:
+        """The rows of X and Z as :meth:`prepare` takes them, read and checked.
+
+        Parameters
+        ----------
+        X, Z : as in :meth:`__call__`
+
+        Raises
+        ------
+        DataError
+        """
+        return TablePair(X, Z, real=self.accepts_real)
+
     @abstractmethod
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
         """The exact dimension of the feature space for n columns.
@@ -160,7 +178,7 @@ class MatrixKernel(ABC):
         GramSizeError
             If the matrix does not fit into memory.
         """
-        pair = TablePair(X, Z, real=self.accepts_real)
+        pair = self.read(X, Z)
         counted_twice = pair.x.n_columns <= NARROW and self.exactly_symmetric(pair)
         mirrored = pair.symmetric and not counted_twice
         gram = assemble(pair.shape, mirrored, self.prepare(pair), progress)
@@ -177,7 +195,7 @@ class MatrixKernel(ABC):
         -------
         ndarray of shape (rows,), float64
         """
-        return self.diagonal_of(TablePair(X, real=self.accepts_real))
+        return self.diagonal_of(self.read(X))
 
     # -- value semantics ----------------------------------------------------------------------
 
