@@ -36,6 +36,17 @@ def _run(steps: Any, first: Any, planes: Any) -> None:
 
 
 @compiled()
+def _fill(planes: Any, reference: Any, true: Any, false: Any) -> None:
+    """Say where a reference is surely true and surely false.
+
+    (A loop: numba takes seconds to compile an assignment from one slice to another.)
+    """
+    for w in range(planes.shape[1]):
+        planes[2 * reference, w] = true[w]
+        planes[2 * reference + 1, w] = false[w]
+
+
+@compiled()
 def _ordered(assigned: Any, slot: Any, orders: Any, strict: Any) -> Any:
     """Whether the slots up to ``slot`` respect every lexicographic order so far."""
     for i in range(orders.shape[0]):
@@ -138,7 +149,7 @@ def search_instances(state: Any, work: Any) -> Any:
             slot = counters[0] - 1
             following = levels[slot, 1]
             if following >= levels[slot, 0] or bounds[slot, following] <= lowest:
-                planes[2 * slot : 2 * slot + 2] = unknown[2 * slot : 2 * slot + 2]
+                _fill(planes, slot, unknown[2 * slot], unknown[2 * slot + 1])
                 counters[0] -= 1
                 continue
             levels[slot, 1] += 1
@@ -162,12 +173,14 @@ def search_instances(state: Any, work: Any) -> Any:
         if n_candidates == 0:
             continue
         for case in range(2):
-            planes[2 * slot + case] = ~np.uint64(0)
-            planes[2 * slot + 1 - case] = np.uint64(0)
+            for w in range(n_words):
+                planes[2 * slot + case, w] = ~np.uint64(0)
+                planes[2 * slot + 1 - case, w] = np.uint64(0)
             _run(steps, first, planes)
-            cases[2 * case] = planes[output]
-            cases[2 * case + 1] = ~planes[output ^ 1]
-        planes[2 * slot : 2 * slot + 2] = unknown[2 * slot : 2 * slot + 2]
+            for w in range(n_words):
+                cases[2 * case, w] = planes[output, w]
+                cases[2 * case + 1, w] = ~planes[output ^ 1, w]
+        _fill(planes, slot, unknown[2 * slot], unknown[2 * slot + 1])
         n_index = 0
         for w in range(n_words):
             if cases[0, w] != cases[2, w] or cases[1, w] != cases[3, w]:

@@ -455,7 +455,7 @@ def test_numbers_that_do_not_vary():
         assert (len(model.rules_), model.gap_, model.stopped_) == (0, 0.0, "optimal")
 
 
-def planted(seed, lengths, m=1000, p=100, noise=0.05):
+def planted(seed, lengths, m=1000, p=50, noise=0.05):
     """The label is an OR of conjunctions of these lengths, flipped for a share of the rows."""
     rng = np.random.default_rng(seed)
     X = (rng.random((m, p)) < 0.5).astype(np.uint8)
@@ -484,7 +484,7 @@ def test_planted_conjunctions_are_recovered():
 def test_planted_pairs_are_recovered_and_certified():
     recovered = 0
     for seed in range(10):
-        X, y, truth = planted(seed, 2)
+        X, y, truth = planted(seed, 2, p=100)
         model = HKLClassifier(C=2.0, depth_penalty=1.5, encoder=None, tol=0.02).fit(X, y)
         heaviest = {item.rule.columns for item in model.rules_.head(3)}
         recovered += heaviest == {tuple(f"x{j}" for j in w) for w in truth}
