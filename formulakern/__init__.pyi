@@ -26,6 +26,8 @@ from .kernels import boolean as boolean
 from .kernels.algebra import Kernel as Kernel
 from .kernels.formula import FormulaKernel as FormulaKernel
 from .kernels.formula import kernel as kernel
+from .kernels.graded import GradedKernel as GradedKernel
+from .kernels.graded import graded as graded
 from .kernels.shared_grams import CandidateGrams as CandidateGrams
 from .rules.decision import ClassRule as ClassRule
 from .rules.decision_tree import DecisionTree as DecisionTree

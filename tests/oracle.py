@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -228,3 +229,26 @@ def _corrected(
     if label is None:
         return [1 / len(classes)] * len(classes)
     return [float(label == c) for c in classes]
+
+
+def graded_gram(binary: Callable[..., Fraction], X: np.ndarray, Z: np.ndarray) -> list:
+    """∫∫ K(x≥α, z≥β) dα dβ in fractions: between two neighbouring values nothing changes.
+
+    ``binary`` is K of a row of 0 and 1 of each table.
+    """
+
+    def levels(row: np.ndarray) -> list[tuple[Fraction, tuple[int, ...]]]:
+        values = [Fraction(value) for value in row.tolist()]
+        steps = sorted({*values, Fraction(0), Fraction(1)})
+        return [
+            (upper - lower, tuple(int(value >= upper) for value in values))
+            for lower, upper in itertools.pairwise(steps)
+        ]
+
+    return [
+        [
+            sum(a * b * binary(x, z) for a, x in levels(left) for b, z in levels(right))
+            for right in Z
+        ]
+        for left in X
+    ]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from formulakern.encoding.bits import Words, pack_coordinates, pack_rows
 from formulakern.encoding.columns import read_number
 from formulakern.encoding.cut_points import Strategy, cuts
+from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
 from formulakern.encoding.propositions import evaluate_proposition
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
@@ -28,6 +29,7 @@ __all__ = [
     "ColumnPlan",
     "is_boolean",
     "plan_boolean",
+    "plan_graded",
     "plan_nominal",
     "plan_numeric",
     "refuse_missing",
@@ -44,17 +46,20 @@ class ColumnPlan:
     ----------
     name : str
         The column.
-    kind : {"boolean", "nominal", "numeric"}
+    kind : {"boolean", "nominal", "numeric", "graded"}
     values : tuple of str, int or float
         The values seen in training, for nominal columns.
     propositions : tuple of Comparison or Variable
         For a nominal column first ``x = v`` for every value; then the others.
+    degrees : Degrees, optional
+        Of a graded column, whose first proposition is the column itself, true to a degree.
     """
 
     name: str
-    kind: Literal["boolean", "nominal", "numeric"]
+    kind: Literal["boolean", "nominal", "numeric", "graded"]
     values: tuple[Any, ...]
     propositions: tuple[Formula, ...]
+    degrees: Degrees | None = None
 
     def with_missing(self, negations: bool) -> ColumnPlan:
         """The plan with ``x is missing`` (and ``x is not missing``) as propositions of its own."""
@@ -118,6 +123,8 @@ class ColumnPlan:
     def _others(self, table: Table) -> Iterator[tuple[int, NDArray[np.bool_]]]:
         """The propositions behind ``x = v`` of a nominal column, each on all rows."""
         for place, leaf in enumerate(self.propositions[len(self.values) :], len(self.values)):
+            if self.degrees is not None and place == 0:
+                continue
             if isinstance(leaf, Variable) and table.is_numeric(self.name):
                 yield place, np.asarray(table.column(self.name) == 1, dtype=np.bool_)
             else:
@@ -198,6 +205,12 @@ def plan_numeric(
         for relation in relations
     ]
     return ColumnPlan(name, "numeric", (), tuple(leaves))
+
+
+def plan_graded(table: Table, name: str, scale: DegreeScale) -> ColumnPlan:
+    """The column itself, true to a degree; no proposition where it is constant."""
+    degrees = learn_degrees(table, name, scale)
+    return ColumnPlan(name, "graded", (), (Variable(name),) if degrees else (), degrees)
 
 
 def refuse_missing(table: Table, name: str) -> None:

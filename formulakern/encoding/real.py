@@ -51,6 +51,20 @@ class RealTable:
         """Number of columns."""
         return int(self.values.shape[1])
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_rows, n_columns)."""
+        return self.n_rows, self.n_columns
+
+    def take(self, rows: NDArray[Any]) -> RealTable:
+        """The table with only these rows, given by position or by a mask."""
+        return RealTable(self.names, self.values[rows])
+
+    def select(self, columns: NDArray[Any]) -> RealTable:
+        """The table with only these columns, given by position."""
+        names = None if self.names is None else tuple(self.names[j] for j in columns.tolist())
+        return RealTable(names, np.ascontiguousarray(self.values[:, columns]))
+
 
 def read_real(X: object, role: str = "X") -> RealTable:
     """Read a table of finite numbers.
@@ -58,7 +72,7 @@ def read_real(X: object, role: str = "X") -> RealTable:
     Parameters
     ----------
     X : array, sparse matrix, DataFrame, Table, mapping or list of shape (n_rows, n_columns)
-        A sparse matrix is spread out.
+        A sparse matrix is spread out; a RealTable is returned as it is.
     role : str
         What the table is called in messages.
 
@@ -85,6 +99,8 @@ def read_real(X: object, role: str = "X") -> RealTable:
     """
     source: Any = X
     names: tuple[str, ...] | None = None
+    if isinstance(X, RealTable):
+        return X
     if is_sparse(X):
         array = spread_out(source)
     elif isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):

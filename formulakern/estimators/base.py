@@ -78,14 +78,12 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         self.encoder_, table = self._new_encoder(), None
         if isinstance(self.encoder, str) and is_sparse(X):
             with suppress(DataError):
-                self.encoder_, table = None, self._read_zero_one(X, reset=True)
+                self.encoder_, table = None, self._read_plain(X, reset=True)
         own = isinstance(self.encoder_, PropositionEncoder)
-        if own:
-            table = self.encoder_.fit_packed(X)
-        elif self.encoder_ is not None:
-            table = _packed(self.encoder_.fit(X, y).transform(X))
+        if self.encoder_ is not None:
+            table = self._encode(self.encoder_, X, y)
         elif table is None:
-            table = self._read_zero_one(X, reset=True)
+            table = self._read_plain(X, reset=True)
         names = getattr(self, "feature_names_in_", default_names(table.n_columns))
         if self.encoder_ is not None:
             names = self.encoder_.get_feature_names_out()
@@ -129,11 +127,9 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(X, PackedTable):
             return X
         if self.encoder_ is None:
-            table = self._read_zero_one(X, reset=False)
-        elif isinstance(self.encoder_, PropositionEncoder):
-            table = self.encoder_.transform_packed(X)
+            table = self._read_plain(X, reset=False)
         else:
-            table = _packed(self.encoder_.transform(X))
+            table = self._encode(self.encoder_, X, reset=False)
         if not table.n_rows:
             raise DataError(
                 f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
@@ -169,9 +165,17 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return clone(self.encoder)
 
-    def _read_zero_one(self, X: Any, *, reset: bool) -> PackedTable:
+    def _read_plain(self, X: Any, *, reset: bool) -> PackedTable:
+        """A table that needs no encoder."""
         advice = "encoder='auto' encodes any table."
         return read_packed(self._validated(X, advice, reset=reset, accept_sparse="csr"))
+
+    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> PackedTable:
+        """The output of an encoder, which is fitted first where ``reset``."""
+        if isinstance(encoder, PropositionEncoder):
+            return encoder.fit_packed(X) if reset else encoder.transform_packed(X)
+        encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
+        return read_packed(encoded if is_sparse(encoded) else np.asarray(encoded))
 
     def _validated(self, X: Any, advice: str, **options: Any) -> Any:
         """The table as an array, checked by scikit-learn against that of training."""
@@ -204,8 +208,3 @@ def propositions_of(names: Sequence[str] | NDArray[Any]) -> tuple[Formula, ...]:
             said = Variable(name)
         leaves.append(Variable(name) if isinstance(said, Constant) else said)
     return tuple(leaves)
-
-
-def _packed(encoded: Any) -> PackedTable:
-    """The output of a transformer, whatever it was set to."""
-    return read_packed(encoded if is_sparse(encoded) else np.asarray(encoded))

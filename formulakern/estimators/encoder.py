@@ -27,11 +27,13 @@ from formulakern.encoding.column_plan import (
     ColumnPlan,
     is_boolean,
     plan_boolean,
+    plan_graded,
     plan_nominal,
     plan_numeric,
     refuse_missing,
 )
 from formulakern.encoding.cut_points import Strategy
+from formulakern.encoding.degrees import Scales, check_scales, scale_of
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.selection import column_positions
 from formulakern.encoding.sources import is_sparse
@@ -84,15 +86,21 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     unknown : {"false", "error"}, default="false"
         A value of a nominal or Boolean column that training did not show: ``x = v`` is false for
         every v (and ``x != v``, if asked for, true), or refuse.
+    graded : bool, "linear", "rank" or mapping, default=False
+        A numeric column becomes one column of degrees of truth from 0 to 1, instead of cut points,
+        for kernels with graded inputs.  ``"linear"``, or True: from the smallest to the largest
+        training value.  ``"rank"``: the share of the training values below, and half of the equal
+        ones.  A mapping from names to "linear" or "rank" says it for its columns; other numeric
+        columns keep cut points.  A missing entry has degree 0.
     sparse_output : bool, default=False
         Return a SciPy CSR array instead of a dense one.
     dtype : dtype, default=numpy.uint8
-        Of the output.
+        Of the output; float64 where that has degrees and ``dtype`` holds none.
 
     Attributes
     ----------
     propositions_ : tuple of Comparison or Variable
-        One per output column; a Variable for a Boolean column.
+        One per output column; a Variable for a Boolean column and for one of degrees.
     plans_ : tuple of ColumnPlan
         One per input column.
     n_features_in_ : int
@@ -126,6 +134,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     max_nominal: int = 2
     missing: Literal["value", "false", "error"] = "value"
     unknown: Literal["false", "error"] = "false"
+    graded: Scales = False
     sparse_output: bool = False
     dtype: DTypeLike = np.uint8
     propositions_: tuple[Formula, ...] = field(init=False)
@@ -245,19 +254,26 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         table = self.read_table(X)
         shape = (len(table), len(self.propositions_))
-        if not self.sparse_output:
-            dense = np.zeros(shape, dtype=self.dtype)
-            for first, plan in self._checked_plans(table):
-                rows, places = plan.true_entries(table)
+        dtype = np.dtype(self.dtype)
+        if self._gives_degrees() and dtype.kind not in "fO":
+            dtype = np.dtype(np.float64)
+        dense, parts = None if self.sparse_output else np.zeros(shape, dtype=dtype), []
+        for first, plan in self._checked_plans(table):
+            rows, places = plan.true_entries(table)
+            degrees = plan.degrees.of(table, plan.name) if plan.degrees else None
+            if dense is not None:
                 dense[rows, places + first] = 1
+                if degrees is not None:
+                    dense[:, first] = degrees
+                continue
+            parts.append((rows, places + first, np.ones(len(rows), dtype=dtype)))
+            if degrees is not None:
+                some = np.flatnonzero(degrees)
+                parts.append((some, np.full(len(some), first), degrees[some].astype(dtype)))
+        if dense is not None:
             return dense
-        entries = [
-            (rows, places + first)
-            for first, plan in self._checked_plans(table)
-            for rows, places in [plan.true_entries(table)]
-        ]
-        where = tuple(np.concatenate(part) for part in zip(*entries, strict=True))
-        return csr_array((np.ones(len(where[0]), dtype=self.dtype), where), shape=shape)
+        rows, places, values = map(np.concatenate, zip(*parts, strict=True))
+        return csr_array((values, (rows, places)), shape=shape)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Any:
         """The propositions as text, which the rule language reads back.
@@ -303,6 +319,8 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "required: an encoder learns the values of the columns from rows."
             )
         forced = self._forced_nominal(table)
+        if isinstance(self.graded, Mapping):
+            column_positions(table, list(self.graded))  # refuses names that are not there
         plans = tuple(self._plan(table, name, name in forced) for name in table.names)
         if not any(plan.propositions for plan in plans):
             rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
@@ -314,6 +332,11 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
 
     def _pack(self, table: Table) -> PackedTable:
+        if self._gives_degrees():
+            raise ParameterError(
+                f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth, and 0 and 1 "
+                'are expected here. Use graded=False, or FormulaSVC(inputs="graded").'
+            )
         words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
         return PackedTable.of_columns(words, len(table))
 
@@ -328,6 +351,9 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             yield first, plan
             first += len(plan.propositions)
 
+    def _gives_degrees(self) -> bool:
+        return any(plan.degrees is not None for plan in self.plans_)
+
     def _plan(self, table: Table, name: str, forced: bool) -> ColumnPlan:
         if self.missing == "error":
             refuse_missing(table, name)
@@ -337,6 +363,8 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             plan = plan_boolean(name, self.negations)
         elif self.nominal == "all" or (self.nominal == "auto" and self._few_values(table, name)):
             plan = plan_nominal(table, name, self.negations)
+        elif (scale := scale_of(self.graded, name)) is not None:
+            plan = plan_graded(table, name, scale)
         else:
             relations = ("<=", ">=") if self.numeric == "both" else (self.numeric,)
             plan = plan_numeric(table, name, self.cut_points, self.strategy, relations)
@@ -409,6 +437,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f'nominal={self.nominal!r}; expected "auto", "all" or a list of columns. '
                 f"Write nominal=[{self.nominal!r}] for one column."
             )
+        check_scales(self.graded)
         check_integer("cut_points", self.cut_points)
         check_integer("max_nominal", self.max_nominal, 0)
 

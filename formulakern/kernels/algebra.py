@@ -73,9 +73,13 @@ class Kernel(MatrixKernel):
         """K(x, z) / √(K(x, x)·K(z, z)), the cosine; 0 where a row has no true feature at all."""
         return NormalizedKernel(self)
 
-    def within_range(self, pair: TablePair) -> Kernel:  # noqa: ARG002
-        """A kernel with the same cosines, whose values on these tables fit into float64."""
+    def scaled_into_range(self, pair: TablePair) -> Kernel:  # noqa: ARG002
+        """This kernel, or a multiple of it whose values on these tables fit into float64."""
         return self
+
+    def within_range(self, pair: TablePair) -> Kernel:
+        """A kernel with the same cosines, whose values on these tables fit into float64."""
+        return self.scaled_into_range(pair)
 
     def __add__(self, other: object) -> Kernel:
         return SumKernel.of(self, other) if isinstance(other, Kernel) else NotImplemented

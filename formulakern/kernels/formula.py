@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.base import n_columns
+from formulakern.kernels.graded import GradedKernel, graded
 from formulakern.kernels.inspection import Section, clip_lines, stages
 from formulakern.program.magnitude import FLOAT64_MAX, choices, dimension
 from formulakern.program.node import Program
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["FormulaKernel", "kernel"]
 
 Reading = Literal["bound", "free", "distinct"]
+Inputs = Literal["binary", "graded"]
 
 #: What ``inspect`` says of the choice of a backend.
 _CHOSEN = (
@@ -48,6 +50,26 @@ _CHOSEN = (
 _DEFAULTS = {"variables": "bound", "domains": {}, "scale": "count", "backend": "auto"}
 
 
+@overload
+def kernel(
+    formula: str | Formula,
+    variables: Reading = ...,
+    *,
+    domains: Mapping[str, Any] | None = ...,
+    scale: Scale = ...,
+    backend: str = ...,
+    inputs: Literal["binary"] = ...,
+) -> FormulaKernel: ...
+@overload
+def kernel(
+    formula: str | Formula,
+    variables: Reading = ...,
+    *,
+    domains: Mapping[str, Any] | None = ...,
+    scale: Scale = ...,
+    backend: str = ...,
+    inputs: Inputs,
+) -> FormulaKernel | GradedKernel: ...
 def kernel(
     formula: str | Formula,
     variables: Reading = "bound",
@@ -55,7 +77,8 @@ def kernel(
     domains: Mapping[str, Any] | None = None,
     scale: Scale = "count",
     backend: str = "auto",
-) -> FormulaKernel:
+    inputs: Inputs = "binary",
+) -> FormulaKernel | GradedKernel:
     """The kernel of a formula.
 
     A formula is a template: substitute a column of a 0/1 table for each of its variables and get
@@ -90,10 +113,14 @@ def kernel(
         substitutions that are true in both rows, for formulas whose counts pass 1.8e308.
     backend : {"auto", "interpreter", "lookup", "numba"}
         How it is computed; ``inspect()`` and the command line say what "auto" chose and why.
+    inputs : {"binary", "graded"}
+        ``"binary"`` reads tables of 0 and 1, ``"graded"`` degrees of truth from 0 to 1, by
+        :func:`formulakern.graded`.
 
     Returns
     -------
     FormulaKernel
+        With graded inputs a GradedKernel.
 
     Raises
     ------
@@ -130,7 +157,9 @@ def kernel(
             f"a kernel is made of a str or a Formula; got {type(formula).__name__}. "
             "Write for example fk.kernel('a & ~b')."
         )
-    return FormulaKernel(parsed, variables, domains or {}, scale, backend)
+    check_choice("inputs", inputs, ("binary", "graded"))
+    made = FormulaKernel(parsed, variables, domains or {}, scale, backend)
+    return graded(made) if inputs == "graded" else made
 
 
 @dataclass(eq=False, repr=False)
@@ -243,7 +272,7 @@ class FormulaKernel(Kernel):
         self._check_choices(sizes)
         return dimension(self.program, sizes)
 
-    def within_range(self, pair: TablePair) -> FormulaKernel:
+    def scaled_into_range(self, pair: TablePair) -> FormulaKernel:
         """This kernel, or at scale="probability" where its counts may pass float64."""
         if self.scale == "probability" or self.task(pair).bound <= FLOAT64_MAX:
             return self

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sympy
+from sympy.core.function import AppliedUndef
 
 from formulakern.errors import FormulaSizeError
 from formulakern.program.fold import fold
@@ -51,8 +52,16 @@ def closed_form(program: Program, probability: bool) -> sympy.Expr:
 
 
 def on_diagonal(expression: sympy.Expr, row: str) -> sympy.Expr:
-    """The expression for a row with itself: s, p and q all become the count of that row."""
+    """The expression for a row with itself: s, p and q all become the count of that row.
+
+    Where they are functions of the levels of two rows, s(α, β) becomes the count at the larger one.
+    """
     replaced = {}
+    for function in expression.atoms(AppliedUndef):
+        letter, underscore, domain = function.func.__name__.partition("_")
+        if letter in ("s", "p", "q"):
+            count = sympy.Function(row + underscore + domain)
+            replaced[function] = count(sympy.Max(*function.args))
     for symbol in expression.free_symbols:
         letter, underscore, domain = symbol.name.partition("_")
         if letter in ("s", "p", "q"):

@@ -13,14 +13,19 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.backends.base import Scale
+from formulakern.checks import check_choice
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.real import RealTable, read_real
 from formulakern.encoding.selection import column_positions
+from formulakern.encoding.sources import is_sparse
+from formulakern.errors import ParameterError
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel
 from formulakern.estimators.targets import several_classes
 from formulakern.kernels.algebra import Kernel
-from formulakern.kernels.formula import Reading, kernel
+from formulakern.kernels.formula import Inputs, Reading, kernel
+from formulakern.kernels.graded import graded
 from formulakern.progress import Progress, say
 from formulakern.syntax.formula import Formula
 
@@ -65,6 +70,10 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         Multiplies C per class.
     scale, backend : str
         See :func:`formulakern.kernel`.
+    inputs : {"binary", "graded"}, default="binary"
+        ``"graded"`` reads degrees of truth from 0 to 1 (see :func:`formulakern.graded`): the
+        automatic encoder is ``PropositionEncoder(graded=True)``, which needs no cut points, and
+        other encoders, or the table itself, may give any such numbers.
     tol : float, default=1e-3
         Stopping tolerance of the solver.
     max_iter : int, default=-1
@@ -122,6 +131,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
     scale: Scale = "count"
     backend: str = "auto"
+    inputs: Inputs = "binary"
     tol: float = 1e-3
     max_iter: int = -1
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
@@ -207,7 +217,8 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         Raises
         ------
         ParameterError
-            If the kernel's features cannot be listed (see :func:`formulakern.extract_rules`).
+            If the kernel's features cannot be listed (see :func:`formulakern.extract_rules`), or
+            inputs are graded: degrees are no rules.
 
         Examples
         --------
@@ -219,6 +230,11 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         (True, {('positive', 1.0)})
         """
         check_is_fitted(self, "svc_")
+        if isinstance(self._support_rows, RealTable):
+            raise ParameterError(
+                "a model of graded inputs votes by degrees, which are no rules: fit one with "
+                'inputs="binary" to read its rules.'
+            )
         return self._trained.rules(self._leaves, top, time_limit, progress)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
@@ -251,9 +267,12 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     def support_vectors_(self) -> Any:
         """The encoded rows of the support vectors: (n_support, number of propositions).
 
-        uint8, or a SciPy CSR array where the training table was a sparse one of 0 and 1.
+        uint8, or a SciPy CSR array where the training table was a sparse one of 0 and 1; float64
+        where inputs are graded.
         """
         rows = self._support_rows
+        if isinstance(rows, RealTable):
+            return rows.values
         return rows.unpacked() if rows.sparse is None else rows.sparse
 
     def _grams(self, X: Any) -> Iterator[npt.NDArray[np.float64]]:
@@ -273,12 +292,29 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     def _make_kernel(self, X: Any) -> Kernel:
         made = self.formula
+        check_choice("inputs", self.inputs, ("binary", "graded"))
         if not isinstance(made, Kernel):
             domains = self._encoded_domains(X)
             made = kernel(
                 made, self.variables, domains=domains, scale=self.scale, backend=self.backend
             )
+        made = graded(made) if self.inputs == "graded" else made
         return made.normalized() if self.normalize else made
+
+    def _auto_encoder(self) -> PropositionEncoder:
+        return PropositionEncoder(graded=self.inputs == "graded")
+
+    def _read_plain(self, X: Any, *, reset: bool) -> Any:
+        if self.inputs != "graded":
+            return super()._read_plain(X, reset=reset)
+        advice = "encoder='auto' encodes any table."
+        return read_real(self._validated(X, advice, reset=reset, accept_sparse="csr"))
+
+    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
+        if self.inputs != "graded":
+            return super()._encode(encoder, X, y, reset=reset)
+        encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
+        return read_real(encoded if is_sparse(encoded) else np.asarray(encoded))
 
     def _encoded_domains(self, X: Any) -> dict[str, Any] | None:
         """Domains over the columns of the encoded table."""

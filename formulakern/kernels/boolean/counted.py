@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
@@ -126,10 +126,13 @@ class CountedKernel(Kernel):
         """
         return self.family.dimension(n_columns(n))
 
+    def scaled_into_range(self, pair: TablePair) -> CountedKernel:
+        """This kernel, or at scale="probability" where it leaves float64."""
+        return self if self._fits(pair) else replace(self, scale="probability")
+
     def within_range(self, pair: TablePair) -> Kernel:
         """This kernel, or where it leaves float64 one with the same cosines that does not."""
-        fits = pair.is_real or np.isfinite(self.table(pair)).all()
-        return self if fits else BalancedKernel(self)
+        return self if self._fits(pair) else BalancedKernel(self)
 
     def polynomial(self) -> sympy.Expr:
         """The closed form in s, p, q and n on rows of 0 and 1."""
@@ -164,6 +167,9 @@ class CountedKernel(Kernel):
             )
         real = self.family.real
         return real if divide == 1.0 else lambda pairs: real(pairs) / divide
+
+    def _fits(self, pair: TablePair) -> bool:
+        return pair.is_real or bool(np.isfinite(self.table(pair)).all())
 
     def _check(self, values: FloatArray, pair: TablePair) -> FloatArray:
         if np.isfinite(values).all():

@@ -33,6 +33,7 @@ from formulakern.kernels.boolean.counted import CountedKernel
 from formulakern.kernels.boolean.dyadic import rounded
 from formulakern.kernels.boolean.family import FeatureSpace
 from formulakern.kernels.formula import FormulaKernel
+from formulakern.kernels.graded import GradedKernel
 from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.mining.options import SearchOptions
 from formulakern.mining.search import MiningResult
@@ -99,6 +100,8 @@ def parts_of(kernel: Kernel, rows: Any) -> list[Part]:
         return [part.times(inverse) for part in parts_of(inner, pair)]
     if isinstance(kernel, ScaledKernel):
         return [part.times(math.sqrt(kernel.weight)) for part in parts_of(kernel.kernel, pair)]
+    if isinstance(kernel, GradedKernel):  # on rows of 0 and 1 it is the kernel inside
+        return parts_of(kernel.kernel, pair)
     if isinstance(kernel, SumKernel):
         return [part for term in kernel.parts for part in parts_of(term, pair)]
     if isinstance(kernel, ProductKernel):

@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import datasets
+from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.svm import classifier as svm
 from formulakern.estimators.svm.classifier import FormulaSVC
 
@@ -31,7 +32,11 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [FormulaSVC(), FormulaSVC("a -> b", "free", normalize=False)],
+    [
+        FormulaSVC(),
+        FormulaSVC("a -> b", "free", normalize=False),
+        FormulaSVC("(a & ~b) | c", C=100, inputs="graded"),
+    ],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 def test_scikit_learn_estimator_checks(estimator, check):
@@ -433,3 +438,43 @@ def test_one_class_is_refused_in_our_words():
     X, _ = fk.datasets.tic_tac_toe()
     with pytest.raises(fk.DataError, match="all rows are of one class, 'won'"):
         fk.FormulaSVC().fit(X[:5], ["won"] * 5)
+
+
+# -- graded inputs ---------------------------------------------------------------------------------
+
+
+def test_graded_inputs_are_degrees_of_the_table():
+    """A linear function of the degrees, by the kernel of one variable."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random(80) * 50, rng.random(80) - 3, rng.integers(0, 2, 80)])
+    y = X[:, 0] / 50 + X[:, 2] > 0.8
+    model = FormulaSVC("a | b", C=100, inputs="graded").fit(X, y)
+    assert model.propositions_ == ("x0", "x1", "x2")
+    degrees = model.encoder_.transform(X)
+    assert degrees.min() == 0
+    assert degrees.max() == 1
+    same = SVC(kernel=fk.kernel("a | b", inputs="graded").normalized(), C=100).fit(degrees, y)
+    np.testing.assert_allclose(model.decision_function(X), same.decision_function(degrees))
+    assert (model.support_vectors_ == degrees[model.support_]).all()
+    assert model.score(X, y) > 0.9
+    plain = FormulaSVC("a | b", C=100, inputs="graded", encoder=None).fit(degrees, y)
+    np.testing.assert_allclose(plain.decision_function(degrees), model.decision_function(X))
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.predict(X) == model.predict(X)).all()
+
+
+def test_graded_inputs_that_are_0_and_1_change_nothing(boards):
+    X, y, Z = boards
+    one, other = (FormulaSVC("a & b", inputs=kind).fit(X, y) for kind in ("binary", "graded"))
+    np.testing.assert_allclose(one.decision_function(Z), other.decision_function(Z), atol=1e-9)
+
+
+def test_graded_inputs_have_no_rules():
+    X, y = np.random.default_rng(0).random((30, 3)), np.arange(30) % 2
+    model = FormulaSVC(inputs="graded").fit(X, y)
+    with pytest.raises(ParameterError, match="graded"):
+        model.rules(3)
+    with pytest.raises(ParameterError, match="inputs='fuzzy'"):
+        FormulaSVC(inputs="fuzzy").fit(X, y)
+    with pytest.raises(DataError, match="from 0 to 1"):
+        FormulaSVC(inputs="graded", encoder=None).fit(2 * X, y)

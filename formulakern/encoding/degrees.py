@@ -1,0 +1,99 @@
+"""Degrees of truth: a numeric column as numbers from 0 to 1, learnt from the training column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.checks import check_choice
+from formulakern.encoding.table import Table
+
+__all__ = ["DegreeScale", "Degrees", "Scales", "check_scales", "learn_degrees", "scale_of"]
+
+DegreeScale = Literal["linear", "rank"]
+Scales = bool | DegreeScale | Mapping[str, DegreeScale]
+
+
+@dataclass(frozen=True)
+class Degrees:
+    """How a column becomes degrees.
+
+    Parameters
+    ----------
+    scale : {"linear", "rank"}
+    values : tuple of float
+        For "linear" the smallest and the largest training value; for "rank" all of them, sorted.
+    """
+
+    scale: DegreeScale
+    values: tuple[float, ...]
+
+    def of(self, table: Table, name: str) -> NDArray[np.float64]:
+        """The degrees of a column on all rows of a table; 0 for missing entries.
+
+        "linear": (x − least) / (largest − least), cut off at 0 and 1.  "rank": the share of the
+        training values below x, and half of those equal to it.
+        """
+        column = np.asarray(table.column(name), dtype=np.float64)
+        missing = table.missing(name)
+        if self.scale == "rank":
+            known = np.array(self.values)
+            sides: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+            below = [np.searchsorted(known, column, side=side) for side in sides]
+            found = (below[0] + below[1]) / (2 * len(known))
+        else:
+            least, largest = self.values
+            with np.errstate(invalid="ignore", over="ignore"):
+                # halves: the range of finite numbers may be beyond float64
+                found = (column / 2 - least / 2) / (largest / 2 - least / 2)
+        return np.where(missing, 0.0, np.clip(found, 0.0, 1.0))
+
+
+def learn_degrees(table: Table, name: str, scale: DegreeScale) -> Degrees | None:
+    """Learn the scale of a numeric column; None if it has fewer than two different finite values.
+
+    >>> table = Table({"size": [1.0, 2.0, 5.0, None]})
+    >>> for scale in ("linear", "rank"):
+    ...     learn_degrees(table, "size", scale).of(table, "size")
+    array([0.  , 0.25, 1.  , 0.  ])
+    array([0.16666667, 0.5       , 0.83333333, 0.        ])
+    """
+    column = np.asarray(table.column(name), dtype=np.float64)
+    present = column[~table.missing(name)]
+    finite = present[np.isfinite(present)]
+    if not len(finite) or finite.min() == finite.max():
+        return None
+    if scale == "rank":
+        return Degrees(scale, tuple(np.sort(present).tolist()))
+    return Degrees(scale, (float(finite.min()), float(finite.max())))
+
+
+def check_scales(graded: Scales) -> None:
+    """Check what a user says about degrees: for all columns, or for each by name.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if isinstance(graded, Mapping):
+        for scale in graded.values():
+            check_choice("graded", scale, ("linear", "rank"))
+    else:
+        check_choice("graded", graded, ("linear", "rank", False, True))
+
+
+def scale_of(graded: Scales, name: str) -> DegreeScale | None:
+    """How a column becomes degrees; None if it does not.
+
+    >>> scale_of(True, "size"), scale_of({"size": "rank"}, "size"), scale_of({}, "size")
+    ('linear', 'rank', None)
+    """
+    if isinstance(graded, Mapping):
+        return graded.get(name)
+    if isinstance(graded, str):
+        return graded
+    return "linear" if graded else None

@@ -1,0 +1,341 @@
+"""Kernels on degrees of truth: a kernel of 0/1 rows, integrated over the level sets of two rows.
+
+For x in [0, 1]ⁿ and a level α let x≥α be the 0/1 row of the columns with xᵢ ≥ α.  It changes at
+the values of x only, so x is a mixture of at most n + 1 rows of 0 and 1, its *level sets*, each
+weighted by the length of the interval of its levels.  The graded kernel of two rows is the mixture
+of the kernel's values on their level sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from formulakern.arrays import IntArray
+from formulakern.backends.base import Fill, FloatArray, block_at
+from formulakern.backends.tables import PANEL, ROWS
+from formulakern.compilation import compiled
+from formulakern.encoding.bits import n_words, pack_rows, row_blocks
+from formulakern.encoding.packed import MAX_PACKED_BYTES, PackedTable
+from formulakern.encoding.real import RealTable
+from formulakern.encoding.sources import unfit_entry
+from formulakern.errors import GramSizeError, ParameterError
+from formulakern.gram.pair import TablePair
+from formulakern.kernels.algebra import DerivedKernel, Kernel
+from formulakern.kernels.inspection import Section
+
+if TYPE_CHECKING:
+    import sympy
+
+__all__ = ["GradedKernel", "LevelSets", "graded"]
+
+ADVICE = (
+    "a graded kernel reads degrees of truth, from 0 to 1.\n"
+    "Scale the columns first: fk.PropositionEncoder(graded=True), or sklearn's MinMaxScaler."
+)
+#: Values between level sets that are held at a time: one megabyte, and the most of one row.
+BAND, WIDTH = 1 << 17, 1 << 12
+
+
+def graded(kernel: Kernel) -> GradedKernel:
+    """A kernel of 0/1 rows, for rows of degrees of truth: ∫∫ K(x≥α, z≥β) dα dβ over (0, 1]².
+
+    A feature φ of the kernel becomes ∫ φ(x≥α) dα, the share of the levels α at which φ is true of
+    the columns with xᵢ ≥ α: of a column its degree, of a conjunction the least of the degrees, of a
+    disjunction the largest, of a negation 1 less the degree.  On rows of 0 and 1 the kernel stays
+    what it is.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Of a formula, a family of :mod:`formulakern.kernels.boolean`, or made of such.
+
+    Returns
+    -------
+    GradedKernel
+        It reads tables of numbers from 0 to 1.
+
+    Raises
+    ------
+    ParameterError
+        If it is no kernel of tables.
+
+    Notes
+    -----
+    The rows have L and M different values other than 0 (level sets, that is): a pair costs (L + 1)
+    · (M + 1) values of the kernel inside, which are counted and computed as for 0/1 tables, and as
+    many multiplications.  All terms are non-negative where the kernel inside is: the relative error
+    is at most about n + 4 units in the last place more than that of the kernel inside.
+
+    Examples
+    --------
+    >>> from formulakern import boolean
+    >>> k = graded(boolean.monotone_conjunctive(2))
+    >>> k([[0.5, 1.0, 0.2]], [[1.0, 0.25, 0.0], [1, 1, 1]])
+    array([[0.125, 0.9  ]])
+
+    Columns 0 and 1 are both true to the degree 0.5 in the first row, and 0.25 in the second: they
+    give 0.5 · 0.25.  The other pairs of columns are not true in the second row at all.
+    """
+    if not isinstance(kernel, Kernel) or kernel.reads != "tables":
+        raise ParameterError(
+            f"graded({kernel!r}): expected a kernel of tables, such as fk.kernel('a & b')."
+        )
+    return kernel if isinstance(kernel, GradedKernel) else GradedKernel(kernel)
+
+
+@dataclass(eq=False, repr=False)
+class GradedKernel(DerivedKernel):
+    """∫∫ K(x≥α, z≥β) dα dβ; build it with :func:`graded`, which says what that is.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Of 0/1 rows.
+    """
+
+    kernel: Kernel
+    #: Degrees; the values are checked when two tables are paired.
+    accepts_real: ClassVar[bool] = True
+
+    def prepare(self, pair: TablePair) -> Fill:
+        """The kernel inside between level sets, block by block, each block summed at once."""
+        if not pair.is_real:
+            return self.kernel.prepare(pair)
+        x, z, levels = _level_sets(pair)
+        inner = self.kernel.prepare(levels)
+
+        def fill(
+            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+        ) -> None:
+            block = block_at(out, rows, columns, out_row, out_column)
+            for right in z.parts(columns, WIDTH):
+                # where blocks of the kernel inside may begin
+                first = z.starts[right.start] // PANEL * PANEL
+                width = int(z.starts[right.stop] - first)
+                for below in x.parts(rows, max(1, BAND // width)):
+                    top = x.starts[below.start] // ROWS * ROWS
+                    last = x.starts[below.stop]
+                    values = np.empty((int(last - top), width))
+                    inner(slice(top, last), slice(first, first + width), values, 0, 0)
+                    part = block_at(
+                        block, below, right, below.start - rows.start, right.start - columns.start
+                    )
+                    _add_up(values, x.within(below, top), z.within(right, first), part)
+
+        return _mirrored(fill) if pair.symmetric else fill
+
+    def diagonal_of(self, pair: TablePair) -> FloatArray:
+        """Row by row, over the pairs of its level sets."""
+        if not pair.is_real:
+            return self.kernel.diagonal_of(pair)
+        fill, values = self.prepare(pair), np.empty((1, 1))
+        diagonal = np.empty(pair.shape[0])
+        for row in range(len(diagonal)):
+            fill(slice(row, row + 1), slice(row, row + 1), values, 0, 0)
+            diagonal[row] = values[0, 0]
+        return diagonal
+
+    def exactly_symmetric(self, pair: TablePair) -> bool:
+        """As the kernel inside on 0/1 tables; sums over levels are rounded in one order."""
+        return not pair.is_real and self.kernel.exactly_symmetric(pair)
+
+    def scaled_into_range(self, pair: TablePair) -> Kernel:
+        """Of a multiple of the kernel inside."""
+        levels = _level_sets(pair)[2] if pair.is_real else pair
+        inside = self.kernel.scaled_into_range(levels)
+        return self if inside is self.kernel else GradedKernel(inside)
+
+    def polynomial(self) -> sympy.Expr:
+        """The closed form of the kernel inside, its counts functions of the levels."""
+        import sympy
+
+        form = self.kernel.polynomial()
+        alpha, beta = sympy.symbols("alpha beta", positive=True)
+        levels = {"s": (alpha, beta), "p": (alpha,), "q": (beta,)}
+        counts = {
+            symbol: sympy.Function(symbol.name)(*levels[symbol.name[0]])
+            for symbol in form.free_symbols
+            if symbol.name[0] in levels and symbol.name[1:2] in ("", "_")
+        }
+        return sympy.Integral(form.subs(counts), (alpha, 0, 1), (beta, 0, 1))
+
+    def stages(self, closed_form: str) -> list[Section]:
+        """Those of the kernel inside, and what is done with its values."""
+        *inside, _ = super().stages(closed_form)
+        levels = "s(α, β), p(α), q(β): counts of the columns with x ≥ α, with z ≥ β, and with both"
+        return [
+            *inside,
+            Section("level sets", levels),
+            Section("closed form of the whole", closed_form),
+        ]
+
+    def __repr__(self) -> str:
+        return f"fk.graded({self.kernel!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSets:
+    """The level sets of the rows of a table, and the lengths of their levels.
+
+    Parameters
+    ----------
+    sets : PackedTable
+        All level sets, row after row, the smallest first.
+    starts : int64 (rows + 1,)
+        The level sets of row i are ``starts[i] … starts[i + 1]``.
+    widths : float64 (level sets,)
+        The length of the interval of levels; those of a row sum to 1.
+    """
+
+    sets: PackedTable
+    starts: IntArray
+    widths: FloatArray
+
+    @classmethod
+    def of(cls, table: RealTable, role: str = "X") -> LevelSets:
+        """The level sets of rows of degrees.
+
+        Raises
+        ------
+        DataError
+            If an entry is below 0 or above 1; the message names its column and row.
+        GramSizeError
+            If the level sets would take more than 4 GiB.
+
+        Examples
+        --------
+        >>> found = LevelSets.of(RealTable(None, np.array([[0.5, 0.25, 0.5]])))
+        >>> found.sets.unpacked(), found.widths
+        (array([[0, 0, 0],
+               [1, 0, 1],
+               [1, 1, 1]], dtype=uint8), array([0.5 , 0.25, 0.25]))
+        """
+        values = table.values
+        outside = (values < 0) | (values > 1)
+        if outside.any():
+            row, column = divmod(int(np.argmax(outside)), values.shape[1])
+            found = str(values[row, column])
+            raise unfit_entry(column, row, found, table.names, role, ADVICE)
+        n_rows, n = values.shape
+        words, widths, counts = [], [], []
+        n_levels = 0
+        for block in row_blocks(0, n_rows, (n + 1) * (n + 16)):
+            order = np.argsort(-values[block], axis=1, kind="stable")
+            ranks = np.argsort(order, axis=1, kind="stable")
+            edges = np.zeros((len(order), n + 2))
+            edges[:, 0] = 1.0
+            edges[:, 1:-1] = np.take_along_axis(values[block], order, axis=1)
+            lengths = edges[:, :-1] - edges[:, 1:]
+            row, size = np.nonzero(lengths)  # the set of the size largest entries
+            n_levels += len(row)
+            if n_levels * n_words(n) * 8 > MAX_PACKED_BYTES:
+                raise GramSizeError(
+                    f"the level sets of {n_rows:,} rows of {n:,} degrees take more than "
+                    f"{MAX_PACKED_BYTES / 2**30:g} GiB. Pass fewer rows at a time, or round the "
+                    "degrees: equal ones share a level."
+                )
+            words.append(pack_rows(ranks[row] < size[:, None]))
+            widths.append(lengths[row, size])
+            counts.append((lengths > 0).sum(axis=1))
+        starts = np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *counts]))])
+        packed = np.concatenate([np.empty((0, n_words(n)), np.uint64), *words])
+        sets = PackedTable.of_rows(packed, n, table.names)
+        return cls(sets, starts.astype(np.int64), np.concatenate([np.empty(0), *widths]))
+
+    def parts(self, rows: slice, most: int) -> Iterator[slice]:
+        """Rows in parts of about so many level sets, at least one row each."""
+        start = rows.start
+        while start < rows.stop:
+            stop = int(np.searchsorted(self.starts, self.starts[start] + most, side="right")) - 1
+            stop = min(max(stop, start + 1), rows.stop)
+            yield slice(start, stop)
+            start = stop
+
+    def within(self, rows: slice, first: int) -> tuple[IntArray, FloatArray]:
+        """Starts of some rows counted from level set ``first``, and the widths from there."""
+        starts = self.starts[rows.start : rows.stop + 1]
+        return starts - first, self.widths[first : starts[-1]]
+
+
+def _level_sets(pair: TablePair) -> tuple[LevelSets, LevelSets, TablePair]:
+    """Of both tables, and these paired."""
+    x = LevelSets.of(_real(pair.x))
+    if pair.z is None:
+        return x, x, TablePair(x.sets)
+    z = LevelSets.of(_real(pair.z), role="Z")
+    return x, z, TablePair(x.sets, z.sets)
+
+
+def _mirrored(fill: Fill) -> Fill:
+    """Fill what lies on and above the diagonal, and mirror it: sums are rounded in one order."""
+
+    def mirrored(
+        rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+    ) -> None:
+        block = block_at(out, rows, columns, out_row, out_column)
+        start = min(max(columns.start, rows.start), columns.stop)
+        below, above = slice(columns.start, start), slice(start, columns.stop)
+        if below.stop > below.start:
+            values = np.empty((start - below.start, rows.stop - rows.start))
+            fill(below, rows, values, 0, 0)
+            block[:, : len(values)] = values.T
+        if above.stop > above.start:
+            fill(rows, above, out, out_row, out_column + start - columns.start)
+            square = block[start - rows.start :, start - columns.start :]
+            size = min(square.shape)
+            lower = np.tril_indices(size, -1)
+            square[lower] = square[:size, :size].T[lower]
+
+    return mirrored
+
+
+def _real(table: Any) -> RealTable:
+    return table if isinstance(table, RealTable) else RealTable(table.names, table.unpacked())
+
+
+def _add_up(
+    values: FloatArray,
+    x: tuple[IntArray, FloatArray],
+    z: tuple[IntArray, FloatArray],
+    out: FloatArray,
+) -> None:
+    """The weighted sum of the values between all level sets of two rows, for all pairs of rows."""
+    if sum_levels.pays(values.size * 8):
+        sum_levels(values, *x, *z, out)
+        return
+    (x_starts, x_widths), (z_starts, z_widths) = x, z
+    inside = values[x_starts[0] :, z_starts[0] :]
+    inside = inside * x_widths[x_starts[0] :, None] * z_widths[z_starts[0] :]
+    across = np.add.reduceat(inside, z_starts[:-1] - z_starts[0], axis=1)
+    out[...] = np.add.reduceat(across, x_starts[:-1] - x_starts[0], axis=0)
+
+
+@compiled(
+    "void(float64[:, ::1], int64[::1], float64[::1], int64[::1], float64[::1], float64[:, :])",
+    fastmath={"reassoc"},
+)
+def sum_levels(
+    values: Any, x_starts: Any, x_widths: Any, z_starts: Any, z_widths: Any, out: Any
+) -> None:
+    """``out[r, c] = Σ x_widths[i] · z_widths[j] · values[i, j]`` over the level sets of r and c.
+
+    Parameters
+    ----------
+    values : float64 (level sets of x, level sets of z)
+    x_starts, z_starts : int64 (rows + 1,) and (columns + 1,)
+    x_widths, z_widths : float64 (level sets,)
+    out : float64 (rows, columns)
+    """
+    for r in range(out.shape[0]):
+        for c in range(out.shape[1]):
+            total = 0.0
+            for i in range(x_starts[r], x_starts[r + 1]):
+                across = 0.0
+                for j in range(z_starts[c], z_starts[c + 1]):
+                    across += z_widths[j] * values[i, j]
+                total += x_widths[i] * across
+            out[r, c] = total
