@@ -52,7 +52,8 @@ class ColumnPlan:
     propositions : tuple of Comparison or Variable
         For a nominal column first ``x = v`` for every value; then the others.
     degrees : Degrees, optional
-        Of a graded column, whose first proposition is the column itself, true to a degree.
+        Of a graded column: the proposition that is the column itself, and its negation, are true
+        to a degree.
     """
 
     name: str
@@ -69,13 +70,13 @@ class ColumnPlan:
 
     def renamed(self, name: str) -> ColumnPlan:
         """The same plan for a column of another name."""
-        leaves = (
-            Comparison(name, leaf.relation, leaf.value)
-            if isinstance(leaf, Comparison)
-            else Variable(name)
-            for leaf in self.propositions
-        )
-        return replace(self, name=name, propositions=tuple(leaves))
+        renamed: list[Formula] = []
+        for leaf in self.propositions:
+            if isinstance(leaf, Comparison):
+                renamed.append(Comparison(name, leaf.relation, leaf.value))
+            else:
+                renamed.append(Variable(name) if isinstance(leaf, Variable) else ~Variable(name))
+        return replace(self, name=name, propositions=tuple(renamed))
 
     def true_entries(self, table: Table) -> Coordinates:
         """Rows of the table and numbers of the propositions (from 0) that are true in them.
@@ -98,6 +99,17 @@ class ColumnPlan:
             listed.append((true, np.full(len(true), place, dtype=np.intp)))
         rows, places = map(np.concatenate, zip(*listed, strict=True))
         return rows, places
+
+    def graded(self, table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
+        """The propositions that are true to a degree, each with its degrees on all rows."""
+        if self.degrees is None:
+            return
+        degrees, present = self.degrees.of(table, self.name), ~table.missing(self.name)
+        for place, leaf in enumerate(self.propositions):
+            if isinstance(leaf, Variable):
+                yield place, degrees
+            elif not isinstance(leaf, Comparison):
+                yield place, np.where(present, 1.0 - degrees, 0.0)
 
     def packed(self, table: Table) -> Words:
         """The propositions on the rows of a table, packed by column.
@@ -123,7 +135,7 @@ class ColumnPlan:
     def _others(self, table: Table) -> Iterator[tuple[int, NDArray[np.bool_]]]:
         """The propositions behind ``x = v`` of a nominal column, each on all rows."""
         for place, leaf in enumerate(self.propositions[len(self.values) :], len(self.values)):
-            if self.degrees is not None and place == 0:
+            if self.degrees is not None and not isinstance(leaf, Comparison):
                 continue
             if isinstance(leaf, Variable) and table.is_numeric(self.name):
                 yield place, np.asarray(table.column(self.name) == 1, dtype=np.bool_)
@@ -207,10 +219,14 @@ def plan_numeric(
     return ColumnPlan(name, "numeric", (), tuple(leaves))
 
 
-def plan_graded(table: Table, name: str, scale: DegreeScale) -> ColumnPlan:
-    """The column itself, true to a degree; no proposition where it is constant."""
+def plan_graded(
+    table: Table, name: str, scale: DegreeScale, relations: Sequence[str]
+) -> ColumnPlan:
+    """The column itself for ``>=``, its negation for ``<=``; nothing where it is constant."""
     degrees = learn_degrees(table, name, scale)
-    return ColumnPlan(name, "graded", (), (Variable(name),) if degrees else (), degrees)
+    leaves: dict[str, Formula] = {"<=": ~Variable(name), ">=": Variable(name)}
+    propositions = tuple(leaves[relation] for relation in relations) if degrees else ()
+    return ColumnPlan(name, "graded", (), propositions, degrees)
 
 
 def refuse_missing(table: Table, name: str) -> None:

@@ -67,7 +67,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     negations : bool, default=False
         Also ``x != v`` for nominal and ``x = 0`` for Boolean columns.
     numeric : {"both", "<=", ">="}, default="both"
-        The relations for numeric columns.
+        The relations for numeric columns; of degrees, ``x`` for ">=" and ``~x`` for "<=".
     cut_points : int, default=4
         At most so many cuts per numeric column.
     strategy : {"quantile", "uniform"}, default="quantile"
@@ -87,11 +87,11 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         A value of a nominal or Boolean column that training did not show: ``x = v`` is false for
         every v (and ``x != v``, if asked for, true), or refuse.
     graded : bool, "linear", "rank" or mapping, default=False
-        A numeric column becomes one column of degrees of truth from 0 to 1, instead of cut points,
-        for kernels with graded inputs.  ``"linear"``, or True: from the smallest to the largest
-        training value.  ``"rank"``: the share of the training values below, and half of the equal
-        ones.  A mapping from names to "linear" or "rank" says it for its columns; other numeric
-        columns keep cut points.  A missing entry has degree 0.
+        Numeric columns become degrees of truth from 0 to 1 in place of cut points, for kernels with
+        graded inputs: ``x`` for large values, and ``~x``, 1 less that.  ``"linear"``, or True: from
+        the smallest to the largest training value.  ``"rank"``: the share of the training values
+        below, and half of the equal ones.  A mapping from names to these is for its columns; other
+        numeric ones keep cut points.  Degrees of missing entries are 0.
     sparse_output : bool, default=False
         Return a SciPy CSR array instead of a dense one.
     dtype : dtype, default=numpy.uint8
@@ -99,8 +99,8 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    propositions_ : tuple of Comparison or Variable
-        One per output column; a Variable for a Boolean column and for one of degrees.
+    propositions_ : tuple of Formula
+        One per output column; a Variable for a Boolean column, it or its negation for degrees.
     plans_ : tuple of ColumnPlan
         One per input column.
     n_features_in_ : int
@@ -260,16 +260,17 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         dense, parts = None if self.sparse_output else np.zeros(shape, dtype=dtype), []
         for first, plan in self._checked_plans(table):
             rows, places = plan.true_entries(table)
-            degrees = plan.degrees.of(table, plan.name) if plan.degrees else None
             if dense is not None:
                 dense[rows, places + first] = 1
-                if degrees is not None:
-                    dense[:, first] = degrees
-                continue
-            parts.append((rows, places + first, np.ones(len(rows), dtype=dtype)))
-            if degrees is not None:
-                some = np.flatnonzero(degrees)
-                parts.append((some, np.full(len(some), first), degrees[some].astype(dtype)))
+            else:
+                parts.append((rows, places + first, np.ones(len(rows), dtype=dtype)))
+            for place, degrees in plan.graded(table):
+                if dense is not None:
+                    dense[:, first + place] = degrees
+                else:
+                    some = np.flatnonzero(degrees)
+                    where = np.full(len(some), first + place)
+                    parts.append((some, where, degrees[some].astype(dtype)))
         if dense is not None:
             return dense
         rows, places, values = map(np.concatenate, zip(*parts, strict=True))
@@ -357,6 +358,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _plan(self, table: Table, name: str, forced: bool) -> ColumnPlan:
         if self.missing == "error":
             refuse_missing(table, name)
+        relations = ("<=", ">=") if self.numeric == "both" else (self.numeric,)
         if forced or not table.is_numeric(name):
             plan = plan_nominal(table, name, self.negations)
         elif is_boolean(table, name):
@@ -364,9 +366,8 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         elif self.nominal == "all" or (self.nominal == "auto" and self._few_values(table, name)):
             plan = plan_nominal(table, name, self.negations)
         elif (scale := scale_of(self.graded, name)) is not None:
-            plan = plan_graded(table, name, scale)
+            plan = plan_graded(table, name, scale, relations)
         else:
-            relations = ("<=", ">=") if self.numeric == "both" else (self.numeric,)
             plan = plan_numeric(table, name, self.cut_points, self.strategy, relations)
         if self.missing == "value" and table.missing(name).any():
             plan = plan.with_missing(self.negations)

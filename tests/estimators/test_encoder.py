@@ -291,31 +291,32 @@ def test_degrees_of_numeric_columns():
     encoder = PropositionEncoder(graded=True).fit(TABLE)
     assert names(graded=True) == [
         '`stalk root` = "?"', "`stalk root` = b", "`stalk root` is missing",
-        "size", "size is missing", "ring", "legs = 2", "legs = 4", "count", "flag",
+        "~size", "size", "size is missing", "ring", "legs = 2", "legs = 4", "~count", "count",
+        "flag",
     ]  # fmt: skip
     found = encoder.transform(TABLE)
     assert found.dtype == np.float64
-    np.testing.assert_allclose(found[:, 3], [0, 1, 1, 0])
-    assert found[:, 4].tolist() == [0, 0, 0, 1]
-    np.testing.assert_allclose(found[:, 8], [0, 2 / 19, 8 / 19, 1])
+    np.testing.assert_allclose(found[:, 3:5].T, [[1, 0, 0, 0], [0, 1, 1, 0]])
+    assert found[:, 5].tolist() == [0, 0, 0, 1]
+    np.testing.assert_allclose(found[:, 9:11].T, [[1, 17 / 19, 11 / 19, 0], [0, 2 / 19, 8 / 19, 1]])
     plain = PropositionEncoder().fit(TABLE)
     same = [list(plain.get_feature_names_out()).index(name) for name in names(graded=True)[:3]]
     assert (found[:, :3] == plain.transform(TABLE)[:, same]).all()
     later = TABLE.select(TABLE.names)
     later = Table({name: later.column(name) for name in later.names} | {"count": [-5, 2, 99, None]})
-    np.testing.assert_allclose(encoder.transform(later)[:, 8], [0, 1 / 19, 1, 0])
+    np.testing.assert_allclose(encoder.transform(later)[:, 10], [0, 1 / 19, 1, 0])
 
 
 def test_degrees_by_rank_and_by_column():
     table = Table({"a": [5.0, 1.0, 5.0, 9.0], "b": [1.0, 2.0, 3.0, 4.5], "c": [7.5, 7.5, 7.5, 7.5]})
-    ranks = PropositionEncoder(graded="rank").fit(table)
+    ranks = PropositionEncoder(graded="rank", numeric=">=").fit(table)
     assert ranks.get_feature_names_out().tolist() == ["a", "b"]
     expected = [[0.5, 0.125], [0.125, 0.375], [0.5, 0.625], [0.875, 0.875]]
     np.testing.assert_allclose(ranks.transform(table), expected)
     between = Table({"a": [0.0, 6.0, 99.0], "b": [1.0, 1.0, 1.0], "c": [0.0, 0.0, 0.0]})
     np.testing.assert_allclose(ranks.transform(between)[:, 0], [0, 0.75, 1])
     mixed = PropositionEncoder(graded={"a": "rank"}, cut_points=1).fit(table)
-    assert mixed.get_feature_names_out().tolist() == ["a", "b <= 2.5", "b >= 2.5"]
+    assert mixed.get_feature_names_out().tolist() == ["~a", "a", "b <= 2.5", "b >= 2.5"]
     sparse = PropositionEncoder(graded={"a": "rank"}, cut_points=1, sparse_output=True)
     assert (sparse.fit_transform(table).toarray() == mixed.transform(table)).all()
 
@@ -323,8 +324,16 @@ def test_degrees_by_rank_and_by_column():
 def test_degrees_of_numbers_at_the_ends_of_float64():
     table = Table({"a": [-1e308, 1e308, np.inf, -np.inf, 0.0]})
     for scale, expected in (("linear", [0, 1, 1, 0, 0.5]), ("rank", [0.3, 0.7, 0.9, 0.1, 0.5])):
-        found = PropositionEncoder(graded=scale).fit_transform(table)[:, 0]
+        found = PropositionEncoder(graded=scale).fit_transform(table)[:, 1]
         np.testing.assert_allclose(found, expected)
+
+
+def test_degrees_of_an_array_are_named_after_it():
+    X = np.random.default_rng(0).random((5, 2))
+    encoder = PropositionEncoder(graded=True).fit(X)
+    assert encoder.get_feature_names_out(["p", "q"]).tolist() == ["~p", "p", "~q", "q"]
+    read = [str(parse_rule(name)) for name in encoder.get_feature_names_out()]
+    assert read == ["~x0", "x0", "~x1", "x1"]
 
 
 def test_degrees_that_are_refused():
