@@ -29,6 +29,8 @@ __all__ = ["GrownSolution", "GrowthStep", "Node", "grow_hierarchical", "relative
 
 #: The set grows by at most this share of its size in one round, and at least by LEAST.
 SHARE, LEAST = 0.25, 4
+#: A search for what the set lacks takes at most this share of the time that is left.
+SEARCHING = 0.25
 #: The gap to which the nodes of a round are solved: this share of the last one, at most LOOSE.
 CARE, LOOSE = 0.05, 0.01
 
@@ -190,7 +192,7 @@ def grow_hierarchical(
             net = np.bincount(kind, solution.dual, table.n_rows)
             used = net != 0
             some = table.take(np.flatnonzero(used))
-            frontier = Frontier(some, net[used], nodes, rho, depth_penalty, deadline)
+            frontier = Frontier(some, net[used], nodes, rho, depth_penalty, _part(deadline))
             room = max(LEAST, int(SHARE * len(nodes)))
             tight, waiting = inner == tol / 2, waiting - 1
             sharing = waiting < 0 or len(violators) <= room
@@ -228,6 +230,14 @@ def grow_hierarchical(
         if grown is None:
             raise
         return replace(grown, status="interrupted")
+
+
+def _part(deadline: float | None) -> float | None:
+    """The moment at which a search outside the set has taken its share of the time that is left."""
+    if deadline is None:
+        return None
+    now = time.perf_counter()
+    return now + SEARCHING * max(0.0, deadline - now)
 
 
 def _examine(
