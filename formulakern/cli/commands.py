@@ -21,6 +21,7 @@ from formulakern.progress import Progress
 if TYPE_CHECKING:
     from formulakern.datasets.dataset import Dataset
     from formulakern.kernels.formula import FormulaKernel
+    from formulakern.kernels.graded import GradedKernel
 
 __all__ = ["main", "run"]
 
@@ -110,6 +111,11 @@ def _parser() -> argparse.ArgumentParser:
     kernel.add_argument(
         "--backend", default="auto", help="auto (default), interpreter, lookup or numba"
     )
+    kernel.add_argument(
+        "--inputs",
+        default="binary",
+        help="binary (default), or graded: numbers become degrees of truth, not cut points",
+    )
     data.add_argument("data", metavar="DATA", help="a CSV file, or the name of a built-in set")
     data.add_argument("--target", metavar="COLUMN", help="the class column (default: the last)")
     data.add_argument(
@@ -156,14 +162,23 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _kernel(options: argparse.Namespace) -> FormulaKernel:
+def _kernel(options: argparse.Namespace) -> FormulaKernel | GradedKernel:
     from formulakern.kernels.formula import kernel
 
-    return kernel(options.formula, options.variables, scale=options.scale, backend=options.backend)
+    made: FormulaKernel | GradedKernel = kernel(
+        options.formula,
+        options.variables,
+        scale=options.scale,
+        backend=options.backend,
+        inputs=options.inputs,
+    )
+    return made
 
 
-def _check_domains(kernel: FormulaKernel) -> None:
-    named = [name for name in kernel.program.domains if name is not None]
+def _check_domains(kernel: FormulaKernel | GradedKernel) -> None:
+    from formulakern.estimators.svm.evaluation import inner_formula
+
+    named = [name for name in inner_formula(kernel).program.domains if name is not None]
     if named:
         raise ParameterError(
             f'the formula names the domain "{named[0]}", and the command line has no way to say '
@@ -202,7 +217,10 @@ def _encoder(options: argparse.Namespace) -> Any:
     from formulakern.estimators.encoder import PropositionEncoder
 
     nominal, names = options.nominal, [name.strip() for name in options.nominal.split(",")]
-    return PropositionEncoder(nominal=nominal if nominal in ("auto", "all") else names)
+    return PropositionEncoder(
+        nominal=nominal if nominal in ("auto", "all") else names,
+        graded=options.inputs == "graded",
+    )
 
 
 def _inspect(options: argparse.Namespace) -> None:
@@ -221,6 +239,10 @@ def _fit(options: argparse.Namespace) -> None:
     _check_domains(kernel)
     dataset = _dataset(options)
     check_integer("--rules", options.rules, 0)
+    if options.rules and options.inputs == "graded":
+        raise ParameterError(
+            "--rules needs propositions, and --inputs graded gives degrees. Leave one of them out."
+        )
     check_integer("--max-rows", options.max_rows, 2)
     table, classes = dataset.data, dataset.target
     rows = evaluation.subsample(classes, options.max_rows, options.seed)
@@ -252,7 +274,9 @@ def _fit(options: argparse.Namespace) -> None:
     if options.rules:
         from formulakern.estimators.svm.classifier import FormulaSVC
 
-        model = FormulaSVC(kernel, C=options.C, encoder=encoder).fit(table, classes)
+        model = FormulaSVC(kernel, C=options.C, encoder=encoder, inputs=options.inputs).fit(
+            table, classes
+        )
         print(f"\nthe heaviest rules of the model, trained on {len(table):,} rows\n")
         print(model.rules(options.rules, time_limit=RULES_SECONDS))
 

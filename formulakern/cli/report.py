@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import FormulaSizeError
-from formulakern.estimators.svm.evaluation import Comparison
+from formulakern.estimators.svm.evaluation import Comparison, inner_formula
 from formulakern.kernels.formula import FormulaKernel
+from formulakern.kernels.graded import GradedKernel
 from formulakern.program.staging import Stage, stages
 from formulakern.text import WIDTH, blocks, clip, table
 
@@ -42,12 +43,14 @@ def data_line(dataset: Dataset) -> str:
     )
 
 
-def fit_opening(kernel: FormulaKernel, dataset: Dataset, n_used: int, options: Namespace) -> str:
+def fit_opening(
+    kernel: FormulaKernel | GradedKernel, dataset: Dataset, n_used: int, options: Namespace
+) -> str:
     """What ``formulakern fit`` is about to do.
 
     Parameters
     ----------
-    kernel : FormulaKernel
+    kernel : FormulaKernel or GradedKernel
     dataset : Dataset
         All of it.
     n_used : int
@@ -71,19 +74,20 @@ def fit_opening(kernel: FormulaKernel, dataset: Dataset, n_used: int, options: N
             f"a stratified sample of {n_used:,} rows (seed {options.seed}; --max-rows changes it)"
         )
         parts.append(("sample", f"{why}{sample}." if needed >= 1 else sample))
+    seen = "degrees" if isinstance(kernel, GradedKernel) else "propositions"
     trial = (
         f"{options.cv}-fold stratified cross-validation of a support vector machine with "
-        f"C = {options.C:g}; all kernels see the same propositions and are normalised"
+        f"C = {options.C:g}; all kernels see the same {seen} and are normalised"
     )
     return blocks([*parts, ("kernel", _compiled(kernel)), ("trial", trial)])
 
 
-def fit_report(kernel: FormulaKernel, comparison: Comparison, seconds: float) -> str:
+def fit_report(kernel: FormulaKernel | GradedKernel, comparison: Comparison, seconds: float) -> str:
     """The result of ``formulakern fit``.
 
     Parameters
     ----------
-    kernel : FormulaKernel
+    kernel : FormulaKernel or GradedKernel
     comparison : Comparison
     seconds : float
         Time of the whole command.
@@ -94,7 +98,7 @@ def fit_report(kernel: FormulaKernel, comparison: Comparison, seconds: float) ->
     """
     rows = [
         [
-            clip(str(kernel.formula) if score.name == "formula" else score.name, 40),
+            clip(str(inner_formula(kernel).formula) if score.name == "formula" else score.name, 40),
             spread(score.accuracy),
             spread(score.auc),
             f"{score.gram_seconds:.2f}",
@@ -122,13 +126,16 @@ def spread(values: npt.ArrayLike) -> str:
     return f"{shares.mean():.2f} ± {shares.std():.2f}"
 
 
-def _compiled(kernel: FormulaKernel) -> str:
+def _compiled(given: FormulaKernel | GradedKernel) -> str:
+    kernel = inner_formula(given)
     program = kernel.program
     many = kernel.formula.n_leaves > MAX_LEAVES
     lines = [f"a formula of {kernel.formula.n_leaves:,} leaves" if many else str(kernel.formula)]
     lines[0] += f", variables={kernel.variables!r}"
     if kernel.scale != "count":
         lines[0] += f", scale={kernel.scale!r}"
+    if given is not kernel:
+        lines[0] += ", inputs='graded': degrees of truth, integrated over their levels"
     if not many:
         try:
             closed = f"K(x, z) = {kernel.polynomial()}"

@@ -122,6 +122,27 @@ def test_fit_prints_what_evaluation_measures(capsys, fruit):
         np.testing.assert_allclose(numbers, 100 * np.array(expected), atol=0.0051)
 
 
+def test_graded_inputs(capsys, fruit, tmp_path):
+    """Numbers become degrees for all kernels of the comparison, and for a Gram matrix."""
+    options = ("--inputs", "graded")
+    status, out, err = run(capsys, "fit", fruit, "--formula", "a & b", "--cv", "3", *options)
+    assert (status, err) == (0, "")
+    assert "inputs='graded'" in out
+    assert "see the same degrees" in " ".join(out.replace("│", " ").split())
+    assert "6 propositions" in out  # two colours, none, ~size, size, ripe
+    X, y = read_table(fruit)
+    kernel = fk.kernel("a & b", inputs="graded")
+    measured = compare_kernels(kernel, X, y, n_folds=3, C=10).scores
+    printed = scores_of(out)
+    assert list(printed) == ["a & b", "linear", "polynomial, degree 2"]
+    for score, numbers in zip(measured, printed.values(), strict=True):
+        assert numbers[0] == pytest.approx(100 * np.mean(score.accuracy), abs=0.0051)
+    path = tmp_path / "K.npy"
+    assert run(capsys, "gram", "a & b", fruit, "--out", path, *options)[0] == 0
+    encoded = fk.PropositionEncoder(graded=True).fit_transform(X)
+    np.testing.assert_array_equal(np.load(path), kernel(encoded))
+
+
 def test_fit_target_by_name(capsys, fruit):
     options = ("--formula", "a", "--cv", "2", "--target", "colour")
     status, out, err = run(capsys, "fit", fruit, *options)
@@ -288,6 +309,11 @@ ERRORS = {
     "domains": (
         ("fit", "monks-1", "--formula", "a:gene & b"),
         'the formula names the domain "gene", and the command line has no way to say',
+    ),
+    "inputs": (("inspect", "a", "--inputs", "fuzzy"), "expected one of 'binary', 'graded'"),
+    "rules of degrees": (
+        ("fit", "monks-1", *FIT, "--inputs", "graded", "--rules", "3"),
+        "--rules needs propositions, and --inputs graded gives degrees.",
     ),
     "domains in gram": (("gram", "a:x", "monks-1", "--out", "{tmp}/K.npy"), 'the domain "x"'),
     "out in no folder": (

@@ -20,12 +20,12 @@ from sklearn.svm import SVC
 
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.encoding.table import Table
-from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError
+from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.boolean import polynomial as monomials
 from formulakern.kernels.formula import FormulaKernel
+from formulakern.kernels.graded import GradedKernel
 from formulakern.syntax.choice import columns_read
 
 __all__ = [
@@ -35,11 +35,14 @@ __all__ = [
     "area_under_curve",
     "check_folds",
     "compare_kernels",
+    "inner_formula",
     "subsample",
 ]
 
 Matrix = npt.NDArray[np.float64]
 
+#: How degrees are computed with, in words.
+GRADED = ("level sets", "rows of degrees are mixtures of rows of 0 and 1")
 #: What a formula's kernel is compared with.
 BASELINES = ("linear", "polynomial")
 
@@ -75,7 +78,7 @@ class Comparison:
 
 
 def compare_kernels(
-    kernel: FormulaKernel,
+    kernel: FormulaKernel | GradedKernel,
     table: Table,
     classes: npt.NDArray[Any],
     *,
@@ -93,13 +96,14 @@ def compare_kernels(
 
     Parameters
     ----------
-    kernel : FormulaKernel
+    kernel : FormulaKernel, or a GradedKernel of one
+        A graded one and the other kernels then read degrees.
     table : Table of n_rows rows
     classes : ndarray of shape (n_rows,)
     n_folds : int, default=10
     C : float, default=10
     encoder : transformer, optional
-        Cloned and fitted per fold; :class:`PropositionEncoder` by default.
+        Cloned and fitted per fold; a :class:`PropositionEncoder` by default.
     baselines : sequence of {"linear", "polynomial"}
         The other kernels; both by default.
     random_state : int
@@ -119,9 +123,11 @@ def compare_kernels(
         If ``n_folds`` or ``C`` is out of range, or a baseline is unknown.
     """
     check_folds(classes, n_folds, C)
-    encoder = PropositionEncoder() if encoder is None else encoder
-    program = kernel.program
-    degrees = program.degrees or (columns_read(kernel.formula),)  # none where features are chosen
+    inside = inner_formula(kernel)
+    if encoder is None:
+        encoder = PropositionEncoder(graded=kernel is not inside)
+    # a choice of features has no degrees
+    degrees = inside.program.degrees or (columns_read(inside.formula),)
     degree = max(1, sum(degrees))
     kernels = {"formula": kernel.normalized()}
     for baseline in baselines:
@@ -134,9 +140,11 @@ def compare_kernels(
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=random_state)
     for number, (train, test) in enumerate(folds.split(np.zeros(len(table)), classes), 1):
         fitted = clone(encoder).fit(table[train])
-        rows = [read_packed(fitted.transform(table[part])) for part in (train, test)]
+        pair = kernel.read(*(fitted.transform(table[part]) for part in (train, test)))
+        rows = (pair.x, pair.z)
         if number == 1:
-            choice, n_propositions = kernel.choose(TablePair(rows[0])), rows[0].n_columns
+            n_propositions = pair.x.n_columns
+            backend, reason = GRADED if pair.is_real else _backend(inside, pair)
         for score, used in zip(scores, kernels.values(), strict=True):
             if step is not None:
                 step(f"fold {number} of {n_folds}, {score.name} kernel")
@@ -149,7 +157,26 @@ def compare_kernels(
             score.auc.append(area_under_curve(classes[test], decision, model.classes_))
             score.gram_seconds += middle - start
             score.fit_seconds += perf_counter() - middle
-    return Comparison(scores, n_propositions, choice.backend.name, choice.reason)
+    return Comparison(scores, n_propositions, backend, reason)
+
+
+def inner_formula(kernel: FormulaKernel | GradedKernel) -> FormulaKernel:
+    """The kernel of the formula itself, on 0 and 1.
+
+    Raises
+    ------
+    ParameterError
+        If a graded kernel is not that of a formula.
+    """
+    inside = kernel.kernel if isinstance(kernel, GradedKernel) else kernel
+    if not isinstance(inside, FormulaKernel):
+        raise ParameterError(f"{kernel!r} is not the kernel of a formula: give fk.kernel(...).")
+    return inside
+
+
+def _backend(kernel: FormulaKernel, pair: TablePair) -> tuple[str, str]:
+    choice = kernel.choose(pair.rows_of_x())
+    return choice.backend.name, choice.reason
 
 
 def subsample(
