@@ -12,6 +12,7 @@ fit.
 
 import argparse
 import csv
+import sys
 import time
 import warnings
 from functools import cache, partial
@@ -169,7 +170,11 @@ def measured(name, method, folds):
     rows = []
     for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(y, y):
         begin = time.process_time()
-        predict, *numbers = METHODS[method](X.iloc[train], y[train])
+        try:
+            predict, *numbers = METHODS[method](X.iloc[train], y[train])
+        except fk.ParameterError as error:
+            print(f"{method} cannot be run on {name}: {error}", file=sys.stderr)
+            return None
         taken = time.process_time() - begin
         rows.append([100 * np.mean(predict(X.iloc[test]) == y[test]), *numbers, taken])
     return np.mean(rows, axis=0)
@@ -244,7 +249,8 @@ def tables(found, names, methods):
             f"{theirs[:, 1].mean():.0f} rules; RIPPER {ours[:, 0].mean():.2f} with "
             f"{ours[:, 1].mean():.0f}, in {least:.2g} to {most:.2g} of the time"
         )
-    gaps = {name: found[name, "optimal"][3] for name in names if "optimal" in methods}
+    ran = [name for name in names if found.get((name, "optimal")) is not None]
+    gaps = {name: found[name, "optimal"][3] for name in ran}
     unproven = [f"{name} {gap:.4f}" for name, gap in gaps.items() if gap > 1e-9]
     if gaps:
         print(f"optimal, not proven in every fold, with the mean gap: {', '.join(unproven) or '-'}")
