@@ -35,7 +35,7 @@ QUICK = {
     "11_hkl_tables.py": (["--quick"], "| monks-3 | 0.972 (2) | "),
     "11_hkl_scale.py": (["--quick"], "| mushroom | 731 | 7,393 | 2 | "),
     "12_rule_lists.py": (["--quick"], "| tic-tac-toe | 98.33 | "),
-    "15_graded.py": (["--quick"], "| haberman | 68.95 ± 2.94 | 72.88 ± 0.33 | "),
+    "15_graded.py": (["--quick"], "| den-bosch-normalised | 88.22 ± 1.78 | 83.21 ± 1.54 | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 
