@@ -198,7 +198,7 @@ def plan_nominal(table: Table, name: str, negations: bool) -> ColumnPlan:
     column = table.column(name)
     values: Sequence[Any]
     if column.dtype == object:
-        values = sorted({text for text in column.tolist() if text is not None}, key=_text_order)
+        values = sorted((t for t in table.texts(name) if t is not None), key=_text_order)
     else:
         finite = column[np.isfinite(column)]
         values = [_plain(value) for value in np.unique(finite).tolist()]

@@ -232,7 +232,7 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
 
 def _ordered_values(table: Table, name: str) -> NDArray[Any]:
     """The labels of an ordered column that occur, in their order."""
-    found = set(table.column(name).tolist())
+    found = table.texts(name)
     return text_column(label for label in table.orders[name] if label in found)
 
 

@@ -64,10 +64,11 @@ class Table:
     array(['none', 'foul'], dtype=object)
     """
 
-    __slots__ = ("_columns", "_missing", "_n_rows", "_orders")
+    __slots__ = ("_columns", "_missing", "_n_rows", "_orders", "_texts")
 
     _columns: dict[str, Column]
     _missing: dict[str, NDArray[np.bool_]]  # of the columns that were asked for it
+    _texts: dict[str, frozenset[str | None]]  # likewise
     _n_rows: int
     _orders: dict[str, tuple[str, ...]]
 
@@ -93,6 +94,7 @@ class Table:
         object.__setattr__(self, "_columns", columns)
         object.__setattr__(self, "_n_rows", n_rows)
         object.__setattr__(self, "_missing", {})
+        object.__setattr__(self, "_texts", {})
         known = {name: orders[name] for name in columns if orders.get(name)}
         object.__setattr__(self, "_orders", known)
 
@@ -229,9 +231,24 @@ class Table:
         array([False,  True])
         """
         if name not in self._missing:
-            self._missing[name] = missing = _missing_in(self.column(name))
+            column = self.column(name)
+            if column.dtype == object and None not in self.texts(name):
+                missing = np.zeros(len(column), dtype=np.bool_)
+            else:
+                missing = _missing_in(column)
+            self._missing[name] = missing
             missing.flags.writeable = False
         return self._missing[name]
+
+    def texts(self, name: str) -> frozenset[str | None]:
+        """The different entries of a column of text; None among them where some are missing.
+
+        >>> sorted(Table({"a": ["x", "y", "x"]}).texts("a"))
+        ['x', 'y']
+        """
+        if name not in self._texts:
+            self._texts[name] = frozenset(self.column(name).tolist())
+        return self._texts[name]
 
     # -- container ---------------------------------------------------------------------------
 

@@ -255,3 +255,10 @@ def test_an_optimal_list_has_a_certificate(capsys):
     assert early.gap_ == early.objective_ - early.bound_ > 0
     other = early.set_params(learner="oner").fit(X, y)
     assert not hasattr(other, "bound_")  # another learner proves nothing
+
+
+def test_degrees_are_refused():
+    X = np.random.default_rng(0).random((60, 2))
+    model = RuleListClassifier(encoder=fk.PropositionEncoder(graded=True))
+    with pytest.raises(ParameterError, match="gives degrees of truth"):
+        model.fit(X, X[:, 0] > 0.5)
