@@ -25,7 +25,7 @@ from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel
 from formulakern.estimators.targets import several_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Inputs, Reading, kernel
-from formulakern.kernels.graded import graded
+from formulakern.kernels.graded import GradedKernel, graded
 from formulakern.progress import Progress, say
 from formulakern.syntax.formula import Formula
 
@@ -73,7 +73,8 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     inputs : {"binary", "graded"}, default="binary"
         ``"graded"`` reads degrees of truth from 0 to 1 (see :func:`formulakern.graded`): the
         automatic encoder is ``PropositionEncoder(graded=True)``, which needs no cut points, and
-        other encoders, or the table itself, may give any such numbers.
+        other encoders, or the table itself, may give any such numbers.  A graded kernel as the
+        formula does the same.
     tol : float, default=1e-3
         Stopping tolerance of the solver.
     max_iter : int, default=-1
@@ -298,20 +299,23 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             made = kernel(
                 made, self.variables, domains=domains, scale=self.scale, backend=self.backend
             )
-        made = graded(made) if self.inputs == "graded" else made
+        made = graded(made) if self._graded() else made
         return made.normalized() if self.normalize else made
 
     def _auto_encoder(self) -> PropositionEncoder:
-        return PropositionEncoder(graded=self.inputs == "graded")
+        return PropositionEncoder(graded=self._graded())
+
+    def _graded(self) -> bool:
+        return self.inputs == "graded" or isinstance(self.formula, GradedKernel)
 
     def _read_plain(self, X: Any, *, reset: bool) -> Any:
-        if self.inputs != "graded":
+        if not self._graded():
             return super()._read_plain(X, reset=reset)
         advice = "encoder='auto' encodes any table."
         return read_real(self._validated(X, advice, reset=reset, accept_sparse="csr"))
 
     def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
-        if self.inputs != "graded":
+        if not self._graded():
             return super()._encode(encoder, X, y, reset=reset)
         encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
         return read_real(encoded if is_sparse(encoded) else np.asarray(encoded))
