@@ -26,7 +26,8 @@ kernel                                  K(x, z) on rows of 0 and 1              
 ======================================  ============================================  ============
 
 All are ordinary kernels: ``+``, ``*``, ``.normalized()``, ``inspect()``, ``SVC(kernel=...)``.
-A sum of kernels reads real vectors where all its terms do.
+A sum of kernels reads real vectors where all its terms do.  :func:`formulakern.graded` makes any of
+them read degrees of truth from 0 to 1.
 """
 
 from __future__ import annotations
