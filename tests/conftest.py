@@ -32,6 +32,15 @@ settings.load_profile("house")
 compilation.PATIENCE = 1e6
 
 
+#: Files whose single tests take long begin first, so that no process is alone with them at the end.
+LONG = ("test_examples.py", "test_compilation.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In the same order in every process."""
+    items.sort(key=lambda item: item.path.name not in LONG)
+
+
 @pytest.fixture(params=[False, True], ids=["NumPy", "compiled"])
 def road(request, monkeypatch) -> None:
     """Either of the two ways that small work can take, whatever was compiled before."""

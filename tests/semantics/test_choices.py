@@ -38,7 +38,7 @@ def count(formula, reading, n=N):
 
 @pytest.mark.parametrize("reading", ["bound", "free", "distinct"])
 @given(formula=choices(countable(2, letters="ab")), X=tables(3, N), Z=tables(2, N))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
 def test_a_choice_equals_enumeration(reading, formula, X, Z):
     kernel = fk.kernel(formula, variables=reading)
     if count(formula, reading) is None:

@@ -105,7 +105,7 @@ def check(X, weights, options, found):
     assert objectives == sorted(objectives, reverse=True)
 
 
-@settings(max_examples=120)
+@settings(max_examples=90)
 @given(cases())
 def test_equals_enumeration(case):
     X, weights, options = case
