@@ -24,6 +24,7 @@ from .estimators.svm.simplification import Simplification as Simplification
 from .estimators.svm.simplification import simplify_svm as simplify_svm
 from .kernels import boolean as boolean
 from .kernels.algebra import Kernel as Kernel
+from .kernels.choquet.kernel import choquet as choquet
 from .kernels.formula import FormulaKernel as FormulaKernel
 from .kernels.formula import kernel as kernel
 from .kernels.graded import GradedKernel as GradedKernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
@@ -252,3 +253,44 @@ def graded_gram(binary: Callable[..., Fraction], X: np.ndarray, Z: np.ndarray) -
         ]
         for left in X
     ]
+
+
+def choquet(x: Sequence[float], z: Sequence[float], additivity: int | None = None) -> Fraction:
+    """Σ min_T x · min_T z over all non-empty sets T of at most so many columns, exactly."""
+    (x, of_x), (z, of_z) = _integers(x), _integers(z)
+    sets = (
+        columns
+        for size in range(1, (additivity or len(x)) + 1)
+        for columns in itertools.combinations(range(len(x)), size)
+    )
+    total = sum(min(x[i] for i in columns) * min(z[i] for i in columns) for columns in sets)
+    return Fraction(total, of_x * of_z)
+
+
+def choquet_integral(
+    x: Sequence[float], z: Sequence[float], additivity: int | None = None
+) -> Fraction:
+    """∫∫ f(number of columns with x ≥ α and z ≥ β) dα dβ over the grid of levels, exactly."""
+    n = len(x)
+    values = [0]  # Σ C(s, r) over 1 ≤ r ≤ k, by Pascal's rule
+    for s in range(n):
+        values.append(2 * values[s] + 1 - math.comb(s, additivity or n))
+    levels, widths, divisor = [], [], 1
+    for row, of in map(_integers, (x, z)):
+        distinct = [0, *sorted({v for v in row if v})]
+        widths.append([b - a for a, b in itertools.pairwise(distinct)])
+        levels.append([[v >= level for v in row] for level in distinct[1:]])
+        divisor *= of
+    grid = np.array(levels[0], int).reshape(-1, n) @ np.array(levels[1], int).reshape(-1, n).T
+    total = sum(
+        wide * sum(high * values[s] for high, s in zip(widths[1], row, strict=True))
+        for wide, row in zip(widths[0], grid.tolist(), strict=True)
+    )
+    return Fraction(total, divisor)
+
+
+def _integers(row: Sequence[float]) -> tuple[list[int], int]:
+    """Integers and what to divide them by."""
+    fractions = [Fraction(float(v)) for v in row]
+    divisor = max(v.denominator for v in fractions)  # powers of two
+    return [int(v * divisor) for v in fractions], divisor

@@ -34,7 +34,7 @@ from formulakern.kernels.inspection import Section
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["BalancedKernel", "CountedKernel", "TanimotoKernel", "tanimoto"]
+__all__ = ["BalancedKernel", "CountedKernel", "TanimotoKernel", "fractions", "tanimoto"]
 
 
 @dataclass(eq=False, repr=False)
@@ -206,7 +206,7 @@ class BalancedKernel(DerivedKernel):
     def prepare(self, pair: TablePair) -> Fill:
         """Look t up, then the fraction and the exponent of f(t)."""
         family = self.kernel.family
-        fraction, exponent = _frexp(family, pair.x.n_columns, _largest(family, pair))
+        fraction, exponent = fractions(family, pair.x.n_columns, _largest(family, pair))
         x, z = (exponent[_own(family, rows)] // 2 for rows in (pair.rows_of_x(), pair.rows_of_z()))
         fill = _looked_up(family, pair, np.arange(len(fraction), dtype=np.float64))
 
@@ -219,7 +219,7 @@ class BalancedKernel(DerivedKernel):
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """Between 1/4 and 2, or 0."""
         family = self.kernel.family
-        fraction, exponent = _frexp(family, pair.x.n_columns, _largest(family, pair))
+        fraction, exponent = fractions(family, pair.x.n_columns, _largest(family, pair))
         own = _own(family, pair)
         return np.asarray(np.ldexp(fraction[own], exponent[own] % 2))
 
@@ -362,8 +362,13 @@ def _tabulated(family: Family, n: int, last: int, scale: Scale) -> FloatArray:
 
 
 @lru_cache(maxsize=32)
-def _frexp(family: Family, n: int, last: int) -> tuple[FloatArray, IntArray]:
-    """f(t) = fraction·2^exponent with a fraction in [1/2, 1), or 0."""
+def fractions(family: Family, n: int, last: int) -> tuple[FloatArray, IntArray]:
+    """f(0) … f(last) on n columns, each as fraction·2^exponent with a fraction in [1/2, 1), or 0.
+
+    >>> from formulakern.kernels.boolean.families import Conjunctions
+    >>> fractions(Conjunctions("conjunction", False, 2, 2), 4, 4)[1].tolist()  # 0, 0, 1, 3, 6
+    [0, 0, 1, 2, 3]
+    """
     family.check(n)
     fraction = np.zeros(last + 1)
     exponent = np.zeros(last + 1, dtype=np.int64)

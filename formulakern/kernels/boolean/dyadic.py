@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 
 __all__ = [
+    "TINY",
     "WORKING_BITS",
     "Dyadic",
     "binomials",

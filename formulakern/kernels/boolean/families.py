@@ -90,7 +90,7 @@ class Conjunctions(Clauses):
 
     def values(self, n: int, kinds: int = 1) -> Iterator[Dyadic]:  # noqa: ARG002
         """By Pascal's rule, summed over the lengths."""
-        value = 0
+        value = int(self.min_length == 0)
         lengths = (self.max_length, self.min_length - 1)
         for last, before in zip(*map(binomials, lengths), strict=True):
             yield value, 0

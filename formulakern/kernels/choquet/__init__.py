@@ -1,0 +1,1 @@
+"""The Choquet kernel, on rows of non-negative numbers."""
