@@ -179,8 +179,7 @@ class ChoquetKernel(CountedKernel):
     def fill(self, terms: Terms, x: SortedRows, z: SortedRows, symmetric: bool) -> Fill:
         """Blocks of kernel values of sorted rows; ``symmetric``: the same rows."""
         n = x.order.shape[1]
-        loop: CompiledFunction[..., None]
-        loop = full_rows if self.additivity is None else additive_rows
+        loop = self._loop
         table = () if self.additivity is None else (terms.fraction, terms.exponent)
 
         def write(
@@ -224,6 +223,10 @@ class ChoquetKernel(CountedKernel):
                 f"far apart for {self!r} in float64. Scale the columns to [0, 1]."
             )
         return total, top + 2 * x.exponent
+
+    @property
+    def _loop(self) -> CompiledFunction[..., None]:
+        return full_rows if self.additivity is None else additive_rows
 
     def _divisor(self, n: int) -> tuple[float, int]:
         if self.scale == "count":
