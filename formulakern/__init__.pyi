@@ -9,6 +9,8 @@ from .errors import FormulaSyntaxError as FormulaSyntaxError
 from .errors import GramSizeError as GramSizeError
 from .errors import MagnitudeError as MagnitudeError
 from .errors import ParameterError as ParameterError
+from .estimators.choquet.classifier import ChoquetSVC as ChoquetSVC
+from .estimators.choquet.regressor import ChoquetRegressor as ChoquetRegressor
 from .estimators.encoder import PropositionEncoder as PropositionEncoder
 from .estimators.hkl.classifier import HKLClassifier as HKLClassifier
 from .estimators.hkl.cross_validation import HKLClassifierCV as HKLClassifierCV

@@ -1,0 +1,1 @@
+"""Support vector machines whose decision is a Choquet integral of the attributes."""
