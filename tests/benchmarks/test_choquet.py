@@ -2,8 +2,8 @@
 
 The other side is the quadratic algorithm, compiled and threaded the same way: the columns come in
 the order of x, and for each of them all subsets of the earlier ones are summed by a walk through
-the order of z, with the power of two that counts the subsets whose least entry this is.  (This is
-what Tehrani, Strickert & Hüllermeier 2014 do; their formula was rebuilt from its description.)
+the order of z, with the power of two that counts the subsets whose least entry this is.  (The
+formula of Tehrani, Strickert & Hüllermeier 2014 sums over the same subsets; it was rebuilt here.)
 CPU time per pair of rows is compared, in turns, so that a busy machine slows both sides.  Ours gets
 1,000 rows, the others fewer for many columns: 50 for 512.
 """
