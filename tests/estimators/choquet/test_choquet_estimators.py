@@ -433,6 +433,8 @@ def test_refusals():
         ChoquetSVC().fit(X, np.ones(90))
     with pytest.raises(fk.DataError, match="a number for every row"):
         ChoquetRegressor().fit(X, None)
+    with pytest.raises(fk.DataError, match="class_weight"):
+        ChoquetSVC(class_weight={7: 2.0}).fit(X, [0, 1] * 45)
     with pytest.raises(fk.DataError, match="Pass a smaller cv"):
         ChoquetSVC("cv").fit(X[:4], [0, 0, 0, 1])
 

@@ -257,3 +257,10 @@ def test_in_scikit_learn():
     model = SVC(kernel=fk.choquet(2), C=100).fit(X, y)
     assert model.score(X, y) > 0.9
     assert KernelPCA(2, kernel=fk.choquet()).fit_transform(X).shape == (60, 2)
+
+
+def test_rules_of_a_machine_on_zero_and_one():
+    """There, the features are conjunctions, and the heaviest can be read."""
+    X = (RNG.random((120, 6)) < 0.5).astype(int)
+    model = fk.FormulaSVC(fk.choquet(2), C=100, encoder=None).fit(X, X[:, 0] & X[:, 3])
+    assert "x0 & x3" in str(model.rules(top=1))
