@@ -19,7 +19,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.encoding.real import read_real
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.estimators.choquet.learnt import LAZY, LearntFunctions
 from formulakern.estimators.choquet.monotone import pair_features
 from formulakern.estimators.choquet.scaling import (
@@ -257,9 +257,15 @@ class ChoquetEstimator(LearntFunctions, BaseEstimator):  # type: ignore[misc]
     def _problem(self, degrees: FloatArray, k: int | None) -> Problem:
         """The kernel whose mean square length of training rows is 1, and its matrix."""
         kernel = choquet(k, scale="probability")
-        mean = float(kernel.diagonal(degrees).mean())
-        weight = 1.0 / mean if mean > 0 else 1.0
-        gram = None if self.enforce_monotone else (weight * kernel)(degrees)
+        try:
+            mean = float(kernel.diagonal(degrees).mean())
+            weight = 1.0 / mean if mean > 0 else 1.0
+            gram = None if self.enforce_monotone else (weight * kernel)(degrees)
+        except MagnitudeError:
+            raise MagnitudeError(
+                f"rows of {degrees.shape[1]:,} columns have so little in common that {kernel!r} is "
+                "below 2.2e-308, the end of float64. Choose a small additivity, such as 2."
+            ) from None
         return Problem(degrees, weight * kernel, gram, k or degrees.shape[1], weight)
 
     # -- parameters -----------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
         where something was chosen.
     monotonicity_degree_ : float
         The share of the pairs A ⊂ A ∪ {i} with μ(A) ≤ μ(A ∪ {i}); exact for up to 20 columns, from
-        10,000 random pairs beyond.  Computed when first asked for.
+        up to 10,000 random pairs beyond.  Computed when first asked for.
     monotonicity_degree_error_ : float
         Its standard error; 0.0 where it is exact.
     shapley_values_ : ndarray of shape (n_features_in_,)

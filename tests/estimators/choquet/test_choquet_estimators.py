@@ -439,6 +439,13 @@ def test_refusals():
         ChoquetSVC("cv").fit(X[:4], [0, 0, 0, 1])
 
 
+def test_many_columns_of_zeros():
+    X = np.eye(60, 1500)
+    with pytest.raises(fk.MagnitudeError, match="Choose a small additivity, such as 2"):
+        ChoquetSVC().fit(X + 0.5 * np.eye(60, 1500, 1), [0, 1] * 30)
+    assert ChoquetSVC(additivity=1).fit(X, [0, 1] * 30).score(X, [0, 1] * 30) == 1
+
+
 def test_verbose_says_what_was_chosen(capsys):
     X, y, _ = table(rows=40)
     ChoquetSVC([1, 10], 1, cv=2, verbose=True).fit(X, y)
