@@ -25,6 +25,7 @@ from .estimators.svm.extraction import extract_rules as extract_rules
 from .estimators.svm.simplification import Simplification as Simplification
 from .estimators.svm.simplification import simplify_svm as simplify_svm
 from .kernels import boolean as boolean
+from .kernels import strings as strings
 from .kernels.algebra import Kernel as Kernel
 from .kernels.choquet.kernel import choquet as choquet
 from .kernels.formula import FormulaKernel as FormulaKernel

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -294,3 +295,14 @@ def _integers(row: Sequence[float]) -> tuple[list[int], int]:
     fractions = [Fraction(float(v)) for v in row]
     divisor = max(v.denominator for v in fractions)  # powers of two
     return [int(v * divisor) for v in fractions], divisor
+
+
+def weighted_degree(x: str, z: str, d: int, S: int = 0) -> Fraction:
+    """The weighted degree kernel with shifts, k-mer by k-mer."""
+    total = Fraction(0)
+    for k, i, j in itertools.product(range(1, d + 1), range(len(x)), range(len(z))):
+        inside = i + k <= len(x) and j + k <= len(z) and abs(i - j) <= S
+        if inside and x[i : i + k] == z[j : j + k]:
+            delta = Fraction(1) if i == j else Fraction(1, 2 * (abs(i - j) + 1))
+            total += Fraction(2 * (d - k + 1), d * (d + 1)) * delta
+    return total
