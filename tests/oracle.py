@@ -306,3 +306,21 @@ def weighted_degree(x: str, z: str, d: int, S: int = 0) -> Fraction:
             delta = Fraction(1) if i == j else Fraction(1, 2 * (abs(i - j) + 1))
             total += Fraction(2 * (d - k + 1), d * (d + 1)) * delta
     return total
+
+
+def spectrum(x: str, z: str, k: int) -> int:
+    """The spectrum kernel: pairs of equal k-mers."""
+    return sum(
+        x[i : i + k] == z[j : j + k]
+        for i, j in itertools.product(range(len(x) - k + 1), range(len(z) - k + 1))
+    )
+
+
+def mismatch(x: str, z: str, k: int, m: int, alphabet: str) -> int:
+    """The mismatch kernel: every string u of k letters, with the k-mers that are near to it."""
+
+    def near(string: str, u: tuple[str, ...]) -> int:
+        k_mers = (string[i : i + k] for i in range(len(string) - k + 1))
+        return sum(sum(a != b for a, b in zip(k_mer, u, strict=True)) <= m for k_mer in k_mers)
+
+    return sum(near(x, u) * near(z, u) for u in itertools.product(alphabet, repeat=k))

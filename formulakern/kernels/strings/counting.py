@@ -1,0 +1,416 @@
+"""Kernels of the k-mers of two strings, wherever they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.arrays import IntArray
+from formulakern.backends.base import Fill, FloatArray, block_at
+from formulakern.checks import check_integer
+from formulakern.errors import DataError, MagnitudeError, ParameterError
+from formulakern.kernels.inspection import Section
+from formulakern.kernels.strings.base import StringKernel, alphabet_size
+from formulakern.kernels.strings.kmers import k_mers, n_near, near, near_both
+from formulakern.kernels.strings.products import (
+    counted,
+    inner_products,
+    squared_lengths,
+    weighted_sums,
+)
+from formulakern.kernels.strings.strings import Codes, StringPair
+from formulakern.kernels.strings.weighted import bit_planes
+from formulakern.text import clip
+
+if TYPE_CHECKING:
+    import sympy
+
+__all__ = ["MismatchKernel", "SpectrumKernel", "mismatch", "spectrum"]
+
+#: Up to so many pairs of different k-mers, and sums of these, are held in memory.
+MAX_COMPARED = 1 << 24
+#: Up to so many near k-mers of all k-mers of all strings are listed.
+MAX_LISTED = 1 << 25
+#: Pairs of k-mers that are compared at a time.
+COMPARED = 1 << 18
+
+
+def spectrum(k: int) -> SpectrumKernel:
+    """The spectrum kernel: the k-mers that two strings have in common, wherever they stand.
+
+    K(x, z) = Σ_u c_u(x)·c_u(z) over all strings u of k letters, where c_u(x) is how often u stands
+    in x.
+
+    Parameters
+    ----------
+    k : int
+        Length of the k-mers, at least 1.
+
+    Returns
+    -------
+    SpectrumKernel
+
+    Raises
+    ------
+    ParameterError
+        If k is no integer of at least 1.
+    DataError
+        At use, if a string is shorter than k: it has no k-mer to be compared by.
+
+    Notes
+    -----
+    Strings may have any lengths of at least k.  Values are exact integers (below 2^53).  A pair
+    costs one addition for every different k-mer that both strings have, so at most O(length).
+
+    References
+    ----------
+    Leslie, Eskin & Noble (2002), The spectrum kernel: a string kernel for SVM protein
+    classification, Pacific Symposium on Biocomputing 7:566–575, doi:10.1142/9789812799623_0053.
+
+    Examples
+    --------
+    >>> k = spectrum(2)
+    >>> k(["ABAB", "BABBA"])  # AB, BA, AB and BA, AB, BB, BA
+    array([[5., 4.],
+           [4., 6.]])
+    """
+    return SpectrumKernel(k)
+
+
+def mismatch(k: int, m: int, alphabet: str = "ACGT") -> MismatchKernel:
+    """The mismatch kernel: k-mers count where they nearly stand, too.
+
+    K(x, z) = Σ_u φ_u(x)·φ_u(z) over all strings u of k letters of the alphabet, where φ_u(x) is
+    the number of k-mers of x that differ from u at m positions at most.
+
+    Parameters
+    ----------
+    k : int
+        Length of the k-mers, at least 1.
+    m : int
+        The largest number of positions that differ, from 0 (then it is ``spectrum(k)``) to k.
+    alphabet : str, default="ACGT"
+        The letters that u is made of; X and Z have no others.  "a" and "A" are two letters.
+
+    Returns
+    -------
+    MismatchKernel
+
+    Raises
+    ------
+    ParameterError
+        If k, m or the alphabet is none such.
+    DataError
+        At use, if a letter is not in the alphabet, or a string is shorter than k.
+    MagnitudeError
+        At use, if a value can be beyond float64.
+
+    Notes
+    -----
+    Strings may have any lengths of at least k.  Values are exact integers below 2^53, and have a
+    relative error below length · 1.2e-16 above: no term is negative.
+
+    K(x, z) = Σ N(h(a, b)) over the k-mers a of x and b of z, which differ at h(a, b) positions;
+    N(h), the number of u that are near to both, has a closed form.  Σ_b N(h(a, b)) is computed once
+    for each z and all different k-mers a of X, and a pair costs O(length of x).  Where there are
+    thousands of different k-mers, each with its Σ_{j≤m} C(k, j)·(A − 1)^j near ones listed (A the
+    size of the alphabet), a pair costs one addition for every u that is near to both strings.
+
+    References
+    ----------
+    Leslie, Eskin, Cohen, Weston & Noble (2004), Mismatch string kernels for discriminative protein
+    classification, Bioinformatics 20(4):467–476, doi:10.1093/bioinformatics/btg431.
+
+    Examples
+    --------
+    >>> k = mismatch(3, 1)
+    >>> k(["ACG", "ACT", "GTA"])
+    array([[10.,  4.,  0.],
+           [ 4., 10.,  0.],
+           [ 0.,  0., 10.]])
+    """
+    return MismatchKernel(k, m, alphabet)
+
+
+@dataclass(eq=False, repr=False)
+class SpectrumKernel(StringKernel):
+    """Built by ``fk.strings.spectrum(k)``.
+
+    Attributes
+    ----------
+    length : int
+        k.
+    """
+
+    length: int
+
+    def __post_init__(self) -> None:
+        check_integer("k", self.length)
+        self.__dict__["length"] = int(self.length)
+
+    def __repr__(self) -> str:
+        return f"fk.strings.spectrum({self.length})"
+
+    def features(self, pair: StringPair) -> tuple[Any, Any]:
+        """How often every k-mer is in the rows of X and of Z: two CSR arrays."""
+        codes = pair.codes[: len(pair.sides)]
+        lengths = np.concatenate([checked_lengths(side, self) for side in pair.sides])
+        rows, _, numbers = k_mers(np.concatenate(codes), lengths, self.length)
+        return _of_sides(pair, rows, numbers)
+
+    def prepare(self, pair: Any) -> Fill:
+        """Count the k-mers; add up, or multiply."""
+        return inner_products(*self.features(pair))
+
+    def diagonal_of(self, pair: Any) -> FloatArray:
+        """Sums of squared counts."""
+        return squared_lengths(self.features(pair)[0])
+
+    def exactly_symmetric(self, pair: Any) -> bool:
+        """Where sums are integers below 2^53."""
+        return bool(pair.x.n_columns < 2**26)
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:
+        """A^k, for an alphabet of A letters.
+
+        Parameters
+        ----------
+        n : mapping
+            The size of the alphabet: ``{"alphabet": 4}``.
+
+        Raises
+        ------
+        ParameterError
+            If the alphabet is not said.
+        """
+        return int(alphabet_size(n, self) ** self.length)
+
+    def polynomial(self) -> sympy.Expr:
+        """s, the inner product of the counts (p and q those of the rows with themselves)."""
+        from formulakern.kernels.polynomial import symbols  # it loads SymPy
+
+        return symbols(None)["s"]
+
+    def stages(self, closed_form: str) -> list[Section]:
+        """The feature space in words, the closed form, how it is computed."""
+        return [
+            Section("feature space", f"how often u is in a string, for every u of {self.length:,}"),
+            Section("counts", "s: inner product of the counts of two strings"),
+            Section("closed form", closed_form),
+            Section("backend", "shared k-mers, listed for each; a matrix product where many are"),
+        ]
+
+
+@dataclass(eq=False, repr=False)
+class MismatchKernel(StringKernel):
+    """Built by ``fk.strings.mismatch(k, m, alphabet)``.
+
+    Attributes
+    ----------
+    length, mismatches : int
+        k and m.
+    alphabet : str
+    """
+
+    length: int
+    mismatches: int
+    alphabet: str = "ACGT"
+
+    def __post_init__(self) -> None:
+        check_integer("k", self.length)
+        check_integer("m", self.mismatches, 0)
+        if self.mismatches > self.length:
+            raise ParameterError(
+                f"m={self.mismatches}; expected at most k={self.length}: so many letters differ."
+            )
+        letters = self.alphabet
+        if not isinstance(letters, str) or not letters or len(set(letters)) < len(letters):
+            raise ParameterError(
+                f"alphabet={letters!r}; expected a str of different letters, such as 'ACGT'."
+            )
+        self.__dict__.update(length=int(self.length), mismatches=int(self.mismatches))
+
+    def __repr__(self) -> str:
+        of = "" if self.alphabet == "ACGT" else f", alphabet={self.alphabet!r}"
+        return f"fk.strings.mismatch({self.length}, {self.mismatches}{of})"
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.length, self.mismatches, "".join(sorted(self.alphabet)))
+
+    def prepare(self, pair: Any) -> Fill:
+        """Compare all k-mers; or list the near ones, where k-mers are too many for that."""
+        found, N = _KMers(pair, self), self.near_both()
+        if len(found.letters) * max(len(found.letters), *pair.shape) <= MAX_COMPARED:
+            x, z = found.counts()
+            return weighted_sums(x, found.smoothed(z, slice(None), N))
+        if found.n_near * len(found.rows) <= MAX_LISTED and self.size**self.length < 2**63:
+            return inner_products(*found.features())
+        return _by_distance(found, N)
+
+    def exactly_symmetric(self, pair: Any) -> bool:
+        """Where sums are integers below 2^53."""
+        return bool(pair.x.n_columns**2 * float(self.near_both()[0]) < 2**53)
+
+    def diagonal_of(self, pair: Any) -> FloatArray:
+        """As the matrix."""
+        fill, diagonal = self.prepare(pair), np.empty((1, 1))
+        values = np.empty(pair.x.n_rows)
+        for i in range(pair.x.n_rows):
+            fill(slice(i, i + 1), slice(i, i + 1), diagonal, 0, 0)
+            values[i] = diagonal[0, 0]
+        return values
+
+    @property
+    def size(self) -> int:
+        """A, the number of letters."""
+        return len(self.alphabet)
+
+    def near_both(self) -> FloatArray:
+        """N(h), for h = 0 … k.
+
+        Raises
+        ------
+        MagnitudeError
+            If one is beyond float64.
+        """
+        k, m, letters = self.length, self.mismatches, self.size
+        if n_near(k, m, letters) > 2**900:
+            raise MagnitudeError(
+                f"a value of {self!r} can be beyond 1.8e308, the end of float64. Choose a smaller "
+                "m."
+            )
+        return np.array([float(near_both(h, k, m, letters)) for h in range(k + 1)])
+
+    def dimension(self, n: int | Mapping[str | None, int]) -> int:  # noqa: ARG002
+        """A^k, for any length."""
+        return int(self.size**self.length)
+
+    def polynomial(self) -> sympy.Expr:
+        """Σ_h N(h)·s[h]: of so many pairs of k-mers one differs from the other at h positions."""
+        import sympy
+
+        shared = sympy.IndexedBase(sympy.Symbol("s", integer=True, nonnegative=True))
+        last = min(2 * self.mismatches, self.length)
+        k, m, A = self.length, self.mismatches, self.size
+        return sympy.Add(*(near_both(h, k, m, A) * shared[h] for h in range(last + 1)))
+
+    def stages(self, closed_form: str) -> list[Section]:
+        """The feature space in words, the closed form, how it is computed."""
+        return [
+            Section(
+                "feature space",
+                f"how many {self.length:,}-mers of a string differ at {self.mismatches:,} "
+                f"positions at most from u,\nfor every u of {self.length:,} letters of "
+                f"{self.alphabet!r}",
+            ),
+            Section("counts", "s[h]: pairs of k-mers of two strings that differ at h positions"),
+            Section("closed form", closed_form),
+            Section("backend", "near k-mers, listed for each; or popcounts of differences"),
+        ]
+
+
+class _KMers:
+    """The different k-mers of two lists of strings over an alphabet, and where each occurs."""
+
+    def __init__(self, pair: StringPair, kernel: MismatchKernel) -> None:
+        self.pair, self.kernel = pair, kernel
+        codes = np.concatenate([_in_alphabet(side, kernel) for side in pair.sides])
+        lengths = np.concatenate([checked_lengths(side, kernel) for side in pair.sides])
+        self.rows, places, numbers = k_mers(codes, lengths, kernel.length)
+        _, first, self.kinds = np.unique(numbers, return_index=True, return_inverse=True)
+        self.letters: Codes = codes[places[first][:, None] + np.arange(kernel.length)]
+        self.n_near = n_near(kernel.length, kernel.mismatches, kernel.size)
+
+    def counts(self) -> tuple[Any, Any]:
+        """How often each is in the rows of X and of Z."""
+        return _of_sides(self.pair, self.rows, self.kinds.reshape(-1))
+
+    def smoothed(self, z: Any, kinds: Any, N: FloatArray) -> FloatArray:
+        """Σ_b N(h(a, b)) over the k-mers b of a row of z: (some of the different k-mers a, rows).
+
+        h is found by bit planes (see :mod:`.loops`), for so many a at a time.
+        """
+        of_z = np.unique(z.indices)
+        few, a, b = z[:, of_z], self.words[:, :, kinds], self.words[:, :, of_z]
+        sums = np.empty((a.shape[2], z.shape[0]))
+        step = max(1, COMPARED // max(len(of_z), 1))
+        for start in range(0, len(sums), step):
+            some = slice(start, start + step)
+            differ = np.bitwise_or.reduce(a[:, :, None, some] ^ b[:, :, :, None], axis=0)
+            h = np.bitwise_count(differ).sum(axis=0, dtype=np.intp)
+            sums[some] = (few @ N[h]).T
+        return sums
+
+    @cached_property
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The bit planes of the different k-mers: (planes, words, k-mers)."""
+        planes = max(1, (self.kernel.size - 1).bit_length())
+        return np.ascontiguousarray(bit_planes(self.letters, planes).transpose(1, 2, 0))
+
+    def features(self) -> tuple[Any, Any]:
+        """How many of the k-mers of a row are near to each u: two CSR arrays."""
+        u = near(self.letters, self.kernel.mismatches, self.kernel.size)[self.kinds.reshape(-1)]
+        return _of_sides(self.pair, np.repeat(self.rows, u.shape[1]), u.reshape(-1))
+
+
+def _by_distance(found: _KMers, N: FloatArray) -> Fill:
+    """Compare k-mers block by block."""
+    x, z = found.counts()
+
+    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
+        some = x[rows]
+        kinds = np.unique(some.indices)
+        values = found.smoothed(z[columns], kinds, N)
+        block_at(out, rows, columns, out_row, out_column)[...] = some[:, kinds] @ values
+
+    return fill
+
+
+def _of_sides(pair: StringPair, rows: IntArray, features: IntArray) -> tuple[Any, Any]:
+    """Counts of the features of X and of Z, whose rows follow each other."""
+    _, numbers = np.unique(features, return_inverse=True)
+    n_rows = sum(side.n_rows for side in pair.sides)
+    whole = counted(rows, numbers.reshape(-1), (n_rows, int(numbers.max(initial=-1)) + 1))
+    x = whole[: pair.x.n_rows]
+    return x, x if pair.symmetric else whole[pair.x.n_rows :]
+
+
+def checked_lengths(side: Any, kernel: SpectrumKernel | MismatchKernel) -> IntArray:
+    """The lengths of strings, at least k.
+
+    Raises
+    ------
+    DataError
+        If one is shorter.
+    """
+    lengths: IntArray = side.lengths
+    short = np.flatnonzero(lengths < kernel.length)
+    if len(short):
+        row = int(short[0])
+        raise DataError(
+            f"row {row} of {side.role} has {lengths[row]:,} letters, so it has no k-mer of "
+            f"{kernel!r}; expected at least {kernel.length:,}. Choose a smaller k, or leave it out."
+        )
+    return lengths
+
+
+def _in_alphabet(side: Any, kernel: MismatchKernel) -> Codes:
+    """The places of letters in the alphabet."""
+    known = np.array([ord(letter) for letter in sorted(kernel.alphabet)], dtype=np.uint32)
+    codes: Codes = np.minimum(np.searchsorted(known, side.points), len(known) - 1)
+    wrong = np.flatnonzero(known[codes] != side.points)
+    if len(wrong):
+        row = int(np.searchsorted(side.starts, wrong[0], side="right")) - 1
+        there = "".join(map(chr, np.unique(side.points)))
+        raise DataError(
+            f"row {row} of {side.role} has the letter {chr(side.points[wrong[0]])!r} (position "
+            f"{wrong[0] - side.starts[row]}), which is not in alphabet="
+            f"{clip(repr(kernel.alphabet), 40)}. The letters of {side.role} are: "
+            f"alphabet={clip(repr(there), 120)}."
+        )
+    return codes
