@@ -35,7 +35,7 @@ from formulakern.syntax.formula import Formula, Operation
 from formulakern.syntax.traversal import fold
 from formulakern.text import preformatted
 
-__all__ = ["RuleExtraction", "TrainedModel", "extract_rules"]
+__all__ = ["RuleExtraction", "TrainedModel", "extract_rules", "pair_weights"]
 
 #: How far decision values of training rows may be from what the solver promises.
 SLACK = 1e-2
@@ -229,7 +229,7 @@ class TrainedModel:
         started = time.perf_counter()
         columns = self.rows.take(self.svc.support_)
         parts = parts_of(self.kernel, columns)
-        pairs = list(_pair_weights(self.svc))
+        pairs = list(pair_weights(self.svc))
         listed: list[tuple[Instance, WeightedRule]] = []
         bounds: dict[tuple[Any, Any], float] = {}
         proven, n_evaluated = True, 0
@@ -292,7 +292,7 @@ class TrainedModel:
         gram = kernel(rows.take(svc.support_), rows)
         intercepts = np.asarray(svc.intercept_)
         slack = max(SLACK, 10 * svc.tol)
-        for (winner, loser, weights), intercept in zip(_pair_weights(svc), intercepts, strict=True):
+        for (winner, loser, weights), intercept in zip(pair_weights(svc), intercepts, strict=True):
             signs = (classes == winner).astype(float) - (classes == loser)
             used = np.zeros(rows.n_rows, dtype=np.bool_)
             used[svc.support_[weights != 0]] = True
@@ -335,7 +335,7 @@ def _without_repeats(formula: Formula) -> Formula:
     return fold(formula, build)
 
 
-def _pair_weights(svc: SVC) -> Any:
+def pair_weights(svc: SVC) -> Any:
     """(class, other class, α_i y_i of the support vectors): positive votes for the first one.
 
     libsvm's layout: the support vectors are ordered by class, and the row of ``dual_coef_`` for

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 
 import formulakern as fk
 from formulakern import boolean
-from formulakern.estimators.svm.extraction import _pair_weights, propositions_of
+from formulakern.estimators.svm.extraction import pair_weights, propositions_of
 from formulakern.syntax.formula import Variable, evaluate
 from tests import oracle
 
@@ -159,7 +159,7 @@ def test_several_classes_give_rules_for_every_pair():
     assert set(result.bounds) == {("blue", "green"), ("blue", "red"), ("green", "red")}
     assert len(result) == 9
     table = {f"x{j}": X[:, j].astype(bool) for j in range(5)}
-    for winner, loser, weights in _pair_weights(svc):
+    for winner, loser, weights in pair_weights(svc):
         values = [
             (weights @ item.rule(table)[svc.support_], item)
             for item in result
