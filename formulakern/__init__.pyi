@@ -19,6 +19,7 @@ from .estimators.prl.classifier import PRLClassifier as PRLClassifier
 from .estimators.rule_lists.classifier import RuleListClassifier as RuleListClassifier
 from .estimators.rule_lists.tree import rules_from_tree as rules_from_tree
 from .estimators.search.estimator import FormulaSearch as FormulaSearch
+from .estimators.strings.classifier import StringSVC as StringSVC
 from .estimators.svm.classifier import FormulaSVC as FormulaSVC
 from .estimators.svm.extraction import RuleExtraction as RuleExtraction
 from .estimators.svm.extraction import extract_rules as extract_rules

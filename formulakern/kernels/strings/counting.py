@@ -156,7 +156,7 @@ class SpectrumKernel(StringKernel):
     def __repr__(self) -> str:
         return f"fk.strings.spectrum({self.length})"
 
-    def features(self, pair: StringPair) -> tuple[Any, Any]:
+    def k_mer_counts(self, pair: StringPair) -> tuple[Any, Any]:
         """How often every k-mer is in the rows of X and of Z: two CSR arrays."""
         codes = pair.codes[: len(pair.sides)]
         lengths = np.concatenate([checked_lengths(side, self) for side in pair.sides])
@@ -165,11 +165,11 @@ class SpectrumKernel(StringKernel):
 
     def prepare(self, pair: Any) -> Fill:
         """Count the k-mers; add up, or multiply."""
-        return inner_products(*self.features(pair))
+        return inner_products(*self.k_mer_counts(pair))
 
     def diagonal_of(self, pair: Any) -> FloatArray:
         """Sums of squared counts."""
-        return squared_lengths(self.features(pair)[0])
+        return squared_lengths(self.k_mer_counts(pair)[0])
 
     def exactly_symmetric(self, pair: Any) -> bool:
         """Where sums are integers below 2^53."""

@@ -1,0 +1,1 @@
+"""Support vector machines on strings, and which k-mer they look at where."""

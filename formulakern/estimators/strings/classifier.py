@@ -1,0 +1,297 @@
+"""Support vector classification of strings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+from sklearn.utils.validation import check_is_fitted
+
+from formulakern.checks import check_flag, check_integer, check_number
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.strings.positions import PositionWeights, position_weights
+from formulakern.estimators.svm.classifier import PREDICTION_BLOCK, SOLVED
+from formulakern.estimators.svm.extraction import pair_weights
+from formulakern.estimators.targets import read_classes, require_target, several_classes, splits
+from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
+from formulakern.kernels.strings.parsing import string_kernel
+from formulakern.kernels.strings.strings import read_strings
+from formulakern.kernels.strings.weighted import WeightedDegreeKernel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+
+__all__ = ["CANDIDATES", "StringSVC"]
+
+#: What C="cv" chooses from.
+CANDIDATES = (0.1, 1.0, 10.0, 100.0)
+#: Parameters that the solver has, too.
+SOLVER = ("class_weight", "tol", "max_iter", "decision_function_shape", "cache_size")
+
+
+@dataclass(eq=False, repr=False)
+class StringSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Support vector classification of strings, with a kernel of ``fk.strings``.
+
+    Several classes are compared one against one, as in :class:`sklearn.svm.SVC`, which solves the
+    quadratic program.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="weighted_degree(20)"
+        A kernel of strings, or the text of one: a function of ``fk.strings`` with its parameters.
+    column : str or int, optional
+        Of a table, the column that holds the strings, by name or position; by default the only
+        column of text.
+    C : float or "cv", default=1.0
+        Penalty parameter of margin errors.  "cv": the one of 0.1, 1, 10 and 100 with the best
+        accuracy in a cross-validation of the training rows, the smallest of equals.
+    normalize : bool, default=True
+        Use the cosine K(x, z) / √(K(x, x)·K(z, z)).
+    class_weight : mapping or "balanced", optional
+        Multiplies C per class.
+    cv : int, splitter or iterable, default=5
+        The cross-validation of C="cv": a number of stratified folds, or what scikit-learn takes.
+    tol : float, default=1e-3
+        Stopping tolerance of the solver.
+    max_iter : int, default=-1
+        Limit on its iterations; −1 for none.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Whether ``decision_function`` has one column per class, or per pair of classes.
+    cache_size : float, default=200
+        Megabytes of the solver's cache.
+    random_state : int, default=0
+        Seed of the folds.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    kernel_ : Kernel
+    C_ : float
+        The penalty that was used.
+    cv_accuracy_ : dict
+        Only of C="cv": the mean accuracy of each candidate.
+    svc_ : SVC
+        The solved model, on the precomputed Gram matrix.
+    support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
+        As in :class:`sklearn.svm.SVC`.
+
+    Notes
+    -----
+    Time and memory grow with the square of the number of rows: the Gram matrix is held in memory.
+
+    References
+    ----------
+    Sonnenburg, Zien, Philips & Rätsch (2008), POIMs: positional oligomer importance matrices —
+    understanding support vector machine-based signal detectors, Bioinformatics 24(13):i6–i14,
+    doi:10.1093/bioinformatics/btn170.
+
+    Examples
+    --------
+    >>> X = ["TTGACA", "TTGATA", "CTGACA", "CCGGCA", "ACGGTA", "CCGATC"]
+    >>> model = StringSVC("weighted_degree(3)", C=10).fit(X, [1, 1, 1, 0, 0, 0])
+    >>> model.predict(["TTGACC", "CCGGCC"])
+    array([1, 0])
+    """
+
+    kernel: str | Kernel = "weighted_degree(20)"
+    _: KW_ONLY
+    column: str | int | None = None
+    C: float | Literal["cv"] = 1.0
+    normalize: bool = True
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    cv: Any = 5
+    tol: float = 1e-3
+    max_iter: int = -1
+    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
+    cache_size: float = 200
+    random_state: int = 0
+    classes_: npt.NDArray[Any] = field(init=False)
+    support_: npt.NDArray[np.intp] = field(init=False)
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Compute the Gram matrix, choose C where that is asked for, solve.
+
+        Parameters
+        ----------
+        X : list, array, Series or table of n_rows strings
+        y : array-like of shape (n_rows,)
+            Classes, of any type.
+        sample_weight : array-like of shape (n_rows,), optional
+            Multiplies C per row.
+
+        Returns
+        -------
+        StringSVC
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If strings or classes cannot be read, or the kernel cannot compare these strings.
+        ParameterError
+            If the kernel or a parameter is wrong.
+        GramSizeError
+            If the Gram matrix does not fit into memory.
+        """
+        if self.C != "cv":
+            check_number("C", self.C, 0, above=True, otherwise='"cv"')
+        check_flag("normalize", self.normalize)
+        require_target(self, y)
+        strings = replace(read_strings(X, self.column), role="the training set")
+        labels = read_classes(y, strings.n_rows)
+        several_classes(labels)
+        self.kernel_ = self._make_kernel()
+        gram = self.kernel_(strings)
+        options = {name: value for name, value in self.get_params().items() if name in SOLVER}
+        self.svc_ = SVC(kernel="precomputed", **options)
+        self.C_ = self._chosen(gram, labels, sample_weight) if self.C == "cv" else float(self.C)
+        self.svc_.set_params(C=self.C_).fit(gram, labels, sample_weight)
+        for name in SOLVED:
+            setattr(self, name, getattr(self.svc_, name))
+        self._support_rows = strings.take(self.support_)
+        return self
+
+    def _make_kernel(self) -> Kernel:
+        made = string_kernel(self.kernel) if isinstance(self.kernel, str) else self.kernel
+        if not isinstance(made, Kernel) or made.reads != "strings":
+            raise ParameterError(
+                f"kernel={made!r}; expected a kernel of fk.strings, such as "
+                "fk.strings.weighted_degree(20), or its text."
+            )
+        return made.normalized() if self.normalize else made
+
+    def _chosen(self, gram: Any, labels: npt.NDArray[Any], sample_weight: Any) -> float:
+        self.__dict__.pop("cv_accuracy_", None)
+        folds = splits(self.cv, labels, self.random_state)
+        search = GridSearchCV(self.svc_, {"C": list(CANDIDATES)}, cv=folds, refit=False)
+        weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
+        search.fit(gram, labels, **weights)
+        means = search.cv_results_["mean_test_score"].tolist()
+        self.cv_accuracy_ = dict(zip(CANDIDATES, means, strict=True))
+        return CANDIDATES[int(np.argmax(means))]
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Signed distances from the separating surfaces, in units of the margin.
+
+        Parameters
+        ----------
+        X : list, array, Series or table of n_rows strings
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
+        """
+        return np.concatenate([self.svc_.decision_function(gram) for gram in self._grams(X)])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of every string.
+
+        Parameters
+        ----------
+        X : list, array, Series or table of n_rows strings
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return np.concatenate([self.svc_.predict(gram) for gram in self._grams(X)])
+
+    def _grams(self, X: Any) -> Iterator[npt.NDArray[np.float64]]:
+        """K between X and the training strings, so many rows at a time; 0 off the support."""
+        check_is_fitted(self, "svc_")
+        strings = read_strings(X, self.column)
+        if not strings.n_rows:
+            raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        n_train = self.svc_.shape_fit_[0]
+        height = max(1, PREDICTION_BLOCK // n_train)
+        for start in range(0, strings.n_rows, height):
+            rows = strings.take(np.arange(start, min(start + height, strings.n_rows)))
+            gram = np.zeros((rows.n_rows, n_train))
+            gram[:, self.support_] = self.kernel_(rows, self._support_rows)
+            yield gram
+
+    def position_weights(self, top: int = 20, max_length: int | None = None) -> PositionWeights:
+        """The heaviest k-mers of the hypothesis, by position.
+
+        The decision for z is b + Σ w(u, i) / ‖z‖ over all k-mers u of z and their positions i, with
+        w(u, i) = β_k Σ_j α_j y_j [u at i in x_j] / ‖x_j‖ over the support vectors x_j, where
+        ‖x‖ = √K(x, x), or 1 without ``normalize``.  With shifts, [u at i in x_j] is the sum over t
+        of δ_|i − t|·[u at t in x_j].  All k-mers of all support vectors are looked at: no k-mer has
+        a larger weight than those that are listed.
+
+        Weights are those of single k-mers: what the k-mers inside and around one add to the
+        decision is theirs, where POIMs (Sonnenburg et al. 2008) would count it, too.
+
+        Parameters
+        ----------
+        top : int, default=20
+            How many, for each pair of classes.
+        max_length : int, optional
+            Of the k-mers; by default the kernel's degree.
+
+        Returns
+        -------
+        PositionWeights
+            Prints as a table; ``to_frame()`` gives a DataFrame, ``plot()`` draws it.
+
+        Raises
+        ------
+        ParameterError
+            If the kernel is no weighted degree kernel, or a parameter is wrong.
+        """
+        check_is_fitted(self, "svc_")
+        check_integer("top", top)
+        check_integer("max_length", max_length, otherwise="None for all")
+        kernel, normalized = self.kernel_, isinstance(self.kernel_, NormalizedKernel)
+        kernel = kernel.kernel if isinstance(kernel, NormalizedKernel) else kernel
+        if not isinstance(kernel, WeightedDegreeKernel):
+            raise ParameterError(
+                f"the features of {kernel!r} have no positions, or it is no weighted degree kernel "
+                'by itself; use kernel="weighted_degree(d)" or "weighted_degree_shifts(d, S)".'
+            )
+        rows = self._support_rows
+        lengths = inverse_length(kernel.diagonal(rows)) if normalized else np.ones(rows.n_rows)
+        pairs = [(a, b, factors * lengths) for a, b, factors in pair_weights(self.svc_)]
+        return position_weights(kernel, rows, pairs, int(top), max_length)
+
+    def plot_positions(
+        self,
+        ax: Axes | None = None,
+        pair: tuple[Any, Any] | None = None,
+        max_length: int | None = None,
+    ) -> Axes:
+        """The largest weight of any k-mer, by its length and position, as a heat map.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        pair : tuple of two classes, optional
+            The first pair by default.
+        max_length : int, optional
+            Of the k-mers; by default the kernel's degree.
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        ParameterError
+            As :meth:`position_weights`, or if there is no such pair.
+        """
+        return self.position_weights(1, max_length).plot(ax, pair)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
