@@ -112,13 +112,13 @@ def test_shifts_find_what_has_moved():
     )
 
 
-@pytest.mark.parametrize("S", [0, 1, 2, 3, 10, 50, 300])
+@pytest.mark.parametrize("S", [0, 1, 2, 10, 300])
 def test_shifts_are_positive_definite(S):
     """The matrix of one k-mer's positions has no eigenvalue below 1/2, as its symbol has none."""
     angles = np.linspace(0, math.pi, 4001)
     symbol = 1 + sum(np.cos(s * angles) / (s + 1) for s in range(1, S + 1))
     assert np.min(symbol) >= 0.5 - 1e-12
-    apart = np.abs(np.subtract.outer(np.arange(400), np.arange(400)))
+    apart = np.abs(np.subtract.outer(np.arange(200), np.arange(200)))
     T = np.where(apart == 0, 1.0, np.where(apart <= S, 0.5 / (apart + 1), 0))
     assert np.linalg.eigvalsh(T)[0] >= 0.5 - 1e-12
 
