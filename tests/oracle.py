@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np

@@ -36,6 +36,7 @@ QUICK = {
     "11_hkl_scale.py": (["--quick"], "| mushroom | 731 | 7,393 | 2 | "),
     "12_rule_lists.py": (["--quick"], "| tic-tac-toe | 98.33 | "),
     "13_choquet.py": (["--quick"], "| published | 11.96 ± 6.89 | 12.83 ± 4.98 | 22.60 ± 8.17 |"),
+    "14_sequences.py": (["--quick"], "GT           30"),
     "15_graded.py": (["--quick"], "| den-bosch-normalised | 88.22 ± 1.78 | 83.21 ± 1.54 | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
@@ -44,6 +45,7 @@ QUICK = {
 DRAWING = {
     "04_scikit_learn.py", "07_target_formula.py", "08_radius_margin.py", "09_rules_of_an_svm.py",
     "10_prl_paper.py", "13_choquet.py", "picture.py",
+    "10_prl_paper.py", "14_sequences.py", "picture.py",
 }  # fmt: skip
 
 
