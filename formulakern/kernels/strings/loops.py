@@ -10,7 +10,8 @@ With P_k the number of ones of M_k, the sum over k ≤ d of (d − k + 1)·P_k i
 k, of the running sums of P_k.  TILE strings of z are worked on side by side, so that every loop is
 one over neighbours in memory, which the compiler turns into vectors.  They are done when all masks
 are zero, as they are past the longest run of agreeing positions.  Where some is not after ROUNDS
-letters, what is left is summed run by run, so that the work for a pair is linear in the length.
+letters, what is left is summed position by position, so that the work for a pair is linear in the
+length.
 """
 
 from __future__ import annotations
@@ -42,16 +43,15 @@ def _ones(_: Any, word: Any) -> Any:
 
 @compiled()
 def _of_runs(masks: Any, j: Any, degree: Any) -> Any:
-    """Σ (degree − k + 1)·P_k over k ≤ degree, for one mask, from the lengths of its runs."""
-    total, run = 0, 0
-    for bit in range(64 * len(masks)):  # behind the last word is one of zeros
-        if masks[bit >> 6, j] >> np.uint64(bit & 63) & np.uint64(1):
+    """Σ (degree − k + 1)·P_k over k ≤ degree, for one mask, position by position."""
+    total, run, ending = 0, 0, 0  # ending: the weights of all k-mers that end here
+    for bit in range(64 * len(masks)):  # the last word is one of zeros
+        if masks[bit >> 6, j] >> np.uint64(bit & 63) & ONE:
+            ending += max(degree - run, 0)
             run += 1
-        elif run:
-            m = min(run, degree)
-            total += m * degree * run - (degree + run) * (m * (m - 1) // 2)
-            total += (m - 1) * m * (2 * m - 1) // 6
-            run = 0
+            total += ending
+        else:
+            run, ending = 0, 0
     return total
 
 
