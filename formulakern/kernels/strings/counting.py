@@ -165,11 +165,11 @@ class SpectrumKernel(StringKernel):
 
     def prepare(self, pair: Any) -> Fill:
         """Count the k-mers; add up, or multiply."""
-        return inner_products(*self.k_mer_counts(pair))
+        return inner_products(*pair.once(self, self.k_mer_counts))
 
     def diagonal_of(self, pair: Any) -> FloatArray:
         """Sums of squared counts."""
-        return squared_lengths(self.k_mer_counts(pair)[0])
+        return squared_lengths(pair.once(self, self.k_mer_counts)[0])
 
     def exactly_symmetric(self, pair: Any) -> bool:
         """Where sums are integers below 2^53."""
@@ -243,6 +243,11 @@ class MismatchKernel(StringKernel):
         return (self.length, self.mismatches, "".join(sorted(self.alphabet)))
 
     def prepare(self, pair: Any) -> Fill:
+        """From what the k-mers of X and Z have in common."""
+        fill: Fill = pair.once(self, self._prepared)
+        return fill
+
+    def _prepared(self, pair: StringPair) -> Fill:
         """Compare all k-mers; or list the near ones, where k-mers are too many for that."""
         found, N = _KMers(pair, self), self.near_both()
         if len(found.letters) * max(len(found.letters), *pair.shape) <= MAX_COMPARED:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from formulakern.text import clip
 
 __all__ = ["Codes", "StringPair", "Strings", "read_strings"]
 
+Value = TypeVar("Value")
 Points = npt.NDArray[np.uint32]
 Codes = npt.NDArray[np.integer[Any]]
 
@@ -104,6 +105,7 @@ class StringPair:
     def __init__(self, X: Any, Z: Any = None) -> None:
         self.x = read_strings(X, role="X")
         self.z = None if Z is None or Z is X else read_strings(Z, role="Z")
+        self._known: dict[object, Any] = {}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -127,6 +129,13 @@ class StringPair:
     def rows_of_z(self) -> StringPair:
         """Z with itself."""
         return self if self.z is None else StringPair(self.z)
+
+    def once(self, kernel: object, compute: Callable[[StringPair], Value]) -> Value:
+        """What a kernel computes of these strings, once for its values and their diagonal."""
+        if kernel not in self._known:
+            self._known[kernel] = compute(self)
+        known: Value = self._known[kernel]
+        return known
 
     @cached_property
     def symbols(self) -> Points:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.kernels.strings import kmers, mismatch, products, spectrum
+from formulakern.kernels.strings import counting, kmers, mismatch, products, spectrum
 from formulakern.kernels.strings.kmers import k_mers, n_near, near, near_both
 
 
@@ -142,6 +142,25 @@ def test_long_k_mers_that_no_number_holds():
     ]
     assert h[0, 1] == 1
     np.testing.assert_allclose(k(X), np.array(expected, dtype=float), rtol=1e-14)
+
+
+def test_k_mers_are_counted_once(monkeypatch):
+    """For the values and the diagonal of a cosine."""
+    calls = []
+    for kind, name in (
+        (counting.SpectrumKernel, "k_mer_counts"),
+        (counting.MismatchKernel, "_prepared"),
+    ):
+        method = getattr(kind, name)
+        monkeypatch.setattr(
+            kind, name, lambda self, pair, method=method: calls.append(self) or method(self, pair)
+        )
+    X = generated(5, 9, least=4)
+    for k in (spectrum(2), mismatch(3, 1)):
+        K = k.normalized()(X)
+        np.testing.assert_allclose(np.diag(K), 1)
+        assert calls == [k]
+        calls.clear()
 
 
 def test_dimensions():
