@@ -44,8 +44,7 @@ QUICK = {
 #: scripts that draw
 DRAWING = {
     "04_scikit_learn.py", "07_target_formula.py", "08_radius_margin.py", "09_rules_of_an_svm.py",
-    "10_prl_paper.py", "13_choquet.py", "picture.py",
-    "10_prl_paper.py", "14_sequences.py", "picture.py",
+    "10_prl_paper.py", "13_choquet.py", "14_sequences.py", "picture.py",
 }  # fmt: skip
 
 
