@@ -30,6 +30,15 @@ INTERRUPTED = 130
 
 #: ``fit`` cross-validates on a sample of at most this many rows unless told otherwise.
 MAX_ROWS = 10_000
+#: What only the kernel of a formula takes, and its defaults.
+FORMULA_OPTIONS = {
+    "variables": "bound",
+    "scale": "count",
+    "backend": "auto",
+    "inputs": "binary",
+    "nominal": "auto",
+    "rules": 0,
+}
 #: The search for the rules of a model stops after so many seconds, and says how far it came.
 RULES_SECONDS = 60.0
 
@@ -134,7 +143,16 @@ def _parser() -> argparse.ArgumentParser:
     fit = commands.add_parser(
         "fit", parents=[data, kernel], help="cross-validate a formula's kernel on a table"
     )
-    fit.add_argument("--formula", required=True)
+    which = fit.add_mutually_exclusive_group(required=True)
+    which.add_argument("--formula")
+    which.add_argument(
+        "--kernel",
+        help='another kernel: choquet, "choquet(2)", "weighted_degree(20)", '
+        '"weighted_degree_shifts(20, 5)", "spectrum(3)", "mismatch(5, 1)"',
+    )
+    fit.add_argument(
+        "--column", metavar="COLUMN", help="of strings (default: the only column of text)"
+    )
     fit.add_argument("--cv", type=int, default=10, metavar="FOLDS", help="folds (default: 10)")
     fit.add_argument("--C", type=float, default=10.0, help="penalty parameter (default: 10)")
     fit.add_argument("--seed", type=int, default=0, help="for folds and samples (default: 0)")
@@ -230,6 +248,11 @@ def _inspect(options: argparse.Namespace) -> None:
 
 
 def _fit(options: argparse.Namespace) -> None:
+    if options.kernel is not None:
+        _fit_named(options)
+        return
+    if options.column is not None:
+        raise ParameterError("--column is for kernels of strings: give --kernel, not --formula.")
     from formulakern.cli.report import fit_opening, fit_report
     from formulakern.display.terminal import show_inspection
     from formulakern.estimators.svm import evaluation
@@ -244,14 +267,10 @@ def _fit(options: argparse.Namespace) -> None:
             "--rules needs propositions, and --inputs graded gives degrees. Leave one of them out."
         )
     check_integer("--max-rows", options.max_rows, 2)
-    table, classes = dataset.data, dataset.target
-    rows = evaluation.subsample(classes, options.max_rows, options.seed)
-    if len(rows) < len(table):
-        table, classes = table[rows], classes[rows]
-    evaluation.check_folds(classes, options.cv, options.C)
+    table, classes = _sample(dataset, options)
     encoder = _encoder(options)
     encoder.fit(table)  # what cannot be encoded is refused before anything is printed
-    opening = fit_opening(kernel, dataset, len(rows), options)
+    opening = fit_opening(kernel, dataset, len(table), options)
     if options.inspect:
         show_inspection(kernel.inspect())
         print()
@@ -279,6 +298,51 @@ def _fit(options: argparse.Namespace) -> None:
         )
         print(f"\nthe heaviest rules of the model, trained on {len(table):,} rows\n")
         print(model.rules(options.rules, time_limit=RULES_SECONDS))
+
+
+def _sample(dataset: Dataset, options: argparse.Namespace) -> tuple[Any, Any]:
+    """At most ``--max-rows`` rows and their classes, which can be cross-validated."""
+    from formulakern.estimators.svm import evaluation
+
+    table, classes = dataset.data, dataset.target
+    rows = evaluation.subsample(classes, options.max_rows, options.seed)
+    if len(rows) < len(table):
+        table, classes = table[rows], classes[rows]
+    evaluation.check_folds(classes, options.cv, options.C)
+    return table, classes
+
+
+def _fit_named(options: argparse.Namespace) -> None:
+    """``fit`` with a kernel that is no formula's."""
+    from formulakern.cli.named import compared, named_kernel
+    from formulakern.cli.report import named_opening, named_report
+    from formulakern.display.terminal import show_inspection
+    from formulakern.estimators.svm.evaluation import compare_estimators
+
+    begin = perf_counter()
+    for name, usual in FORMULA_OPTIONS.items():
+        if getattr(options, name) != usual:
+            raise ParameterError(f"--{name} is for formulas: give --formula, not --kernel.")
+    kernel = named_kernel(options.kernel)
+    dataset = _dataset(options)
+    check_integer("--max-rows", options.max_rows, 2)
+    table, classes = _sample(dataset, options)
+    models = compared(kernel, dataset, options.column, options.C)
+    if options.inspect:
+        show_inspection(kernel.inspect())
+        print()
+    print(named_opening(kernel, dataset, len(table), options), flush=True)
+    with warnings.catch_warnings(), Progress(total=len(models) * options.cv) as progress:
+        warnings.filterwarnings("ignore", message="The least populated class")
+        scores = compare_estimators(
+            models,
+            table,
+            classes,
+            n_folds=options.cv,
+            random_state=options.seed,
+            step=progress.advance,
+        )
+    print(named_report(scores, perf_counter() - begin))
 
 
 def _gram(options: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ import numpy.typing as npt
 
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import FormulaSizeError
-from formulakern.estimators.svm.evaluation import Comparison, inner_formula
+from formulakern.estimators.svm.evaluation import Comparison, KernelScores, inner_formula
+from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
 from formulakern.program.staging import Stage, stages
 from formulakern.text import WIDTH, blocks, clip, table
 
-__all__ = ["data_line", "fit_opening", "fit_report", "spread"]
+__all__ = ["data_line", "fit_opening", "fit_report", "named_opening", "named_report", "spread"]
 
 #: Formulas with more leaves are described by their size.
 MAX_LEAVES = 40
@@ -62,6 +64,47 @@ def fit_opening(
     -------
     str
     """
+    seen = "degrees" if isinstance(kernel, GradedKernel) else "propositions"
+    trial = (
+        f"{options.cv}-fold stratified cross-validation of a support vector machine with "
+        f"C = {options.C:g}; all kernels see the same {seen} and are normalised"
+    )
+    parts = _data_parts(dataset, n_used, options)
+    return blocks([*parts, ("kernel", _compiled(kernel)), ("trial", trial)])
+
+
+def named_opening(kernel: Kernel, dataset: Dataset, n_used: int, options: Namespace) -> str:
+    """What ``formulakern fit --kernel`` is about to do; the parameters of :func:`fit_opening`."""
+    trial = (
+        f"{options.cv}-fold stratified cross-validation of support vector machines with "
+        f"C = {options.C:g}"
+    )
+    parts = _data_parts(dataset, n_used, options)
+    return blocks([*parts, ("kernel", repr(kernel)), ("trial", trial)])
+
+
+def named_report(scores: Sequence[KernelScores], seconds: float) -> str:
+    """The result of ``formulakern fit --kernel``.
+
+    Parameters
+    ----------
+    scores : sequence of KernelScores
+    seconds : float
+        Time of the whole command.
+    """
+    rows = [
+        [clip(s.name, 40), spread(s.accuracy), spread(s.auc), f"{s.fit_seconds:.2f}"]
+        for s in scores
+    ]
+    foot = [
+        ("scores", "mean ± standard deviation over the folds, in percent"),
+        ("time", f"{seconds:.1f} s in all"),
+    ]
+    return f"\n{table(['kernel', 'accuracy', 'AUC', 'seconds'], rows)}\n\n{blocks(foot)}"
+
+
+def _data_parts(dataset: Dataset, n_used: int, options: Namespace) -> list[tuple[str, str]]:
+    """The data, and the sample where it is one."""
     n_rows = len(dataset)
     parts = [("data", data_line(dataset))]
     if n_used < n_rows:
@@ -74,12 +117,7 @@ def fit_opening(
             f"a stratified sample of {n_used:,} rows (seed {options.seed}; --max-rows changes it)"
         )
         parts.append(("sample", f"{why}{sample}." if needed >= 1 else sample))
-    seen = "degrees" if isinstance(kernel, GradedKernel) else "propositions"
-    trial = (
-        f"{options.cv}-fold stratified cross-validation of a support vector machine with "
-        f"C = {options.C:g}; all kernels see the same {seen} and are normalised"
-    )
-    return blocks([*parts, ("kernel", _compiled(kernel)), ("trial", trial)])
+    return parts
 
 
 def fit_report(kernel: FormulaKernel | GradedKernel, comparison: Comparison, seconds: float) -> str:

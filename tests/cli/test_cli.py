@@ -19,7 +19,7 @@ from formulakern.cli.report import fit_opening
 from formulakern.datasets import load, read_table
 from formulakern.datasets.dataset import Dataset
 from formulakern.display.terminal import show_inspection
-from formulakern.estimators.svm.evaluation import compare_kernels
+from formulakern.estimators.svm.evaluation import compare_estimators, compare_kernels
 from formulakern.progress import Progress
 
 FRUIT = "colour,size,ripe,class\n" + "".join(
@@ -141,6 +141,40 @@ def test_graded_inputs(capsys, fruit, tmp_path):
     assert run(capsys, "gram", "a & b", fruit, "--out", path, *options)[0] == 0
     encoded = fk.PropositionEncoder(graded=True).fit_transform(X)
     np.testing.assert_array_equal(np.load(path), kernel(encoded))
+
+
+def test_named_kernels(capsys, fruit, tmp_path):
+    """The Choquet kernel on numbers, and kernels of strings, beside simpler ones."""
+    rng = np.random.default_rng(0)
+    size = rng.random((40, 2))
+    numbers = tmp_path / "numbers.csv"
+    lines = [f"{a},{b},{'big' if min(a, b) > 0.4 else 'small'}" for a, b in size.tolist()]
+    numbers.write_text("\n".join(["width,height,class", *lines]))
+    status, out, err = run(capsys, "fit", numbers, "--kernel", "choquet(2)", "--cv", "4")
+    assert (status, err) == (0, "")
+    assert list(scores_of(out)) == ["fk.choquet(additivity=2)", "linear", "Gaussian"]
+    X, y = read_table(numbers)
+    models = {"ours": fk.ChoquetSVC(C=10, additivity=2)}
+    measured = compare_estimators(models, X, y, n_folds=4)[0]
+    assert scores_of(out)["fk.choquet(additivity=2)"][0] == pytest.approx(
+        100 * np.mean(measured.accuracy), abs=0.0051
+    )
+    strings = tmp_path / "strings.csv"
+    words = ["".join(rng.choice(list("ACGT"), 9)) for _ in range(40)]
+    lines = [f"{i},{word},{'AC' in word}" for i, word in enumerate(words)]
+    strings.write_text("\n".join(["name,sequence,class", *lines]))
+    options = ("--kernel", "weighted_degree(3)", "--column", "sequence", "--cv", "3")
+    status, out, err = run(capsys, "fit", strings, *options)
+    assert (status, err) == (0, "")
+    assert "kernel │ fk.strings.weighted_degree(3)" in out
+    assert list(scores_of(out))[1:] == [
+        f"fk.strings.{name}" for name in ("weighted_degree(1)", "spectrum(1)", "spectrum(3)")
+    ]
+    status, out, _ = run(
+        capsys, "fit", strings, "--kernel", "spectrum(2)", "--cv", "2", "--inspect"
+    )
+    assert status == 0
+    assert "feature space │" in out
 
 
 def test_fit_target_by_name(capsys, fruit):
@@ -315,6 +349,23 @@ ERRORS = {
         ("fit", "monks-1", *FIT, "--inputs", "graded", "--rules", "3"),
         "--rules needs propositions, and --inputs graded gives degrees.",
     ),
+    "no such kernel": (
+        ("fit", "monks-1", "--kernel", "cubic(3)"),
+        "'cubic(3)' is no kernel that has a name; expected one of choquet(additivity=None",
+    ),
+    "a kernel of numbers on text": (
+        ("fit", "tic-tac-toe", "--kernel", "choquet"),
+        "this kernel reads finite numbers",
+    ),
+    "a kernel of strings without strings": (
+        ("fit", "monks-1", "--kernel", "spectrum(3)"),
+        "columns of text",
+    ),
+    "formula's options": (
+        ("fit", "monks-1", "--kernel", "choquet", "--rules", "3"),
+        "--rules is for formulas: give --formula, not --kernel.",
+    ),
+    "column without strings": (("fit", "monks-1", *FIT, "--column", "a1"), "--column is for"),
     "domains in gram": (("gram", "a:x", "monks-1", "--out", "{tmp}/K.npy"), 'the domain "x"'),
     "out in no folder": (
         ("gram", "a", "monks-1", "--out", "{tmp}/no/K.npy"),

@@ -186,7 +186,7 @@ def test_what_is_refused():
         fk.StringSVC("spectrum(2)").fit(X, ["a"] * 60)
     with pytest.raises(DataError, match=r"inconsistent numbers of samples"):
         fk.StringSVC("spectrum(2)").fit(X, Y[1:])
-    for kernel in (fk.kernel("a & b"), "spectrum", None, SVC()):
+    for kernel in (fk.kernel("a & b"), "spectral", None, SVC()):
         with pytest.raises(ParameterError, match=r"kernel=.*expected a kernel of fk.strings|is no"):
             fk.StringSVC(kernel).fit(X, Y)
     for C in (0, -1, "auto", None):

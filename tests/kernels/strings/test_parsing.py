@@ -27,7 +27,7 @@ def test_what_is_read(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "", "spectrum", "spectrum[3]", "spectral(3)", "3", "spectrum(3) + spectrum(4)",
+        "", "spectrum[3]", "spec", "spectral(3)", "3", "spectrum(3) + spectrum(4)",
         "spectrum(3", "spectrum(x)", "spectrum(1 + 1)", "spectrum(*[3])", "spectrum(3)(4)",
         "spectrum(**{'k': 3})",
         "__import__('os').system('x')", "spectrum(__import__('os'))", "a.spectrum(3)", "\x00",
@@ -43,6 +43,7 @@ def test_what_is_no_kernel(text):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("spectrum", r"missing a required argument: 'k'. Write spectrum\(k\)"),
         ("spectrum()", r"missing a required argument: 'k'. Write spectrum\(k\)"),
         ("spectrum(3, 4)", r"too many positional arguments"),
         ("spectrum(k=3, l=4)", r"unexpected keyword argument 'l'"),
