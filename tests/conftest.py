@@ -32,13 +32,22 @@ settings.load_profile("house")
 compilation.PATIENCE = 1e6
 
 
-#: Files whose single tests take long begin first, so that no process is alone with them at the end.
+#: Files whose single tests take long: no process shall be alone with them at the end.
 LONG = ("test_examples.py", "test_compilation.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In the same order in every process."""
-    items.sort(key=lambda item: item.path.name not in LONG)
+    """Place these late, when most is compiled, but not last; in the same order everywhere.
+
+    What scikit-learn's checks are known to fail at is not run.
+    """
+    for item in items:
+        known = item.get_closest_marker("xfail")
+        if known is not None and item.name.startswith("test_scikit_learn"):
+            item.add_marker(pytest.mark.xfail(reason=known.kwargs["reason"], run=False), False)
+    others = [item for item in items if item.path.name not in LONG]
+    late = len(others) * 5 // 6
+    items[:] = others[:late] + [item for item in items if item.path.name in LONG] + others[late:]
 
 
 @pytest.fixture(params=[False, True], ids=["NumPy", "compiled"])
