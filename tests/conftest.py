@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if known is not None and item.name.startswith("test_scikit_learn"):
             item.add_marker(pytest.mark.xfail(reason=known.kwargs["reason"], run=False), False)
     others = [item for item in items if item.path.name not in LONG]
-    late = len(others) * 5 // 6
+    late = len(others) * 2 // 3
     items[:] = others[:late] + [item for item in items if item.path.name in LONG] + others[late:]
 
 
