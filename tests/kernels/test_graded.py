@@ -196,3 +196,14 @@ def test_no_rows():
     k = fk.kernel("a", inputs="graded")
     assert k(np.empty((0, 3)) + 0.5, np.full((2, 3), 0.5)).shape == (0, 2)
     assert k.diagonal(np.empty((0, 3))).shape == (0,)
+
+
+def test_the_choquet_kernel_is_a_graded_one():
+    """Σ min_T x · min_T z is the integral of 2^s − 1, or of Σ C(s, r), over the levels."""
+    X, Z = degrees(9, 7), degrees(6, 7, seed=1)
+    families = (fk.boolean.monotone_conjunctive(1), fk.boolean.monotone_conjunctive(2))
+    two = fk.graded(families[0] + families[1])
+    whole = fk.graded(fk.boolean.sadohara_monotone_dnf())
+    np.testing.assert_allclose(fk.choquet()(X, Z), whole(X, Z), rtol=1e-13)
+    np.testing.assert_allclose(fk.choquet(2)(X, Z), two(X, Z), rtol=1e-13)
+    np.testing.assert_allclose(fk.graded(fk.choquet())(X, Z), whole(X, Z), rtol=1e-13)

@@ -18,7 +18,7 @@ WEIGHTS = "cut points are quantiles of the unweighted rows, and folds do not see
 
 
 @parametrize_with_checks(
-    [HKLClassifierCV([0.1, 1.0], tol=0.1)],
+    [HKLClassifierCV([0.1, 1.0], tol=0.1, cv=2)],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
         "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
