@@ -104,7 +104,7 @@ class ColumnPlan:
         """The propositions that are true to a degree, each with its degrees on all rows."""
         if self.degrees is None:
             return
-        degrees, present = self.degrees.of(table, self.name), ~table.missing(self.name)
+        degrees, present = self.degrees.of(_numbers(table, self.name)), ~table.missing(self.name)
         for place, leaf in enumerate(self.propositions):
             if isinstance(leaf, Variable):
                 yield place, degrees
@@ -223,10 +223,17 @@ def plan_graded(
     table: Table, name: str, scale: DegreeScale, relations: Sequence[str]
 ) -> ColumnPlan:
     """The column itself for ``>=``, its negation for ``<=``; nothing where it is constant."""
-    degrees = learn_degrees(table, name, scale)
+    degrees = learn_degrees(_numbers(table, name), scale)
     leaves: dict[str, Formula] = {"<=": ~Variable(name), ">=": Variable(name)}
     propositions = tuple(leaves[relation] for relation in relations) if degrees else ()
     return ColumnPlan(name, "graded", (), propositions, degrees)
+
+
+def _numbers(table: Table, name: str) -> NDArray[np.float64]:
+    """A numeric column, NaN where it is missing."""
+    column = np.array(table.column(name), dtype=np.float64)
+    column[table.missing(name)] = np.nan
+    return column
 
 
 def refuse_missing(table: Table, name: str) -> None:

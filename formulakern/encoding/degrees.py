@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.checks import check_choice
-from formulakern.encoding.table import Table
 
 __all__ = ["DegreeScale", "Degrees", "Scales", "check_scales", "learn_degrees", "scale_of"]
 
@@ -32,14 +31,12 @@ class Degrees:
     scale: DegreeScale
     values: tuple[float, ...]
 
-    def of(self, table: Table, name: str) -> NDArray[np.float64]:
-        """The degrees of a column on all rows of a table; 0 for missing entries.
+    def of(self, column: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The degrees of numbers; 0 for missing ones.
 
         "linear": (x − least) / (largest − least), cut off at 0 and 1.  "rank": the share of the
         training values below x, and half of those equal to it.
         """
-        column = np.asarray(table.column(name), dtype=np.float64)
-        missing = table.missing(name)
         if self.scale == "rank":
             known = np.array(self.values)
             sides: tuple[Literal["left"], Literal["right"]] = ("left", "right")
@@ -50,20 +47,19 @@ class Degrees:
             with np.errstate(invalid="ignore", over="ignore"):
                 # halves: the range of finite numbers may be beyond float64
                 found = (column / 2 - least / 2) / (largest / 2 - least / 2)
-        return np.where(missing, 0.0, np.clip(found, 0.0, 1.0))
+        return np.where(np.isnan(column), 0.0, np.clip(found, 0.0, 1.0))
 
 
-def learn_degrees(table: Table, name: str, scale: DegreeScale) -> Degrees | None:
-    """Learn the scale of a numeric column; None if it has fewer than two different finite values.
+def learn_degrees(column: NDArray[np.float64], scale: DegreeScale) -> Degrees | None:
+    """Learn the scale of numbers; None if fewer than two finite ones are different.
 
-    >>> table = Table({"size": [1.0, 2.0, 5.0, None]})
+    >>> column = np.array([1.0, 2.0, 5.0, np.nan])
     >>> for scale in ("linear", "rank"):
-    ...     learn_degrees(table, "size", scale).of(table, "size")
+    ...     learn_degrees(column, scale).of(column)
     array([0.  , 0.25, 1.  , 0.  ])
     array([0.16666667, 0.5       , 0.83333333, 0.        ])
     """
-    column = np.asarray(table.column(name), dtype=np.float64)
-    present = column[~table.missing(name)]
+    present = column[~np.isnan(column)]
     finite = present[np.isfinite(present)]
     if not len(finite) or finite.min() == finite.max():
         return None

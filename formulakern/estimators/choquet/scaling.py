@@ -13,6 +13,7 @@ from scipy.stats import rankdata
 from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer, is_number
 from formulakern.encoding.columns import did_you_mean
+from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
 from formulakern.errors import ParameterError
 
 __all__ = ["SCALINGS", "AttributeScaling", "column_position", "learn_scaling"]
@@ -26,41 +27,31 @@ class AttributeScaling:
 
     Parameters
     ----------
-    sorted_values : ndarray of shape (rows, n), float64
-        Those of the training rows, each column sorted.
+    columns : tuple of n Degrees, or None for a constant column
     directions : ndarray of shape (n,), int64
         +1 where degrees grow with the values, −1 where they fall.
-    by_rank : bool
-        Whether a degree is the share of training values below (equal ones count half); else it is
-        the place between the least and the largest.
     """
 
-    sorted_values: FloatArray
+    columns: tuple[Degrees | None, ...]
     directions: npt.NDArray[np.int64]
-    by_rank: bool
 
     def degrees(self, values: FloatArray) -> FloatArray:
         """Degrees in [0, 1]; what is outside the training range is clipped, constant columns are 0.
 
         Examples
         --------
-        >>> rows = np.array([[0.0, 1.0], [10.0, 3.0]])
-        >>> scaling = AttributeScaling(rows, np.array([1, -1]), False)
+        >>> linear = (Degrees("linear", (0.0, 10.0)), Degrees("linear", (1.0, 3.0)))
+        >>> scaling = AttributeScaling(linear, np.array([1, -1]))
         >>> scaling.degrees(np.array([[2.0, 1.5], [20.0, 3.0]]))
         array([[0.2 , 0.75],
                [1.  , 0.  ]])
         """
-        least, most = self.sorted_values[0], self.sorted_values[-1]
-        varied = most > least
-        if self.by_rank:
-            columns = zip(self.sorted_values.T, values.T, strict=True)
-            places = [c.searchsorted(v, "left") + c.searchsorted(v, "right") for c, v in columns]
-            found = np.column_stack(places) / (2 * len(self.sorted_values))
-        else:
-            # halves, so that no difference overflows
-            found = (values / 2 - least / 2) / np.where(varied, most / 2 - least / 2, 1.0)
-        found = np.clip(found, 0.0, 1.0)
-        return np.where(varied, np.where(self.directions > 0, found, 1.0 - found), 0.0)
+        found = np.zeros(values.shape)
+        for j, column in enumerate(self.columns):
+            if column is not None:
+                degrees = column.of(values[:, j])
+                found[:, j] = degrees if self.directions[j] > 0 else 1.0 - degrees
+        return found
 
 
 def learn_scaling(
@@ -93,7 +84,9 @@ def learn_scaling(
                 "speak for the larger class or number, -1 where smaller ones do."
             )
         found[column_position(column, values.shape[1], names)] = int(sign)
-    return AttributeScaling(np.sort(values, axis=0), found.astype(np.int64), scaling == "rank")
+    kind: DegreeScale = "rank" if scaling == "rank" else "linear"
+    columns = tuple(learn_degrees(column, kind) for column in values.T)
+    return AttributeScaling(columns, found.astype(np.int64))
 
 
 def _given(directions: Any, n: int) -> Iterable[tuple[Any, Any]]:
