@@ -168,6 +168,11 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         GramSizeError
             If the Gram matrix does not fit into memory.
         """
+        if isinstance(self.formula, Kernel) and self.formula.reads != "tables":
+            raise ParameterError(
+                f"{self.formula!r} reads {self.formula.reads}, and FormulaSVC tables. Use "
+                "fk.StringSVC(kernel)."
+            )
         return self._fit_encoded(*self._read_training(X, y), X, sample_weight)
 
     def _fit_encoded(
