@@ -6,7 +6,7 @@
 (a) The experiment of Tehrani, Strickert & Huellermeier, The Choquet kernel for monotone data (ESANN
 2014): five folds; within the training rows of each, five other folds choose C and the order k of
 the Choquet kernel, C and gamma of the Gaussian one, C and degree of the polynomial one.  Beside
-them the monotone machine (enforce_monotone=True, k of 1 or 2) and logistic regression.  0/1 loss in
+them the monotone model (enforce_monotone=True, k of 1 or 2) and logistic regression.  0/1 loss in
 percent, mean and standard deviation over all folds of all runs.
 
 Classes: Den Bosch cat1 against cat0; ESL scores 6 to 9 against 1 to 5; of the others, scores of at
@@ -15,7 +15,7 @@ differs: the Den Bosch file here holds 119 rows that were rescaled to [0, 1] bef
 that C, gamma and degree are chosen from are ours.
 
 (b) Kernel PCA: both tables by the first two components of the Gaussian, the Choquet and the
-polynomial kernel, saved to output/13_choquet.png, and what a machine learnt on ESL.
+polynomial kernel, saved to output/13_choquet.png, and what a model learnt on ESL.
 """
 
 import argparse
@@ -46,7 +46,7 @@ PUBLISHED = {
             "degree": "0.9936"},
 }  # fmt: skip
 PENALTIES = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
-#: libsvm stops here; large C on data that no machine separates would take for ever.
+#: libsvm stops here; large C on data that nothing separates would take for ever.
 MAX_STEPS = 200_000
 
 
@@ -143,7 +143,7 @@ def experiment(sets, runs, jobs, quick):
         if name in PUBLISHED:
             rows.append(["published", *(PUBLISHED[name].get(one, "") for one in head)])
     show(
-        "0/1 loss in percent; degree of monotonicity of the Choquet machine",
+        "0/1 loss in percent; degree of monotonicity of the Choquet model",
         ["table (runs)", *METHODS, "degree"],
         rows,
     )
@@ -156,7 +156,7 @@ def experiment(sets, runs, jobs, quick):
 
 
 def what_it_learnt(quick):
-    """Order, monotonicity, importance and interactions of a machine on ESL."""
+    """Order, monotonicity, importance and interactions of a model on ESL."""
     X, y, names = problem("esl")
     model = choquet(0, quick).fit(X, y)
     print(

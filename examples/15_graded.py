@@ -7,7 +7,7 @@ Five stratified folds of every table.  Three support vector machines with the ke
 on propositions (four cut points per number, the default of ``FormulaSVC``), on degrees from the
 least to the largest training value (``inputs="graded"``, its default), and on degrees by rank.
 Each chooses its formula and C by cross-validation within the training rows, from the same lists,
-and so does a Gaussian machine its C and width.
+and so does one with the Gaussian kernel its C and width.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Set functions μ on n columns, by their Möbius transforms m: μ(A) = Σ m(T) over T ⊆ A.
 
-Of the two kinds here, one is a sum over rows: the machine Σᵢ βᵢ·K(xᵢ, ·) of a Choquet kernel has
+Of the two kinds here, one is a sum over rows: the model Σᵢ βᵢ·K(xᵢ, ·) of a Choquet kernel has
 m(T) = Σᵢ βᵢ·min_T xᵢ over the sets T of at most k columns.  With the sorted entries
 x₍₁₎ ≥ x₍₂₎ ≥ … of a row, their differences wₗ = x₍ₗ₎ − x₍ₗ₊₁₎ and the level sets Sₗ, the columns of
 the l largest, min_T x is the sum of wₗ over the Sₗ that hold T.  So everything below is a sum over

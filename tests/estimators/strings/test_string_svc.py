@@ -1,4 +1,4 @@
-"""StringSVC: strings in, the machine of scikit-learn out, and its weights by position."""
+"""StringSVC: strings in, the model of scikit-learn out, and its weights by position."""
 
 import pickle
 import warnings
