@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
-from formulakern.encoding.real import read_real
+from formulakern.encoding.real import RealTable, read_real
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.estimators.choquet.learnt import LAZY, LearntFunctions
@@ -32,21 +32,17 @@ from formulakern.estimators.choquet.set_function import (
     RowFunction,
     SetFunction,
 )
+from formulakern.estimators.svm.prediction import grams_with_training
 from formulakern.estimators.targets import Split, refused
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.choquet.kernel import choquet
 from formulakern.progress import say
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["ChoquetEstimator", "Problem", "Solution"]
 
 #: What "cv" chooses from: C, and the additivity (those below n; None is all sets).
 PENALTIES = tuple(10.0**e for e in range(-2, 5))
 ADDITIVITIES = (1, 2, 3, 5)
-#: Kernel values that are held at a time while predicting.
-PREDICTION_BLOCK = 1 << 24
 
 ADVICE = "Pass a table of finite numbers; code ordered categories as numbers first."
 
@@ -344,13 +340,8 @@ class ChoquetEstimator(LearntFunctions, BaseEstimator):  # type: ignore[misc]
         """K between rows and the training rows, some rows at a time; only support vectors count."""
         model, function = self._solution.model, self._solution.functions[0]
         assert isinstance(function, RowFunction)
-        height = max(1, PREDICTION_BLOCK // model.shape_fit_[0])
-        for start in range(0, len(degrees), height):
-            part = degrees[start : start + height]
-            gram = np.zeros((len(part), model.shape_fit_[0]))
-            if len(function.rows):
-                gram[:, model.support_] = self.kernel_(part, function.rows)
-            yield gram
+        rows, support = RealTable(None, degrees), RealTable(None, function.rows)
+        return grams_with_training(model, self.kernel_, rows, support)
 
     def degrees(self, X: Any) -> FloatArray:
         """The attributes as the kernel reads them, between 0 and 1.

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
-from formulakern.estimators.svm.classifier import PREDICTION_BLOCK, SOLVED
+from formulakern.estimators.svm.classifier import SOLVED
 from formulakern.estimators.svm.extraction import pair_weights
+from formulakern.estimators.svm.prediction import grams_with_training
 from formulakern.estimators.targets import read_classes, require_target, several_classes, splits
 from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
 from formulakern.kernels.strings.parsing import string_kernel
@@ -211,13 +212,7 @@ class StringSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         strings = read_strings(X, self.column)
         if not strings.n_rows:
             raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
-        n_train = self.svc_.shape_fit_[0]
-        height = max(1, PREDICTION_BLOCK // n_train)
-        for start in range(0, strings.n_rows, height):
-            rows = strings.take(np.arange(start, min(start + height, strings.n_rows)))
-            gram = np.zeros((rows.n_rows, n_train))
-            gram[:, self.support_] = self.kernel_(rows, self._support_rows)
-            yield gram
+        return grams_with_training(self.svc_, self.kernel_, strings, self._support_rows)
 
     def position_weights(self, top: int = 20, max_length: int | None = None) -> PositionWeights:
         """The heaviest k-mers of the hypothesis, by position.

@@ -22,6 +22,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel
+from formulakern.estimators.svm.prediction import grams_with_training
 from formulakern.estimators.targets import several_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Inputs, Reading, kernel
@@ -30,10 +31,6 @@ from formulakern.progress import Progress, say
 from formulakern.syntax.formula import Formula
 
 __all__ = ["FormulaSVC"]
-
-#: Kernel values that are held at a time while predicting.
-PREDICTION_BLOCK = 1 << 24
-
 
 #: What is taken over from the solved model.
 SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_")
@@ -288,13 +285,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "svc_")
         table = self._read_table(X)
-        n_train = self.svc_.shape_fit_[0]
-        height = max(1, PREDICTION_BLOCK // n_train)
-        for start in range(0, table.n_rows, height):
-            rows = table.take(np.arange(start, min(start + height, table.n_rows)))
-            gram = np.zeros((rows.n_rows, n_train))
-            gram[:, self.support_] = self.kernel_(rows, self._support_rows)
-            yield gram
+        return grams_with_training(self.svc_, self.kernel_, table, self._support_rows)
 
     def _make_kernel(self, X: Any) -> Kernel:
         made = self.formula

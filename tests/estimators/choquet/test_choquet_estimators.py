@@ -21,7 +21,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import ChoquetRegressor, ChoquetSVC
-from formulakern.estimators.choquet import base
 from formulakern.estimators.choquet import set_function as module
 from formulakern.estimators.choquet.monotone import Losses, pair_features, solve_monotone
 from formulakern.estimators.choquet.set_function import (
@@ -29,6 +28,7 @@ from formulakern.estimators.choquet.set_function import (
     RowFunction,
     monotonicity_degree,
 )
+from formulakern.estimators.svm import prediction
 
 
 @parametrize_with_checks(
@@ -389,7 +389,7 @@ def test_blocks_copies_and_refits(monkeypatch):
     X, y, _ = table()
     model = ChoquetSVC(10, 2).fit(X, y)
     expected, shapley = model.decision_function(X), model.shapley_values_
-    monkeypatch.setattr(base, "PREDICTION_BLOCK", 700)
+    monkeypatch.setattr(prediction, "PREDICTION_BLOCK", 700)
     np.testing.assert_allclose(model.decision_function(X), expected)
     for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         np.testing.assert_array_equal(again.shapley_values_, shapley)

@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import formulakern as fk
 from formulakern import datasets
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.svm import classifier as svm
+from formulakern.estimators.svm import prediction
 from formulakern.estimators.svm.classifier import FormulaSVC
 
 # One line each, as scikit-learn's own SVC has them.
@@ -406,7 +406,7 @@ def test_predicting_in_blocks_changes_nothing(boards, binary, monkeypatch):
     models = [(FormulaSVC("a & b").fit(X, y), later), (FormulaSVC("a & b").fit(A, b), A_later)]
     whole = [(m.predict(table), m.decision_function(table)) for m, table in models]
     for values in (1, 700):
-        monkeypatch.setattr(svm, "PREDICTION_BLOCK", values)
+        monkeypatch.setattr(prediction, "PREDICTION_BLOCK", values)
         for (model, table), (classes, decisions) in zip(models, whole, strict=True):
             np.testing.assert_array_equal(model.predict(table), classes)
             np.testing.assert_allclose(model.decision_function(table), decisions)
