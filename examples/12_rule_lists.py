@@ -5,9 +5,9 @@
 
 Ten stratified folds of every classification table with up to 32,561 rows; every method with its
 defaults, on the same folds.  "optimal" are lists of at most three rules of two conditions, stopped
-after ten seconds (the mean gap is printed), as PRL and HKL are.  Wittgenstein's RIPPER runs where
-it is installed and there are two classes (pip install wittgenstein).  Seconds are CPU seconds per
-fit.
+after ten seconds (the mean gap is printed), as PRL and HKL are.  RIPPER of the package wittgenstein
+and RuleFit and boosted rules of imodels run where these are installed and there are two classes.
+Seconds are CPU seconds per fit.
 """
 
 import argparse
@@ -16,10 +16,11 @@ import sys
 import time
 import warnings
 from functools import cache, partial
+from importlib.util import find_spec
 
 import numpy as np
 from joblib import Parallel, delayed
-from protocol import BASELINES, FOLDER, OUTPUT, Clock, read, show
+from protocol import BASELINES, FOLDER, OUTPUT, Clock, read, show, spread
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
@@ -123,6 +124,24 @@ def wittgenstein(X, y):
     return predict, len(rules), sum(len(rule.conds) for rule in rules), 0.0
 
 
+def of_imodels(name, X, y):
+    """RuleFit, or boosted rules, of another package, for two classes; missing numbers are filled.
+
+    A rule of the boosted ones is a decision stump: one condition.
+    """
+    import imodels
+    from sklearn.pipeline import make_pipeline
+
+    classes = np.unique(y)
+    model = make_pipeline(spread(scaled=True), getattr(imodels, name)(random_state=0))
+    model.fit(X, (y == classes[1]).astype(int))
+    learned = model[-1]
+    stumps = name == "BoostedRulesClassifier"
+    rules = [str(rule) for rule in (learned.estimators_ if stumps else learned.rules_)]
+    conditions = len(rules) if stumps else sum(1 + rule.count(" and ") for rule in rules)
+    return lambda Z: classes[np.asarray(model.predict(Z), dtype=int)], len(rules), conditions, 0.0
+
+
 METHODS = {
     "RIPPER": partial(rule_list, "ripper"),
     "IREP": partial(rule_list, "irep"),
@@ -135,15 +154,16 @@ METHODS = {
     "PRL": partial(votes, fk.PRLClassifier),
     "HKL": partial(votes, fk.HKLClassifier),
     "wittgenstein": wittgenstein,
+    "RuleFit": partial(of_imodels, "RuleFitClassifier"),
+    "boosted rules": partial(of_imodels, "BoostedRulesClassifier"),
 }
+#: Methods of other packages, which run where these are installed and there are two classes.
+PACKAGES = {"wittgenstein": "wittgenstein", "RuleFit": "imodels", "boosted rules": "imodels"}
 
 
 def there(method):
     """Whether a method can run here."""
-    try:
-        return method != "wittgenstein" or bool(__import__("wittgenstein"))
-    except ImportError:
-        return False
+    return method not in PACKAGES or find_spec(PACKAGES[method]) is not None
 
 
 @cache
@@ -158,13 +178,14 @@ def measured(name, method, folds):
     """Mean accuracy, rules, conditions, CPU seconds and gap of one method on one table."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.filterwarnings("ignore", category=UserWarning)
+    warnings.filterwarnings("ignore", category=FutureWarning)  # of other packages
     parts = read(*SETS[name])
     X, y = parts[0]
     if len(parts) > 1:
         import pandas as pd
 
         X, y = pd.concat([X for X, _ in parts]), np.concatenate([y for _, y in parts])
-    if method == "wittgenstein" and len(np.unique(y)) != 2:
+    if method in PACKAGES and len(np.unique(y)) != 2:
         return None
     compiled(method)
     rows = []

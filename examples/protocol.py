@@ -149,7 +149,7 @@ def _places(X):
     return X.apply(lambda column: column.cat.codes.replace(-1, np.nan))
 
 
-def _spread(scaled=False):
+def spread(scaled=False):
     """Numbers, places in an order, and a 0/1 column per category."""
     fill = [SimpleImputer(strategy="median"), StandardScaler()] if scaled else ["passthrough"]
     return make_column_transformer(
@@ -174,11 +174,11 @@ def _boosting():
 #: name → (pipeline, grid)
 BASELINES = {
     "tree": lambda: (
-        make_pipeline(_spread(), DecisionTreeClassifier(random_state=0)),
+        make_pipeline(spread(), DecisionTreeClassifier(random_state=0)),
         {"min_samples_leaf": [1, 3, 10], "ccp_alpha": [0.0, 0.001, 0.01]},
     ),
     "forest": lambda: (
-        make_pipeline(_spread(), RandomForestClassifier(200, random_state=0)),
+        make_pipeline(spread(), RandomForestClassifier(200, random_state=0)),
         {"min_samples_leaf": [1, 3], "max_features": ["sqrt", 0.5]},
     ),
     "boosting": lambda: (
@@ -196,7 +196,7 @@ BASELINES = {
         {"C": [10.0**k for k in range(-3, 4)]},
     ),
     "Gaussian SVM": lambda: (
-        make_pipeline(_spread(scaled=True), SVC()),
+        make_pipeline(spread(scaled=True), SVC()),
         {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.003, 0.01, 0.03, 0.1, 0.3]},
     ),
 }
