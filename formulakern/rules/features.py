@@ -1,11 +1,12 @@
-"""Features of encoded rows as values: conjunctions, instances of a template, monomials.
+"""Features of rows as values: conjunctions, instances of a template, monomials, linear terms.
 
 A feature names columns of the encoded table by position; ``values`` evaluates it there, and
-``named`` says it in the words of the user's own table.
+``named`` says it in the words of the user's own table.  A linear term reads the user's own table.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,15 +14,26 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.checks import is_number
+from formulakern.encoding.columns import numbers_in
+from formulakern.encoding.degrees import Degrees
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError
+from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import TRUE, Formula, Variable, evaluate
 from formulakern.syntax.notation import latex_name
 from formulakern.syntax.substitution import substitute
 
-__all__ = ["BIAS", "Conjunction", "Feature", "Instance", "Monomial", "feature_values"]
+__all__ = [
+    "BIAS",
+    "Conjunction",
+    "Feature",
+    "Instance",
+    "LinearTerm",
+    "Monomial",
+    "feature_values",
+]
 
 
 @dataclass(frozen=True)
@@ -167,7 +179,109 @@ class Monomial:
         return r" \cdot ".join(map(latex_name, self.columns)) if self.columns else "1"
 
 
-Feature: TypeAlias = Conjunction | Instance | Monomial
+@dataclass(frozen=True)
+class LinearTerm:
+    """A numeric column between two numbers, as a number from 0 to 1.
+
+    x ↦ (min(max(x, least), largest) − least) / (largest − least), and 0 where x is missing.
+
+    Parameters
+    ----------
+    column : str
+        Its name in the user's table.
+    least, largest : float
+        Finite; ``least`` is the smaller one.
+
+    Raises
+    ------
+    ParameterError
+        If they are not.
+
+    Examples
+    --------
+    >>> age = LinearTerm("age", 20, 70)
+    >>> age({"age": [30, 20, 95, None]})
+    array([0.2, 0. , 1. , 0. ])
+    >>> print(age, "-", age.effect(1.5))
+    age from 20 to 70 - each 1: +0.03
+    """
+
+    column: str
+    least: float
+    largest: float
+
+    def __post_init__(self) -> None:
+        ends = (self.least, self.largest)
+        if not all(is_number(end) and math.isfinite(end) for end in ends) or self._half <= 0:
+            raise ParameterError(
+                f"a linear term from {self.least!r} to {self.largest!r}; expected two finite "
+                "numbers, the smaller one first."
+            )
+        object.__setattr__(self, "least", float(self.least))
+        object.__setattr__(self, "largest", float(self.largest))
+
+    @property
+    def _half(self) -> float:
+        """Half of the range, which is finite even where the range of two numbers is not."""
+        return self.largest / 2 - self.least / 2
+
+    def __call__(self, table: Any) -> npt.NDArray[np.float64]:
+        """The term in every row.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of m rows
+
+        Returns
+        -------
+        ndarray of shape (m,), float64
+
+        Raises
+        ------
+        DataError
+            If the column is absent, or holds text that is no number.
+        """
+        rows = Table.of(table)
+        column = rows.column(self.column)
+        if column.dtype == object:
+            numbers = numbers_in(column.tolist())
+            if numbers is None:
+                raise DataError(f'column "{self.column}" holds text; a linear term needs numbers.')
+            column = numbers
+        values = np.array(column, dtype=np.float64)
+        values[rows.missing(self.column)] = np.nan
+        return Degrees("linear", (self.least, self.largest)).of(values)
+
+    def named(self, leaves: Sequence[Any]) -> LinearTerm:  # noqa: ARG002
+        """The term itself, whose column is one of the user's table already."""
+        return self
+
+    def __str__(self) -> str:
+        return f"{Variable(self.column)} from {_plain(self.least)} to {_plain(self.largest)}"
+
+    def latex(self) -> str:
+        """The term in LaTeX, for use inside math mode."""
+        words = (r"\text{ from }", r"\text{ to }")
+        ends = (_plain(self.least), _plain(self.largest))
+        return latex_name(self.column) + "".join(map("".join, zip(words, ends, strict=True)))
+
+    def effect(self, weight: float) -> str:
+        """What a weight of the term gives for a step of the column, in words.
+
+        The step is 1 where the range has 2 to 200 of them, else a power of ten of which the range
+        has 2 to 20.
+        """
+        step = 1.0 if 1 <= self._half < 100 else 10.0 ** math.floor(math.log10(self._half))
+        return f"each {_plain(step)}: {weight * (step / 2 / self._half):+.2g}"
+
+
+def _plain(number: float) -> str:
+    """A number as a rule spells it: whole numbers without a point."""
+    whole = number.is_integer() and abs(number) < 2**53
+    return str(int(number)) if whole else repr(number)
+
+
+Feature: TypeAlias = Conjunction | Instance | Monomial | LinearTerm
 
 
 def feature_values(features: Sequence[Any], encoded: Any) -> npt.NDArray[Any]:
