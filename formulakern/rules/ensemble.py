@@ -23,8 +23,8 @@ __all__ = ["RuleEnsemble", "WeightedRule"]
 class RuleEnsemble(VotingRules):
     """A weighted vote of rules, which predicts a class or a number.
 
-    Let r(x) be 1 where the row x satisfies the rule r, else 0; a monomial has its value.  With
-    votes V the scores of x are
+    Let r(x) be 1 where the row x satisfies the rule r, else 0; a monomial and a linear term have
+    their values.  With votes V the scores of x are
 
         s_k(x) = intercept_k + Σ_r V_rk · r(x).
 
@@ -37,7 +37,7 @@ class RuleEnsemble(VotingRules):
 
     Parameters
     ----------
-    rules : tuple of R rules or monomials
+    rules : tuple of R rules, monomials or linear terms
         By convention the largest weight first.
     votes : ndarray of shape (R, K), float64
         V.
@@ -49,6 +49,8 @@ class RuleEnsemble(VotingRules):
         As in :class:`WeightedRule`.
     target : str
         What the predicted number is called.
+    base_rate : ndarray of shape (R,), float64
+        As in :class:`WeightedRule`; one number counts for all.
 
     Raises
     ------
@@ -58,21 +60,33 @@ class RuleEnsemble(VotingRules):
     Examples
     --------
     >>> from formulakern.rules.rule import rule
-    >>> poisonous = WeightedRule(rule("odor = foul"), 2.0, "p", "e", 2160, 0.27, 1.0)
+    >>> poisonous = WeightedRule(rule("odor = foul"), 2.0, "p", "e", 2160, 0.27, 1.0, 0.48)
     >>> ensemble = RuleEnsemble.of([poisonous], ("e", "p"), (1.0, 0.0))
     >>> ensemble.votes
     array([[-2.,  2.]])
     >>> ensemble.predict({"odor": ["foul", "none"]})
     array(['p', 'e'], dtype='<U1')
     >>> print(ensemble)
-    weight  class  against  coverage  precision  rule
-       2.0  p      e           27.0%     100.0%  odor = foul
+    p where the weights for it exceed those for e by more than 0.5, else e
+    weight  speaks  coverage  precision   base  rule
+       2.0  for p      27.0%     100.0%  48.0%  odor = foul
+
+    A linear term says what a step of its column counts for.
+
+    >>> from formulakern.rules.features import LinearTerm
+    >>> age, smoker = LinearTerm("age", 20, 70), rule("smoker = yes")
+    >>> cost = [WeightedRule(smoker, 20.0), WeightedRule(age, 15.0)]
+    >>> print(RuleEnsemble.of(cost, None, [3.0], "cost"))
+    cost = 3 + Σ weight · rule
+    weight  rule
+      20.0  smoker = yes
+      15.0  age from 20 to 70, each 1: +0.3
     """
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per rule: weight, class, against, support, coverage, precision, rule.
+        """One row per rule: weight, class, against, support, coverage, precision, base_rate, rule.
 
-        Class, against and precision are left out where a number is predicted.
+        Class, against, precision and base rate are left out where a number is predicted.
 
         Raises
         ------
@@ -138,9 +152,9 @@ class RuleEnsemble(VotingRules):
         return ensemble_query(self, table)
 
     def to_latex(self, top: int | None = None) -> str:
-        """A LaTeX ``tabular`` with one line per rule: weight, class, against, rule.
+        """A LaTeX ``tabular`` with one line per rule: weight, what it speaks for, and the rule.
 
-        Class and against are left out where a number is predicted.
+        Between them coverage, precision and base rate, where they are known.
 
         Parameters
         ----------
@@ -152,10 +166,10 @@ class RuleEnsemble(VotingRules):
         >>> from formulakern.rules.rule import rule
         >>> large = WeightedRule(rule("size >= 3"), 0.5, "large", "small")
         >>> print(RuleEnsemble.of([large], ("large", "small")).to_latex())
-        \\begin{tabular}{rlll}
-        weight & class & against & rule \\\\
+        \\begin{tabular}{rll}
+        weight & speaks & rule \\\\
         \\hline
-        0.5 & $\\mathrm{large}$ & $\\mathrm{small}$ & $\\mathrm{size} \\geq 3$ \\\\
+        0.5 & for $\\mathrm{large}$ & $\\mathrm{size} \\geq 3$ \\\\
         \\end{tabular}
         """
         return ensemble_latex(self if top is None else self.head(top))

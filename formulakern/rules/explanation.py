@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.rules.export.text import said, stance
 
 __all__ = ["Explanation"]
 
@@ -54,12 +55,16 @@ class Explanation:
             constant = self.rules.intercept[0]
             lines = [f"{self.rules.target} = {self.prediction:.6g}; {constant:.6g} for every row"]
         else:
+            start = zip(self.scores, self.rules.intercept.tolist(), strict=True)
+            known = ", ".join(f"{name}: {constant:+.4g}" for name, constant in start if constant)
             scores = ", ".join(f"{name}: {score:+.4g}" for name, score in self.scores.items())
-            lines = [f"class {self.prediction} ({scores})"]
+            lines = [f"class {self.prediction} ({scores})" + f"; start: {known}" * bool(known)]
         for given, item in zip(self.contributions, self.rules, strict=True):
-            about = "" if number else f"for {item.winner} against {item.against}:  "
-            amount = f"{given:+10.4g}" if number else f"{given:+10.4f}"
-            lines.append(f"{amount}  {about}{item.rule}")
+            if number:
+                lines.append(f"{given:+10.4g}  {said(item, item.weight)}")
+            else:
+                about = stance(item, given, len(self.scores))
+                lines.append(f"{abs(given):10.4f}  {about}:  {said(item, abs(item.weight))}")
         if not self.contributions:
             lines.append("no rule is satisfied")
         return "\n".join(lines)

@@ -32,6 +32,7 @@ __all__ = [
     "Instance",
     "LinearTerm",
     "Monomial",
+    "Term",
     "feature_values",
 ]
 
@@ -282,6 +283,9 @@ def _plain(number: float) -> str:
 
 
 Feature: TypeAlias = Conjunction | Instance | Monomial | LinearTerm
+
+#: What an ensemble weighs: a rule is 1 or 0 in a row, the others are numbers.
+Term: TypeAlias = Rule | Monomial | LinearTerm
 
 
 def feature_values(features: Sequence[Any], encoded: Any) -> npt.NDArray[Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from formulakern.arrays import FloatArray
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
-from formulakern.rules.features import Monomial
+from formulakern.rules.features import Term
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import Formula
 
@@ -23,7 +23,7 @@ __all__ = ["NUMBERS", "VotingRules", "WeightedRule", "class_array"]
 
 
 #: The arrays of an ensemble: the first has a number per class, the others have a row per rule.
-NUMBERS = ("intercept", "votes", "support", "coverage", "precision")
+NUMBERS = ("intercept", "votes", "support", "coverage", "precision", "base_rate")
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class WeightedRule:
 
     Parameters
     ----------
-    rule : Rule or Monomial
-        A monomial counts with its value, and is satisfied where that is not 0.
+    rule : Rule, Monomial or LinearTerm
+        The latter two count with their values, and are satisfied where these are not 0.
     weight : float
         What a row that satisfies the rule gains for ``winner``, or for the predicted number.
         Positive where there is a ``loser``.
@@ -46,8 +46,11 @@ class WeightedRule:
     coverage : float
         ``support`` as a share of the training rows; nan where it is not known.
     precision : float
-        Share of the supporting rows (of the two classes, where the rule is about two) that are of
-        class ``winner``; nan where there are none, and where a number is predicted.
+        Share, by number, of the supporting rows that are of class ``winner``; where the rule is
+        about two of several classes, among the rows of these two.  Weights count only if the user
+        gave some to the rows.  nan where there are no such rows, and where a number is predicted.
+    base_rate : float
+        The same share among all training rows: the precision of a rule that is always true.
 
     Examples
     --------
@@ -56,13 +59,14 @@ class WeightedRule:
     2160
     """
 
-    rule: Rule | Monomial
+    rule: Term
     weight: float
     winner: Any = None
     loser: Any = None
     support: int = 0
     coverage: float = math.nan
     precision: float = math.nan
+    base_rate: float = math.nan
 
     @property
     def against(self) -> str:
@@ -74,7 +78,7 @@ class WeightedRule:
 class VotingRules:
     """What a :class:`formulakern.RuleEnsemble` holds and predicts, with the same parameters."""
 
-    rules: tuple[Rule | Monomial, ...]
+    rules: tuple[Term, ...]
     votes: FloatArray
     classes: tuple[Any, ...] | None
     intercept: FloatArray
@@ -82,6 +86,7 @@ class VotingRules:
     coverage: FloatArray
     precision: FloatArray
     target: str = "y"
+    base_rate: FloatArray = field(default_factory=partial(np.array, math.nan))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
@@ -92,6 +97,8 @@ class VotingRules:
         for name in NUMBERS:
             kind, shape = np.int64 if name == "support" else np.float64, shapes.get(name, (n,))
             array = np.array(getattr(self, name), dtype=kind) + kind(0)  # no -0.0
+            if name == "base_rate" and not array.ndim:
+                array = np.full(n, array)
             if array.shape != shape or (name in shapes and not np.isfinite(array).all()):
                 raise ParameterError(
                     f"{name} of shape {array.shape}; expected finite numbers of shape {shape}, for "
@@ -223,7 +230,7 @@ class VotingRules:
         return np.asarray(self.values(table) != 0)
 
     def values(self, table: Any) -> FloatArray:
-        """1 where a row satisfies a rule, else 0; of monomials their values.
+        """1 where a row satisfies a rule, else 0; of monomials and linear terms their values.
 
         Parameters
         ----------

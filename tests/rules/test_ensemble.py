@@ -9,7 +9,7 @@ import pytest
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
-from formulakern.rules.features import Monomial
+from formulakern.rules.features import LinearTerm, Monomial
 
 
 def weighted(text, weight, winner=None, loser=None, precision=1.0):
@@ -127,11 +127,16 @@ def test_explanations_of_classes_and_of_numbers(ensemble, price):
     found = Explanation.of(ensemble, ensemble.values(TABLE)[1:2])
     assert (found.prediction, found.contributions) == ("a", (2.0, 1.5))
     assert str(found).splitlines() == [
-        "class a (a: +2, b: -0.4, c: -1.5)",
-        "   +2.0000  for a against b:  color = red",
-        "   +1.5000  for b against c:  size >= 3",
+        "class a (a: +2, b: -0.4, c: -1.5); start: b: +0.1",
+        "    2.0000  for a against b:  color = red",
+        "    1.5000  for b against c:  size >= 3",
     ]
-    assert "for c against the rest" in str(Explanation.of(ensemble, ensemble.values(TABLE)[2:3]))
+    third = str(Explanation.of(ensemble, ensemble.values(TABLE)[2:3]))
+    assert third.endswith("    0.2500  for c:  color = blue & size < 2")
+    against = RuleEnsemble.of([weighted("size < 3", -0.5, "b")], "abc")
+    assert str(Explanation.of(against, against.values(TABLE)[:1])).endswith(
+        "    0.5000  against b:  size < 3"
+    )
     assert str(Explanation.of(ensemble, ensemble.values(TABLE)[3:])).endswith(
         "no rule is satisfied"
     )
@@ -156,3 +161,25 @@ def test_products_count_with_their_values():
         Monomial(("name",))({"name": ["x"]})
     with pytest.raises(fk.DataError, match='"u" has no value in row 1'):
         ensemble.predict({"u": [1.0, None], "v": [1.0, 1.0]})
+
+
+def test_linear_terms_count_with_their_share_of_the_way():
+    items = [WeightedRule(LinearTerm("u", 2, 6), 2.0, "a", "b"), weighted("v = 1", 1.0, "b", "a")]
+    ensemble = RuleEnsemble.of(items, ("a", "b"))
+    table = {"u": [1, 2, 3, 6, 9, None], "v": [1] * 6}
+    np.testing.assert_array_equal(ensemble.values(table)[:, 0], [0, 0, 0.25, 1, 1, 0])
+    np.testing.assert_array_equal(ensemble.scores(table)[:, 0], [-1, -1, -0.5, 1, 1, -1])
+    assert ensemble.covers(table)[:, 0].tolist() == [False, False, True, True, True, False]
+    found = Explanation.of(ensemble, ensemble.values(table)[3:4])
+    assert str(found).splitlines() == [
+        "class a (a: +1, b: -1)",
+        "    2.0000  for a:  u from 2 to 6, each 1: +0.5",
+        "    1.0000  for b:  v = 1",
+    ]
+    assert LinearTerm("u", 2, 6)({"u": ["3", "4", None]}).tolist() == [0.25, 0.5, 0]
+    assert LinearTerm("u", 2, 6)({"u": [None]}).tolist() == [0]
+    with pytest.raises(fk.DataError, match='"u" holds text'):
+        ensemble.predict({"u": ["x"], "v": [1]})
+    for ends in ((1, 1), (2, 1), (0, math.inf), (math.nan, 1), ("0", 1), (0, 5e-324), (0, True)):
+        with pytest.raises(fk.ParameterError, match="expected two finite numbers"):
+            LinearTerm("u", *ends)

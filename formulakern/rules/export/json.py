@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -12,14 +12,15 @@ import numpy as np
 
 from formulakern.errors import DataError
 from formulakern.rules.decision import ClassRule, DecisionRules
-from formulakern.rules.features import Monomial
+from formulakern.rules.features import LinearTerm, Monomial, Term
 from formulakern.rules.rule import rule
 from formulakern.rules.voting import NUMBERS, VotingRules
 
 __all__ = ["decision_from_json", "decision_json", "ensemble_from_json", "ensemble_json", "plain"]
 
-#: Format and version of rules with votes.
-FORMAT = "formulakern/ensemble/1"
+#: Formats of rules with votes: the one that is written, and older ones that are read.
+FORMAT = "formulakern/ensemble/2"
+OLDER = ("formulakern/ensemble/1",)  # without base rates and linear terms
 
 #: Format and version of rules that conclude a class.
 DECISION_FORMAT = "formulakern/{}/1"
@@ -32,13 +33,14 @@ T = TypeVar("T")
 def ensemble_json(ensemble: VotingRules) -> str:
     """What :meth:`formulakern.RuleEnsemble.to_json` documents.
 
-    A list per attribute; a rule is its text, a monomial the list of its columns, nan is null.
+    A list per attribute; a rule is its text, a monomial the list of its columns, a linear term has
+    its fields; nan is null.
     """
     whole: dict[str, Any] = {
         "format": FORMAT,
         "classes": None if ensemble.classes is None else list(map(plain, ensemble.classes)),
         "target": ensemble.target,
-        "rules": [r.columns if isinstance(r, Monomial) else str(r) for r in ensemble.rules],
+        "rules": list(map(_written_term, ensemble.rules)),
     }
     for name in NUMBERS:
         whole[name] = [None if x != x else x for x in getattr(ensemble, name).tolist()]
@@ -49,19 +51,30 @@ def ensemble_from_json(kind: type[EnsembleType], text: str) -> EnsembleType:
     """What :meth:`formulakern.RuleEnsemble.from_json` documents."""
 
     def made(whole: dict[str, Any]) -> EnsembleType:
+        if whole["format"] in OLDER:
+            whole["base_rate"] = [None] * len(whole["rules"])
         numbers = {name: whole[name] for name in NUMBERS}
         numbers["votes"] = np.reshape(whole["votes"], (-1, len(whole["intercept"])))
         return kind(
-            rules=tuple(
-                Monomial(tuple(map(str, r))) if isinstance(r, list) else rule(r)
-                for r in whole["rules"]
-            ),
+            rules=tuple(map(_read_term, whole["rules"])),
             classes=None if whole["classes"] is None else tuple(map(plain, whole["classes"])),
             target=str(whole["target"]),
             **numbers,
         )
 
-    return _read(text, FORMAT, made, "an ensemble of rules", "RuleEnsemble")
+    return _read(text, (FORMAT, *OLDER), made, "an ensemble of rules", "RuleEnsemble")
+
+
+def _written_term(term: Term) -> Any:
+    if isinstance(term, LinearTerm):
+        return {"column": term.column, "least": term.least, "largest": term.largest}
+    return term.columns if isinstance(term, Monomial) else str(term)
+
+
+def _read_term(written: Any) -> Term:
+    if isinstance(written, dict):
+        return LinearTerm(str(written["column"]), written["least"], written["largest"])
+    return Monomial(tuple(map(str, written))) if isinstance(written, list) else rule(written)
 
 
 def decision_json(decision: DecisionRules, kind: str, **settings: str) -> str:
@@ -96,7 +109,7 @@ def decision_from_json(
         )
 
     what = f"a {name.replace('-', ' ')}"
-    return _read(text, DECISION_FORMAT.format(name), made, what, kind.__name__)
+    return _read(text, [DECISION_FORMAT.format(name)], made, what, kind.__name__)
 
 
 def _written(whole: dict[str, Any]) -> str:
@@ -105,8 +118,10 @@ def _written(whole: dict[str, Any]) -> str:
     return "{" + ",\n ".join(lines) + "}"
 
 
-def _read(text: str, format: str, made: Callable[[dict[str, Any]], T], what: str, by: str) -> T:
-    """What is made of the JSON of a format.
+def _read(
+    text: str, formats: Sequence[str], made: Callable[[dict[str, Any]], T], what: str, by: str
+) -> T:
+    """What is made of the JSON of one of these formats, the newest of which stands first.
 
     Raises
     ------
@@ -115,13 +130,13 @@ def _read(text: str, format: str, made: Callable[[dict[str, Any]], T], what: str
     """
     try:
         whole = json.loads(text)
-        if whole["format"] != format:
+        if whole["format"] not in formats:
             raise ValueError(f"its format is {whole['format']!r}")
         return made(whole)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise DataError(
             f"this text is not {what} ({type(error).__name__}: {error}). "
-            f"Expected JSON of the format {format!r}, as {by}.to_json() writes it."
+            f"Expected JSON of the format {formats[0]!r}, as {by}.to_json() writes it."
         ) from None
 
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from formulakern.rules.decision import DecisionRules
-from formulakern.rules.export.text import decision_cells
+from formulakern.rules.export.text import decision_cells, ensemble_cells
+from formulakern.rules.features import LinearTerm
 from formulakern.rules.voting import VotingRules
 from formulakern.syntax.notation import latex_name
-from formulakern.text import significant
 
 __all__ = ["decision_latex", "ensemble_latex"]
 
 
 def ensemble_latex(ensemble: VotingRules) -> str:
     """What :meth:`formulakern.RuleEnsemble.to_latex` documents, of all rules."""
-    names = [] if ensemble.classes is None else ["class", "against"]
-    rows = [["weight", *names, "rule"]]
-    weights = significant([item.weight for item in ensemble])
-    for weight, item in zip(weights, ensemble, strict=True):
-        loser = item.against if item.loser is None else _name(item.loser)
-        votes = [_name(item.winner), loser] if names else []
-        rows.append([weight, *votes, f"${item.rule.latex()}$"])
-    return _tabular("r" + "l" * (len(names) + 1), rows)
+    cells, weights = ensemble_cells(ensemble, _name)
+    cells = {name: [text.replace("%", r"\%") for text in cells[name]] for name in cells}
+    cells["rule"] = []
+    for term, weight in zip(ensemble.rules, weights, strict=True):
+        effect = f", {term.effect(weight)}" if isinstance(term, LinearTerm) else ""
+        cells["rule"].append(f"${term.latex()}${effect}")
+    return _columns(cells)
 
 
 def decision_latex(decision: DecisionRules, top: int | None = None) -> str:
@@ -37,12 +36,13 @@ def decision_latex(decision: DecisionRules, top: int | None = None) -> str:
     cells["rule"] = [*(f"${item.rule.latex()}$" for item in decision.rules[:top]), "otherwise"]
     for name in {"covered", "accuracy"} & cells.keys():
         cells[name] = [text.replace("%", r"\%") for text in cells[name]]
-    sides = "".join("l" if name in ("class", "rule") else "r" for name in cells)
-    return _tabular(sides, [[*cells], *zip(*cells.values(), strict=True)])
+    return _columns(cells)
 
 
-def _tabular(sides: str, rows: Sequence[Sequence[str]]) -> str:
-    """Rows of cells, the head first."""
+def _columns(cells: Mapping[str, Sequence[str]]) -> str:
+    """Columns of cells under their names."""
+    sides = "".join("l" if name in ("class", "speaks", "rule") else "r" for name in cells)
+    rows = [[*cells], *zip(*cells.values(), strict=True)]
     head, *lines = [" & ".join(row) + r" \\" for row in rows]
     return "\n".join([rf"\begin{{tabular}}{{{sides}}}", head, r"\hline", *lines, r"\end{tabular}"])
 

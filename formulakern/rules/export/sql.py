@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from formulakern.errors import DataError
 from formulakern.rules.decision import DecisionRules
-from formulakern.rules.features import Monomial
-from formulakern.rules.rule import Rule
+from formulakern.rules.features import LinearTerm, Monomial, Term
 from formulakern.rules.voting import VotingRules
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import Constant, Formula, Variable
@@ -23,8 +23,8 @@ MAX_TERMS = 400
 CASES = ((True, True), (True, False), (False, True), (False, False))
 
 
-def sql_of(item: Rule | Monomial) -> str:
-    """A rule as an SQL expression that is 1 or 0; a monomial as the product.
+def sql_of(item: Term) -> str:
+    """A rule as an SQL expression that is 1 or 0; a monomial or a linear term as its value.
 
     Examples
     --------
@@ -33,9 +33,20 @@ def sql_of(item: Rule | Monomial) -> str:
     'CASE WHEN ("odor" = \\'foul\\' AND "size" < 3) THEN 1 ELSE 0 END'
     >>> sql_of(Monomial(("width", "height")))
     '"width" * "height"'
+    >>> sql_of(LinearTerm("age", 20, 70))
+    'CASE WHEN "age" >= 70.0 THEN 1.0 WHEN "age" > 20.0 THEN ("age" - 20.0) / 50.0 ELSE 0.0 END'
     """
     if isinstance(item, Monomial):
         return " * ".join(map(_name, item.columns)) if item.columns else "1"
+    if isinstance(item, LinearTerm):
+        name, least, largest = _name(item.column), item.least, item.largest
+        share = f"({name} - {least!r}) / {largest - least!r}"
+        if not math.isfinite(largest - least):
+            share = f"({name} / 2.0 - {least / 2!r}) / {largest / 2 - least / 2!r}"
+        return (
+            f"CASE WHEN {name} >= {largest!r} THEN 1.0 WHEN {name} > {least!r} THEN {share} "
+            "ELSE 0.0 END"  # of NULL too
+        )
     return f"CASE WHEN {condition(item.formula)} THEN 1 ELSE 0 END"
 
 

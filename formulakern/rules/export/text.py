@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from formulakern.rules.decision import DecisionRules
-from formulakern.rules.voting import VotingRules
+from formulakern.rules.features import LinearTerm
+from formulakern.rules.voting import VotingRules, WeightedRule
 from formulakern.text import WIDTH, aligned, clip, significant
 
-__all__ = ["columns_of", "decision_cells", "decision_columns", "decision_text", "ensemble_text"]
+__all__ = [
+    "columns_of",
+    "decision_cells",
+    "decision_columns",
+    "decision_text",
+    "ensemble_cells",
+    "ensemble_text",
+    "said",
+    "stance",
+]
 
 #: Rows of a printed table, where longer rules are cut, and the fewest characters of their lines.
 MAX_ROWS, MAX_RULE, NARROWEST = 60, 400, 20
@@ -20,7 +32,7 @@ BREAKS = ("&", "|", "^", "->")
 
 
 def columns_of(ensemble: VotingRules) -> dict[str, list[Any]]:
-    """Weight, class, against, support, coverage, precision and text of the rules.
+    """Weight, class, against, support, coverage, precision, base rate and text of the rules.
 
     Of rules that predict a number only weight, support, coverage and text.
     """
@@ -31,30 +43,94 @@ def columns_of(ensemble: VotingRules) -> dict[str, list[Any]]:
         "support": ensemble.support.tolist(),
         "coverage": ensemble.coverage.tolist(),
         "precision": ensemble.precision.tolist(),
+        "base_rate": ensemble.base_rate.tolist(),
         "rule": [str(rule) for rule in ensemble.rules],
     }
     if ensemble.classes is None:
-        del columns["class"], columns["against"], columns["precision"]
+        for name in ("class", "against", "precision", "base_rate"):
+            del columns[name]
     return columns
 
 
-def ensemble_text(ensemble: VotingRules) -> str:
-    """The first rules as a table; rules are broken after connectives only."""
-    shown = ensemble.head(MAX_ROWS)
-    columns = columns_of(shown)
-    del columns["support"]
-    columns["weight"] = significant(columns["weight"])
-    for name in {"coverage", "precision"} & columns.keys():
-        columns[name] = ["" if math.isnan(share) else f"{share:.1%}" for share in columns[name]]
-    lines = [f"{ensemble.target} = {ensemble.intercept[0]:.6g} + Σ weight · rule"]
+def stance(
+    item: WeightedRule, amount: float, n_classes: int, name: Callable[[Any], str] = str
+) -> str:
+    """What a rule speaks for, that gives an amount to its winner and takes it from its loser.
+
+    >>> from formulakern.rules.rule import rule
+    >>> stance(WeightedRule(rule("odor = foul"), 2.0, "p", "e"), 2.0, 2)
+    'for p'
+    >>> stance(WeightedRule(rule("odor = foul"), -2.0, "p"), -2.0, 3)
+    'against p'
+    """
+    if item.loser is None:
+        return f"{'for' if amount >= 0 else 'against'} {name(item.winner)}"
+    winner, loser = (item.winner, item.loser)[:: 1 if amount >= 0 else -1]
+    return f"for {name(winner)}" + (f" against {name(loser)}" if n_classes > 2 else "")
+
+
+def ensemble_cells(
+    ensemble: VotingRules, name: Callable[[Any], str] = str
+) -> tuple[dict[str, list[str]], list[float]]:
+    """Columns of text: weight, what a rule speaks for, coverage, precision and base rate.
+
+    What is not known of any rule is left out.  The weights are also returned as they are shown:
+    negative ones only where a number is predicted.
+    """
+    weights = [item.weight for item in ensemble]
+    cells: dict[str, list[str]] = {}
     if ensemble.classes is not None:
-        lines = []
-        columns["class"] = [str(item.winner) for item in shown]
-        columns["against"] = [item.against for item in shown]
-    lines += _listed(columns)
+        number = len(ensemble.classes)
+        cells["speaks"] = [stance(item, item.weight, number, name) for item in ensemble]
+        weights = [abs(weight) for weight in weights]
+    shares = {"coverage": ensemble.coverage}
+    if ensemble.classes is not None:
+        shares |= {"precision": ensemble.precision, "base": ensemble.base_rate}
+    for title, values in shares.items():
+        if not np.isnan(values).all():
+            cells[title] = ["" if math.isnan(x) else f"{x:.1%}" for x in values.tolist()]
+    return {"weight": significant(weights)} | cells, weights
+
+
+def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
+    """The first rules as a table; rules are broken after connectives only.
+
+    ``decides`` is False of rules that are not all of a model: then a first line that says what
+    their weights decide is left out.
+    """
+    lines = [_decision(ensemble)] if decides else []
+    if not len(ensemble) and ensemble.classes is not None:
+        return lines[0] if decides else "no rules"
+    shown = ensemble.head(MAX_ROWS)
+    cells, weights = ensemble_cells(shown)
+    cells["rule"] = [said(item, weight) for item, weight in zip(shown, weights, strict=True)]
+    lines += _listed(cells)
     if len(ensemble) > MAX_ROWS:
         lines.append(f"… and {len(ensemble) - MAX_ROWS:,} more rules")
     return "\n".join(lines)
+
+
+def said(item: WeightedRule, weight: float) -> str:
+    """A rule; of a linear term also what a step of its column counts for."""
+    term = item.rule
+    return f"{term}, {term.effect(weight)}" if isinstance(term, LinearTerm) else str(term)
+
+
+def _decision(ensemble: VotingRules) -> str:
+    """How the weights of the rules decide, in one line."""
+    if ensemble.classes is None:
+        return f"{ensemble.target} = {ensemble.intercept[0]:.6g} + Σ weight · rule"
+    start = ensemble.intercept.tolist()
+    names = list(map(str, ensemble.classes))
+    if not len(ensemble):
+        return f"{names[int(ensemble.intercept.argmax())]} for every row"
+    if len(names) > 2 or ensemble.votes.sum(axis=1).any():
+        known = ", ".join(f"{name} {x:+.4g}" for name, x in zip(names, start, strict=True) if x)
+        return clip("the class of the largest sum" + f"; start: {known}" * bool(known), WIDTH)
+    more = (start[0] - start[1]) / 2
+    default, other = names if more >= 0 else reversed(names)
+    margin = f" by more than {more:.4g}" if more > 0 else f" by {-more:.4g} or more" if more else ""
+    return f"{other} where the weights for it exceed those for {default}{margin}, else {default}"
 
 
 def decision_columns(decision: DecisionRules) -> dict[str, list[Any]]:
@@ -104,7 +180,7 @@ def _class_text(label: Any, decision: DecisionRules) -> str:
 def _listed(columns: Mapping[str, Sequence[str]]) -> list[str]:
     """Columns of cells under their names; the last holds the rules, broken after connectives."""
     *names, last = columns
-    sides = "".join("<" if name in ("class", "against") else ">" for name in names)
+    sides = "".join("<" if name in ("class", "speaks") else ">" for name in names)
     cells = [names, *zip(*(columns[name] for name in names), strict=True)]
     lines = []
     for front, rule in zip(aligned(cells, sides), [last, *columns[last]], strict=True):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
-from formulakern.rules.features import Monomial
+from formulakern.rules.features import LinearTerm, Monomial
 from formulakern.rules.rule import Rule
 from tests.strategies import names, rules
 
@@ -21,7 +21,9 @@ scalars = st.one_of(
     st.integers(-100, 100).map(np.int32), st.booleans().map(np.bool_), st.just(np.str_("é")),
     st.floats(-1, 1, width=32).map(np.float32),
 )  # fmt: skip
-learned = rules().map(Rule) | st.lists(names(), max_size=3).map(lambda c: Monomial(tuple(c)))
+linear = st.builds(LinearTerm, names(), st.integers(-5, 0) | st.floats(-1e308, 0), st.floats(1, 9))
+products = st.lists(names(), max_size=3).map(lambda c: Monomial(tuple(c)))
+learned = rules().map(Rule) | products | linear
 
 
 @st.composite
@@ -37,10 +39,11 @@ def ensembles(draw):
         if one != other and draw(st.booleans()):
             row[other] = -row[one]
     column = [draw(st.lists(kind, min_size=len(listed), max_size=len(listed)))
-              for kind in (st.integers(0, 10**9), share, share)]  # fmt: skip
+              for kind in (st.integers(0, 10**9), share, share, share)]  # fmt: skip
     intercept = draw(st.lists(finite, min_size=k, max_size=k))
     kinds = None if classes is None else tuple(classes)
-    return RuleEnsemble(tuple(listed), votes, kinds, intercept, *column, draw(names()))
+    *others, base = column
+    return RuleEnsemble(tuple(listed), votes, kinds, intercept, *others, draw(names()), base)
 
 
 @given(ensembles())
@@ -70,6 +73,8 @@ def changed(**change):
         changed(rules=["x = 1"]), changed(rules=[3, 4]), changed(rules=["x = ", "y"]),
         changed(votes=[[1, 1], [1, 0]]), changed(votes=[[1], [1]]), changed(votes=None),
         changed(support=None), changed(support=[None, None]), changed(coverage=["a", "b"]),
+        changed(base_rate=[1, 1, 1]), changed(rules=["x = 1", {"column": "x", "least": 1}]),
+        changed(rules=["x = 1", {"column": "x", "least": 1, "largest": 1}]),
         changed(classes=["a"]), changed(classes=[["a"], ["b"]]), changed(classes=3),
         changed(intercept=[None, 0]), changed(intercept=0), changed(intercept=[float("inf"), 0]),
     ],
@@ -80,9 +85,24 @@ def test_what_is_no_ensemble_is_refused(text):
 
 
 def test_other_versions_are_refused():
-    assert json.loads(TEXT)["format"] == "formulakern/ensemble/1"
-    with pytest.raises(fk.DataError, match=r"ensemble/2'.*'formulakern/ensemble/1'"):
-        RuleEnsemble.from_json(TEXT.replace("ensemble/1", "ensemble/2"))
+    assert json.loads(TEXT)["format"] == "formulakern/ensemble/2"
+    with pytest.raises(fk.DataError, match=r"ensemble/3'.*'formulakern/ensemble/2'"):
+        RuleEnsemble.from_json(TEXT.replace("ensemble/2", "ensemble/3"))
+
+
+def test_the_first_version_is_read():
+    """As it was written, without base rates."""
+    first = """{"format": "formulakern/ensemble/1",
+ "classes": ["a", "b"],
+ "target": "y",
+ "rules": ["x = 1", ["u", "v"]],
+ "intercept": [0.0, 0.0],
+ "votes": [[1.0, -1.0], [1.0, 0.0]],
+ "support": [0, 0],
+ "coverage": [null, null],
+ "precision": [null, null]}"""
+    assert RuleEnsemble.from_json(first) == RuleEnsemble.from_json(TEXT)
+    assert np.isnan(RuleEnsemble.from_json(first).base_rate).all()
 
 
 def test_classes_that_json_does_not_hold():

@@ -6,10 +6,11 @@ import pytest
 
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
+from formulakern.rules.features import LinearTerm
 
 
-def weighted(text, weight, winner=None, loser=None, precision=1.0):
-    return WeightedRule(fk.rule(text), weight, winner, loser, 3, 0.3, precision)
+def weighted(text, weight, winner=None, loser=None, precision=1.0, base=math.nan):
+    return WeightedRule(fk.rule(text), weight, winner, loser, 3, 0.3, precision, base)
 
 
 ENSEMBLE = RuleEnsemble.of(
@@ -29,16 +30,63 @@ PRICE = RuleEnsemble.of(
 
 
 def test_text():
-    lines = str(ENSEMBLE).splitlines()
-    assert lines[0].split() == ["weight", "class", "against", "coverage", "precision", "rule"]
-    assert lines[1].split(None, 5) == ["2.00", "a", "b", "30.0%", "100.0%", "color = red"]
-    assert "the rest" in lines[3]
+    assert str(ENSEMBLE).splitlines() == [
+        "the class of the largest sum; start: b +0.1",
+        "weight  speaks           coverage  precision  rule",
+        "  2.00  for a against b     30.0%     100.0%  color = red",
+        "  1.50  for b against c     30.0%     100.0%  size >= 3",
+        "  0.25  for c               30.0%     100.0%  color = blue & size < 2",
+    ]
     assert "&lt;" in ENSEMBLE._repr_html_()
     many = RuleEnsemble.of((weighted("x = 1", 1.0, 0, 1) for _ in range(70)), (0, 1))
     assert str(many).splitlines()[-1] == "… and 10 more rules"
     tiny = RuleEnsemble.of([weighted("x = 1", 1e-9, 0, 1, math.nan)], (0, 1))
     assert "1.000e-09" in str(tiny)
-    assert len(str(RuleEnsemble.of((), (0, 1))).splitlines()) == 1
+    assert str(RuleEnsemble.of((), ("a", "b"), (0, 1))) == "b for every row"
+
+
+def test_what_a_rule_speaks_for():
+    items = [weighted("x = 1", 2.0, "b", precision=0.7, base=0.4), weighted("y = 1", -0.5, "b")]
+    assert str(RuleEnsemble.of(items, ("a", "b", "c"))).splitlines() == [
+        "the class of the largest sum",
+        "weight  speaks     coverage  precision   base  rule",
+        "   2.0  for b         30.0%      70.0%  40.0%  x = 1",
+        "   0.5  against b     30.0%     100.0%         y = 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        ((1.0, 0.0), "b where the weights for it exceed those for a by more than 0.5, else a"),
+        ((0.0, 0.0), "b where the weights for it exceed those for a, else a"),
+        ((0.0, 1.0), "a where the weights for it exceed those for b by 0.5 or more, else b"),
+    ],
+)
+def test_what_two_classes_are_decided_by(start, expected):
+    """Said of the sums, it is what is predicted; the sums of the rows are 0.5, 0 and -0.5."""
+    items = [weighted("x = 1", 0.5, "b", "a"), weighted("x = 3", 0.5, "a", "b")]
+    ensemble = RuleEnsemble.of(items, ("a", "b"), start)
+    assert str(ensemble).splitlines()[0] == expected
+    said, more = expected[0], (start[0] - start[1]) / 2
+    for x, total in ((1, 0.5), (2, 0.0), (3, -0.5)):
+        ahead = total > more if said == "b" else total <= more
+        assert ensemble.predict({"x": [x]}).tolist() == [said if ahead else expected[-1]]
+
+
+def test_linear_terms_say_what_a_step_counts_for():
+    age = WeightedRule(LinearTerm("age in years", 20, 75), 1.32, "b", None, 9, 0.9)
+    lines = str(RuleEnsemble.of([age], ("a", "b"))).splitlines()
+    assert lines[-1] == "  1.32  for b      90.0%  `age in years` from 20 to 75, each 1: +0.024"
+    against = RuleEnsemble.of([WeightedRule(LinearTerm("size", 0.25, 0.75), -2.0, "b")], "ab")
+    assert (
+        str(against).splitlines()[-1] == "   2.0  against b  size from 0.25 to 0.75, each 0.1: +0.4"
+    )
+    number = RuleEnsemble.of([WeightedRule(LinearTerm("income", -5e4, 5e4), -2.0)])
+    assert str(number).splitlines()[-1] == "  -2.0  income from -50000 to 50000, each 10000: -0.2"
+    assert number.to_latex().splitlines()[3] == (
+        r"-2.0 & $\mathrm{income}\text{ from }-50000\text{ to }50000$, each 10000: -0.2 \\"
+    )
 
 
 def test_text_of_numbers():
@@ -50,8 +98,8 @@ def test_text_of_numbers():
     ]
     assert PRICE._repr_html_().startswith("<pre>price = 10")
     latex = PRICE.to_latex().splitlines()
-    assert latex[:2] == [r"\begin{tabular}{rl}", r"weight & rule \\"]
-    assert latex[4] == r"-0.5 & $\mathrm{size} < 3$ \\"
+    assert latex[:2] == [r"\begin{tabular}{rrl}", r"weight & coverage & rule \\"]
+    assert latex[4] == r"-0.5 & 30.0\% & $\mathrm{size} < 3$ \\"
 
 
 def test_long_rules_are_broken_after_connectives():
@@ -59,14 +107,15 @@ def test_long_rules_are_broken_after_connectives():
     lines = str(RuleEnsemble.of([weighted(long, 1.0, "a", "b")], "ab")).splitlines()
     assert len(lines) > 2
     assert max(map(len, lines)) <= 100
-    assert all(line.endswith(" &") for line in lines[1:-1])
-    assert " ".join(line.strip() for line in lines[1:]).endswith(long)
+    assert all(line.endswith(" &") for line in lines[2:-1])
+    assert " ".join(line.strip() for line in lines[2:]).endswith(long)
 
 
 def test_frame():
     pytest.importorskip("pandas")
     frame = ENSEMBLE.to_frame()
-    assert frame.shape == (3, 7)
+    assert frame.shape == (3, 8)
+    assert [*frame][-3:] == ["precision", "base_rate", "rule"]
     assert frame["rule"][0] == "color = red"
     assert frame["against"].isna().tolist() == [False, False, True]
     assert [*PRICE.to_frame()] == ["weight", "support", "coverage", "rule"]
@@ -76,4 +125,5 @@ def test_latex():
     text = ENSEMBLE.to_latex(2)
     assert text.count(r"\\") == 3
     assert r"\mathrm{color}" in text
-    assert "the rest" in ENSEMBLE.to_latex()
+    assert r"30.0\% & 100.0\% &" in text
+    assert "for $c$ &" in ENSEMBLE.to_latex()

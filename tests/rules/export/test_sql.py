@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
 from formulakern.rules.export.sql import MAX_TERMS
-from formulakern.rules.features import Monomial
+from formulakern.rules.features import LinearTerm, Monomial
 from formulakern.rules.rule import Rule
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import FALSE, TRUE, Variable
@@ -78,6 +78,14 @@ def test_products_with_a_missing_factor_have_no_answer():
     assert answers(RuleEnsemble.of(voting, "ab"), table) == ["a", None, "b"]
 
 
+def test_linear_terms_of_any_numbers():
+    """Nothing where a value is missing; ranges may be beyond float64."""
+    table = {"u": [1.5, None, 2.0, -7.0, 1e308], "v": [3, 1, None, -1, 2]}
+    listed = [LinearTerm("u", -1.1, 1.7), LinearTerm("v", 0, 3), LinearTerm("u", -1e308, 1.5e308)]
+    sums = RuleEnsemble.of([WeightedRule(term, 0.7) for term in listed], intercept=[0.1])
+    np.testing.assert_allclose(answers(sums, table), sums.predict(table), rtol=1e-14)
+
+
 def test_long_sums_are_nested():
     """SQLite refuses expressions that are more than a thousand levels deep."""
     items = [weighted("size >= 3", 1.0 / (k + 1)) for k in range(3 * MAX_TERMS)]
@@ -106,7 +114,9 @@ COLUMNS = {
     "p": [0, 1, 2, None, 3, None], "q": [2.5, None, 2, -1, 3, None],
     "r s": ["a", "b", None, "it's", "c", None], "t": [1, 0, None, 1, 0, None],
 }  # fmt: skip
-votes = st.tuples(combined(leaves, 6).map(Rule), st.integers(1, 8), st.integers(0, 5))
+ends = st.sampled_from([(-1, 3), (0, 1), (-6, 2)])  # powers of two: divisions do not round
+linear = st.builds(lambda name, pair: LinearTerm(name, *pair), numeric, ends)
+votes = st.tuples(combined(leaves, 6).map(Rule) | linear, st.integers(1, 8), st.integers(0, 5))
 
 
 @given(st.lists(votes, max_size=5), st.sampled_from(["pairs", "rest", "number"]))
