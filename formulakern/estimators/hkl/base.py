@@ -145,20 +145,23 @@ class HierarchicalLearner(HierarchicalEstimator):
         """The rules of one model, which speaks for ``winner`` if there are classes.
 
         Where it speaks against one class, ``loser``, a rule of negative weight is one for that;
-        else the weight stays negative.  ``right`` marks the rows of the class ``winner``.
+        else the weight stays negative.  ``right`` marks the rows of the class ``winner``; of the
+        rows of positive weight those that a rule covers and those of the class are counted by
+        ``weights``, which are 1 unless the user gave others.
         """
         used = weights > 0
         covers = table.truths(table.covers(model.rules))[:, used]
         weights = weights[used]
+        base = np.nan if right is None else float(np.average(right[used], weights=weights))
         found: list[tuple[Feature, WeightedRule]] = []
         for node, weight, cover in zip(model.rules, model.weights.tolist(), covers, strict=True):
-            names, share = (winner, loser), np.nan
+            names, shares = (winner, loser), (np.nan, base)
             if right is not None:
-                share = float(weights[cover & right[used]].sum() / weights[cover].sum())
+                shares = float(weights[cover & right[used]].sum() / weights[cover].sum()), base
             if weight < 0 and loser is not None:
-                weight, share, names = -weight, 1 - share, (loser, winner)
+                weight, names, shares = -weight, (loser, winner), (1 - shares[0], 1 - base)
             support, coverage = int(cover.sum()), float(cover.mean())
             feature = Conjunction(node)
             rule = feature.named(self._leaves)
-            found.append((feature, WeightedRule(rule, weight, *names, support, coverage, share)))
+            found.append((feature, WeightedRule(rule, weight, *names, support, coverage, *shares)))
         return found

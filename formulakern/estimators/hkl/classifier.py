@@ -216,11 +216,12 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         rows = {k: labels == names[k] for k in learned}
         problems = {"" if two else str(names[k]): np.where(rows[k], 1.0, -1.0) for k in learned}
         self._learn(table, problems, weights, start)
+        counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
         found: list[tuple[Feature, WeightedRule]] = []
         bias = np.full(len(names), -np.inf)
         for k, model in zip(learned, self._models, strict=True):
             against = names[0] if two else None
-            found += self._rules_of(model, table, weights, rows[k], names[k], against)
+            found += self._rules_of(model, table, counts, rows[k], names[k], against)
             bias[k] = model.bias
         if two:
             bias[0] = -bias[1]
