@@ -73,3 +73,17 @@ def test_a_regression_speaks_of_a_number():
     assert str(found).startswith(
         f"price = {found.prediction:.6g}; {model.intercept_:.6g} for every"
     )
+
+
+@pytest.mark.parametrize("target", [TWO, THREE])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_precision_and_base_rate_count_rows(target, class_weight):
+    """Whatever classes weigh; only weights that the user gives to rows count."""
+    weights = GENERATOR.uniform(0.5, 2, len(FRAME))
+    for sample_weight in (None, weights):
+        model = HKLClassifier(C=10, class_weight=class_weight).fit(FRAME, target, sample_weight)
+        ensemble, counts = model.rules_, np.ones(150) if sample_weight is None else weights
+        for item, cover in zip(ensemble, ensemble.covers(FRAME).T, strict=True):
+            right = target == item.winner
+            assert item.precision == pytest.approx(np.average(right[cover], weights=counts[cover]))
+            assert item.base_rate == pytest.approx(np.average(right, weights=counts))

@@ -28,6 +28,7 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.learning.svm_rules.feature_space import parts_of
 from formulakern.mining.options import check_time_limit
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
+from formulakern.rules.export.text import ensemble_text
 from formulakern.rules.features import Instance
 from formulakern.rules.rule import Rule
 from formulakern.syntax.connectives import AND, OR
@@ -97,7 +98,7 @@ class RuleExtraction:
         claim = "Stopped by the time limit: features that were not reached weigh at most"
         if self.proven:
             claim = "Proven: no other feature weighs more than"
-        return f"{self.ensemble}\n\n{claim} {bound:.4g}; {effort}."
+        return f"{ensemble_text(self.ensemble, decides=False)}\n\n{claim} {bound:.4g}; {effort}."
 
     _repr_html_ = preformatted
 
@@ -254,10 +255,9 @@ class TrainedModel:
                 named = _without_repeats(feature.named(leaves).formula)
                 cover = feature.values(self.rows)
                 support = int(cover.sum())
-                right, wrong = (int((self.classes[cover] == name).sum()) for name in votes)
-                share = right / (right + wrong) if right + wrong else float("nan")
+                shares = [_precision(rows, votes) for rows in (self.classes[cover], self.classes)]
                 coverage = support / len(self.classes)
-                item = WeightedRule(Rule(named), abs(weight), *votes, support, coverage, share)
+                item = WeightedRule(Rule(named), abs(weight), *votes, support, coverage, *shares)
                 listed.append((feature, item))
         listed.sort(key=lambda pair: -pair[1].weight)
         if progress is not None:
@@ -309,6 +309,12 @@ class TrainedModel:
                     "Pass the kernel, the rows and the classes that it was trained with (and let "
                     "it converge; rows of sample weight 0 are rows that it was not trained with)."
                 )
+
+
+def _precision(classes: npt.NDArray[Any], votes: tuple[Any, Any]) -> float:
+    """The share of the first class among rows of two classes; nan if there are none."""
+    right, wrong = (int((classes == name).sum()) for name in votes)
+    return right / (right + wrong) if right + wrong else float("nan")
 
 
 def _without_repeats(formula: Formula) -> Formula:
