@@ -288,20 +288,26 @@ Feature: TypeAlias = Conjunction | Instance | Monomial | LinearTerm
 Term: TypeAlias = Rule | Monomial | LinearTerm
 
 
-def feature_values(features: Sequence[Any], encoded: Any) -> npt.NDArray[Any]:
+def feature_values(features: Sequence[Any], encoded: Any, table: Any = None) -> npt.NDArray[Any]:
     """Features on the rows of an encoded table.
 
     Parameters
     ----------
-    features : sequence of r features of one kind
+    features : sequence of r features
+        Of one kind, beside linear terms.
     encoded : PackedTable of m rows, or for monomials float64 (m, n)
+    table : table of m rows, optional
+        The user's own, which is read by linear terms.
 
     Returns
     -------
-    ndarray of shape (m, r), bool, or float64 for monomials
+    ndarray of shape (m, r), bool, or float64 for monomials and where there are linear terms
     """
-    kind = np.bool_ if isinstance(encoded, PackedTable) else np.float64
+    linear = any(isinstance(feature, LinearTerm) for feature in features)
+    kind = np.bool_ if isinstance(encoded, PackedTable) and not linear else np.float64
+    rows = Table.of(table) if linear else None
     values = np.empty((len(features), encoded.shape[0]), dtype=kind)
     for place, feature in enumerate(features):
-        values[place] = feature.values(encoded)
+        own = isinstance(feature, LinearTerm)
+        values[place] = feature(rows) if own else feature.values(encoded)
     return values.T

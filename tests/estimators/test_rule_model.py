@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import formulakern as fk
-from formulakern import HKLClassifier, HKLRegressor, PRLClassifier
+from formulakern import HKLClassifier, HKLRegressor, PRLClassifier, WeightedRule
+from formulakern.rules.features import LinearTerm
 from tests.database import answers
 
 GENERATOR = np.random.default_rng(0)
@@ -87,3 +88,18 @@ def test_precision_and_base_rate_count_rows(target, class_weight):
             right = target == item.winner
             assert item.precision == pytest.approx(np.average(right[cover], weights=counts[cover]))
             assert item.base_rate == pytest.approx(np.average(right, weights=counts))
+
+
+def test_linear_terms_beside_rules_read_the_users_table():
+    """In a model whose ensemble was given some."""
+    model = HKLClassifier(C=10).fit(FRAME, TWO)
+    found = list(zip(model._features, model.rules_, strict=True))
+    size = LinearTerm("size in mm", 2, 8)
+    found.append((size, WeightedRule(size, 0.75, "bad", "good")))
+    model._set_rules(found, ["bad", "good"], model.rules_.intercept)
+    np.testing.assert_array_equal(model.rules_.predict(FRAME), model.predict(FRAME))
+    assert "size in mm` from 2 to 8, each 1: +0.12" in str(model.explain(FRAME[LARGE][:1]))
+    unnamed = HKLClassifier(C=10).fit(FRAME.to_numpy(dtype=object), TWO)
+    own = LinearTerm("x1", 2, 8)
+    unnamed._set_rules([(own, WeightedRule(own, 0.75, "bad", "good"))], ["bad", "good"])
+    np.testing.assert_array_equal(unnamed._values(FRAME.to_numpy(dtype=object))[:, 0], size(FRAME))
