@@ -155,7 +155,7 @@ class RuleList(WrittenRules):
 
         Parameters
         ----------
-        domains : mapping of column to allowed values, or table, optional
+        domains : mapping of column to allowed values or ``int``, or table, optional
             Which entries there can be, as for :func:`formulakern.exhaustive`; by default all.
         missing : bool
             Whether entries may be missing, of columns without a domain.

@@ -77,10 +77,11 @@ class Assignments:
         Parameters
         ----------
         formulas : iterable of Formula
-        domains : mapping of column to allowed values, or table, optional
-            Columns that are not in it may hold anything that the formulas can be asked of.
+        domains : mapping of column to allowed values or ``int``, or table, optional
+            Columns that are not in it may hold anything that the formulas can be asked of; ``int``
+            stands for all whole numbers.
         missing : bool
-            Whether entries of columns that are not in ``domains`` may be missing.
+            Whether entries of columns without allowed values may be missing.
 
         Raises
         ------
@@ -89,7 +90,7 @@ class Assignments:
         DataError
             If a domain holds what cannot be compared.
         """
-        allowed = _domains(domains)
+        allowed, whole = _domains(domains)
         leaves: dict[Key, list[Formula]] = {}
         for leaf in dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves):
             if not isinstance(leaf, Constant):
@@ -104,7 +105,7 @@ class Assignments:
             if key in allowed:
                 columns = [allowed[key]]
             else:
-                columns = [_askable(c, key, own) for c in _entries(own, missing)]
+                columns = [_askable(c, key, own) for c in _entries(own, missing, key in whole)]
             for column in columns:
                 table = Table({key: column})
                 truths = np.array([evaluate_proposition(leaf, table) for leaf in own])
@@ -306,20 +307,23 @@ def _key(leaf: Formula) -> Key:
     return leaf.name if isinstance(leaf, Variable) and leaf.domain is None else leaf
 
 
-def _domains(domains: Any) -> dict[str, npt.NDArray[Any]]:
-    """Allowed entries of columns, each once."""
+def _domains(domains: Any) -> tuple[dict[str, npt.NDArray[Any]], set[str]]:
+    """Allowed entries of columns, each once, and the columns of whole numbers."""
     if domains is None:
-        return {}
+        return {}, set()
     columns = domains if isinstance(domains, Mapping) else Table.of(domains).columns
-    allowed = {}
+    allowed: dict[str, npt.NDArray[Any]] = {}
+    whole = {name for name, entries in columns.items() if entries is int}
     for name, entries in columns.items():
+        if name in whole:
+            continue
         entries = entries if hasattr(entries, "dtype") else list(entries)
         column = normal_column(entries, name)
         if not len(column):
             raise ParameterError(f'no values are allowed of column "{name}"; give one at least.')
         listed = [None if entry != entry else entry for entry in column.tolist()]
         allowed[name] = column[[listed.index(entry) for entry in dict.fromkeys(listed)]]
-    return allowed
+    return allowed, whole
 
 
 def _shown(entry: Any) -> Any:
@@ -330,7 +334,7 @@ def _shown(entry: Any) -> Any:
     return int(entry) if whole else entry
 
 
-def _entries(leaves: Sequence[Formula], missing: bool) -> list[npt.NDArray[Any]]:
+def _entries(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[npt.NDArray[Any]]:
     """Entries that a column may hold, one at least of each kind that the leaves tell apart."""
     constants: list[Any] = []
     for leaf in leaves:
@@ -342,12 +346,14 @@ def _entries(leaves: Sequence[Formula], missing: bool) -> list[npt.NDArray[Any]]
     alone = any(isinstance(leaf, Variable) for leaf in leaves)
     numbers |= {0, 1} if alone else set()
     floats = [*_between(sorted(set(map(to_float, numbers))))]
+    if whole:  # between two constants _between names a whole number if there is one
+        floats = [value for value in floats if value.is_integer()]
     columns = [np.array([*floats, math.nan] if missing else floats)]
     if any(abs(number) >= EXACT for number in numbers):
         near = {int(n) + step for n in numbers for step in (-1, 0, 1)}
         near |= {int(value) for value in floats if math.isfinite(value)}
         columns.append(np.array([n for n in sorted(near) if -(2**63) <= n < 2**63], np.int64))
-    if words or alone:
+    if (words or alone) and not whole:
         spelled = [str(_shown(value)) for value in floats if math.isfinite(value)]
         texts = [_other(text, words) for text in [*spelled, "true", "false"]]
         text = text_column([*words, _other("other", words), *texts])

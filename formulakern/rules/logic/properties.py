@@ -81,12 +81,13 @@ def mutually_exclusive(
     table : DataFrame, mapping of columns, array-like or Table, optional
         Asks about the rows of this table.  Without it the question is one of logic: about all rows
         that there can be.
-    domains : mapping of column to allowed values, or table, optional
+    domains : mapping of column to allowed values or ``int``, or table, optional
         For logic: the entries that there can be, in any combination; None among them is a missing
-        one.  Other columns may hold any number and any text of which the rules can be asked.
+        one, and ``int`` stands for all whole numbers.  Other columns may hold any number and any
+        text of which the rules can be asked.
     missing : bool
-        For logic: whether entries of columns without a domain may be missing.  Comparisons with a
-        missing entry are false.
+        For logic: whether entries of columns without allowed values may be missing.  Comparisons
+        with a missing entry are false.
 
     Returns
     -------
@@ -150,12 +151,13 @@ def exhaustive(
     table : DataFrame, mapping of columns, array-like or Table, optional
         Asks about the rows of this table.  Without it the question is one of logic: about all rows
         that there can be.
-    domains : mapping of column to allowed values, or table, optional
+    domains : mapping of column to allowed values or ``int``, or table, optional
         For logic: the entries that there can be, in any combination; None among them is a missing
-        one.  Other columns may hold any number and any text of which the rules can be asked.
+        one, and ``int`` stands for all whole numbers.  Other columns may hold any number and any
+        text of which the rules can be asked.
     missing : bool
-        For logic: whether entries of columns without a domain may be missing.  Comparisons with a
-        missing entry are false.
+        For logic: whether entries of columns without allowed values may be missing.  Comparisons
+        with a missing entry are false.
 
     Returns
     -------

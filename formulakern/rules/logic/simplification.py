@@ -12,7 +12,7 @@ from formulakern.rules.logic.assignments import Assignments
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import FALSE, TRUE, Formula
 
-__all__ = ["exclusive_rules", "simplified_list", "simplified_set"]
+__all__ = ["Simplifier", "exclusive_rules", "simplified_list", "simplified_set"]
 
 #: So often are two boxes compared to shorten one list or set.
 MAX_STEPS = 500_000
@@ -21,10 +21,11 @@ D = TypeVar("D", bound=DecisionRules)
 
 
 class Simplifier:
-    """Proofs about some rules; what is too large to prove counts as not proved."""
+    """Proofs about some conditions; what is too large to prove counts as not proved."""
 
-    def __init__(self, rules: DecisionRules, domains: Any = None, missing: bool = True) -> None:
-        formulas = [item.rule.formula for item in rules]
+    def __init__(
+        self, formulas: Iterable[Formula], domains: Any = None, missing: bool = True
+    ) -> None:
         self.assignments = Assignments.of(formulas, domains, missing)
         self.assignments.steps = MAX_STEPS
 
@@ -59,9 +60,13 @@ class Simplifier:
         return conjunction(parts)
 
 
+def _formulas(decision: DecisionRules) -> list[Formula]:
+    return [item.rule.formula for item in decision]
+
+
 def simplified_list(decision: D, domains: Any, missing: bool) -> D:
     """What :meth:`formulakern.RuleList.simplified` documents."""
-    logic, current = Simplifier(decision, domains, missing), decision
+    logic, current = Simplifier(_formulas(decision), domains, missing), decision
     while True:
         shorter = _without_idle(_forward(current, logic), logic)
         if shorter == current:
@@ -71,7 +76,7 @@ def simplified_list(decision: D, domains: Any, missing: bool) -> D:
 
 def simplified_set(decision: D, domains: Any, missing: bool) -> D:
     """What :meth:`formulakern.RuleSet.simplified` documents."""
-    logic = Simplifier(decision, domains, missing)
+    logic = Simplifier(_formulas(decision), domains, missing)
     rules = [
         replace(item, rule=Rule(logic.shortened(item.rule.formula)))
         for item in decision
@@ -82,7 +87,7 @@ def simplified_set(decision: D, domains: Any, missing: bool) -> D:
 
 def exclusive_rules(decision: DecisionRules) -> tuple[ClassRule, ...]:
     """The rules of a list, each joined with the negations of those before that it needs."""
-    logic = Simplifier(decision)
+    logic = Simplifier(_formulas(decision))
     rules: list[ClassRule] = []
     for k, item in enumerate(decision):
         formula, earlier = item.rule.formula, [other.rule.formula for other in decision.rules[:k]]
