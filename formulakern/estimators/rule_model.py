@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,9 +15,12 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.rules.decision import conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
-from formulakern.rules.features import Feature, feature_values
+from formulakern.rules.features import Conjunction, Feature, feature_values
+from formulakern.rules.logic.merging import simplified_votes
+from formulakern.rules.rule import Rule
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import Formula
 
@@ -144,6 +147,26 @@ class RuleModel(PropositionModel):
         self._features = [feature for feature, _ in listed]
         items = (item for _, item in listed)
         self.rules_ = RuleEnsemble.of(items, classes, intercept, target)
+
+    def _simplify_rules(self, missing: bool = True) -> None:
+        """Join the rules of ``rules_`` as :meth:`formulakern.RuleEnsemble.simplified` does.
+
+        A feature whose rule became shorter has only the propositions that this still says; where
+        there is no such conjunction, rule and feature stay as they were.
+        """
+        simplified, rows = simplified_votes(self.rules_, None, missing)
+        features, terms = [], []
+        for row, term in zip(rows, simplified.rules, strict=True):
+            feature, before = self._features[row], self.rules_.rules[row]
+            if isinstance(feature, Conjunction) and isinstance(term, Rule) and term != before:
+                said = {*conditions_of(term.formula)}
+                parts = {j: {*conditions_of(self._leaves[j])} for j in feature.propositions}
+                shorter = Conjunction(tuple(j for j in parts if parts[j] <= said))
+                if {*conditions_of(shorter.named(self._leaves).formula)} == said:
+                    feature, before = shorter, term
+            features.append(feature)
+            terms.append(before)
+        self._features, self.rules_ = features, replace(simplified, rules=tuple(terms))
 
     def _values(self, X: Any) -> NDArray[Any]:
         """What each rule of ``rules_`` is on each row."""

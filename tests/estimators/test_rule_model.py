@@ -6,7 +6,7 @@ import pytest
 
 import formulakern as fk
 from formulakern import HKLClassifier, HKLRegressor, PRLClassifier, WeightedRule
-from formulakern.rules.features import LinearTerm
+from formulakern.rules.features import Conjunction, LinearTerm
 from tests.database import answers
 
 GENERATOR = np.random.default_rng(0)
@@ -103,3 +103,30 @@ def test_linear_terms_beside_rules_read_the_users_table():
     own = LinearTerm("x1", 2, 8)
     unnamed._set_rules([(own, WeightedRule(own, 0.75, "bad", "good"))], ["bad", "good"])
     np.testing.assert_array_equal(unnamed._values(FRAME.to_numpy(dtype=object))[:, 0], size(FRAME))
+
+
+@pytest.mark.parametrize("target", [TWO, THREE])
+def test_simplified_models_predict_the_same(target):
+    """The rules, the features behind them, and explanations."""
+    model = PRLClassifier(C=5, degree=2).fit(FRAME, target)
+    before, scores = model.rules_, model._scores(FRAME)
+    model._simplify_rules()
+    assert len(model.rules_) <= len(before)
+    assert "true" not in map(str, model.rules_.rules)
+    np.testing.assert_allclose(model._scores(FRAME), scores, atol=1e-12)
+    np.testing.assert_array_equal(model.rules_.values(FRAME), model._values(FRAME))
+    assert model.rules_.simplified() == model.rules_
+
+
+def test_shorter_rules_have_fewer_propositions():
+    """Where x >= 5 stands beside x >= 3."""
+    X = pd.DataFrame({"x": np.arange(40) % 7, "y": np.arange(40) % 3})
+    model = PRLClassifier(degree=2).fit(X, X["x"] > 3)
+    leaves = list(map(str, model.propositions_))
+    small, large = leaves.index("x >= 1"), leaves.index("x >= 5")
+    both = Conjunction((small, large))
+    item = WeightedRule(both.named(model._leaves), 1.0, True, False)
+    model._set_rules([(both, item)], [False, True])
+    model._simplify_rules()
+    assert model._features == [Conjunction((large,))]
+    assert [str(item.rule) for item in model.rules_] == ["x >= 5"]
