@@ -148,13 +148,13 @@ class RuleModel(PropositionModel):
         items = (item for _, item in listed)
         self.rules_ = RuleEnsemble.of(items, classes, intercept, target)
 
-    def _simplify_rules(self, missing: bool = True) -> None:
+    def _simplify_rules(self, domains: Any = None, missing: bool = True) -> None:
         """Join the rules of ``rules_`` as :meth:`formulakern.RuleEnsemble.simplified` does.
 
         A feature whose rule became shorter has only the propositions that this still says; where
         there is no such conjunction, rule and feature stay as they were.
         """
-        simplified, rows = simplified_votes(self.rules_, None, missing)
+        simplified, rows = simplified_votes(self.rules_, domains, missing)
         features, terms = [], []
         for row, term in zip(rows, simplified.rules, strict=True):
             feature, before = self._features[row], self.rules_.rules[row]

@@ -107,6 +107,8 @@ class RuleEnsemble(VotingRules):
         -------
         RuleEnsemble
             Largest weight first.  Where sums round, scores are those of before up to rounding.
+            Where a rule comes to speak for another one of more than two classes, its precision is
+            nan.
 
         Notes
         -----

@@ -222,6 +222,11 @@ class LinearTerm:
         object.__setattr__(self, "largest", float(self.largest))
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The column that the term reads."""
+        return (self.column,)
+
+    @property
     def _half(self) -> float:
         """Half of the range, which is finite even where the range of two numbers is not."""
         return self.largest / 2 - self.least / 2

@@ -46,9 +46,9 @@ class WeightedRule:
     coverage : float
         ``support`` as a share of the training rows; nan where it is not known.
     precision : float
-        Share, by number, of the supporting rows that are of class ``winner``; where the rule is
-        about two of several classes, among the rows of these two.  Weights count only if the user
-        gave some to the rows.  nan where there are no such rows, and where a number is predicted.
+        Share, by number, of the supporting rows that are of class ``winner``.  Rows have weights
+        in it only if the user gave them some; those of classes do not count.  nan where there are
+        no such rows, where it is not known, and where a number is predicted.
     base_rate : float
         The same share among all training rows: the precision of a rule that is always true.
 

@@ -213,7 +213,7 @@ def test_fit_shows_the_heaviest_rules(capsys):
     status, out, err = run(capsys, "fit", "tic-tac-toe", "--formula", "all[3](x)", *options)
     assert (status, err) == (0, "")
     rules = out.partition("the heaviest rules of the model, trained on 958 rows")[2]
-    assert rules.count("positive  negative") == 8
+    assert rules.count("  for positive  ") == 8
     assert "Proven: no other feature weighs more" in rules
     assert max(map(len, rules.splitlines())) <= 100
     status, _, err = run(capsys, "fit", "tic-tac-toe", "--formula", "a", "--rules", "-1")

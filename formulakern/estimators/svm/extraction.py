@@ -255,7 +255,8 @@ class TrainedModel:
                 named = _without_repeats(feature.named(leaves).formula)
                 cover = feature.values(self.rows)
                 support = int(cover.sum())
-                shares = [_precision(rows, votes) for rows in (self.classes[cover], self.classes)]
+                right = self.classes == votes[0]
+                shares = [float(x.mean()) if len(x) else np.nan for x in (right[cover], right)]
                 coverage = support / len(self.classes)
                 item = WeightedRule(Rule(named), abs(weight), *votes, support, coverage, *shares)
                 listed.append((feature, item))
@@ -309,12 +310,6 @@ class TrainedModel:
                     "Pass the kernel, the rows and the classes that it was trained with (and let "
                     "it converge; rows of sample weight 0 are rows that it was not trained with)."
                 )
-
-
-def _precision(classes: npt.NDArray[Any], votes: tuple[Any, Any]) -> float:
-    """The share of the first class among rows of two classes; nan if there are none."""
-    right, wrong = (int((classes == name).sum()) for name in votes)
-    return right / (right + wrong) if right + wrong else float("nan")
 
 
 def _without_repeats(formula: Formula) -> Formula:

@@ -88,12 +88,14 @@ def simplified_votes(ensemble: V, domains: Any, missing: bool) -> tuple[V, list[
 def _shares(
     ensemble: VotingRules, best: _Member, members: list[_Member], total: FloatArray
 ) -> tuple[float, float]:
-    """Precision and base rate for the class that a rule now speaks for: this, or the other."""
+    """Precision and base rate for the class that a rule now speaks for; nan if not known."""
     winner = _winner(total)
     same = [m.row for m in [best, *members] if m.negated == best.negated]
     for row in same:
         if _winner(ensemble.votes[row]) == winner:
             return float(ensemble.precision[row]), float(ensemble.base_rate[row])
+    if len(total) > 2:
+        return np.nan, np.nan
     return 1 - float(ensemble.precision[same[0]]), 1 - float(ensemble.base_rate[same[0]])
 
 

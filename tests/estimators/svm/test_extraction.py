@@ -169,6 +169,9 @@ def test_several_classes_give_rules_for_every_pair():
         for value, item in values:
             assert abs(value) == pytest.approx(item.weight, rel=1e-6)
             assert item.winner == (winner if value > 0 else loser)
+            right = y == item.winner
+            assert item.precision == pytest.approx(right[item.rule(table)].mean())
+            assert item.base_rate == pytest.approx(right.mean())
 
 
 def test_rules_speak_the_words_of_the_table():

@@ -113,16 +113,20 @@ def test_by_hand(listed, options, expected):
 
 
 def test_votes_of_several_classes_and_what_is_known_of_them():
-    """Precision is of the class that a rule speaks for, of the two that it is about."""
+    """Precision is of the class that a rule speaks for."""
     red, other = fk.rule("color = red"), fk.rule("color != red")
     items = [
-        WeightedRule(other, 0.5, "a", "b", 60, 0.6, 0.75, 0.5),
-        WeightedRule(red, 0.25, "a", "b", 40, 0.4, 0.125, 0.5),
-        WeightedRule(red, 1.0, "a", "c", 40, 0.4, 0.5, 0.25),
+        WeightedRule(other, 0.5, "a", "b", 60, 0.6, 0.75, 0.625),
+        WeightedRule(red, 0.25, "a", "b", 40, 0.4, 0.125, 0.625),
+        WeightedRule(red, 1.0, "a", "c", 40, 0.4, 0.5, 0.625),
     ]
     found = RuleEnsemble.of(items, "abc").simplified(missing=False)
-    assert [*found] == [items[2], WeightedRule(red, 0.25, "b", "a", 40, 0.4, 0.875, 0.5)]
+    assert found[0] == items[2]
+    assert str(found[1]) == str(WeightedRule(red, 0.25, "b", "a", 40, 0.4))  # nan is not nan
     np.testing.assert_array_equal(found.intercept, [0.5, -0.5, 0])
+    found = RuleEnsemble.of(items[:2], "ab").simplified(missing=False)
+    assert [*found] == [WeightedRule(red, 0.25, "b", "a", 40, 0.4, 0.875, 0.375)]
+    np.testing.assert_array_equal(found.intercept, [0.5, -0.5])
     against = [
         WeightedRule(red, -1.0, "b", None, 40, 0.4, 0.25, 0.125),
         WeightedRule(other, 2.0, "b", None, 60, 0.6, 0.5, 0.125),
