@@ -58,6 +58,12 @@ class RuleEnsemble(VotingRules):
     ParameterError
         If shapes do not fit, votes or intercepts are not finite, or a row of V has another shape.
 
+    Notes
+    -----
+    In print a rule is for its class, or against it where the weight is negative; then the weight
+    is shown without its sign, and the precision, still the share of that class, is small beside
+    the base rate.
+
     Examples
     --------
     >>> from formulakern.rules.rule import rule

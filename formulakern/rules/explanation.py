@@ -61,10 +61,10 @@ class Explanation:
             lines = [f"class {self.prediction} ({scores})" + f"; start: {known}" * bool(known)]
         for given, item in zip(self.contributions, self.rules, strict=True):
             if number:
-                lines.append(f"{given:+10.4g}  {said(item, item.weight)}")
+                lines.append(f"{given:+10.4g}  {said(item.rule, item.weight)}")
             else:
                 about = stance(item, given, len(self.scores))
-                lines.append(f"{abs(given):10.4f}  {about}:  {said(item, abs(item.weight))}")
+                lines.append(f"{abs(given):10.4f}  {about}:  {said(item.rule, abs(item.weight))}")
         if not self.contributions:
             lines.append("no rule is satisfied")
         return "\n".join(lines)

@@ -181,7 +181,8 @@ class VotingRules:
 
     def __repr__(self) -> str:
         about = self.target if self.classes is None else list(self.classes)
-        return f"<{type(self).__name__}: {len(self)} rules for {about!r}>"
+        votes = f" with {len(self)} votes" if self.n_rules < len(self) else ""
+        return f"<{type(self).__name__}: {self.n_rules} rules{votes} for {about!r}>"
 
     @cached_property
     def _items(self) -> tuple[WeightedRule, ...]:
@@ -202,6 +203,11 @@ class VotingRules:
 
     def __getitem__(self, position: int) -> WeightedRule:
         return self._items[position]
+
+    @property
+    def n_rules(self) -> int:
+        """How many different rules there are: one may vote in several rows, about other classes."""
+        return len(set(self.rules))
 
     def head(self, n: int) -> Self:
         """The first n rules, with the same classes and intercepts."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.export.text import decision_cells, ensemble_cells
-from formulakern.rules.features import LinearTerm
+from formulakern.rules.features import LinearTerm, Term
 from formulakern.rules.voting import VotingRules
 from formulakern.syntax.notation import latex_name
 
@@ -16,12 +16,9 @@ __all__ = ["decision_latex", "ensemble_latex"]
 
 def ensemble_latex(ensemble: VotingRules) -> str:
     """What :meth:`formulakern.RuleEnsemble.to_latex` documents, of all rules."""
-    cells, weights = ensemble_cells(ensemble, _name)
-    cells = {name: [text.replace("%", r"\%") for text in cells[name]] for name in cells}
-    cells["rule"] = []
-    for term, weight in zip(ensemble.rules, weights, strict=True):
-        effect = f", {term.effect(weight)}" if isinstance(term, LinearTerm) else ""
-        cells["rule"].append(f"${term.latex()}${effect}")
+    cells = ensemble_cells(ensemble, _said, _name)
+    for title in {"coverage", "precision", "base"} & cells.keys():
+        cells[title] = [text.replace("%", r"\%") for text in cells[title]]
     return _columns(cells)
 
 
@@ -45,6 +42,11 @@ def _columns(cells: Mapping[str, Sequence[str]]) -> str:
     rows = [[*cells], *zip(*cells.values(), strict=True)]
     head, *lines = [" & ".join(row) + r" \\" for row in rows]
     return "\n".join([rf"\begin{{tabular}}{{{sides}}}", head, r"\hline", *lines, r"\end{tabular}"])
+
+
+def _said(term: Term, weight: float) -> str:
+    effect = f", {term.effect(weight)}" if isinstance(term, LinearTerm) else ""
+    return f"${term.latex()}${effect}"
 
 
 def _name(label: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.rules.decision import DecisionRules
-from formulakern.rules.features import LinearTerm
+from formulakern.rules.features import LinearTerm, Term
 from formulakern.rules.voting import VotingRules, WeightedRule
 from formulakern.text import WIDTH, aligned, clip, significant
 
@@ -70,13 +71,29 @@ def stance(
 
 
 def ensemble_cells(
-    ensemble: VotingRules, name: Callable[[Any], str] = str
-) -> tuple[dict[str, list[str]], list[float]]:
-    """Columns of text: weight, what a rule speaks for, coverage, precision and base rate.
+    ensemble: VotingRules,
+    said: Callable[[Term, float], str],
+    name: Callable[[Any], str] = str,
+) -> dict[str, list[str]]:
+    """Columns of text: weight, what a rule speaks for, coverage, precision, base rate, rule.
 
-    What is not known of any rule is left out.  The weights are also returned as they are shown:
-    negative ones only where a number is predicted.
+    What is not known of any rule is left out.  The votes of a rule about several classes stand one
+    below the other, and the rule stands beside the first.  Weights are negative only where a number
+    is predicted.
+
+    Parameters
+    ----------
+    ensemble : VotingRules
+    said : callable
+        The text of a rule that has a weight.
+    name : callable
+        The text of a class.
     """
+    first: dict[Term, int] = {}
+    for row, term in enumerate(ensemble.rules):
+        first.setdefault(term, row)
+    ensemble = ensemble.take(sorted(range(len(ensemble)), key=lambda r: first[ensemble.rules[r]]))
+    again = [a == b for a, b in itertools.pairwise((None, *ensemble.rules))]
     weights = [item.weight for item in ensemble]
     cells: dict[str, list[str]] = {}
     if ensemble.classes is not None:
@@ -89,7 +106,12 @@ def ensemble_cells(
     for title, values in shares.items():
         if not np.isnan(values).all():
             cells[title] = ["" if math.isnan(x) else f"{x:.1%}" for x in values.tolist()]
-    return {"weight": significant(weights)} | cells, weights
+    cells = {"weight": significant(weights)} | cells
+    cells["rule"] = list(map(said, ensemble.rules, weights))
+    for title in {"coverage", "rule"} & cells.keys():
+        pairs = zip(cells[title], again, strict=True)
+        cells[title] = ["" if repeated else text for text, repeated in pairs]
+    return cells
 
 
 def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
@@ -102,17 +124,16 @@ def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
     if not len(ensemble) and ensemble.classes is not None:
         return lines[0] if decides else "no rules"
     shown = ensemble.head(MAX_ROWS)
-    cells, weights = ensemble_cells(shown)
-    cells["rule"] = [said(item, weight) for item, weight in zip(shown, weights, strict=True)]
-    lines += _listed(cells)
-    if len(ensemble) > MAX_ROWS:
-        lines.append(f"… and {len(ensemble) - MAX_ROWS:,} more rules")
+    lines += _listed(ensemble_cells(shown, said))
+    if (more := ensemble.n_rules - shown.n_rules) > 0:
+        lines.append(f"… and {more:,} more rules")
+    elif len(ensemble) > MAX_ROWS:
+        lines.append(f"… and {len(ensemble) - MAX_ROWS:,} more votes of these rules")
     return "\n".join(lines)
 
 
-def said(item: WeightedRule, weight: float) -> str:
+def said(term: Term, weight: float) -> str:
     """A rule; of a linear term also what a step of its column counts for."""
-    term = item.rule
     return f"{term}, {term.effect(weight)}" if isinstance(term, LinearTerm) else str(term)
 
 
@@ -185,7 +206,7 @@ def _listed(columns: Mapping[str, Sequence[str]]) -> list[str]:
     lines = []
     for front, rule in zip(aligned(cells, sides), [last, *columns[last]], strict=True):
         first, *others = _folded(clip(rule, MAX_RULE), max(WIDTH - len(front) - 2, NARROWEST))
-        lines += [f"{front}  {first}", *(" " * (len(front) + 2) + part for part in others)]
+        lines += [f"{front}  {first}".rstrip(), *(" " * (len(front) + 2) + part for part in others)]
     return lines
 
 
@@ -195,4 +216,4 @@ def _folded(text: str, width: int) -> list[str]:
     for sign in BREAKS:
         glued = glued.replace(f"{glue}{sign}{glue}", f"{glue}{sign} ")
     lines = textwrap.wrap(glued, width, break_long_words=False, break_on_hyphens=False)
-    return [line.replace(glue, " ") for line in lines]
+    return [line.replace(glue, " ") for line in lines or [""]]

@@ -38,8 +38,10 @@ def test_text():
         "  0.25  for c               30.0%     100.0%  color = blue & size < 2",
     ]
     assert "&lt;" in ENSEMBLE._repr_html_()
-    many = RuleEnsemble.of((weighted("x = 1", 1.0, 0, 1) for _ in range(70)), (0, 1))
+    many = RuleEnsemble.of((weighted(f"x = {k}", 1.0, 0, 1) for k in range(70)), (0, 1))
     assert str(many).splitlines()[-1] == "… and 10 more rules"
+    votes = RuleEnsemble.of((weighted(f"x = {k % 60}", 1.0, 0, 1) for k in range(70)), (0, 1))
+    assert str(votes).splitlines()[-1] == "… and 10 more votes of these rules"
     tiny = RuleEnsemble.of([weighted("x = 1", 1e-9, 0, 1, math.nan)], (0, 1))
     assert "1.000e-09" in str(tiny)
     assert str(RuleEnsemble.of((), ("a", "b"), (0, 1))) == "b for every row"
@@ -53,6 +55,25 @@ def test_what_a_rule_speaks_for():
         "   2.0  for b         30.0%      70.0%  40.0%  x = 1",
         "   0.5  against b     30.0%     100.0%         y = 1",
     ]
+
+
+def test_votes_about_several_classes_stand_together():
+    """The rule beside the first of them."""
+    items = [
+        weighted("x = 1", 3.0, "b", precision=0.7, base=0.4),
+        weighted("y = 1", 2.0, "b", precision=0.6, base=0.4),
+        weighted("x = 1", -1.0, "c", precision=0.1, base=0.2),
+    ]
+    ensemble = RuleEnsemble.of(items, ("a", "b", "c"))
+    assert str(ensemble).splitlines()[1:] == [
+        "weight  speaks     coverage  precision   base  rule",
+        "   3.0  for b         30.0%      70.0%  40.0%  x = 1",
+        "   1.0  against c                10.0%  20.0%",
+        "   2.0  for b         30.0%      60.0%  40.0%  y = 1",
+    ]
+    assert (len(ensemble), ensemble.n_rules) == (3, 2)
+    assert repr(ensemble) == "<RuleEnsemble: 2 rules with 3 votes for ['a', 'b', 'c']>"
+    assert ensemble.to_latex().splitlines()[4] == r"1.0 & against $c$ &  & 10.0\% & 20.0\% &  \\"
 
 
 @pytest.mark.parametrize(
