@@ -12,6 +12,7 @@ import numpy as np
 
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.features import LinearTerm, Term
+from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules, WeightedRule
 from formulakern.text import WIDTH, aligned, clip, significant
 
@@ -93,7 +94,8 @@ def ensemble_cells(
     for row, term in enumerate(ensemble.rules):
         first.setdefault(term, row)
     ensemble = ensemble.take(sorted(range(len(ensemble)), key=lambda r: first[ensemble.rules[r]]))
-    again = [a == b for a, b in itertools.pairwise((None, *ensemble.rules))]
+    pairs = itertools.pairwise((None, *ensemble.rules))
+    again = [a == b and isinstance(b, Rule) for a, b in pairs]  # effects of linear terms differ
     weights = [item.weight for item in ensemble]
     cells: dict[str, list[str]] = {}
     if ensemble.classes is not None:
@@ -109,8 +111,8 @@ def ensemble_cells(
     cells = {"weight": significant(weights)} | cells
     cells["rule"] = list(map(said, ensemble.rules, weights))
     for title in {"coverage", "rule"} & cells.keys():
-        pairs = zip(cells[title], again, strict=True)
-        cells[title] = ["" if repeated else text for text, repeated in pairs]
+        texts = zip(cells[title], again, strict=True)
+        cells[title] = ["" if repeated else text for text, repeated in texts]
     return cells
 
 
@@ -147,7 +149,8 @@ def _decision(ensemble: VotingRules) -> str:
         return f"{names[int(ensemble.intercept.argmax())]} for every row"
     if len(names) > 2 or ensemble.votes.sum(axis=1).any():
         known = ", ".join(f"{name} {x:+.4g}" for name, x in zip(names, start, strict=True) if x)
-        return clip("the class of the largest sum" + f"; start: {known}" * bool(known), WIDTH)
+        how = "the class whose weights, for it less against it, have the largest sum"
+        return clip(how + f"; start: {known}" * bool(known), WIDTH)
     more = (start[0] - start[1]) / 2
     default, other = names if more >= 0 else reversed(names)
     margin = f" by more than {more:.4g}" if more > 0 else f" by {-more:.4g} or more" if more else ""

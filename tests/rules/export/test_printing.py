@@ -31,7 +31,7 @@ PRICE = RuleEnsemble.of(
 
 def test_text():
     assert str(ENSEMBLE).splitlines() == [
-        "the class of the largest sum; start: b +0.1",
+        "the class whose weights, for it less against it, have the largest sum; start: b +0.1",
         "weight  speaks           coverage  precision  rule",
         "  2.00  for a against b     30.0%     100.0%  color = red",
         "  1.50  for b against c     30.0%     100.0%  size >= 3",
@@ -50,7 +50,7 @@ def test_text():
 def test_what_a_rule_speaks_for():
     items = [weighted("x = 1", 2.0, "b", precision=0.7, base=0.4), weighted("y = 1", -0.5, "b")]
     assert str(RuleEnsemble.of(items, ("a", "b", "c"))).splitlines() == [
-        "the class of the largest sum",
+        "the class whose weights, for it less against it, have the largest sum",
         "weight  speaks     coverage  precision   base  rule",
         "   2.0  for b         30.0%      70.0%  40.0%  x = 1",
         "   0.5  against b     30.0%     100.0%         y = 1",
