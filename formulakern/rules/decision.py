@@ -18,8 +18,7 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import class_array
 from formulakern.syntax.connectives import AND
-from formulakern.syntax.formula import TRUE, Constant, Formula, Operation
-from formulakern.syntax.traversal import fold
+from formulakern.syntax.formula import TRUE, Formula, Operation
 
 __all__ = [
     "ClassRule",
@@ -73,11 +72,7 @@ class ClassRule:
     @property
     def n_conditions(self) -> int:
         """Number of comparisons and Boolean columns in the rule, with repetition."""
-
-        def count(node: Formula, parts: list[int]) -> int:
-            return sum(parts) if parts else int(not isinstance(node, Constant))
-
-        return fold(self.rule.formula, count)
+        return self.rule.n_conditions
 
     def __str__(self) -> str:
         return f"if {self.rule} then {self.label}"

@@ -134,6 +134,11 @@ class Monomial:
 
     columns: tuple[Any, ...]
 
+    @property
+    def n_conditions(self) -> int:
+        """Number of factors, which count as conditions do."""
+        return len(self.columns)
+
     def values(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """The product in every row of an array, float64 of shape (m,); columns are positions."""
         return np.asarray(X[:, list(self.columns)].prod(axis=1))
@@ -225,6 +230,11 @@ class LinearTerm:
     def columns(self) -> tuple[str, ...]:
         """The column that the term reads."""
         return (self.column,)
+
+    @property
+    def n_conditions(self) -> int:
+        """1: it counts as one condition."""
+        return 1
 
     @property
     def _half(self) -> float:

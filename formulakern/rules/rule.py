@@ -12,8 +12,9 @@ from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.syntax.comparison import ColumnName, Comparison
-from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.parser import parse_rule
+from formulakern.syntax.traversal import fold
 
 __all__ = ["Rule", "rule"]
 
@@ -111,6 +112,19 @@ class Rule:
                 values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
                 found.update(dict.fromkeys(v.name for v in values if isinstance(v, ColumnName)))
         return tuple(found)
+
+    @property
+    def n_conditions(self) -> int:
+        """Number of comparisons and Boolean columns in it, with repetition.
+
+        >>> rule("odor = foul & size >= 3 | odor = foul & ring").n_conditions
+        4
+        """
+
+        def count(node: Formula, parts: list[int]) -> int:
+            return sum(parts) if parts else int(not isinstance(node, Constant))
+
+        return fold(self.formula, count)
 
     def __and__(self, other: object) -> Rule:
         return self._joined("__and__", other)

@@ -209,6 +209,11 @@ class VotingRules:
         """How many different rules there are: one may vote in several rows, about other classes."""
         return len(set(self.rules))
 
+    @property
+    def n_conditions(self) -> int:
+        """Number of conditions in the different rules; the factors of a monomial count as some."""
+        return sum(rule.n_conditions for rule in set(self.rules))
+
     def head(self, n: int) -> Self:
         """The first n rules, with the same classes and intercepts."""
         return self.take(range(len(self))[:n])

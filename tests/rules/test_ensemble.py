@@ -170,6 +170,8 @@ def test_linear_terms_count_with_their_share_of_the_way():
     np.testing.assert_array_equal(ensemble.values(table)[:, 0], [0, 0, 0.25, 1, 1, 0])
     np.testing.assert_array_equal(ensemble.scores(table)[:, 0], [-1, -1, -0.5, 1, 1, -1])
     assert ensemble.covers(table)[:, 0].tolist() == [False, False, True, True, True, False]
+    products = RuleEnsemble.of([weighted("x = 1 & y", 1.0), WeightedRule(Monomial("uv"), 1.0)])
+    assert (ensemble.n_conditions, products.n_conditions) == (2, 4)
     found = Explanation.of(ensemble, ensemble.values(table)[3:4])
     assert str(found).splitlines() == [
         "class a (a: +1, b: -1)",

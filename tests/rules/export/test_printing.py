@@ -71,7 +71,7 @@ def test_votes_about_several_classes_stand_together():
         "   1.0  against c                10.0%  20.0%",
         "   2.0  for b         30.0%      60.0%  40.0%  y = 1",
     ]
-    assert (len(ensemble), ensemble.n_rules) == (3, 2)
+    assert (len(ensemble), ensemble.n_rules, ensemble.n_conditions) == (3, 2, 2)
     assert repr(ensemble) == "<RuleEnsemble: 2 rules with 3 votes for ['a', 'b', 'c']>"
     assert ensemble.to_latex().splitlines()[4] == r"1.0 & against $c$ &  & 10.0\% & 20.0\% &  \\"
 
