@@ -20,47 +20,12 @@ from importlib.util import find_spec
 
 import numpy as np
 from joblib import Parallel, delayed
-from protocol import BASELINES, FOLDER, OUTPUT, Clock, read, show, spread
+from protocol import BASELINES, FOLDER, OUTPUT, SETS, Clock, present, read, show, spread, whole
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 import formulakern as fk
 
-FILES = (
-    "adult-train.csv.gz",
-    "balance-scale.csv",
-    "bank-marketing-4521.csv",
-    "breast-cancer-ljubljana.csv",
-    "breast-cancer-wisconsin.csv",
-    "car.csv",
-    "cmc.csv",
-    "cpu-ordinal.csv",
-    "den-bosch-normalised.csv",
-    "era.csv",
-    "esl.csv",
-    "haberman.csv",
-    "house-votes-84.csv",
-    "lev.csv",
-    "madelon-train.csv.gz",
-    "mammographic-masses.csv",
-    "monks-1-test.csv",
-    "monks-2-test.csv",
-    "monks-3-test.csv",
-    "mushroom.csv",
-    "nursery.csv.gz",
-    "pima-diabetes.csv",
-    "poker-hand-train.csv.gz",
-    "primary-tumor.csv",
-    "promoters.csv",
-    "soybean.csv",
-    "splice.csv",
-    "tic-tac-toe.csv",
-    "transfusion.csv",
-)
-#: name → files, which are parts of one table
-SETS = {name.split(".")[0].removesuffix("-train"): (name,) for name in FILES} | {
-    "spect": ("spect-train.csv", "spect-test.csv")
-}
 QUICK = ("tic-tac-toe", "house-votes-84", "breast-cancer-wisconsin", "balance-scale")
 
 
@@ -179,12 +144,7 @@ def measured(name, method, folds):
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.filterwarnings("ignore", category=UserWarning)
     warnings.filterwarnings("ignore", category=FutureWarning)  # of other packages
-    parts = read(*SETS[name])
-    X, y = parts[0]
-    if len(parts) > 1:
-        import pandas as pd
-
-        X, y = pd.concat([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+    X, y = whole(name)
     if method in PACKAGES and len(np.unique(y)) != 2:
         return None
     compiled(method)
@@ -210,11 +170,9 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     given = parser.parse_args()
     clock = Clock()
-    names = given.sets or [
-        name
-        for name in (QUICK if given.quick else SETS)
-        if all((FOLDER / file).exists() for file in SETS[name])
-    ]
+    names = given.sets or present(
+        QUICK if given.quick else [name for name in SETS if name != "connect-4"]
+    )
     quick = ("RIPPER", "CN2", "1R", "tree", "rules of a tree") if given.quick else METHODS
     methods = [method for method in given.methods or quick if there(method)]
     if not names:

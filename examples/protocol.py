@@ -48,6 +48,44 @@ OUTPUT = Path(__file__).resolve().parent / "output"
 
 # -- data ---------------------------------------------------------------------------------------
 
+#: The files of the classification tables.
+FILES = (
+    "adult-train.csv.gz",
+    "balance-scale.csv",
+    "bank-marketing-4521.csv",
+    "breast-cancer-ljubljana.csv",
+    "breast-cancer-wisconsin.csv",
+    "car.csv",
+    "cmc.csv",
+    "connect-4.csv.gz",
+    "cpu-ordinal.csv",
+    "den-bosch-normalised.csv",
+    "era.csv",
+    "esl.csv",
+    "haberman.csv",
+    "house-votes-84.csv",
+    "lev.csv",
+    "madelon-train.csv.gz",
+    "mammographic-masses.csv",
+    "monks-1-test.csv",
+    "monks-2-test.csv",
+    "monks-3-test.csv",
+    "mushroom.csv",
+    "nursery.csv.gz",
+    "pima-diabetes.csv",
+    "poker-hand-train.csv.gz",
+    "primary-tumor.csv",
+    "promoters.csv",
+    "soybean.csv",
+    "splice.csv",
+    "tic-tac-toe.csv",
+    "transfusion.csv",
+)
+#: name of a classification table → files, which are parts of it
+SETS = {name.split(".")[0].removesuffix("-train"): (name,) for name in FILES} | {
+    "spect": ("spect-train.csv", "spect-test.csv")
+}
+
 #: Words that have an order, by table and column, the least first.
 COST = "low med high vhigh"
 ORDERS = {
@@ -114,6 +152,19 @@ def read(*files):
     ends = np.cumsum([len(part) for part in parts])
     frames = [whole[end - len(part) : end] for part, end in zip(parts, ends, strict=True)]
     return [(frame, np.asarray(part.target)) for frame, part in zip(frames, parts, strict=True)]
+
+
+def whole(name):
+    """All rows of a table of ``SETS``, and their classes."""
+    import pandas as pd
+
+    frames, classes = zip(*read(*SETS[name]), strict=True)
+    return pd.concat(frames, ignore_index=True), np.concatenate(classes)
+
+
+def present(names):
+    """Those names of ``SETS`` whose files are there."""
+    return [name for name in names if all((FOLDER / file).exists() for file in SETS[name])]
 
 
 def splits(y, train_size, number=1, seed=0):

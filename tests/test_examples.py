@@ -1,6 +1,7 @@
 """Every example runs quickly, without a warning, and prints something to read."""
 
 import ast
+import importlib
 import json
 import os
 import re
@@ -14,7 +15,7 @@ from formulakern.compilation import NOTICE
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 #: what scripts share
-SHARED = ("protocol.py", "radius_margin_report.py")
+SHARED = ("protocol.py", "radius_margin_report.py", "league_learners.py", "league_report.py")
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py") if path.name not in SHARED)
 #: what a script is called with, and a text that its output has
 QUICK = {
@@ -38,13 +39,14 @@ QUICK = {
     "13_choquet.py": (["--quick"], "| published | 11.96 ± 6.89 | 12.83 ± 4.98 | 22.60 ± 8.17 |"),
     "14_sequences.py": (["--quick"], "GT           30"),
     "15_graded.py": (["--quick"], "| den-bosch-normalised | 88.22 ± 1.78 | 83.21 ± 1.54 | "),
+    "16_league.py": (["--quick"], "| tree | 0.836 | 0.832 | 0.879 | 1.672 | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 
 #: scripts that draw
 DRAWING = {
     "04_scikit_learn.py", "07_target_formula.py", "08_radius_margin.py", "09_rules_of_an_svm.py",
-    "10_prl_paper.py", "13_choquet.py", "14_sequences.py", "picture.py",
+    "10_prl_paper.py", "13_choquet.py", "14_sequences.py", "16_league.py", "picture.py",
 }  # fmt: skip
 
 
@@ -160,3 +162,45 @@ def test_every_example_is_listed():
     readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     assert set(SCRIPTS) == set(QUICK)
     assert all(f"[{script}]({script})" in readme for script in SCRIPTS)
+
+
+@pytest.fixture
+def league(monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    yield importlib.import_module("league_report")
+    for name in ("league_report", "protocol"):
+        sys.modules.pop(name)
+
+
+def test_critical_difference_is_the_published_one(league):
+    # Demsar (2006), Table 5a; and its example of four learners on fourteen tables
+    for learners, q in ((2, 1.960), (4, 2.569), (7, 2.949), (10, 3.164)):
+        ours = league.critical_difference(learners, learners * (learners + 1))
+        assert ours * 6**0.5 == pytest.approx(q, abs=1e-3)
+    assert round(league.critical_difference(4, 14), 2) == 1.25
+
+
+def test_ranks_share_places_and_groups_are_the_longest(league):
+    assert league.mean_ranks([[0.9, 0.9, 0.1], [0.2, 0.3, 0.4]]).tolist() == [2.25, 1.75, 2.0]
+    assert league.groups([1.0, 1.5, 2.0, 3.5, 3.9], 1.0) == [(0, 2), (3, 4)]
+    assert league.groups([1.0, 2.0, 3.0], 1.5) == [(0, 1), (1, 2)]
+    assert league.groups([1.0, 3.0], 1.5) == []
+
+
+def test_league_resumes(league, tmp_path):
+    task = ("car", 30, 0, "tree")
+    line = dict(zip(league.KEYS, task, strict=True)) | {"settings": "a"}
+    path = tmp_path / "results"
+    assert league.saved(path) == {}
+    lines = [line | {"accuracy": 0.5}, line | {"accuracy": 0.7}]
+    path.write_text("".join(json.dumps(some) + "\n" for some in lines), encoding="utf-8")
+    assert league.saved(path) == {task: lines[1]}
+    assert league.valid(league.saved(path), {"tree": "a"}, 120) == {task: lines[1]}
+    assert league.valid(league.saved(path), {"tree": "b"}, 120) == {}
+    late = {task: line | {"too_long": 60}}
+    assert league.valid(late, {"tree": "a"}, 60) == late
+    assert league.valid(late, {"tree": "a"}, 120) == {}
+    assert league.hopeless(("car", 70, 3, "tree"), late)
+    assert not league.hopeless(("car", 10, 3, "tree"), late)
+    assert not league.hopeless(("car", 70, 3, "forest"), late)
+    assert not league.hopeless(("cmc", 70, 3, "tree"), late)

@@ -1,0 +1,289 @@
+"""All learners of the library beside others, as they come and tuned, on 31 classification tables.
+
+    python examples/16_league.py             # resumes where it was stopped; days on one core
+    python examples/16_league.py --report    # tables and a picture of what is there
+    python examples/16_league.py --quick     # three small tables, two splits, seconds
+
+10, 30 and 70 % of the rows of each table train, ten stratified splits each (seed 0), of which at
+most 10,000 rows train and 10,000 test.  A learner whose name has no "CV" is used as it comes,
+``fit(X, y)``; with "CV" its settings are chosen by cross-validation within the training rows, for
+macro F1 (but "HKL CV" as it comes).  Columns are given as in protocol.py: numbers as numbers,
+words as categories.  Explainable boosting (interpret), boosted rules (mlrl-boomer) and imodels'
+RuleFit and boosted rules run where these packages are installed; those of imodels are of two
+classes, and learn more of them one against the rest.
+
+Every result is a line of output/league.jsonl, and is not measured again unless the learner's
+settings are others now, or --again is given.  A fit of more than --time-limit CPU seconds is ended,
+and then this learner skips the other splits of the table at this share of training rows and at
+larger ones.
+
+Rules are the rules of a model, the leaves of trees, the nonzero coefficients of logistic
+regression, of RuleFit the rules and numbers with a nonzero coefficient, the steps of all shape
+functions of explainable boosting; support vector machines have none.  Conditions are those of all
+rules together.  Log loss bounds probabilities by 1e-6.
+"""
+
+import argparse
+import json
+import multiprocessing
+import resource
+import signal
+import sys
+import time
+import warnings
+from functools import cache
+from itertools import product
+from multiprocessing.connection import wait
+from pathlib import Path
+
+import numpy as np
+from league_learners import LEARNERS, OURS
+from league_report import KEYS, hopeless, report, saved, valid
+from protocol import FOLDER, OUTPUT, SETS, Clock, present, splits, whole
+from sklearn.metrics import f1_score, recall_score
+from threadpoolctl import threadpool_limits
+
+SHARES = (10, 30, 70)
+#: The most rows that train and that test.
+MOST = 10_000
+#: What ``--quick`` runs.
+QUICK = {
+    "sets": ("house-votes-84", "monks-3-test", "haberman"),
+    "shares": (10, 30),
+    "learners": ("HKL", "RIPPER", "logistic", "logistic balanced CV", "tree"),
+}
+
+# -- one fit ------------------------------------------------------------------------------------
+
+
+@cache
+def parts(name, share, number):
+    """The table, its classes, and (training rows, test rows) so often."""
+    X, y = whole(name)
+    found = []
+    for k, pair in enumerate(splits(y, share / 100, number)):
+        chance = np.random.default_rng(k)
+        found.append([np.sort(chance.permutation(rows)[:MOST]) for rows in pair])
+    return X, y, found
+
+
+@cache
+def compiled(learner):
+    """Fit a small table once in a process, so that no time below is that of a compiler."""
+    X, y = whole("balance-scale")
+    some = np.flatnonzero(y != "B")[::5]
+    LEARNERS[learner].fit(X.iloc[some], y[some])
+
+
+def measures(model, Z, true):
+    """Macro F1, balanced accuracy, accuracy, and log loss where there are probabilities."""
+    said = model.predict(Z)
+    found = {
+        "macro F1": f1_score(true, said, average="macro", zero_division=0),
+        "balanced accuracy": recall_score(
+            true, said, average="macro", labels=np.unique(true), zero_division=0
+        ),
+        "accuracy": np.mean(said == true),
+        "one class": bool(len(np.unique(said)) == 1),
+    }
+    if hasattr(model, "predict_proba"):
+        chances = np.clip(model.predict_proba(Z), 1e-6, 1)
+        chances /= chances.sum(axis=1, keepdims=True)
+        place = np.searchsorted(model.classes_, true).clip(0, len(model.classes_) - 1)
+        known = np.asarray(model.classes_)[place] == true
+        of_true = np.where(known, chances[np.arange(len(true)), place], 1e-6)
+        found["log loss"] = -np.mean(np.log(of_true))
+    return {name: round(float(value), 6) for name, value in found.items()} | {
+        "one class": found["one class"]
+    }
+
+
+def limit_seconds(seconds=None):
+    """End this process by a signal after so many more CPU seconds; None: never."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    end = hard if seconds is None else int(used.ru_utime + used.ru_stime + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (end, hard))
+
+
+def measured(task, number, limit):
+    """What one learner does on one split."""
+    table, share, split, name = task
+    learner = LEARNERS[name]
+    try:
+        if learner.package == "formulakern":
+            compiled(name)
+        X, y, rows = parts(table, share, number)
+        train, test = rows[split]
+        limit_seconds(limit)
+        begin = time.process_time()
+        model = learner.fit(X.iloc[train], y[train])
+        seconds = time.process_time() - begin
+        limit_seconds()
+        rules, conditions = learner.size(model)
+        best = getattr(model, "best_estimator_", model)
+        return measures(model, X.iloc[test], y[test]) | {
+            "rules": rules,
+            "conditions": conditions,
+            "seconds": round(seconds, 4),
+            "gap": round(float(getattr(best, "gap_", 0.0)), 6),
+        }
+    except Exception as error:  # of any package; the report shows it
+        limit_seconds()
+        return {"failed": f"{type(error).__name__}: {error}"[:160]}
+
+
+# -- all fits -----------------------------------------------------------------------------------
+
+
+def work(connection, number, limit):
+    """What a process does: a task comes, a result goes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    warnings.simplefilter("ignore")
+    with threadpool_limits(1):
+        while True:
+            try:
+                task = connection.recv()
+            except EOFError:
+                return
+            connection.send(measured(task, number, limit))
+
+
+def carried_out(tasks, jobs, number, limit):
+    """(task, result) for each task, from so many processes; one that dies has its task to answer.
+
+    ``tasks`` is asked for the next one only when a process waits for it.
+    """
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
+    tasks = iter(tasks)
+    active, idle = {}, []
+    try:
+        while True:
+            while len(active) < jobs and (task := next(tasks, None)):
+                if not idle:
+                    ours, theirs = context.Pipe()
+                    process = context.Process(
+                        target=work, args=(theirs, number, limit), daemon=True
+                    )
+                    process.start()
+                    theirs.close()
+                    idle.append((ours, process))
+                connection, process = idle.pop()
+                connection.send(task)
+                active[connection] = process, task
+            if not active:
+                return
+            for connection in wait(list(active)):
+                process, task = active.pop(connection)
+                try:
+                    result = connection.recv()
+                    idle.append((connection, process))
+                except EOFError:
+                    process.join()
+                    late = process.exitcode == -signal.SIGXCPU
+                    ended = {"failed": f"the process ended with {process.exitcode}"}
+                    result = {"too_long": limit} if late else ended
+                yield task, result
+    finally:
+        for connection, process in [*idle, *((c, p) for c, (p, _) in active.items())]:
+            connection.close()
+            process.terminate()
+            process.join()
+
+
+def run(tasks, given, path):
+    """Carry out what is not there, write a line for each; say how far it is."""
+    limit = given.time_limit
+    settings = {name: LEARNERS[name].settings for name in given.learners}
+    versions = {name: LEARNERS[name].version for name in given.learners}
+    found = {} if given.again else valid(saved(path), settings, limit)
+    late = {task for task, line in found.items() if "too_long" in line}
+    tasks = [task for task in tasks if task not in found and not hopeless(task, late)]
+    begun = []
+
+    def due():
+        for task in tasks:
+            begun.append(task)
+            if not hopeless(task, late):
+                yield task
+
+    clock, spoken = Clock(), time.monotonic()
+    print(f"{len(tasks):,} fits to do, results in {path}", flush=True)
+    path.parent.mkdir(exist_ok=True, parents=True)
+    with path.open("a", encoding="utf-8") as file:
+        for task, result in carried_out(due(), given.jobs, given.splits, limit):
+            keys = dict(zip(KEYS, task, strict=True))
+            more = {"version": versions[task[3]], "settings": settings[task[3]]}
+            file.write(json.dumps(keys | result | more) + "\n")
+            file.flush()
+            if "too_long" in result:
+                late.add(task)
+            if time.monotonic() - spoken > given.every:
+                spoken = time.monotonic()
+                far = f"{len(begun):,} of {len(tasks):,}, at {task[0]} {task[1]} %"
+                print(f"{clock}: {far}", flush=True)
+    print(f"{clock} in all\n")
+
+
+def main():
+    """Measure what is missing, and report."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="few tables and learners, afresh")
+    parser.add_argument("--report", action="store_true", help="measure nothing")
+    parser.add_argument("--sets", nargs="+", choices=SETS, metavar="SET", help="these tables only")
+    parser.add_argument("--learners", nargs="+", choices=LEARNERS, metavar="LEARNER")
+    parser.add_argument("--shares", nargs="+", type=int, choices=SHARES, metavar="PERCENT")
+    parser.add_argument("--splits", type=int, default=10, help="of each table and share, up to 10")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--time-limit", type=float, default=120.0, help="CPU seconds of a fit")
+    parser.add_argument("--again", action="store_true", help="measure also what is there")
+    parser.add_argument("--results", type=Path, help="the file of the results")
+    parser.add_argument("--every", type=float, default=60.0, help="seconds between two reports")
+    given = parser.parse_args()
+    name = "league_quick.jsonl" if given.quick else "league.jsonl"
+    path = given.results or OUTPUT / name
+    names = present(given.sets or (QUICK["sets"] if given.quick else SETS))
+    if not names:
+        print(f"This example reads UCI tables, which are not in {FOLDER}.")
+        return
+    shares = given.shares or (QUICK["shares"] if given.quick else SHARES)
+    chosen = given.learners or (QUICK["learners"] if given.quick else LEARNERS)
+    given.learners = [name for name in chosen if LEARNERS[name].installed]
+    if given.quick:
+        given.splits, given.again = 2, True
+    if not given.report:
+        sizes = {name: whole(name)[0].size for name in names}
+        order = product(sorted(names, key=sizes.get), shares, range(given.splits), given.learners)
+        run(list(order), given, path)
+    lines = [
+        line
+        for (table, share, split, learner), line in saved(path).items()
+        if table in names and share in shares and split < given.splits and learner in chosen
+    ]
+    now = {name: LEARNERS[name].settings for name in given.learners}
+    old = [line for line in lines if line["settings"] != now.get(line["learner"], line["settings"])]
+    if old:
+        lines = [line for line in lines if line not in old]
+        names = dict.fromkeys(line["learner"] for line in old)
+        print(
+            f"{len(old):,} results of other settings than today's are left out: {', '.join(names)}"
+        )
+    if not lines:
+        print(f"There are no results in {path}.")
+        return
+    print(f"At most {MOST:,} rows train and {MOST:,} test.\n")
+    report(
+        lines,
+        list(chosen),
+        OUTPUT / ("16_league_quick.png" if given.quick else "16_league.png"),
+        anchor="logistic balanced CV",
+        defaults=[name for name in chosen if not name.endswith("CV")],
+        ours=OURS,
+        hkl=("HKL", "HKL CV"),
+        readable=[name for name in chosen if LEARNERS[name].readable],
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,349 @@
+"""The lines that 16_league.py saves: what is there, and the tables and the picture of them.
+
+A result is a dictionary: table, share, split, learner, and either the measures, or what went wrong
+(``too_long``: after how many seconds, or ``failed``: why).  All comparisons are paired: means are
+taken over the tables, and on each over the splits, that all learners compared have.
+"""
+
+import json
+from collections import defaultdict
+from itertools import groupby
+from statistics import median
+
+import numpy as np
+from protocol import plotting, show
+from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
+INK, GREY, TEAL, ROSE = "#22303c", "#5c6770", "#00798c", "#d1495b"
+KEYS = ("table", "share", "split", "learner")
+#: Learners with results for so large a part of the most splits that any has are compared at once.
+COMPLETE = 0.8
+#: The rules that a model may have to be called small.
+FEW = 30
+
+
+# -- what is there ------------------------------------------------------------------------------
+
+
+def saved(path):
+    """(table, share, split, learner) → the last line of a file about it."""
+    found = {}
+    if path.exists():
+        for text in path.read_text(encoding="utf-8").splitlines():
+            line = json.loads(text)
+            found[tuple(line[key] for key in KEYS)] = line
+    return found
+
+
+def valid(found, settings, limit):
+    """The lines of learners with these settings; too long is what takes more than this limit."""
+    return {
+        task: line
+        for task, line in found.items()
+        if line["settings"] == settings.get(task[3]) and line.get("too_long", limit) >= limit
+    }
+
+
+def hopeless(task, late):
+    """Whether this learner took too long on this table with as many training rows, or fewer."""
+    table, share, _, name = task
+    return any((a, d) == (table, name) and b <= share for a, b, _, d in late)
+
+
+# -- statistics ---------------------------------------------------------------------------------
+
+
+def critical_difference(learners, tables, level=0.05):
+    """The difference of two mean ranks that chance exceeds with probability ``level`` (Nemenyi).
+
+    q √(k (k + 1) / (6 N)), with q the studentised range of k learners divided by √2; Demšar (2006),
+    Statistical Comparisons of Classifiers over Multiple Data Sets, JMLR 7:1-30.
+    """
+    q = studentized_range.ppf(1 - level, learners, np.inf) / np.sqrt(2)
+    return float(q * np.sqrt(learners * (learners + 1) / (6 * tables)))
+
+
+def mean_ranks(scores):
+    """Mean ranks of the columns, 1 for the largest score of a row; equal scores share theirs."""
+    return rankdata(-np.round(scores, 12), axis=1).mean(axis=0)
+
+
+def groups(ranks, difference):
+    """(first, last) of the longest runs of sorted ranks that lie within a difference."""
+    last = [int(np.searchsorted(ranks, rank + difference, side="right")) - 1 for rank in ranks]
+    runs = [(i, j) for i, j in enumerate(last) if j > i]
+    return [(i, j) for i, j in runs if not any(a < i and j <= b for a, b in runs)]
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+class Paired:
+    """The results of one share of training rows, of the learners that have most of them."""
+
+    def __init__(self, lines, learners):
+        #: learner → {(table, split): result}
+        self.all = {
+            name: {
+                (line["table"], line["split"]): line
+                for line in lines
+                if line["learner"] == name and "macro F1" in line
+            }
+            for name in learners
+        }
+        most = max((len(found) for found in self.all.values()), default=0)
+        self.learners = [
+            name for name, found in self.all.items() if found and len(found) >= COMPLETE * most
+        ]
+        found = [self.all[name].keys() for name in self.learners]
+        self.pairs = sorted(set.intersection(*map(set, found))) if found else []
+        self.tables = sorted({table for table, _ in self.pairs})
+        everywhere = {table for found in self.all.values() for table, _ in found}
+        self.missing = sorted(everywhere - set(self.tables))
+
+    def means(self, name, measure, pairs=None):
+        """Table → mean over its splits; without those tables where a result lacks the measure."""
+        values = defaultdict(list)
+        for table, split in self.pairs if pairs is None else pairs:
+            values[table].append(self.all[name][table, split].get(measure))
+        return {table: float(np.mean(some)) for table, some in values.items() if None not in some}
+
+    def scores(self, measure="macro F1"):
+        """A row per table, a column per learner."""
+        columns = [self.means(name, measure) for name in self.learners]
+        return np.array([[column[table] for column in columns] for table in self.tables])
+
+
+def mean_text(values, tables, form="{:.3f}"):
+    """The mean over tables, if there is a value for each."""
+    return form.format(np.mean(list(values.values()))) if len(values) == tables else ""
+
+
+def overview(share, paired, anchor):
+    """Every measure, the mean ranks, sizes and seconds."""
+    ranks = mean_ranks(paired.scores())
+    rows = []
+    for k in np.argsort(ranks, kind="stable"):
+        name = paired.learners[k]
+        sizes = [paired.means(name, what) for what in ("rules", "conditions", "seconds")]
+        scores = [
+            mean_text(paired.means(name, what), len(paired.tables))
+            for what in ("macro F1", "balanced accuracy", "accuracy", "log loss")
+        ]
+        rows.append(
+            [name, *scores, f"{ranks[k]:.2f}"]
+            + [f"{median(size.values()):.3g}" if size else "" for size in sizes]
+        )
+    head = ["learner", "macro F1", "balanced accuracy", "accuracy", "log loss", "mean rank"]
+    show(
+        f"{share} % training rows: means over {len(paired.tables)} tables "
+        f"({len(paired.pairs)} splits), medians of the sizes and of CPU seconds",
+        [*head, "rules", "rules × length", "seconds"],
+        rows,
+    )
+    if paired.missing:
+        print(f"Not among these tables, as some learner lacks them: {', '.join(paired.missing)}.")
+    others = [name for name, found in paired.all.items() if found and name not in paired.learners]
+    for name in others:
+        if anchor not in paired.all:
+            break
+        both = sorted(paired.all[name].keys() & paired.all[anchor].keys())
+        ours, theirs = (paired.means(one, "macro F1", both) for one in (name, anchor))
+        if both:
+            print(
+                f"{name}, on {len(ours)} tables ({len(both)} splits): macro F1 "
+                f"{np.mean(list(ours.values())):.3f}, {anchor} {np.mean(list(theirs.values())):.3f}"
+            )
+    if len(paired.learners) > 2 and len(paired.tables) > 1:
+        chance = friedmanchisquare(*paired.scores().T).pvalue
+        difference = critical_difference(len(paired.learners), len(paired.tables))
+        print(
+            f"Friedman's test: p = {chance:.2g}; critical difference of the mean ranks at 5 % "
+            f"(Nemenyi): {difference:.2f}"
+        )
+    print()
+
+
+def small_models(share, paired):
+    """Who is first among models of few rules."""
+    scores = {name: paired.means(name, "macro F1") for name in paired.learners}
+    rules = {name: paired.means(name, "rules") for name in paired.learners}
+    few = {
+        name: {table for table, number in rules[name].items() if number <= FEW}
+        for name in paired.learners
+    }
+    named = [name for name in paired.learners if few[name]]
+    if not named:
+        return
+    within = np.array(
+        [[scores[n][t] if t in few[n] else -1.0 for n in named] for t in paired.tables]
+    )
+    ranks = mean_ranks(within)
+    wins = (within == within.max(axis=1, keepdims=True)) & (within >= 0)
+    rows = []
+    for k in np.argsort(ranks, kind="stable"):
+        name = named[k]
+        every = list(rules[name].values())
+        small = np.mean(every) <= FEW
+        f1 = mean_text(scores[name], len(paired.tables)) if small else ""
+        counts = (len(few[name]), int(wins[:, k].sum()))
+        rows.append([name, f"{ranks[k]:.2f}", *map(str, counts), f"{np.mean(every):.1f}", f1])
+    show(
+        f"{share} % training rows, models of at most {FEW} rules: a mean rank of macro F1 in which "
+        f"larger ones share the last place; F1 of those with at most {FEW} rules on average",
+        ["learner", "mean rank", "tables with so few", "first on", "mean rules", "macro F1"],
+        rows,
+    )
+
+
+def one_class(lines, defaults, ours):
+    """Where a default predicts a single class, and a default of another package does not."""
+    found = defaultdict(dict)
+    for line in lines:
+        if "one class" in line and line["learner"] in defaults:
+            key = (line["share"], line["table"], line["split"])
+            found[key][line["learner"]] = line["one class"]
+    counts, runs = defaultdict(lambda: defaultdict(int)), defaultdict(int)
+    for (share, table, _), single in found.items():
+        peers = [name for name in single if name not in ours and not single[name]]
+        for name, alone in single.items():
+            runs[name] += 1
+            if alone and any(peer != name for peer in peers):
+                counts[name][share, table] += 1
+    rows = []
+    for name in defaults:
+        if name in runs:
+            where = sorted(counts[name].items())
+            texts = [f"{table} {share} % ({number})" for (share, table), number in where]
+            rows.append([name, f"{sum(counts[name].values())} of {runs[name]}", ", ".join(texts)])
+    if not rows:
+        return
+    show(
+        "A single class is predicted where another package's default predicts more",
+        ["learner", "fits", "tables, training rows (fits)"],
+        rows,
+    )
+
+
+def losses(share, paired, ours, readable, points=1.0):
+    """The tables where the best readable peer is ahead by more than a point."""
+    if ours not in paired.all:
+        return
+    rows = []
+    peers = [name for name in readable if paired.all.get(name)]
+    for table in sorted({table for table, _ in paired.all[ours]}):
+        best = None
+        for name in peers:
+            both = sorted(
+                key for key in paired.all[ours].keys() & paired.all[name].keys() if key[0] == table
+            )
+            if both:
+                mine, other = (paired.means(one, "macro F1", both)[table] for one in (ours, name))
+                if best is None or other - mine > best[0]:
+                    best = (other - mine, name, mine, other)
+        if best and 100 * best[0] > points:
+            rows.append([table, f"{best[2]:.3f}", f"{best[3]:.3f}", best[1]])
+    if not rows:
+        return
+    show(
+        f"{share} % training rows: {ours} is more than a point of macro F1 behind a readable peer",
+        ["table", ours, "best readable peer", "which"],
+        rows,
+    )
+
+
+def unfinished(lines):
+    """What took too long, and what failed."""
+    texts = defaultdict(list)
+    for line in lines:
+        reason = "too long" if "too_long" in line else line.get("failed")
+        if reason:
+            texts[line["learner"], reason].append(f"{line['table']} {line['share']} %")
+    rows = [
+        [name, reason, ", ".join(dict.fromkeys(places))]
+        for (name, reason), places in sorted(texts.items())
+    ]
+    if rows:
+        show("Without a result", ["learner", "why", "tables, training rows"], rows)
+
+
+# -- the picture --------------------------------------------------------------------------------
+
+
+def picture(panels, path):
+    """Critical-difference diagrams, one a share: learners on their mean rank, equals joined."""
+    plt = plotting()
+    if plt is None:
+        return
+    most = max(len(paired.learners) for paired in panels.values())
+    rows = (most + 1) // 2
+    figure, axes = plt.subplots(
+        len(panels), figsize=(9, len(panels) * (1.3 + 0.23 * rows)), squeeze=False
+    )
+    for (share, paired), axis in zip(panels.items(), axes[:, 0], strict=True):
+        diagram(axis, paired)
+        axis.set_title(
+            f"{share} % training rows, {len(paired.tables)} tables: mean rank of macro F1",
+            fontsize=10, color=INK, loc="left",
+        )  # fmt: skip
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    print(f"Saved {path}")
+
+
+def diagram(axis, paired):
+    """One diagram: the better half of the learners named on the left, the others on the right."""
+    ranks = mean_ranks(paired.scores())
+    order = np.argsort(ranks, kind="stable")
+    ranks, names = ranks[order], [paired.learners[k] for k in order]
+    number = len(names)
+    difference = critical_difference(number, len(paired.tables))
+    joined = groups(ranks, difference)
+    half = (number + 1) // 2
+    top = 0.55 * len(joined) + 0.6
+    low, high = 1.0, float(number)
+    room = 0.34 * (high - low)
+    axis.plot([low, high], [0, 0], color=INK, lw=1)
+    for tick in range(1, number + 1):
+        axis.plot([tick, tick], [0, 0.35], color=INK, lw=1)
+        axis.text(tick, 0.5, str(tick), ha="center", va="bottom", fontsize=7, color=GREY)
+    for k, (rank, name) in enumerate(zip(ranks, names, strict=True)):
+        left = k < half
+        height = -top - (k if left else number - 1 - k)
+        end = low - 0.02 * room if left else high + 0.02 * room
+        axis.plot([rank, rank, end], [0, height, height], color=GREY, lw=0.7)
+        axis.text(
+            end, height, f"{name}  {rank:.2f} " if left else f" {rank:.2f}  {name}",
+            ha="right" if left else "left", va="center", fontsize=8, color=INK,
+        )  # fmt: skip
+    for level, (i, j) in enumerate(joined):
+        height = -0.45 - 0.55 * level
+        axis.plot([ranks[i] - 0.04, ranks[j] + 0.04], [height, height], color=ROSE, lw=2.6)
+    axis.plot([low, low + difference], [2.3, 2.3], color=TEAL, lw=2)
+    axis.text(
+        low + difference, 2.3, f"  critical difference {difference:.2f}",
+        va="center", fontsize=8, color=TEAL,
+    )  # fmt: skip
+    axis.set_xlim(low - room, high + room)
+    axis.set_ylim(-top - half, 3)
+    axis.axis("off")
+
+
+def report(lines, learners, path, *, anchor, defaults, ours, hkl, readable):
+    """Print all tables, draw the picture."""
+    lines = sorted(lines, key=lambda line: line["share"])
+    panels = {}
+    for share, some in groupby(lines, key=lambda line: line["share"]):
+        paired = Paired(list(some), learners)
+        if paired.tables:
+            overview(share, paired, anchor)
+            small_models(share, paired)
+            for name in hkl:
+                losses(share, paired, name, readable)
+            if len(paired.learners) > 1:
+                panels[share] = paired
+    one_class(lines, defaults, ours)
+    unfinished(lines)
+    if panels:
+        picture(panels, path)
