@@ -49,7 +49,7 @@ MOST = 10_000
 #: What ``--quick`` runs.
 QUICK = {
     "sets": ("house-votes-84", "monks-3-test", "haberman"),
-    "shares": (10, 30),
+    "shares": (10,),
     "learners": ("HKL", "RIPPER", "logistic", "logistic balanced CV", "tree"),
 }
 

@@ -8,6 +8,7 @@ taken over the tables, and on each over the splits, that all learners compared h
 import json
 from collections import defaultdict
 from itertools import groupby
+from operator import itemgetter
 from statistics import median
 
 import numpy as np
@@ -196,6 +197,55 @@ def small_models(share, paired):
     )
 
 
+def what_choosing_gives(panels):
+    """Learners with settings chosen by cross-validation beside themselves as they come."""
+    rows = []
+    for share, paired in panels.items():
+        for name, found in paired.all.items():
+            chosen = paired.all.get(f"{name} CV", {})
+            both = sorted(found.keys() & chosen.keys())
+            if not both:
+                continue
+            plain, tuned = (paired.means(k, "macro F1", both) for k in (name, f"{name} CV"))
+            times = [chosen[pair]["seconds"] / max(found[pair]["seconds"], 1e-3) for pair in both]
+            ahead = sum(tuned[table] > plain[table] for table in plain)
+            means = [float(np.mean(list(some.values()))) for some in (plain, tuned)]
+            scores = [f"{mean:.3f}" for mean in means]
+            better = f"{ahead} of {len(plain)}"
+            rows.append([name, f"{share} %", *scores, better, f"{median(times):.3g}"])
+    if rows:
+        show(
+            "Cross-validation against the learner as it comes: macro F1, and the median of the "
+            "quotients of CPU seconds",
+            ["learner", "training rows", "as it comes", "CV", "better on", "times the seconds"],
+            rows,
+        )
+
+
+def leaders(panels, defaults, ours):
+    """The largest mean macro F1 of all, of small models, of ours; and boosting."""
+
+    def best(paired, names):
+        means = {name: float(paired.scores()[:, paired.learners.index(name)].mean())
+                 for name in paired.learners if name in names}  # fmt: skip
+        name = max(means, key=means.get, default=None)
+        return "" if name is None else f"{name} {means[name]:.3f}"
+
+    rows = []
+    for share, paired in panels.items():
+        rules = {name: paired.means(name, "rules") for name in paired.learners}
+        few = {
+            name
+            for name, found in rules.items()
+            if len(found) == len(paired.tables) and np.mean(list(found.values())) <= FEW
+        }
+        sets = (rules, few, set(defaults) & set(ours), {"boosting", "boosting CV"})
+        rows.append([f"{share} %", str(len(paired.tables)), *(best(paired, some) for some in sets)])
+    head = ["training rows", "tables", "of all", f"at most {FEW} rules on average"]
+    head += ["ours as they come", "boosting"]
+    show("The largest mean macro F1", head, rows)
+
+
 def one_class(lines, defaults, ours):
     """Where a default predicts a single class, and a default of another package does not."""
     found = defaultdict(dict)
@@ -270,10 +320,10 @@ def unfinished(lines):
 # -- the picture --------------------------------------------------------------------------------
 
 
-def picture(panels, path):
+def picture(panels, path, ours):
     """Critical-difference diagrams, one a share: learners on their mean rank, equals joined."""
     plt = plotting()
-    if plt is None:
+    if plt is None or not panels:
         return
     most = max(len(paired.learners) for paired in panels.values())
     rows = (most + 1) // 2
@@ -281,7 +331,7 @@ def picture(panels, path):
         len(panels), figsize=(9, len(panels) * (1.3 + 0.23 * rows)), squeeze=False
     )
     for (share, paired), axis in zip(panels.items(), axes[:, 0], strict=True):
-        diagram(axis, paired)
+        diagram(axis, paired, ours)
         axis.set_title(
             f"{share} % training rows, {len(paired.tables)} tables: mean rank of macro F1",
             fontsize=10, color=INK, loc="left",
@@ -292,8 +342,8 @@ def picture(panels, path):
     print(f"Saved {path}")
 
 
-def diagram(axis, paired):
-    """One diagram: the better half of the learners named on the left, the others on the right."""
+def diagram(axis, paired, ours):
+    """One diagram: the better half of the learners on the left, the others on the right."""
     ranks = mean_ranks(paired.scores())
     order = np.argsort(ranks, kind="stable")
     ranks, names = ranks[order], [paired.learners[k] for k in order]
@@ -315,15 +365,16 @@ def diagram(axis, paired):
         axis.plot([rank, rank, end], [0, height, height], color=GREY, lw=0.7)
         axis.text(
             end, height, f"{name}  {rank:.2f} " if left else f" {rank:.2f}  {name}",
-            ha="right" if left else "left", va="center", fontsize=8, color=INK,
+            ha="right" if left else "left", va="center", fontsize=8,
+            color=TEAL if name in ours else INK,
         )  # fmt: skip
     for level, (i, j) in enumerate(joined):
         height = -0.45 - 0.55 * level
         axis.plot([ranks[i] - 0.04, ranks[j] + 0.04], [height, height], color=ROSE, lw=2.6)
-    axis.plot([low, low + difference], [2.3, 2.3], color=TEAL, lw=2)
+    axis.plot([low, low + difference], [2.3, 2.3], color=ROSE, lw=2.6)
     axis.text(
         low + difference, 2.3, f"  critical difference {difference:.2f}",
-        va="center", fontsize=8, color=TEAL,
+        va="center", fontsize=8, color=ROSE,
     )  # fmt: skip
     axis.set_xlim(low - room, high + room)
     axis.set_ylim(-top - half, 3)
@@ -332,18 +383,19 @@ def diagram(axis, paired):
 
 def report(lines, learners, path, *, anchor, defaults, ours, hkl, readable):
     """Print all tables, draw the picture."""
-    lines = sorted(lines, key=lambda line: line["share"])
     panels = {}
-    for share, some in groupby(lines, key=lambda line: line["share"]):
+    shares = groupby(sorted(lines, key=itemgetter("share")), itemgetter("share"))
+    for share, some in shares:
         paired = Paired(list(some), learners)
         if paired.tables:
+            panels[share] = paired
             overview(share, paired, anchor)
             small_models(share, paired)
             for name in hkl:
                 losses(share, paired, name, readable)
-            if len(paired.learners) > 1:
-                panels[share] = paired
+    what_choosing_gives(panels)
     one_class(lines, defaults, ours)
     unfinished(lines)
-    if panels:
-        picture(panels, path)
+    leaders(panels, defaults, ours)
+    several = {share: paired for share, paired in panels.items() if len(paired.learners) > 1}
+    picture(several, path, ours)
