@@ -19,7 +19,7 @@ INK, GREY, TEAL, ROSE = "#22303c", "#5c6770", "#00798c", "#d1495b"
 KEYS = ("table", "share", "split", "learner")
 #: Learners with results for so large a part of the most splits that any has are compared at once.
 COMPLETE = 0.8
-#: The rules that a model may have to be called small.
+#: The rules that a model may have to be called small; a learner is if most of its models are.
 FEW = 30
 
 
@@ -185,14 +185,14 @@ def small_models(share, paired):
     for k in np.argsort(ranks, kind="stable"):
         name = named[k]
         every = list(rules[name].values())
-        small = np.mean(every) <= FEW
+        small = median(every) <= FEW
         f1 = mean_text(scores[name], len(paired.tables)) if small else ""
         counts = (len(few[name]), int(wins[:, k].sum()))
-        rows.append([name, f"{ranks[k]:.2f}", *map(str, counts), f"{np.mean(every):.1f}", f1])
+        rows.append([name, f"{ranks[k]:.2f}", *map(str, counts), f"{median(every):.3g}", f1])
     show(
         f"{share} % training rows, models of at most {FEW} rules: a mean rank of macro F1 in which "
-        f"larger ones share the last place; F1 of those with at most {FEW} rules on average",
-        ["learner", "mean rank", "tables with so few", "first on", "mean rules", "macro F1"],
+        f"larger ones share the last place; F1 of learners whose median model is so small",
+        ["learner", "mean rank", "tables with so few", "first on", "median rules", "macro F1"],
         rows,
     )
 
@@ -237,11 +237,11 @@ def leaders(panels, defaults, ours):
         few = {
             name
             for name, found in rules.items()
-            if len(found) == len(paired.tables) and np.mean(list(found.values())) <= FEW
+            if len(found) == len(paired.tables) and median(found.values()) <= FEW
         }
         sets = (rules, few, set(defaults) & set(ours), {"boosting", "boosting CV"})
         rows.append([f"{share} %", str(len(paired.tables)), *(best(paired, some) for some in sets)])
-    head = ["training rows", "tables", "of all", f"at most {FEW} rules on average"]
+    head = ["training rows", "tables", "of all", f"median at most {FEW} rules"]
     head += ["ours as they come", "boosting"]
     show("The largest mean macro F1", head, rows)
 
