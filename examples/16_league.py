@@ -212,11 +212,12 @@ def run(tasks, given, path):
     print(f"{len(tasks):,} fits to do, results in {path}", flush=True)
     path.parent.mkdir(exist_ok=True, parents=True)
     with path.open("a", encoding="utf-8") as file:
+        if path.read_bytes()[-1:] not in (b"", b"\n"):  # a line that was cut off
+            print(file=file, flush=True)
         for task, result in carried_out(due(), given.jobs, given.splits, limit):
             keys = dict(zip(KEYS, task, strict=True))
             more = {"version": versions[task[3]], "settings": settings[task[3]]}
-            file.write(json.dumps(keys | result | more) + "\n")
-            file.flush()
+            print(json.dumps(keys | result | more), file=file, flush=True)
             if "too_long" in result:
                 late.add(task)
             if time.monotonic() - spoken > given.every:

@@ -7,6 +7,7 @@ taken over the tables, and on each over the splits, that all learners compared h
 
 import json
 from collections import defaultdict
+from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
 from statistics import median
@@ -27,10 +28,10 @@ FEW = 30
 
 
 def saved(path):
-    """(table, share, split, learner) → the last line of a file about it."""
+    """(table, share, split, learner) → the last line of a file about it; one cut off is none."""
     found = {}
-    if path.exists():
-        for text in path.read_text(encoding="utf-8").splitlines():
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        with suppress(json.JSONDecodeError):
             line = json.loads(text)
             found[tuple(line[key] for key in KEYS)] = line
     return found

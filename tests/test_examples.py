@@ -193,7 +193,8 @@ def test_league_resumes(league, tmp_path):
     path = tmp_path / "results"
     assert league.saved(path) == {}
     lines = [line | {"accuracy": 0.5}, line | {"accuracy": 0.7}]
-    path.write_text("".join(json.dumps(some) + "\n" for some in lines), encoding="utf-8")
+    texts = [*map(json.dumps, lines), json.dumps(lines[0])[:-4], ""]
+    path.write_text("\n".join(texts), encoding="utf-8")
     assert league.saved(path) == {task: lines[1]}
     assert league.valid(league.saved(path), {"tree": "a"}, 120) == {task: lines[1]}
     assert league.valid(league.saved(path), {"tree": "b"}, 120) == {}
