@@ -63,8 +63,7 @@ def votes(kind, X, y):
     """One of the learners of weighted votes."""
     model = kind(time_limit=10).fit(X, y)
     rules = model.rules_
-    conditions = sum(len(item.rule.formula.leaves) for item in rules)
-    return model.predict, len(rules), conditions, getattr(model, "gap_", 0.0)
+    return model.predict, rules.n_rules, rules.n_conditions, getattr(model, "gap_", 0.0)
 
 
 def wittgenstein(X, y):

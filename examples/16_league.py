@@ -17,10 +17,10 @@ settings are others now, or --again is given.  A fit of more than --time-limit C
 and then this learner skips the other splits of the table at this share of training rows and at
 larger ones.
 
-Rules are the rules of a model, the leaves of trees, the nonzero coefficients of logistic
-regression, of RuleFit the rules and numbers with a nonzero coefficient, the steps of all shape
-functions of explainable boosting; support vector machines have none.  Conditions are those of all
-rules together.  Log loss bounds probabilities by 1e-6.
+Rules are the different rules of a model, the leaves of trees, the columns with a nonzero
+coefficient of logistic regression, both for RuleFit, the steps of all shape functions of
+explainable boosting; support vector machines have none.  Conditions are those of all rules
+together.  Log loss bounds probabilities by 1e-6.
 """
 
 import argparse
@@ -273,6 +273,7 @@ def main():
     if not lines:
         print(f"There are no results in {path}.")
         return
+    OUTPUT.mkdir(exist_ok=True)
     print(f"At most {MOST:,} rows train and {MOST:,} test.\n")
     report(
         lines,

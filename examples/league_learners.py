@@ -1,7 +1,8 @@
 """The learners of 16_league.py: ours, scikit-learn's, and those of other packages if installed.
 
 A learner makes a model for the tables of protocol.py, may choose its settings from a grid, and has
-a size: (rules, conditions) of a fitted model, (None, None) for a support vector machine.
+a size: (rules, conditions) of a fitted model, (None, None) for a support vector machine.  What
+speaks about several classes, a rule or the coefficients of a column, is one.
 """
 
 import subprocess
@@ -32,8 +33,7 @@ def no_rules(_):
 
 
 def weighted_rules(model):
-    lengths = [len(item.rule.formula.leaves) for item in model.rules_]
-    return len(lengths), sum(lengths)
+    return model.rules_.n_rules, model.rules_.n_conditions
 
 
 def listed_rules(model):
@@ -69,7 +69,7 @@ def boosting(model):
 
 
 def coefficients(model):
-    number = int(np.count_nonzero(model[-1].coef_))
+    number = int(model[-1].coef_.any(axis=0).sum())
     return number, number
 
 
@@ -81,21 +81,20 @@ def shapes(model):
 
 
 def rule_fits(model):
-    number = total = 0
+    found = set()
     for one in model[-1].estimators_:
         if hasattr(one, "coef"):  # what is left of one against the rest may be a constant
             first = len(one.coef) - len(one.rules_)
-            weighted = zip(one.rules_, one.coef[first:], strict=True)
-            texts = [str(rule) for rule, weight in weighted if weight]
-            numbers = int(np.count_nonzero(one.coef[:first]))
-            number += numbers + len(texts)
-            total += numbers + sum(1 + text.count(" and ") for text in texts)
-    return number, total
+            names = [*range(first), *map(str, one.rules_)]
+            found |= {name for name, weight in zip(names, one.coef, strict=True) if weight}
+    return len(found), sum(1 + str(name).count(" and ") for name in found)
 
 
 def stumps(model):
-    number = sum(len(getattr(one, "estimators_", ())) for one in model[-1].estimators_)
-    return number, number
+    some = [one for each in model[-1].estimators_ for one in getattr(each, "estimators_", ())]
+    roots = {(one.tree_.feature[0], one.tree_.threshold[0]) for one in some}
+    number = sum(feature >= 0 for feature, _ in roots)
+    return int(number), int(number)
 
 
 # -- learners -----------------------------------------------------------------------------------
