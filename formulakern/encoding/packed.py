@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import different_rows
+from formulakern.arrays import FloatArray, different_rows
 from formulakern.encoding.bits import (
     Words,
     all_ones,
@@ -55,6 +55,9 @@ class PackedTable:
     sparse : scipy.sparse.csr_array or None
         For a sparse table its ones, in canonical form; such a table is packed when words are first
         asked for.
+    degrees : ndarray of shape (m, e), float64
+        Columns beside the n that are true to a degree; most tables have none.  Rows are different
+        or equal whatever their degrees are.
 
     Examples
     --------
@@ -75,7 +78,9 @@ class PackedTable:
         rows: Words | None = None,
         columns: Words | None = None,
         sparse: Any = None,
+        degrees: FloatArray | None = None,
     ) -> None:
+        self.degrees = np.zeros((n_rows, 0)) if degrees is None else degrees
         self.n_rows, self.n_columns, self.names, self.sparse = n_rows, n_columns, names, sparse
         for name, words, shape in (
             ("rows", rows, (n_rows, n_words(n_columns))),
@@ -99,10 +104,14 @@ class PackedTable:
 
     @classmethod
     def of_columns(
-        cls, words: Words, n_rows: int, names: tuple[str, ...] | None = None
+        cls,
+        words: Words,
+        n_rows: int,
+        names: tuple[str, ...] | None = None,
+        degrees: FloatArray | None = None,
     ) -> PackedTable:
         """A table from its columns, uint64 of shape (n, ceil(m / 64)); bits behind m are 0."""
-        return cls(n_rows, len(words), names, columns=words)
+        return cls(n_rows, len(words), names, columns=words, degrees=degrees)
 
     def __repr__(self) -> str:
         return f"<PackedTable: {self.n_rows:,} rows, {self.n_columns:,} columns>"
@@ -179,7 +188,7 @@ class PackedTable:
             parts["columns"] = self.columns[positions]
         else:
             parts["rows"] = select_bits(self.rows, self.n_columns, positions)
-        return PackedTable(self.n_rows, len(positions), names, **parts)
+        return PackedTable(self.n_rows, len(positions), names, degrees=self.degrees, **parts)
 
     def take(self, rows: NDArray[Any]) -> PackedTable:
         """The table with only these rows, in this order, repeated where a position is.
@@ -195,7 +204,7 @@ class PackedTable:
             If a mask has another length than m, or a position is out of range.
         """
         rows = row_positions(rows, self.n_rows)
-        parts: dict[str, Any] = {}
+        parts: dict[str, Any] = {"degrees": self.degrees[rows]}
         if self.sparse is not None:
             parts["sparse"] = self.sparse[rows]
         elif "rows" in self.__dict__:

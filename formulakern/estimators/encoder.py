@@ -214,7 +214,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         DataError, ParameterError
             As :meth:`fit`.
         """
-        return self._pack(self.fit_table(X))
+        return self.pack(self.fit_table(X))
 
     def transform_packed(self, X: Any) -> PackedTable:
         """Evaluate the propositions, 64 rows to a word.
@@ -232,7 +232,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         DataError
             As :meth:`transform`.
         """
-        return self._pack(self.read_table(X))
+        return self.pack(self.read_table(X))
 
     def transform(self, X: Any) -> Any:
         """Evaluate the propositions.
@@ -332,7 +332,8 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.plans_ = plans
         self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
 
-    def _pack(self, table: Table) -> PackedTable:
+    def pack(self, table: Table) -> PackedTable:
+        """Evaluate the propositions on a table that was read, 64 rows to a word."""
         if self._gives_degrees():
             raise ParameterError(
                 f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth, and 0 and 1 "

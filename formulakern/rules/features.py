@@ -28,6 +28,7 @@ from formulakern.syntax.substitution import substitute
 __all__ = [
     "BIAS",
     "Conjunction",
+    "Degree",
     "Feature",
     "Instance",
     "LinearTerm",
@@ -297,7 +298,31 @@ def _plain(number: float) -> str:
     return str(int(number)) if whole else repr(number)
 
 
-Feature: TypeAlias = Conjunction | Instance | Monomial | LinearTerm
+@dataclass(frozen=True)
+class Degree:
+    """The feature that is a column of degrees of an encoded table.
+
+    Parameters
+    ----------
+    place : int
+        Of the column among those of degrees.
+    term : LinearTerm
+        What it says of the user's own table.
+    """
+
+    place: int
+    term: LinearTerm
+
+    def values(self, table: PackedTable) -> npt.NDArray[np.float64]:
+        """The degrees of all rows of an encoded table, float64 of shape (m,)."""
+        return np.asarray(table.degrees[:, self.place])
+
+    def named(self, leaves: Sequence[Any]) -> LinearTerm:  # noqa: ARG002
+        """The term that it is."""
+        return self.term
+
+
+Feature: TypeAlias = Conjunction | Instance | Monomial | LinearTerm | Degree
 
 #: What an ensemble weighs: a rule is 1 or 0 in a row, the others are numbers.
 Term: TypeAlias = Rule | Monomial | LinearTerm
@@ -319,7 +344,8 @@ def feature_values(features: Sequence[Any], encoded: Any, table: Any = None) -> 
     ndarray of shape (m, r), bool, or float64 for monomials and where there are linear terms
     """
     linear = any(isinstance(feature, LinearTerm) for feature in features)
-    kind = np.bool_ if isinstance(encoded, PackedTable) and not linear else np.float64
+    graded = linear or any(isinstance(feature, Degree) for feature in features)
+    kind = np.bool_ if isinstance(encoded, PackedTable) and not graded else np.float64
     rows = Table.of(table) if linear else None
     values = np.empty((len(features), encoded.shape[0]), dtype=kind)
     for place, feature in enumerate(features):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +17,15 @@ from sklearn.exceptions import ConvergenceWarning
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.table import Table
+from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
 from formulakern.estimators.rule_model import RuleModel
 from formulakern.learning.hkl.active_set import GrowthStep, relative_gap
 from formulakern.learning.hkl.problem import HierarchicalModel, learn
 from formulakern.progress import say
 from formulakern.rules.ensemble import WeightedRule
-from formulakern.rules.features import Conjunction, Feature
+from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
 
 __all__ = ["HierarchicalEstimator", "HierarchicalLearner"]
 
@@ -29,10 +33,17 @@ __all__ = ["HierarchicalEstimator", "HierarchicalLearner"]
 #: Parameters and their ranges: least, whether it is allowed itself, largest, what is expected.
 RANGES: dict[str, tuple[float, bool, float, str]] = {
     "rho": (1.0, False, 2.0, "1 < rho <= 2; near 1 few rules get weight"),
-    "C": (0.0, False, 1e50, "a number above 0 and at most 1e50, the penalty parameter of errors"),
+    "C": (0.0, False, 1e50, "'auto', or a number above 0 and at most 1e50"),
     "depth_penalty": (1.0, True, 1e30, "a number from 1 to 1e30"),
     "tol": (0.0, False, 0.999, "a relative duality gap between 0 and 1"),
 }
+
+
+#: ``C="auto"`` is this over the square root of the number of rows.
+AUTOMATIC_C = 6000.0
+#: What a linear term adds to the norm, per unit of its weight; a conjunction of l propositions adds
+#: (1 + depth_penalty)^l.
+LINEAR_PENALTY = 1.0
 
 
 @dataclass(eq=False, repr=False)
@@ -40,8 +51,25 @@ class HierarchicalEstimator(RuleModel):
     """What all estimators of hierarchical kernel learning are told, and how they read a table."""
 
     _: KW_ONLY
-    tol: float = 1e-3
+    relations: Sequence[str] = ("=", "<=", ">=")
+    tol: float = 1e-2
     max_active: int = 5000
+    linear: bool = True
+    _terms: tuple[LinearTerm, ...] = field(init=False)
+
+    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> PackedTable:
+        """The propositions, and beside them the numeric columns as degrees."""
+        if not self.linear or not isinstance(encoder, PropositionEncoder):
+            self._terms = ()
+            return super()._encode(encoder, X, y, reset=reset)
+        table = encoder.fit_table(X) if reset else encoder.read_table(X)
+        if reset:
+            numeric = (plan.name for plan in encoder.plans_ if plan.kind == "numeric")
+            terms = (linear_term(table, name) for name in numeric)
+            self._terms = tuple(term for term in terms if term is not None)
+        packed = encoder.pack(table)
+        values = np.array([term(table) for term in self._terms]).reshape(-1, len(table)).T
+        return PackedTable.of_columns(packed.columns, len(table), packed.names, values)
 
     def _fit_table(self, X: Any, y: Any) -> PackedTable:
         """The encoded training rows; only different propositions that vary are kept."""
@@ -56,14 +84,17 @@ class HierarchicalLearner(HierarchicalEstimator):
     """The base of :class:`HKLClassifier` and :class:`HKLRegressor`."""
 
     rho: float = 1.1
-    C: float = 1.0
-    depth_penalty: float = 2.0
+    C: float | Literal["auto"] = "auto"
+    depth_penalty: float = 3.0
     loss: Any = field(init=False)
+    C_: float = field(init=False)
     _models: list[HierarchicalModel] = field(init=False)
 
     def _check_parameters(self) -> None:
         for name, (least, allowed, largest, expected) in RANGES.items():
             value = getattr(self, name)
+            if name == "C" and isinstance(value, str) and value == "auto":
+                continue
             check_number(name, value, least, largest, above=not allowed, expected=expected)
         check_integer("max_active", self.max_active)
         check_integer("cut_points", self.cut_points)
@@ -80,8 +111,11 @@ class HierarchicalLearner(HierarchicalEstimator):
         """Solve a problem for each label vector, and set what is known of the solutions."""
         begun = time.perf_counter()
         used = weights > 0
-        distinct, kind = (table if used.all() else table.take(used)).distinct()
-        options = {name: float(getattr(self, name)) for name in ("rho", "C", "depth_penalty")}
+        table = table if used.all() else table.take(used)
+        distinct, kind = table.distinct()
+        self.C_ = automatic_C(weights) if isinstance(self.C, str) else float(self.C)
+        options = {"rho": float(self.rho), "C": self.C_}
+        options |= {"depth_penalty": float(self.depth_penalty), "other_penalty": LINEAR_PENALTY}
         warm = start._models if start is not None and start._leaves == self._leaves else []
         models: list[HierarchicalModel] = []
         for k, (name, y) in enumerate(problems.items()):
@@ -99,6 +133,7 @@ class HierarchicalLearner(HierarchicalEstimator):
                 max_nodes=int(self.max_active),
                 time_limit=limit,
                 start=warm[k].grown if warm else None,
+                others=table.degrees,
                 report=partial(self._report, name),
             )
             models.append(model)
@@ -150,18 +185,41 @@ class HierarchicalLearner(HierarchicalEstimator):
         ``weights``, which are 1 unless the user gave others.
         """
         used = weights > 0
-        covers = table.truths(table.covers(model.rules))[:, used]
         weights = weights[used]
         base = np.nan if right is None else float(np.average(right[used], weights=weights))
         found: list[tuple[Feature, WeightedRule]] = []
-        for node, weight, cover in zip(model.rules, model.weights.tolist(), covers, strict=True):
+        for node, weight in zip(model.rules, model.weights.tolist(), strict=True):
             names, shares = (winner, loser), (np.nan, base)
+            if isinstance(node, int):
+                feature: Feature = Degree(node, self._terms[node])
+                cover = np.ones(len(weights), dtype=np.bool_)
+            else:
+                feature, cover = Conjunction(node), table.cover(node)[used]
             if right is not None:
                 shares = float(weights[cover & right[used]].sum() / weights[cover].sum()), base
             if weight < 0 and loser is not None:
                 weight, names, shares = -weight, (loser, winner), (1 - shares[0], 1 - base)
             support, coverage = int(cover.sum()), float(cover.mean())
-            feature = Conjunction(node)
             rule = feature.named(self._leaves)
+            if isinstance(node, int):
+                shares = (np.nan, shares[1])  # a number speaks in every row
             found.append((feature, WeightedRule(rule, weight, *names, support, coverage, *shares)))
         return found
+
+
+def automatic_C(weights: FloatArray) -> float:
+    """The penalty parameter that ``"auto"`` stands for, by the number of rows Σw."""
+    return AUTOMATIC_C / math.sqrt(weights.sum())
+
+
+def linear_term(table: Table, name: str) -> LinearTerm | None:
+    """A numeric column between its 2.5 % and 97.5 % quantiles; None where it does not vary."""
+    column = np.array(table.column(name), dtype=np.float64)
+    known = column[~table.missing(name)]
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return None
+    least, largest = np.quantile(known, (0.025, 0.975), method="nearest").tolist()
+    if least == largest:
+        least, largest = float(known.min()), float(known.max())
+    return LinearTerm(name, least, largest) if least < largest else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.metaestimators import available_if
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice
+from formulakern.checks import check_choice, check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.hkl.base import HierarchicalEstimator, HierarchicalLearner
 from formulakern.estimators.rule_model import RuleClassifier
@@ -22,17 +22,28 @@ __all__ = ["HKLClassifier", "HierarchicalClassifier"]
 
 
 LOSSES = ("hinge", "squared_hinge", "logistic")
+#: No class has a smaller share.
+RAREST = 1e-12
 
 
 @dataclass(eq=False, repr=False)
-class HierarchicalClassifier(RuleClassifier, HierarchicalEstimator):
+class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
     """The base of :class:`HKLClassifier` and :class:`HKLClassifierCV`."""
 
     _: KW_ONLY
-    loss: Literal["hinge", "squared_hinge", "logistic"] = "hinge"
+    loss: Literal["hinge", "squared_hinge", "logistic"] = "logistic"
+    logit_adjustment: float = 0.5
+    adjustment_: FloatArray = field(init=False)
+
+    def _shares(self, labels: npt.NDArray[Any], weights: FloatArray) -> tuple[FloatArray, float]:
+        """The share of every class in the weight of all rows, and τ, 0 where none is asked for."""
+        shares = np.array([weights[labels == name].sum() for name in np.unique(labels)])
+        adjusted = self.loss == "logistic" and self.class_weight is None
+        tau = float(self.logit_adjustment) if adjusted else 0.0
+        return np.maximum(shares / shares.sum(), RAREST), tau
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Σ_w f_w φ_w(x) + b.
+        """The score of each class, Σ_w f_w φ_w(x) + b, less its adjustment; the largest wins.
 
         Parameters
         ----------
@@ -47,7 +58,7 @@ class HierarchicalClassifier(RuleClassifier, HierarchicalEstimator):
 
     @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
-        """1 / (1 + e^{−decision}), for more than two classes divided by its sum over them.
+        """1 / (1 + e^{−s}), s the score before it is adjusted; divided by its sum over the classes.
 
         Only with ``loss="logistic"``.
 
@@ -59,7 +70,8 @@ class HierarchicalClassifier(RuleClassifier, HierarchicalEstimator):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        shares: FloatArray = 0.5 * (1 + np.tanh(self._scores(X) / 2))
+        scores = self._scores(X) + self.adjustment_
+        shares: FloatArray = 0.5 * (1 + np.tanh(scores / 2))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
@@ -198,6 +210,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("loss", self.loss, LOSSES)
+        check_number("logit_adjustment", self.logit_adjustment, 0, 10)
 
     def _fit_encoded(
         self,
@@ -223,12 +236,17 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             against = names[0] if two else None
             found += self._rules_of(model, table, counts, rows[k], names[k], against)
             bias[k] = model.bias
+        shares, tau = self._shares(labels, weights)
+        self.adjustment_ = np.where(shares > RAREST, tau * np.log(shares), 0.0)
         if two:
+            self.adjustment_ = self.adjustment_ - self.adjustment_[::-1]
+            bias[1] -= self.adjustment_[1]
             bias[0] = -bias[1]
         elif not np.isfinite(bias).all():  # never predicted
             lowest = sum(abs(rule.weight) for _, rule in found)
             lowest += np.abs(bias[np.isfinite(bias)]).max()
             bias[np.isinf(bias)] = -2 * lowest - 1
+        bias -= 0.0 if two else self.adjustment_
         self.intercept_ = bias[1:] if two else bias
         self._set_rules(found, names, bias)
         self._warn_if_open()

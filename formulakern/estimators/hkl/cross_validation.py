@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import check_random_state
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_integer, is_number
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.table import Table
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import ParameterError
+from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.hkl.base import automatic_C
 from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLClassifier
+from formulakern.estimators.hkl.folds import (
+    SHAPE,
+    Part,
+    Trial,
+    check_folds,
+    compared,
+    logits,
+    trial_of,
+)
 from formulakern.estimators.targets import row_weights, several_classes, splits
 from formulakern.progress import say
-from formulakern.rules.rule import Rule
+from formulakern.rules.ensemble import RuleEnsemble
 
 __all__ = ["HKLClassifierCV"]
 
 
 SELECTIONS = ("best", "one-standard-error")
-#: What is known of every fit.
-MEASURES = ("score", "rules", "length", "gap")
+#: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.
+MULTIPLES = (0.1, 0.5, 2.0)
+#: ``cv="auto"``: so many folds, repeated until so many rows were held out, at most so often.
+FOLDS, HELD_OUT, REPEATS = 3, 600, 3
+#: The relative gap of the fits within the folds, unless ``tol`` is larger.
+COARSE = 0.02
+#: A path ends where C is so many standard errors behind the best smaller one.
+BEHIND = 1.0
 
 
 @dataclass(eq=False, repr=False)
@@ -37,22 +52,33 @@ class HKLClassifierCV(HierarchicalClassifier):
 
     For each depth penalty and fold the problems for C₁ < C₂ < … are solved one after the other,
     each from the solution of the last.  Of all pairs (C, depth penalty) one is chosen by the mean
-    score over the folds, and the classifier is fitted to all rows along the same path.
+    score of what is held out, and the classifier is fitted to all rows.
 
     Parameters
     ----------
-    Cs : sequence of float, default=(1e-3, 1e-2, …, 1e3)
-    depth_penalties : sequence of float, default=(2.0,)
-    cv : int or splitter, default=3
-        Folds; an integer is stratified and shuffled under ``random_state``.
-    scoring : str or callable, default="f1_macro"
-        A name of ``sklearn.metrics.get_scorer_names()``, or a scorer; larger is better.
-    selection : {"one-standard-error", "best"}, default="one-standard-error"
+    Cs : "auto" or sequence of float, default="auto"
+        ``"auto"``: 0.1, 0.5 and 2 times the C that ``HKLClassifier(C="auto")`` takes.
+    depth_penalties : sequence of float, default=(2.0, 4.0)
+    cv : "auto", int or splitter, default="auto"
+        An integer: so many folds, stratified and shuffled under ``random_state``.  ``"auto"``:
+        three folds, two or three times for tables of fewer than 600 rows.
+    scoring : str, callable or None, default=None
+        None: with p_k the probability of class k and π_k its share, the mean over the rows held
+        out of ln(p̃_y), p̃_k ∝ p_k/π_k^τ, τ = ``logit_adjustment``, where rows of class k weigh
+        π_k^{−τ}: the logarithm of the probability of the right class where classes are as
+        frequent as decisions are made for.  First the scores of all rows are stretched, by one
+        factor t, from b_k = ln π_k/(1 − π_k) to b_k + t·(s_k − b_k), so that this is largest.
+        Else a name of ``sklearn.metrics.get_scorer_names()``, or a scorer, which gives each fold
+        one number.  Larger is better.
+    selection : {"one-standard-error", "best"}, default="best"
         ``"best"``: the largest mean score, of equals the fewest rules.  ``"one-standard-error"``:
-        the fewest rules, mean over folds, among all pairs whose mean score is within one standard
-        error (over the folds, of the best pair) of the largest; of equals the best score.
-    rho, loss, tol, max_active, time_limit, encoder, relations, cut_points, class_weight
-        As in :class:`HKLClassifier`; ``time_limit`` is for each single fit.
+        the fewest rules, mean over folds, among all pairs that are behind the best by no more than
+        the standard error of the mean difference (over rows, or folds where there is a scorer); of
+        equals the best score.
+    rho, loss, logit_adjustment, tol, max_active, linear
+        As in :class:`HKLClassifier`.
+    encoder, relations, cut_points, class_weight, time_limit
+        As there; ``time_limit`` is for each single fit.
     random_state : int, RandomState or None, default=0
         For the folds.
     verbose : int, default=0
@@ -61,51 +87,61 @@ class HKLClassifierCV(HierarchicalClassifier):
     Attributes
     ----------
     C_, depth_penalty_ : float
-        What was chosen.
+        What was chosen, C for all rows.
     best_score_ : float
         Its mean score.
     best_index_ : int
         Its position in ``cv_results_``.
     cv_results_ : dict of str to ndarray of shape (pairs,)
-        ``C``, ``depth_penalty``, ``mean_score``, ``std_score``, ``mean_rules``, ``mean_length``,
-        ``mean_gap``, and ``split0_score``, ``split1_score``, ….
+        ``C`` (for all rows), ``depth_penalty``, ``mean_score``, ``behind`` and ``error``, the mean
+        difference to the best and its standard error, ``mean_rules``, ``mean_length``,
+        ``mean_gap``, ``certified``, the share of the folds whose gap is at most 0.02, and
+        ``split0_score``, ``split1_score``, ….  NaN for pairs that were left out.
     best_estimator_ : HKLClassifier
         Fitted to all rows.
-    rules_, intercept_, classes_, n_features_in_, feature_names_in_
-        Those of ``best_estimator_``.
+    temperature_ : float
+        t.
+    rules_, intercept_ : RuleEnsemble, ndarray
+        Those of ``best_estimator_``, stretched by it.
+    classes_, adjustment_, n_features_in_, feature_names_in_
+        As in :class:`HKLClassifier`.
 
     Notes
     -----
-    Every fold has an encoder of its own, fitted to its training rows.  Where a fit stops before
-    the gap is closed (``max_active``, ``time_limit``) its score counts; only for the last fit is
-    that a warning.
+    A path ends where C is behind the best smaller one by more than a standard error.  With
+    ``Cs="auto"`` C falls with the square root of the number of rows, in the folds too.
+
+    Propositions do not depend on the classes, and are those of all rows, encoded once; an encoder
+    of another kind is fitted anew for every fold.  Fits within folds have a ``tol`` of 0.02 at
+    least.
+    Where a fit stops before the gap is closed
+    (``max_active``, ``time_limit``) its score counts; only for the last fit is that a warning.
 
     References
     ----------
-    The grid and the three folds are those of P. Jawanpuria, J. S. Nath, G. Ramakrishnan,
-    "Efficient rule ensemble learning using hierarchical kernels", ICML 2011.  The rule of one
-    standard error: L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification and Regression
-    Trees", 1984, section 3.4.3.
+    The rule of one standard error: L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification
+    and Regression Trees", 1984, section 3.4.3.
 
     Examples
     --------
     >>> from formulakern import datasets
     >>> X, y = datasets.tic_tac_toe()
-    >>> search = HKLClassifierCV([1, 100], depth_penalties=[2, 4], tol=0.02).fit(X[::4], y[::4])
+    >>> search = HKLClassifierCV([1, 1000]).fit(X[::4], y[::4])
     >>> search.C_
-    100.0
+    1000.0
     >>> bool(search.score(X, y) > 0.95)
     True
     """
 
-    Cs: Sequence[float] = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
-    depth_penalties: Sequence[float] = (2.0,)
-    cv: Any = 3
-    scoring: Any = "f1_macro"
-    selection: Literal["one-standard-error", "best"] = "one-standard-error"
+    Cs: Sequence[float] | Literal["auto"] = "auto"
+    depth_penalties: Sequence[float] = (2.0, 4.0)
+    cv: Any = "auto"
+    scoring: Any = None
+    selection: Literal["one-standard-error", "best"] = "best"
     _: KW_ONLY
     rho: float = 1.1
     random_state: int | np.random.RandomState | None = 0
+    temperature_: float = field(init=False)
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Score every pair, choose one, fit to all rows.
@@ -134,110 +170,141 @@ class HKLClassifierCV(HierarchicalClassifier):
         ConvergenceWarning
             If the gap of ``best_estimator_`` is above ``tol``.
         """
-        penalties = _numbers("Cs", self.Cs, 0.0, strict=True)
+        automatic = isinstance(self.Cs, str) and self.Cs == "auto"
+        penalties = [*MULTIPLES] if automatic else _numbers("Cs", self.Cs, 0.0, strict=True)
         depths = _numbers("depth_penalties", self.depth_penalties, 1.0, strict=False)
         check_choice("selection", self.selection, SELECTIONS)
         self._model(penalties[0], depths[0])._check_parameters()
+        scorer = None if self.scoring is None else get_scorer(self.scoring)
         whole, labels = self._read_training(X, y)
         several_classes(labels)
-        rows = self._rows(X)
         weights = row_weights(labels, None, sample_weight)
-        scorer = get_scorer(self.scoring)
-        self._check_folds(labels)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        folds = splits(self.cv, labels, seed)
+        parts = self._parts(X, whole, labels, weights)
+        shares, tau = self._shares(labels, weights)
         pairs = [(C, a) for a in depths for C in penalties]
-        found = np.zeros((len(pairs), len(folds), len(MEASURES)))
-        for number, (train, test) in enumerate(folds):
-            reader = self._model(penalties[0], depths[0])
-            table = reader._fit_table(rows[train], labels[train])
-            unseen = reader._read_table(rows[test])
-            path = self._path(pairs, reader, table, labels[train], weights[train])
-            for place, model in enumerate(path):
-                score = float(scorer(model, unseen, labels[test]))
-                found[place, number] = score, *_shape(model)
+
+        trials: list[Trial | None] = [None] * len(pairs)
+        for depth in depths:
+            models: list[HKLClassifier | None] = [None] * len(parts)
+            best: Trial | None = None
+            for place in [k for k, pair in enumerate(pairs) if pair[1] == depth]:
+                for number, part in enumerate(parts):
+                    C = pairs[place][0] * (self._automatic_C(part) if automatic else 1.0)
+                    model = self._model(C, depth, COARSE)
+                    models[number] = part.fitted(model, models[number])
+                trial = trial_of(parts, models, labels, shares, tau, scorer)
+                trials[place] = trial
                 if self.verbose:
-                    say(_line(pairs[place], number, found[place, number]))
-        self.cv_results_ = _results(pairs, found)
-        self.best_index_ = self._choice(found)
-        self.C_, self.depth_penalty_ = pairs[self.best_index_]
-        self.best_score_ = float(found[self.best_index_, :, 0].mean())
-        before = [(C, a) for C, a in pairs if a == self.depth_penalty_ and C < self.C_]
-        start = None
-        for start in self._path(before, self, whole, labels, weights):  # noqa: B007
-            pass
-        model = self._model(self.C_, self.depth_penalty_)
-        model._share_encoding(self)
-        self.best_estimator_ = model._fit_encoded(whole, labels, weights, start)
-        self._copy_from(model, ("classes_", "rules_", "intercept_", "_features"))
+                    say(_line(pairs[place], trial))
+                if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
+                    best = trial
+                behind, error = compared(best.scores, trial.scores)
+                if behind > BEHIND * error > 0:
+                    break  # nor will a larger C be better
+        everyone = Part(whole, whole, labels, weights, labels, np.arange(len(labels)), self)
+        factor = self._automatic_C(everyone) if automatic else 1.0
+        self._choose([(C * factor, a) for C, a in pairs], trials)
+        model = everyone.fitted(self._model(self.C_, self.depth_penalty_), None)
+        self.best_estimator_ = model
+        self._copy_from(model, ("classes_", "adjustment_", "_features"))
+        t = self.temperature_
+        scaled = [replace(rule, weight=t * rule.weight) for rule in model.rules_]
+        base, own = logits(shares), model.rules_.intercept + model.adjustment_
+        bias = base + t * (own - base) - model.adjustment_
+        self.rules_ = RuleEnsemble.of(scaled, model.rules_.classes, bias)
+        self.intercept_ = bias[1:] if len(bias) == 2 else bias
+        model._warn_if_open()
         return self
 
     # -- what is computed -------------------------------------------------------------------------
 
-    def _model(self, C: float, depth_penalty: float) -> HKLClassifier:
+    def _model(self, C: float, depth_penalty: float, tol: float = 0.0) -> HKLClassifier:
         shared = self._shared_parameters(HKLClassifier())
+        shared["tol"] = max(self.tol, tol)
         verbose = max(0, int(self.verbose) - 1)
         return HKLClassifier(C=C, depth_penalty=depth_penalty, verbose=verbose, **shared)
+
+    def _automatic_C(self, part: Part) -> float:
+        return automatic_C(row_weights(part.labels, self.class_weight, part.weights))
+
+    def _parts(
+        self, X: Any, whole: PackedTable, labels: npt.NDArray[Any], weights: FloatArray
+    ) -> list[Part]:
+        """The folds."""
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        cv = self.cv
+        if isinstance(cv, str) and cv == "auto":
+            repeats = int(np.clip(HELD_OUT // len(labels), 1, REPEATS))
+            cv = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=repeats, random_state=seed)
+            check_folds(FOLDS, labels)
+        elif is_integer(cv):
+            check_folds(int(cv), labels)
+        own = self.encoder_ is None or isinstance(self.encoder_, PropositionEncoder)
+        rows = None if own else self._rows(X)
+        parts = []
+        for train, test in splits(cv, labels, seed):
+            reader: HierarchicalClassifier = self._model(1.0, 1.0)
+            if rows is not None:
+                table, unseen = reader._fit_table(rows[train], labels[train]), rows[test]
+                unseen = reader._read_table(unseen)
+            else:
+                reader._share_encoding(self)
+                table, unseen = whole.take(train), whole.take(test)
+                different = table.different_columns()
+                reader._keep(different)
+                table, unseen = table.select(different), unseen.select(different)
+            right = labels[test]
+            parts.append(Part(table, unseen, labels[train], weights[train], right, test, reader))
+        return parts
 
     def _rows(self, X: Any) -> Any:
         """A table whose rows can be selected by an array of positions."""
         if hasattr(X, "tocsr"):
             return X.tocsr()
-        if self.encoder is not None:
-            return Table.of(X)
         return X.iloc if hasattr(X, "iloc") else np.asarray(X)
 
-    def _check_folds(self, labels: npt.NDArray[Any]) -> None:
-        if not is_integer(self.cv):
-            return
-        if self.cv < 2:
-            raise ParameterError(f"cv={self.cv}; expected at least 2 folds.")
-        counts = np.unique(labels, return_counts=True)[1]
-        if np.sort(counts)[-2] < 2 or counts.max() < self.cv:
-            raise DataError(
-                f"{len(counts)} classes of {sorted(counts.tolist())} rows for cv={self.cv} "
-                "folds; expected two classes with 2 rows or more, one of them with a row for "
-                "every fold. Pass more rows, or fewer folds."
-            )
+    def _choose(self, pairs: list[tuple[float, float]], trials: list[Trial | None]) -> None:
+        """Set what is known of the pairs, and the one that is chosen."""
+        tried = np.array([k for k, trial in enumerate(trials) if trial is not None])
+        known = [trial for trial in trials if trial is not None]
 
-    def _path(
-        self,
-        pairs: list[tuple[float, float]],
-        reader: HierarchicalClassifier,
-        table: PackedTable,
-        labels: npt.NDArray[Any],
-        weights: FloatArray,
-    ) -> Iterator[HKLClassifier]:
-        """The fitted model of each pair, each from the last one of the same depth penalty.
+        def spread(values: list[Any]) -> FloatArray:
+            """One value for each pair, NaN for those that were not tried."""
+            spread = np.full((len(pairs), *np.shape(values[0])), np.nan)
+            spread[tried] = values
+            return spread
 
-        All are fitted to one table, which ``reader`` has encoded.
-        """
-        before: HKLClassifier | None = None
-        for C, depth_penalty in pairs:
-            if before is not None and before.depth_penalty != depth_penalty:
-                before = None
-            model = self._model(C, depth_penalty)
-            model._share_encoding(reader)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                before = model._fit_encoded(table, labels, weights, before)
-            yield before
-
-    def _choice(self, found: FloatArray) -> int:
-        """The chosen pair; found : (pairs, folds, measures)."""
-        scores, rules = found[:, :, 0].mean(axis=1), found[:, :, 1].mean(axis=1)
-        best = int(np.lexsort((rules, -np.round(scores, 12)))[0])
-        if self.selection == "best":
-            return best
-        folds = found.shape[1]
-        error = float(found[best, :, 0].std(ddof=1)) / folds**0.5 if folds > 1 else 0.0
-        near = np.flatnonzero(scores >= scores[best] - error - 1e-12)
-        return int(near[np.lexsort((-scores[near], rules[near]))[0]])
+        scores, splits_of = spread([t.scores for t in known]), spread([t.splits for t in known])
+        shapes = spread([t.shapes for t in known])
+        means, rules = spread([np.nanmean(t.scores) for t in known]), shapes[:, :, 0].mean(axis=1)
+        best = int(tried[np.lexsort((rules[tried], -np.round(means[tried], 12)))[0]])
+        behind, error = np.array([compared(scores[best], one) for one in scores]).T
+        self.best_index_ = best
+        if self.selection == "one-standard-error":
+            near = tried[behind[tried] <= error[tried] + 1e-12]
+            self.best_index_ = int(near[np.lexsort((-means[near], rules[near]))[0]])
+        self.C_, self.depth_penalty_ = pairs[self.best_index_]
+        self.best_score_ = float(means[self.best_index_])
+        temperatures = spread([t.temperature for t in known])
+        self.temperature_ = float(temperatures[self.best_index_])
+        Cs, depth_penalties = np.array(pairs).T
+        coarse = max(self.tol, COARSE)
+        self.cv_results_ = {
+            "C": Cs,
+            "depth_penalty": depth_penalties,
+            "mean_score": means,
+            "behind": behind,
+            "error": error,
+            **{f"mean_{name}": shapes[:, :, j].mean(axis=1) for j, name in enumerate(SHAPE)},
+            "certified": np.where(np.isnan(means), np.nan, (shapes[:, :, 2] <= coarse).mean(1)),
+            "temperature": temperatures,
+            **{f"split{k}_score": column for k, column in enumerate(splits_of.T)},
+        }
 
 
 def _numbers(name: str, values: Any, least: float, *, strict: bool) -> list[float]:
     """Different numbers of a range, smallest first."""
-    listed = [values] if is_number(values) else list(values)
+    listed = [values] if is_number(values) or isinstance(values, str) else list(values)
     right = [is_number(v) and least <= v < 1e100 and not (strict and v == least) for v in listed]
     if not listed or not all(right):
         above = f"above {least:g}" if strict else f"of at least {least:g}"
@@ -245,23 +312,10 @@ def _numbers(name: str, values: Any, least: float, *, strict: bool) -> list[floa
     return sorted({float(v) for v in listed})
 
 
-def _line(pair: tuple[float, float], fold: int, measures: FloatArray) -> str:
-    """One fit, as ``verbose`` shows it."""
+def _line(pair: tuple[float, float], trial: Trial) -> str:
+    """One pair, as ``verbose`` shows it."""
+    rules, _, gap = trial.shapes.mean(axis=0)
     return (
-        f"fold {fold + 1}, depth penalty {pair[1]:g}, C = {pair[0]:g}: score "
-        f"{measures[0]:.4f}, {measures[1]:.0f} rules, gap {measures[3]:.2g}"
+        f"C = {pair[0]:.4g}, depth penalty {pair[1]:g}: score {np.nanmean(trial.scores):.4f}, "
+        f"{rules:.1f} rules, gap {gap:.2g}"
     )
-
-
-def _shape(model: HKLClassifier) -> tuple[float, float, float]:
-    """Number of rules, their mean length, and the gap."""
-    lengths = [len(r.formula.leaves) for r in model.rules_.rules if isinstance(r, Rule)]
-    return float(len(lengths)), float(np.mean(lengths)) if lengths else 0.0, model.gap_
-
-
-def _results(pairs: list[tuple[float, float]], found: FloatArray) -> dict[str, Any]:
-    Cs, depth_penalties = np.array(pairs).T
-    means = {f"mean_{name}": found[:, :, j].mean(axis=1) for j, name in enumerate(MEASURES)}
-    results = {"C": Cs, "depth_penalty": depth_penalties, **means}
-    results["std_score"] = found[:, :, 0].std(axis=1)
-    return results | {f"split{k}_score": found[:, k, 0] for k in range(found.shape[1])}

@@ -50,7 +50,7 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
     --------
     >>> X = {"engine": ["gas", "gas", "diesel", "diesel"] * 5, "doors": [2, 4] * 10}
     >>> price = [10.0, 10.0, 14.0, 18.0] * 5
-    >>> model = HKLRegressor(C=1000).fit(X, price)
+    >>> model = HKLRegressor(C=1e5).fit(X, price)
     >>> model.predict({"engine": ["gas", "diesel"], "doors": [2, 4]}).round(1)
     array([10., 18.])
     """

@@ -5,6 +5,10 @@ dual variables β bound the problem over the whole lattice too: :mod:`.frontier`
 of the dual norm that lies outside W, and the larger of the two shares gives a lower bound on the
 optimum over all 2^p conjunctions.  Where it is not close enough, the minimal conjunctions outside W
 that stand in its way come in.
+
+Features that are no conjunctions, such as numeric columns as they are, each add d_j |f_j| to the
+norm.  The share of the dual norm of one that is not in use is |Σ_i β_i z_ij| / d_j; it comes in
+where that stands in the way.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer
 from formulakern.encoding.zero_one import read_packed
 from formulakern.learning.hkl.frontier import Frontier, Node
@@ -54,8 +59,10 @@ class GrownSolution:
     ----------
     nodes : list of tuple of int
         W, closed under subsets.
+    others : list of int
+        The features in use that are no conjunctions.
     solution : HierarchicalSolution
-        On W; its ``lower_bound`` and ``gap`` concern W.
+        On W and them, in this order; its ``lower_bound`` and ``gap`` concern these alone.
     lower_bound : float
         No weights on any conjunctions have a smaller objective.
     gap : float
@@ -65,11 +72,17 @@ class GrownSolution:
     """
 
     nodes: list[Node]
+    others: list[int]
     solution: HierarchicalSolution
     lower_bound: float
     gap: float
     history: list[GrowthStep]
     status: str
+
+    @property
+    def weights(self) -> dict[Node | int, float]:
+        """The weight of every conjunction, and of every other feature by its number."""
+        return dict(zip([*self.nodes, *self.others], self.solution.weights.tolist(), strict=True))
 
 
 def grow_hierarchical(
@@ -82,6 +95,8 @@ def grow_hierarchical(
     loss: str = "hinge",
     sample_weight: Any = None,
     kind: NDArray[np.intp] | None = None,
+    others: FloatArray | None = None,
+    other_penalty: float = 1.0,
     tol: float = 1e-3,
     max_nodes: int = 5000,
     time_limit: float | None = None,
@@ -101,6 +116,10 @@ def grow_hierarchical(
     kind : ndarray of shape (n,), intp, optional
         The row of ``propositions`` that each example is about; these rows are different.  By
         default example i is about row i, and equal rows are found here.
+    others : float64 (n, e), optional
+        Features z that are no conjunctions.
+    other_penalty : float
+        d of each of them.
     tol : float
         The relative duality gap to reach, over the whole lattice.
     max_nodes : int
@@ -160,21 +179,26 @@ def grow_hierarchical(
         "loss": loss,
         "sample_weight": sample_weight,
     }
+    numbers = np.zeros((len(kind), 0)) if others is None else others
     nodes: list[Node] = [()]
-    weights: dict[Node, float] = {(): 0.0}
+    held: list[int] = []
+    weights: dict[Node | int, float] = {(): 0.0}
     intercept, gap, best, room = 0.0, 1.0, 0.0, LEAST
     violators: list[Node] = []
     pause, waiting = 0, 0
     if start is not None:
         weights, intercept = _carrying(start), start.solution.intercept
-        nodes = sorted(weights, key=lambda v: (len(v), v))
+        nodes = sorted((v for v in weights if isinstance(v, tuple)), key=lambda v: (len(v), v))
+        held = sorted(v for v in weights if isinstance(v, int))
     columns = {v: table.cover(v)[kind] for v in nodes}
     history: list[GrowthStep] = []
     grown: GrownSolution | None = None
     try:
         while True:
             left = None if deadline is None else max(0.0, deadline - time.perf_counter())
-            first = np.array([weights.get(v, 0.0) for v in nodes])
+            first = np.array(
+                [*(weights.get(v, 0.0) for v in nodes), *(weights.get(j, 0.0) for j in held)]
+            )
             inner = max(tol / 2, min(LOOSE, CARE * gap)) if len(violators) > room else tol / 2
             with warnings.catch_warnings():  # the gap over the whole lattice is what counts
                 warnings.filterwarnings("ignore", message="after .* rounds the relative duality")
@@ -183,11 +207,12 @@ def grow_hierarchical(
                     nodes,
                     y,
                     **options,
+                    others=numbers[:, held],
+                    other_penalty=other_penalty,
                     tol=inner,
                     time_limit=left,
                     start=(first, intercept) if first.any() else None,
                 )
-            weights = dict(zip(nodes, solution.weights.tolist(), strict=True))
             intercept = solution.intercept
             net = np.bincount(kind, solution.dual, table.n_rows)
             used = net != 0
@@ -196,26 +221,31 @@ def grow_hierarchical(
             room = max(LEAST, int(SHARE * len(nodes)))
             tight, waiting = inner == tol / 2, waiting - 1
             sharing = waiting < 0 or len(violators) <= room
-            bound, violators = _examine(
-                frontier, solution, y, options, tol, room, sharing=sharing, loose=not tight
+            beyond = np.abs(solution.dual @ numbers) / other_penalty
+            bound, violators, wanted = _examine(
+                frontier, solution, y, options, tol, room, beyond, sharing=sharing, loose=not tight
             )
+            wanted = [j for j in wanted if j not in held]
             if sharing:  # what failed is tried again after twice as many rounds
                 pause = 0 if frontier.reached else 2 * pause + 1
                 waiting = pause
             best = max(best, bound)  # each of them holds
             gap = relative_gap(solution.objective, best)
             seconds = time.perf_counter() - started
-            step = GrowthStep(len(nodes), solution.objective, gap, len(violators), seconds)
+            n_violators = len(violators) + len(wanted)
+            size = len(nodes) + len(held)
+            step = GrowthStep(size, solution.objective, gap, n_violators, seconds)
             history.append(step)
             status = "optimal" if gap <= tol else ""
             if not status and time_limit is not None and seconds >= time_limit:
                 status = "time limit"
             if not status and len(nodes) >= max_nodes:
-                violators = []  # a loose solution is followed by a good one
+                violators, wanted = [], []  # a loose solution is followed by a good one
                 status = "node limit" if tight else ""
-            elif not status and not violators and tight:
+            elif not status and not n_violators and tight:
                 status = "iteration limit"  # the solver gave up
-            grown = GrownSolution(list(nodes), solution, best, gap, history, status)
+            grown = GrownSolution(list(nodes), list(held), solution, best, gap, history, status)
+            weights = grown.weights
             if report is not None:
                 report(step)
             if progress is not None:
@@ -226,6 +256,7 @@ def grow_hierarchical(
             for t in violators[: min(room, max_nodes - len(nodes))]:
                 nodes.append(t)
                 columns[t] = table.cover(t)[kind]
+            held += wanted
     except KeyboardInterrupt:
         if grown is None:
             raise
@@ -247,15 +278,19 @@ def _examine(
     options: dict[str, Any],
     tol: float,
     enough: int,
+    beyond: FloatArray,
     *,
     sharing: bool,
     loose: bool,
-) -> tuple[float, list[Node]]:
-    """A lower bound on the optimum over all conjunctions, and sources that stand in its way."""
+) -> tuple[float, list[Node], list[int]]:
+    """A lower bound on the optimum over everything, and sources and others that stand in its way.
+
+    ``beyond`` is the dual norm of each feature that is no conjunction.
+    """
     weight = options["sample_weight"]
     used = np.flatnonzero(solution.dual)
     if not len(used):
-        return solution.lower_bound, []
+        return solution.lower_bound, [], []
     share = np.ones(len(used)) if weight is None else np.asarray(weight, float)[used]
     beta = solution.dual[used]
     loss = Loss(options["loss"], np.asarray(y, float)[used], options["C"] * share)
@@ -263,12 +298,13 @@ def _examine(
     inside = 2 * max(0.0, conjugate - solution.lower_bound)
     allowed = max(2 * (conjugate - (1 - tol) * solution.objective), inside, 1e-300)
     square, violators = frontier.examine(allowed, enough, inside if sharing else None, loose)
-    square = max(inside, square)
+    wanted = np.flatnonzero(beyond**2 > allowed).tolist()
+    square = max(inside, square, float(beyond.max(initial=0.0)) ** 2)
     if not np.isfinite(square):
-        return 0.0, violators  # no objective is negative
+        return 0.0, violators, wanted  # no objective is negative
     multiple = loss.best_multiple(beta, square)
     bound = loss.conjugate(multiple * beta) - 0.5 * multiple**2 * square
-    return min(bound, solution.lower_bound), violators
+    return min(bound, solution.lower_bound), violators, wanted
 
 
 def relative_gap(objective: float, bound: float) -> float:
@@ -276,13 +312,16 @@ def relative_gap(objective: float, bound: float) -> float:
     return max(0.0, (objective - bound) / objective) if objective > 0 else 0.0
 
 
-def _carrying(start: GrownSolution) -> dict[Node, float]:
-    """The weights of the nodes that carry weight, and of all their subsets."""
-    weights = dict(zip(start.nodes, start.solution.weights.tolist(), strict=True))
+def _carrying(start: GrownSolution) -> dict[Node | int, float]:
+    """The weights of the nodes that carry weight, and of all their subsets; and of the others."""
+    weights = start.weights
     largest = max(map(abs, weights.values()))
-    kept: dict[Node, float] = {(): weights[()]}
+    kept: dict[Node | int, float] = {(): weights[()]}
     for node, weight in weights.items():
         if abs(weight) > 1e-4 * largest:
+            if isinstance(node, int):
+                kept[node] = weight
+                continue
             subsets = (combinations(node, size) for size in range(len(node) + 1))
             kept.update((v, weights[v]) for v in chain.from_iterable(subsets))
     return kept

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, different_rows
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import (
     GrownSolution,
@@ -37,12 +37,13 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class HierarchicalModel:
-    """The function Σ_r weights[r] · [x satisfies rules[r]] + bias.
+    """The function Σ_r weights[r] · rules[r](x) + bias.
 
     Attributes
     ----------
-    rules : list of tuple of int
-        Positions of propositions, of different covers, largest weight first.
+    rules : list of tuple of int, or int
+        Positions of propositions, of different covers; or the number of a feature that is no
+        conjunction.  Largest weight first.
     weights : float64 (r,)
     bias : float
     objective : float
@@ -53,7 +54,7 @@ class HierarchicalModel:
         What is proven, and how it was found.
     """
 
-    rules: list[Node]
+    rules: list[Node | int]
     weights: FloatArray
     bias: float
     objective: float
@@ -78,6 +79,7 @@ def learn(
     time_limit: float | None,
     start: GrownSolution | None,
     report: Callable[[GrowthStep], None],
+    others: FloatArray | None = None,
 ) -> HierarchicalModel:
     """Solve one problem, drop the smallest weights as far as ``tol`` allows, join equal covers.
 
@@ -92,17 +94,21 @@ def learn(
     weights : float64 (m,)
         Positive.
     options : dict
-        rho, C, depth_penalty and loss.
+        rho, C, depth_penalty, other_penalty and loss.
+    others : float64 (m, e), optional
+        Features that are no conjunctions.
     tol, max_nodes, time_limit, start, report
         As for :func:`.grow_hierarchical`.
     """
-    kind, y, weights = joined_examples(kind, y, weights)
+    numbers = np.zeros((len(y), 0)) if others is None else others
+    kind, y, weights, numbers = joined_examples(kind, y, weights, numbers)
     grown = grow_hierarchical(
         table,
         y,
         **options,
         sample_weight=weights,
         kind=kind,
+        others=numbers,
         tol=tol / 2,
         max_nodes=max_nodes,
         time_limit=time_limit,
@@ -111,16 +117,20 @@ def learn(
     )
     goal = max(grown.lower_bound / (1 - tol), grown.solution.objective / (1 - tol / 2))
     nodes, f = grown.nodes, grown.solution.weights
+    held = grown.others
     packed = PackedTable.of_columns(table.covers(nodes), table.n_rows)
     kinds, groups = np.unique(packed.first_equal, return_inverse=True)
     shortest = sorted(range(len(nodes)), key=lambda k: (len(nodes[k]), nodes[k]), reverse=True)
     form_of = {int(groups[k]): nodes[k] for k in shortest}
     forms = [form_of[group] for group in range(len(kinds))]
     covers = packed.truths(packed.columns[kinds])
-    F = np.bincount(groups, f, len(covers))
-    columns = covers[:, kind].astype(np.float64)
+    named: list[Node | int] = [*forms, *held]
+    groups = np.append(groups, len(kinds) + np.arange(len(held)))
+    F = np.bincount(groups, f, len(named))
+    columns = np.concatenate([covers[:, kind], numbers[:, held].T])
     loss = Loss(str(options["loss"]), y, options["C"] * weights)
     lattice = read_nodes(nodes, rho=options["rho"], depth_penalty=options["depth_penalty"])
+    lattice = lattice.with_others(len(held), options["other_penalty"])
 
     def value(kept: BoolArray) -> tuple[float, float]:
         u = np.where(kept, F, 0.0) @ columns
@@ -143,32 +153,33 @@ def learn(
         else:
             high = middle
     kept, objective, b = best
-    merged, bias = _without_complements(forms, covers, np.where(kept, F, 0.0), -b)
-    listed = sorted(np.flatnonzero(merged).tolist(), key=lambda k: (-abs(merged[k]), forms[k]))
+    merged = np.where(kept, F, 0.0)
+    bias = _without_complements(forms, covers, merged, -b)
+    listed = sorted(np.flatnonzero(merged).tolist(), key=lambda k: (-abs(merged[k]), k))
     n_weights = int(np.count_nonzero(kept[groups] & (f != 0)))
     return HierarchicalModel(
-        [forms[k] for k in listed], merged[listed], bias, objective, n_weights, grown
+        [named[k] for k in listed], merged[listed], bias, objective, n_weights, grown
     )
 
 
 def joined_examples(
-    kind: NDArray[np.intp], y: FloatArray, weights: FloatArray
-) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
-    """Examples of equal propositions and equal y as one, of the sum of their weights."""
-    _, code = np.unique(y, return_inverse=True)
-    _, first, group = np.unique(
-        kind * (int(code.max()) + 1) + code, return_index=True, return_inverse=True
-    )
-    return kind[first], y[first], np.bincount(group, weights).astype(np.float64)
+    kind: NDArray[np.intp], y: FloatArray, weights: FloatArray, numbers: FloatArray
+) -> tuple[NDArray[np.intp], FloatArray, FloatArray, FloatArray]:
+    """Examples of equal propositions, equal y and equal numbers as one, of the sum of weights."""
+    keys = np.column_stack([kind, y, numbers]) + 0.0  # no negative zeros
+    first, group = different_rows(np.ascontiguousarray(keys).view(np.uint64))
+    return kind[first], y[first], np.bincount(group, weights).astype(np.float64), numbers[first]
 
 
 def _without_complements(
-    forms: list[Node], covers: BoolArray, F: FloatArray, bias: float
-) -> tuple[FloatArray, float]:
-    """Constants go to the bias, and of two opposite propositions the first carries both weights."""
-    merged = F.copy()
+    forms: list[Node], covers: BoolArray, merged: FloatArray, bias: float
+) -> float:
+    """The bias with the weights of constants, which ``merged`` loses.
+
+    Of two opposite propositions the first carries both weights.
+    """
     place = {cover.tobytes(): k for k, cover in enumerate(covers)}
-    for k in np.flatnonzero(F).tolist():
+    for k in np.flatnonzero(merged[: len(covers)]).tolist():
         if covers[k].all():
             bias += merged[k]
             merged[k] = 0.0
@@ -180,4 +191,4 @@ def _without_complements(
                 bias += merged[k]
                 merged[other] -= merged[k]
                 merged[k] = 0.0
-    return merged, float(bias)
+    return float(bias)

@@ -23,7 +23,9 @@ class Problem:
     ----------
     bits : uint8 (k, r), C-contiguous
         The different columns, one a row, on the different rows.
-    column_of_node : int64 (n,)
+    others : float64 (e, r), C-contiguous
+        The features outside the lattice, one a row.
+    column_of_node : int64 (n + e,)
     row_of_example : int64 (m,)
         −1 for examples without weight.
     y, c : float64 (r,)
@@ -34,6 +36,7 @@ class Problem:
     """
 
     bits: npt.NDArray[np.uint8]
+    others: FloatArray
     column_of_node: IntArray
     row_of_example: IntArray
     y: FloatArray
@@ -46,7 +49,9 @@ class Problem:
         return np.where(self.row_of_example >= 0, beta[self.row_of_example] * self.part, 0.0)
 
 
-def read_problem(columns: Any, n: int, y: Any, sample_weight: Any, C: float, loss: str) -> Problem:
+def read_problem(
+    columns: Any, n: int, others: Any, y: Any, sample_weight: Any, C: float, loss: str
+) -> Problem:
     """Check the data, and merge equal rows and equal columns.
 
     Raises
@@ -57,6 +62,7 @@ def read_problem(columns: Any, n: int, y: Any, sample_weight: Any, C: float, los
     """
     table = _read_columns(columns, n)
     m = len(table)
+    numbers = _read_others(others, m)
     labels = read_vector(y, m, "y")
     wrong = np.flatnonzero(np.abs(labels) != 1)
     if loss != "squared" and len(wrong):
@@ -77,9 +83,8 @@ def read_problem(columns: Any, n: int, y: Any, sample_weight: Any, C: float, los
             f"y holds one class only, {labels_used[0]:g}{side}; expected −1 and 1. Pass rows of "
             "both."
         )
-    keys = np.concatenate(
-        [np.packbits(table[used], axis=1), labels_used[:, None].view(np.uint8)], axis=1
-    )
+    exact = np.ascontiguousarray(np.column_stack([labels_used, numbers[used]])).view(np.uint8)
+    keys = np.concatenate([np.packbits(table[used], axis=1), exact], axis=1)
     rows, row_of_used = _different(keys)
     share = weights[used]
     total = np.bincount(row_of_used, share)
@@ -91,7 +96,8 @@ def read_problem(columns: Any, n: int, y: Any, sample_weight: Any, C: float, los
     part[used] = share / total[row_of_used]
     return Problem(
         np.ascontiguousarray(kept[kinds]),
-        column_of_node,
+        np.ascontiguousarray(numbers[used[rows]].T),
+        np.append(column_of_node, len(kinds) + np.arange(numbers.shape[1])),
         row_of_example,
         labels_used[rows],
         np.asarray(C * total, dtype=np.float64),
@@ -127,6 +133,20 @@ def _read_columns(columns: Any, n: int) -> npt.NDArray[np.uint8]:
                 "covers the example."
             )
     return np.asarray(table, dtype=np.uint8)
+
+
+def _read_others(others: Any, m: int) -> FloatArray:
+    if others is None:
+        return np.zeros((m, 0))
+    numbers = read_array(others, "others", "a table of numbers")
+    if numbers.ndim != 2 or len(numbers) != m or numbers.dtype.kind not in "biuf":
+        raise DataError(
+            f"others has shape {numbers.shape} and type {numbers.dtype}; expected numbers of shape "
+            f"({m}, any): a row for each example."
+        )
+    if not np.isfinite(numbers).all():
+        raise DataError("others holds a number that is not finite; expected finite numbers.")
+    return np.asarray(numbers, dtype=np.float64) + 0.0  # no negative zeros
 
 
 def read_start(start: Any, n: int) -> tuple[FloatArray, float]:

@@ -1,4 +1,4 @@
-"""Newton's method for ridge problems with 0/1 features and a convex loss.
+"""Newton's method for ridge problems with 0/1 features, and others, and a convex loss.
 
     minimise over F, b   ½ Σ_k F_k²/κ_k + L(Φ'F − b)
 
@@ -58,33 +58,61 @@ def sums_in_columns(columns: Any, values: Any, out: Any) -> None:
 
 
 class Columns:
-    """A 0/1 matrix Φ with one feature a row, and the products Φv and Φ'w.
+    """A matrix Φ with one feature a row, first those of 0 and 1, and the products Φv and Φ'w.
 
     Parameters
     ----------
     bits : uint8 (k, m), C-contiguous
-        φ_ki.
+        φ_ki of the features of 0 and 1.
+    others : float64 (e, m), C-contiguous
+        φ_ki of the others.
     """
 
-    def __init__(self, bits: npt.NDArray[np.uint8]) -> None:
-        self.bits = bits
+    def __init__(self, bits: npt.NDArray[np.uint8], others: FloatArray) -> None:
+        self.bits, self.others = bits, others
         self._reals = bits.astype(np.float64) if bits.size <= SMALL else None
 
+    def __len__(self) -> int:
+        """How many features there are."""
+        return len(self.bits) + len(self.others)
+
+    def take(self, which: IntArray) -> Columns:
+        """Only these features, which are ascending."""
+        k = len(self.bits)
+        return Columns(self.bits[which[which < k]], self.others[which[which >= k] - k])
+
+    def entries(self, features: slice, rows: IntArray) -> npt.NDArray[Any]:
+        """φ_ki of some features on some examples."""
+        bits, k = self.bits[features][:, rows], len(self.bits)
+        if not len(self.others):
+            return bits
+        beyond = slice(max(0, features.start - k), max(0, features.stop - k))
+        return np.concatenate([bits, self.others[beyond][:, rows]])
+
     def sums(self, values: FloatArray) -> FloatArray:
-        """Σ_i φ_ki values_i, float64 (k,); O(km)."""
+        """Σ_i φ_ki values_i, float64 (k + e,); O((k + e)m)."""
         if self._reals is not None:
-            return np.asarray(self._reals @ values)
-        out = np.empty(self.bits.shape[0])
-        sums_in_columns(self.bits, np.ascontiguousarray(values), out)
+            out = self._reals @ values
+        else:
+            out = np.empty(len(self.bits))
+            sums_in_columns(self.bits, np.ascontiguousarray(values), out)
+        return np.append(out, self.others @ values) if len(self.others) else np.asarray(out)
+
+    def squares(self, values: FloatArray) -> FloatArray:
+        """Σ_i φ_ki² values_i, float64 (k + e,)."""
+        out, k = self.sums(values), len(self.bits)
+        out[k:] = self.others**2 @ values
         return out
 
     def predict(self, weights: FloatArray) -> FloatArray:
-        """Σ_k weights_k φ_ki, float64 (m,); O(km)."""
+        """Σ_k weights_k φ_ki, float64 (m,); O((k + e)m)."""
+        weights, beyond = weights[: len(self.bits)], weights[len(self.bits) :]
         if self._reals is not None:
-            return np.asarray(weights @ self._reals)
-        out = np.empty(self.bits.shape[1])
-        sum_columns(self.bits, np.ascontiguousarray(weights), out)
-        return out
+            out = weights @ self._reals
+        else:
+            out = np.empty(self.bits.shape[1])
+            sum_columns(self.bits, np.ascontiguousarray(weights), out)
+        return np.asarray(out + beyond @ self.others) if len(beyond) else np.asarray(out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +211,7 @@ def _target(columns: Columns, scales: FloatArray, here: Point) -> tuple[FloatArr
     aim = scales * here.correlations
     if rows.size == 0:
         return aim, here.intercept
-    importance = scales * columns.sums(curvature)
+    importance = scales * columns.squares(curvature)
     order = np.argsort(importance)
     first = int(np.searchsorted(np.cumsum(importance[order]), LEFT_OUT))
     matter = np.sort(order[first:])
@@ -191,18 +219,19 @@ def _target(columns: Columns, scales: FloatArray, here: Point) -> tuple[FloatArr
     moved = columns.predict(aim)[rows] - here.predictions[rows]
     sides = np.stack([moved, np.ones(len(rows))], axis=1)
     root = np.sqrt(scales[matter])
-    solved = _solve(columns.bits[matter], root, rows, h, sides)
+    some = columns.take(matter)
+    solved = _solve(some, root, rows, h, sides)
     total = float(solved[:, 1].sum())
     shift = (float(solved[:, 0].sum()) - float(beta.sum())) / total if total > 0 else 0.0
     delta = np.zeros(len(beta))
     delta[rows] = shift * solved[:, 1] - solved[:, 0]
     weights = aim.copy()
-    weights[matter] += scales[matter] * Columns(columns.bits[matter]).sums(delta)
+    weights[matter] += scales[matter] * some.sums(delta)
     return weights, here.intercept + shift
 
 
 def _solve(
-    bits: npt.NDArray[np.uint8],
+    columns: Columns,
     root: FloatArray,
     rows: IntArray,
     h: FloatArray,
@@ -215,20 +244,19 @@ def _solve(
     if n <= k:
         gram = np.zeros((n, n))
         for part in _slices(k, n):
-            block = bits[part][:, rows].T * root[part]
+            block = columns.entries(part, rows).T * root[part]
             gram += block @ block.T
         gram.flat[:: n + 1] += 1 / h
         return _solve_definite(gram, sides)
     gram = np.zeros((k, k))
     weighted = np.zeros((k, sides.shape[1]))
     for part in _slices(n, k):
-        block = bits[:, rows[part]] * (root[:, None] * np.sqrt(h[part]))
+        block = columns.entries(slice(0, k), rows[part]) * (root[:, None] * np.sqrt(h[part]))
         gram += block @ block.T
         weighted += block @ (np.sqrt(h[part])[:, None] * sides[part])
     gram.flat[:: k + 1] += 1
     inner = root[:, None] * _solve_definite(gram, weighted)
-    whole = Columns(bits)
-    fitted = np.stack([whole.predict(column)[rows] for column in inner.T], axis=1)
+    fitted = np.stack([columns.predict(column)[rows] for column in inner.T], axis=1)
     return np.asarray(h[:, None] * (sides - fitted))
 
 

@@ -21,12 +21,15 @@ the terms of ω_w(η) gives for every η > 0
 
 and from the variational form Ω*(g)^ρ' ≥ Σ_w ω_w r_w^ρ' (ρ' as an exponent).  The two meet at the
 best η, which the step η_v ← η_v · bound_v^{1/(ρ−1)} approaches.
+
+*Features outside the lattice.*  A feature j that is no conjunction adds d_j |f_j| to Ω.  It is a
+group of its own, whose only subset is itself, and all of the above holds as it stands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -71,12 +74,12 @@ class DualNorm:
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """A family of sets that is closed under subsets, with the norm Ω.
+    """A family of sets that is closed under subsets, and other features, with the norm Ω.
 
     Parameters
     ----------
     nodes : list of tuple of int
-        Sorted members of each set.
+        Sorted members of each set.  The n features are these, and then those outside the lattice.
     starts, ancestors : int64 (n + 1,), (pairs,)
         ``ancestors[starts[w]:starts[w + 1]]`` are the positions of the subsets of node w, itself
         included.
@@ -91,17 +94,38 @@ class Lattice:
     penalties: FloatArray
     rho: float
 
+    def __len__(self) -> int:
+        """n."""
+        return len(self.penalties)
+
+    def with_others(self, number: int, penalty: float) -> Lattice:
+        """So many features outside the lattice behind it, each of this penalty.
+
+        Examples
+        --------
+        >>> lattice = read_nodes([(), (0,)], rho=2.0, depth_penalty=2.0)
+        >>> lattice.with_others(1, 0.5).norm(np.array([3.0, 4.0, -2.0]))  # 13 + 0.5·2
+        14.0
+        """
+        n = len(self)
+        return replace(
+            self,
+            starts=np.append(self.starts, self.starts[-1] + np.arange(1, number + 1)),
+            ancestors=np.append(self.ancestors, np.arange(n, n + number)),
+            penalties=np.append(self.penalties, np.full(number, penalty)),
+        )
+
     @property
     def descendants(self) -> IntArray:
         """int64 (pairs,): the set of each pair (subset, set), in the order of ``ancestors``."""
-        return np.repeat(np.arange(len(self.nodes)), np.diff(self.starts))
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     @cached_property
     def _below(self) -> Any:
         """The matrix Z that sums over the subsets v of each node w: Z_wv = 1 where v ⊆ w."""
         from scipy.sparse import csr_array
 
-        n, ones = len(self.nodes), np.ones(len(self.ancestors))
+        n, ones = len(self), np.ones(len(self.ancestors))
         matrix: Any = csr_array((ones, self.ancestors, self.starts), shape=(n, n))
         return matrix.toarray() if n <= FEW else matrix
 

@@ -79,7 +79,7 @@ class HierarchicalSolution(Certified):
     converged : bool
         Whether the gap is at most the tolerance: the status is "optimal".
     weights : float64 (n,)
-        f, in the order of the nodes.
+        f, in the order of the nodes; behind them of the features outside the lattice.
     intercept : float
         b; the decision function is Σ_w f_w φ_w(x) − b.
     norm : float
@@ -125,6 +125,8 @@ def solve_hierarchical(
     depth_penalty: float = 2.0,
     loss: str = "hinge",
     sample_weight: Any = None,
+    others: Any = None,
+    other_penalty: float = 1.0,
     tol: float = 1e-3,
     max_iter: int = 2000,
     time_limit: float | None = None,
@@ -157,6 +159,10 @@ def solve_hierarchical(
         max(0, 1 − yu), its square, ln(1 + e^{−yu}), (y − u)².
     sample_weight : array-like of shape (m,), optional
         s ≥ 0, 1 by default.
+    others : array-like of shape (m, e), optional
+        Features outside the lattice, any real numbers; their weights come behind those of the
+        nodes, and each adds ``other_penalty`` · |f_j| to the norm.
+    other_penalty : float > 0
     tol : float
         The relative duality gap to reach.
     max_iter : int
@@ -164,7 +170,7 @@ def solve_hierarchical(
     time_limit : float, optional
         Seconds; felt between two rounds.
     start : HierarchicalSolution, or (weights, intercept), optional
-        Where to begin: weights (n,) in the order of ``nodes``.
+        Where to begin: weights (n + e,) in the order of ``nodes`` and ``others``.
     progress : callable, optional
         Called once a round with the share that is done, measured by the logarithm of the gap.
 
@@ -222,11 +228,13 @@ def solve_hierarchical(
     check_number("tol", tol, 0, 1, above=True)
     check_integer("max_iter", max_iter)
     check_number("time_limit", time_limit, 0, otherwise="None for no limit")
+    check_number("other_penalty", other_penalty, 0, LARGEST, above=True)
     lattice = read_nodes(nodes, rho=float(rho), depth_penalty=float(depth_penalty))
-    problem = read_problem(columns, len(lattice.nodes), y, sample_weight, float(C), loss)
+    problem = read_problem(columns, len(lattice), others, y, sample_weight, float(C), loss)
+    lattice = lattice.with_others(len(problem.others), float(other_penalty))
     if isinstance(start, HierarchicalSolution):
         start = (start.weights, start.intercept)
-    first = None if start is None else read_start(start, len(lattice.nodes))
+    first = None if start is None else read_start(start, len(lattice))
     search = _Search(lattice, problem, first, float(tol), max_iter)
     try:
         with one_thread():
@@ -261,10 +269,10 @@ class _Search:
         max_iter: int,
     ) -> None:
         self.lattice, self.problem, self.tol, self.max_iter = lattice, problem, tol, max_iter
-        self.columns = Columns(problem.bits)
+        self.columns = Columns(problem.bits, problem.others)
         self.loss = Loss(problem.loss, problem.y, problem.c)
         self.kind = problem.column_of_node
-        n = len(lattice.nodes)
+        n = len(lattice)
         cold = 1 / lattice.penalties**2
         cold /= cold.sum()
         f, b = np.zeros(n), 0.0
@@ -295,7 +303,7 @@ class _Search:
 
     def _joined(self, values: FloatArray) -> FloatArray:
         """Sums over the nodes of equal columns."""
-        return np.bincount(self.kind, values, len(self.problem.bits)).astype(np.float64)
+        return np.bincount(self.kind, values, len(self.columns)).astype(np.float64)
 
     def share(self) -> float:
         """How much of the way from the first gap to the tolerance is done."""

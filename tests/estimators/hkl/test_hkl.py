@@ -30,7 +30,7 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [HKLClassifier(tol=0.01), HKLClassifier(loss="logistic", tol=0.01), HKLRegressor(tol=0.01)],
+    [HKLClassifier(), HKLClassifier(loss="hinge"), HKLRegressor()],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 def test_scikit_learn_estimator_checks(estimator, check):
@@ -78,7 +78,8 @@ LOSS = {
 def test_the_objective_is_that_of_the_whole_lattice(seed, p, rho, log_C, loss):
     X, y = labelled(seed, 24, p)
     C = 10**log_C
-    model = HKLClassifier(rho, C, encoder=None, loss=loss, tol=5e-3).fit(X, y)
+    options = {"encoder": None, "loss": loss, "tol": 5e-3, "logit_adjustment": 0}
+    model = HKLClassifier(rho, C, depth_penalty=2, **options).fit(X, y)
     kept = X[:, model._kept]
     p = kept.shape[1]
     nodes = [v for size in range(p + 1) for v in combinations(range(p), size)]
@@ -117,9 +118,8 @@ def test_equal_covers_take_the_shortest_form_and_opposites_join():
     bits = np.array([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 1, 0]], dtype=bool)
     forms = [(), (0,), (1,), (0, 2), (2,)]
     covers = np.array([bits[:, list(v)].all(axis=1) for v in forms])
-    F, bias = hkl_problem._without_complements(
-        forms, covers, np.array([0.5, 1.0, 3.0, 0.25, 0.0]), -1.0
-    )
+    F = np.array([0.5, 1.0, 3.0, 0.25, 0.0])
+    bias = hkl_problem._without_complements(forms, covers, F, -1.0)
     # 3·[x1] is 3 − 3·[x0], and the empty conjunction is a constant
     np.testing.assert_allclose(F, [0, -2, 0, 0.25, 0])
     assert bias == pytest.approx(2.5)
@@ -165,7 +165,9 @@ def test_more_classes():
     np.testing.assert_array_equal(model.rules_.predict(frame), model.predict(A))
     again = fk.RuleEnsemble.from_json(model.rules_.to_json())
     np.testing.assert_allclose(again.scores(frame), model.decision_function(A), atol=1e-9)
-    parts = [HKLClassifier(C=10, encoder=None, tol=0.01).fit(A, three == name) for name in "abc"]
+    plain = HKLClassifier(C=10, encoder=None, logit_adjustment=0)
+    model = clone(plain).fit(A, three)
+    parts = [clone(plain).fit(A, three == name) for name in "abc"]
     assert model.objective_ == pytest.approx(sum(part.objective_ for part in parts))
     for k, part in enumerate(parts):
         np.testing.assert_allclose(model.decision_function(A)[:, k], part.decision_function(A))
@@ -180,10 +182,16 @@ def test_more_classes():
 
 def test_probabilities_of_the_logistic_loss():
     X, y = labelled(0, 400, 3, noise=0.2)
-    model = HKLClassifier(C=100, loss="logistic", encoder=None, tol=1e-3).fit(X, y)
+    model = HKLClassifier(C=1e4, encoder=None, tol=1e-3).fit(X, y)
     p = model.predict_proba(X)
     np.testing.assert_allclose(p.sum(axis=1), 1)
-    np.testing.assert_allclose(p[:, 1], 1 / (1 + np.exp(-model.decision_function(X))))
+    # the decision is adjusted by half of the logarithm of the classes' odds, probabilities are not
+    odds = model.decision_function(X) + 0.5 * np.log(y.mean() / (1 - y.mean()))
+    np.testing.assert_allclose(p[:, 1], 1 / (1 + np.exp(-odds)))
+    np.testing.assert_allclose(model.adjustment_[1] * 2, np.log(y.mean() / (1 - y.mean())))
+    for tau, exponents in ((0, p), (1, p / [1 - y.mean(), y.mean()])):
+        other = HKLClassifier(C=1e4, encoder=None, tol=1e-3, logit_adjustment=tau).fit(X, y)
+        np.testing.assert_array_equal(other.predict(X), exponents.argmax(axis=1))
     cell = (X[:, 0] == 1) & (X[:, -1] == 1)
     assert p[cell, 1].mean() == pytest.approx(y[cell].mean(), abs=0.02)
     for loss in ("hinge", "squared_hinge"):
@@ -231,8 +239,9 @@ def test_limits_are_told():
         ({"max_active": 20}, "node limit at 20 conjunctions; the relative duality gap is 0"),
         ({"time_limit": 0}, "time limit.*above tol=0.001. Allow more time"),
     ):
+        limited = HKLClassifier(C=100, depth_penalty=2, tol=1e-3, encoder=None, **options)
         with pytest.warns(ConvergenceWarning, match=message):
-            model = HKLClassifier(C=100, encoder=None, **options).fit(X, y)
+            model = limited.fit(X, y)
         assert model.gap_ > 1e-3
         assert 0 <= model.lower_bound_ < model.objective_
         assert model.stopped_ in message
@@ -291,7 +300,7 @@ def test_one_class_constant_duplicated_and_contradictory():
         ({"C": 0}, "C=0"),
         ({"C": -1.0}, "C=-1"),
         ({"C": float("inf")}, "C=inf"),
-        ({"C": "auto"}, "C='auto'"),
+        ({"C": "automatic"}, "C='automatic'; expected 'auto', or a number above 0"),
         ({"depth_penalty": 0.5}, "depth_penalty=0.5"),
         ({"tol": 0}, "tol=0"),
         ({"tol": 1.0}, "tol=1.0"),
@@ -390,7 +399,7 @@ def test_sparse_pickle_clone_and_history():
     again = pickle.loads(pickle.dumps(dense))
     np.testing.assert_array_equal(again.decision_function(X), dense.decision_function(X))
     assert clone(dense).get_params() == dense.get_params()
-    assert dense.history_[-1].gap <= 1e-3
+    assert dense.history_[-1].gap <= 1e-2
     frame = dense.history_.to_frame()
     assert frame["n_nodes"].tolist() == [step.n_nodes for step in dense.history_]
     assert str(dense.history_).count("\n") == len(dense.history_) == dense.n_iter_
@@ -416,6 +425,44 @@ def test_explanations_add_up():
     assert "for every row" in str(found)
 
 
+def test_linear_terms():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.integers(20, 71, 300), "kind": rng.choice(["a", "b"], 300)})
+    z = (X["age"] - 45) / 10 + 1.5 * (X["kind"] == "a") + rng.logistic(size=300)
+    y = np.where(z > 0.7, "yes", "no")
+    model = HKLClassifier().fit(X, y)
+    lines = {str(item.rule): item for item in model.rules_}
+    assert lines["age from 21 to 69"].winner == "yes"
+    assert 0.07 < lines["age from 21 to 69"].weight / 48 < 0.13  # the truth is 0.1 for each year
+    np.testing.assert_array_equal(model.rules_.predict(X), model.predict(X))
+    np.testing.assert_allclose(model.rules_.scores(X)[:, 1], model.decision_function(X))
+    kept = fk.RuleEnsemble.from_json(model.rules_.to_json())
+    np.testing.assert_array_equal(kept.predict(X), model.predict(X))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    far = pd.DataFrame({"age": [0, 21, 69, 200, np.nan], "kind": list("aaaaa")})
+    scores = model.decision_function(far)
+    assert scores[0] == scores[1] < scores[2] == scores[3]
+    assert model.predict(far)[4] == model.predict(far)[0]  # a missing number counts as the least
+    explained = model.explain(far[1:2])
+    assert explained.scores["yes"] == pytest.approx(scores[1])
+    steps = HKLClassifier(linear=False).fit(X, y)
+    assert all(isinstance(item.rule, fk.Rule) for item in steps.rules_)
+    number = HKLRegressor(C=100).fit(X, z)
+    assert "age from 21 to 69" in {str(item.rule) for item in number.rules_}
+    np.testing.assert_allclose(number.rules_.predict(X), number.predict(X))
+    three = HKLClassifier().fit(X, np.digitize(z, [-1, 2]))
+    np.testing.assert_array_equal(three.rules_.predict(X), three.predict(X))
+
+
+def test_the_automatic_penalty_falls_with_the_root_of_the_number_of_rows():
+    X, y = labelled(0, 100, 3)
+    assert pytest.approx(600) == HKLClassifier(encoder=None).fit(X, y).C_
+    heavy = HKLClassifier(encoder=None).fit(X, y, sample_weight=np.full(100, 4.0))
+    assert pytest.approx(300) == heavy.C_
+    assert HKLClassifier(C=3, encoder=None).fit(X, y).C_ == 3
+
+
 # -- numbers --------------------------------------------------------------------------------------
 
 
@@ -423,10 +470,10 @@ def test_regression_in_any_units():
     rng = np.random.default_rng(0)
     X = (rng.random((120, 6)) < 0.5).astype(int)
     y = 3.0 * (X[:, 1] & X[:, 4]) - 2.0 * X[:, 0] + 0.1 * rng.normal(size=120)
-    model = HKLRegressor(C=100, depth_penalty=1.5, encoder=None).fit(X, y)
+    model = HKLRegressor(C=100, depth_penalty=1.5, tol=1e-3, encoder=None).fit(X, y)
     assert model.gap_ <= 1e-3
     assert model.score(X, y) > 0.98
-    other = HKLRegressor(C=100, depth_penalty=1.5, encoder=None).fit(X, 1e6 - 1e3 * y)
+    other = HKLRegressor(C=100, depth_penalty=1.5, tol=1e-3, encoder=None).fit(X, 1e6 - 1e3 * y)
     np.testing.assert_allclose(1e6 - 1e3 * model.predict(X), other.predict(X), rtol=1e-6)
     assert other.objective_ == pytest.approx(1e6 * model.objective_, rel=1e-6)
     loss = 100 * np.sum((y - model.predict(X)) ** 2)
@@ -455,6 +502,9 @@ def test_numbers_that_do_not_vary():
         assert (len(model.rules_), model.gap_, model.stopped_) == (0, 0.0, "optimal")
 
 
+HINGE = {"loss": "hinge", "encoder": None}
+
+
 def planted(seed, lengths, m=1000, p=50, noise=0.05):
     """The label is an OR of conjunctions of these lengths, flipped for a share of the rows."""
     rng = np.random.default_rng(seed)
@@ -471,7 +521,7 @@ def test_planted_conjunctions_are_recovered():
     recovered = 0
     for seed, lengths in enumerate([3, "up to three"] * 5):
         X, y, truth = planted(seed, lengths)
-        model = HKLClassifier(C=6.0, depth_penalty=1.0, encoder=None, tol=0.05, max_active=30)
+        model = HKLClassifier(C=6.0, depth_penalty=1.0, tol=0.05, max_active=30, **HINGE)
         model.fit(X, y)
         Z = planted(seed + 1000, lengths)[0]
         wanted = np.any([Z[:, list(w)].all(axis=1) for w in truth], axis=0)
@@ -485,7 +535,7 @@ def test_planted_pairs_are_recovered_and_certified():
     recovered = 0
     for seed in range(10):
         X, y, truth = planted(seed, 2, p=100)
-        model = HKLClassifier(C=2.0, depth_penalty=1.5, encoder=None, tol=0.02).fit(X, y)
+        model = HKLClassifier(C=2.0, depth_penalty=1.5, tol=0.02, **HINGE).fit(X, y)
         heaviest = {item.rule.columns for item in model.rules_.head(3)}
         recovered += heaviest == {tuple(f"x{j}" for j in w) for w in truth}
         assert model.gap_ <= 0.02

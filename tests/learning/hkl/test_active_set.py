@@ -39,11 +39,15 @@ def everything(X):
     st.floats(-2, 3),
     st.sampled_from([1.0, 2.0, 3.0]),
     st.sampled_from(LOSSES),
+    st.integers(0, 3),
 )
-def test_equals_the_problem_on_all_nodes(seed, p, m, rho, log_C, a, loss):
+def test_equals_the_problem_on_all_nodes(seed, p, m, rho, log_C, a, loss, n_others):
     X, y = problem(seed, p, m, loss)
     nodes, columns = everything(X)
+    others = np.random.default_rng(seed).random((m, n_others))
+    others[:, :1] += (y[:, None] > 0) / 2
     options = {"rho": rho, "C": 10**log_C, "depth_penalty": a, "loss": loss}
+    options |= {"others": others, "other_penalty": 2.0}
     whole = solve_hierarchical(columns, nodes, y, tol=1e-5, **options)
     grown = grow_hierarchical(X, y, tol=1e-2, **options)
     assert grown.status == "optimal"
@@ -51,6 +55,7 @@ def test_equals_the_problem_on_all_nodes(seed, p, m, rho, log_C, a, loss):
     assert grown.lower_bound <= whole.objective * (1 + 1e-9)
     assert whole.lower_bound <= grown.solution.objective * (1 + 1e-9)
     assert set(grown.nodes) <= set(nodes)
+    assert set(grown.others) <= set(range(n_others))
     for step in grown.history:  # every bound on the way was valid
         assert step.objective * (1 - step.gap) <= whole.objective * (1 + 1e-9)
 

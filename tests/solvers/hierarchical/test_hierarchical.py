@@ -61,18 +61,21 @@ def naive_losses(name, y, u):
     }[name]()
 
 
-def naive_objective(f, b, columns, nodes, y, *, rho, C, a, loss, s=1.0):
-    u = columns @ f - b
-    return 0.5 * naive_norm(f, nodes, rho, a) ** 2 + C * np.sum(s * naive_losses(loss, y, u))
+def naive_objective(f, b, columns, nodes, y, *, rho, C, a, loss, s=1.0, others=None, d=1.0):
+    beyond = np.zeros((len(y), 0)) if others is None else others
+    u = np.column_stack([columns, beyond]) @ f - b
+    norm = naive_norm(f[: len(nodes)], nodes, rho, a) + d * np.abs(f[len(nodes) :]).sum()
+    return 0.5 * norm**2 + C * np.sum(s * naive_losses(loss, y, u))
 
 
-def naive_bound(solution, columns, nodes, y, *, rho, C, a, loss):
+def naive_bound(solution, columns, nodes, y, *, rho, C, a, loss, others, d):
     """The dual objective at β, with g split over the groups as the certificate says."""
-    beta, eta = solution.dual, np.maximum(solution.certificate, 1e-14)
+    beta, eta = solution.dual, np.maximum(solution.certificate, 1e-14)[: len(nodes)]
+    alone = np.abs(beta @ others).max(initial=0.0) / d
     g = beta @ columns
-    d = np.array([a ** len(v) for v in nodes])
+    penalty = np.array([a ** len(v) for v in nodes])
     inside = np.array([[set(v) <= set(w) for w in nodes] for v in nodes])
-    split = np.where(inside, (d**rho * eta ** (1 - rho))[:, None], 0.0)
+    split = np.where(inside, (penalty**rho * eta ** (1 - rho))[:, None], 0.0)
     split *= g / split.sum(axis=0)
     dual = rho / (rho - 1)
     size = np.abs(split).max() or 1.0
@@ -85,7 +88,7 @@ def naive_bound(solution, columns, nodes, y, *, rho, C, a, loss):
         value = -C * np.sum(q * np.log(q) + (1 - q) * np.log1p(-q))
     else:
         value = np.sum(alpha - beta**2 / (4 * C))
-    return value - 0.5 * np.max(norms / d) ** 2
+    return value - 0.5 * max(np.max(norms / penalty), alone) ** 2
 
 
 def general_solver(columns, nodes, y, *, rho, C, a, loss):
@@ -161,15 +164,19 @@ def test_all_64_nodes(rho, loss):
     st.floats(-3, 3),
     st.sampled_from([1.0, 1.5, 4.0]),
     st.sampled_from(LOSSES),
+    st.integers(0, 3),
 )
-def test_the_certificate_holds(seed, p, m, rho, log_C, a, loss):
+def test_the_certificate_holds(seed, p, m, rho, log_C, a, loss, n_others):
     columns, nodes, y = problem(seed, p, m, loss)
+    others = np.random.default_rng(seed).random((m, n_others))
+    others[:, :1] = (others[:, :1] + y[:, None] + 1) / 4  # one that is worth its weight
     options = {"rho": rho, "C": 10**log_C, "loss": loss}
-    solution = solve_hierarchical(columns, nodes, y, depth_penalty=a, tol=1e-4, **options)
+    beyond = {"others": others, "other_penalty": 0.7}
+    solution = solve_hierarchical(columns, nodes, y, depth_penalty=a, tol=1e-4, **beyond, **options)
     assert solution.status == "optimal"
     assert solution.converged
     assert solution.gap <= 1e-4
-    naive = {**options, "a": a}
+    naive = {**options, "a": a, "others": others, "d": 0.7}
     # the objective is the objective of f and b
     value = naive_objective(solution.weights, solution.intercept, columns, nodes, y, **naive)
     assert solution.objective == pytest.approx(value, rel=1e-9)
@@ -187,9 +194,31 @@ def test_the_certificate_holds(seed, p, m, rho, log_C, a, loss):
     # nothing near the solution, or far from it, is below the bound
     rng = np.random.default_rng(seed)
     for spread in (1e-4, 1e-2, 1.0):
-        f = solution.weights + spread * rng.normal(size=len(nodes))
+        f = solution.weights + spread * rng.normal(size=len(nodes) + n_others)
         other = naive_objective(f, solution.intercept, columns, nodes, y, **naive)
         assert other >= solution.lower_bound
+
+
+def test_a_feature_outside_the_lattice_alone():
+    # minimise ½d²f² + C Σ (y − fz − b)²: ridge regression on z
+    rng = np.random.default_rng(0)
+    z, y = rng.normal(size=40), rng.normal(size=40)
+    y = y + 2 * z
+    beyond = {"others": z[:, None], "other_penalty": 3.0}
+    solution = solve_hierarchical(
+        np.ones((40, 1)), [()], y, C=0.4, loss="squared", tol=1e-8, **beyond
+    )
+    centred = z - z.mean()
+    assert solution.weights[1] == pytest.approx(centred @ y / (centred @ centred + 9 / 0.8))
+    for wrong, message in (
+        (z, "others has shape"),
+        (np.full((40, 1), np.nan), "not finite"),
+        (np.ones((39, 1)), "others has shape"),
+    ):
+        with pytest.raises(DataError, match=message):
+            solve_hierarchical(np.ones((40, 1)), [()], y, loss="squared", others=wrong)
+    with pytest.raises(ParameterError, match="other_penalty"):
+        solve_hierarchical(np.ones((40, 1)), [()], y, loss="squared", other_penalty=0)
 
 
 def test_few_rounds_give_a_valid_bound_too():

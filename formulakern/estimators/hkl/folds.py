@@ -1,0 +1,222 @@
+"""The folds of a cross-validation of hierarchical kernel learning, and what they say of a model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from formulakern.arrays import FloatArray
+from formulakern.encoding.packed import PackedTable
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLClassifier
+from formulakern.rules.rule import Rule
+
+__all__ = ["SHAPE", "Part", "Trial", "calibrated", "check_folds", "compared", "logits", "trial_of"]
+
+#: The least logarithm of a probability that counts, and the score of classes a fold does not know.
+LEAST, NEVER = float(np.log(1e-6)), -30.0
+#: The logarithm of the factor of the scores is at most so large, and at least less that.
+WIDEST = float(np.log(20))
+#: What is known of every fit beside its score.
+SHAPE = ("rules", "length", "gap")
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Training rows of one fold, encoded, and the rows that are held out.
+
+    Attributes
+    ----------
+    train, unseen : PackedTable
+    labels, weights : ndarray of shape (train.n_rows,)
+    right : ndarray of shape (unseen.n_rows,)
+        The classes of the rows that are held out.
+    test : ndarray of shape (unseen.n_rows,), intp
+        Their numbers.
+    reader : HierarchicalClassifier
+        What encoded them.
+    """
+
+    train: PackedTable
+    unseen: PackedTable
+    labels: npt.NDArray[Any]
+    weights: FloatArray
+    right: npt.NDArray[Any]
+    test: npt.NDArray[np.intp]
+    reader: HierarchicalClassifier
+
+    def fitted(self, model: HKLClassifier, start: HKLClassifier | None) -> HKLClassifier:
+        """A model fitted to the training rows."""
+        model._share_encoding(self.reader)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return model._fit_encoded(self.train, self.labels, self.weights, start)
+
+    def scores(self, model: HKLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
+        """The scores of all classes on the rows that are held out, before they are adjusted."""
+        scores = np.full((len(self.right), len(classes)), NEVER)
+        known = np.searchsorted(classes, model.classes_)
+        scores[:, known] = model._scores(self.unseen) + model.adjustment_
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What the folds say of one pair.
+
+    Attributes
+    ----------
+    scores : float64 (units,)
+        Of every row, or of every fold; NaN where nothing was held out.
+    splits : float64 (folds,)
+    shapes : float64 (folds, 3)
+        Rules, their mean length and the gap of every fit.
+    temperature : float
+    """
+
+    scores: FloatArray
+    splits: FloatArray
+    shapes: FloatArray
+    temperature: float
+
+
+def trial_of(
+    parts: Sequence[Part],
+    models: Sequence[Any],
+    labels: npt.NDArray[Any],
+    shares: FloatArray,
+    tau: float,
+    scorer: Any,
+) -> Trial:
+    """What the models of all folds are worth on the rows that each does not know.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    models : sequence of HKLClassifier, one for each
+    labels : ndarray of shape (n_rows,)
+        Of all rows.
+    shares, tau :
+        As for :func:`calibrated`.
+    scorer : callable or None
+    """
+    shapes = np.array([_shape(model) for model in models])
+    rows = np.concatenate([part.test for part in parts])
+    classes = np.unique(labels)
+    held_out = [part.scores(m, classes) for part, m in zip(parts, models, strict=True)]
+    codes = np.searchsorted(classes, labels[rows])
+    t, values = calibrated(np.concatenate(held_out), codes, shares, tau)
+    if scorer is not None:
+        split_scores = np.array(
+            [float(scorer(m, p.unseen, p.right)) for p, m in zip(parts, models, strict=True)]
+        )
+        return Trial(split_scores, split_scores, shapes, t)
+    ends = np.cumsum([len(part.test) for part in parts])
+    split_scores = np.array([np.mean(part) for part in np.split(values, ends[:-1])])
+    times = np.bincount(rows, minlength=len(labels))
+    with np.errstate(invalid="ignore"):  # NaN for rows that were never held out
+        scores = np.bincount(rows, values, len(labels)) / times
+    return Trial(scores, split_scores, shapes, t)
+
+
+def compared(best: FloatArray, other: FloatArray) -> tuple[float, float]:
+    """The mean of best − other over what both have, and its standard error; NaN for nothing.
+
+    >>> behind, error = compared(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 1.0]))
+    >>> behind, round(error, 6)  # 1/√3
+    (1.0, 0.57735)
+    """
+    difference = best - other
+    difference = difference[~np.isnan(difference)]
+    n = len(difference)
+    if not n:
+        return np.nan, np.nan
+    return float(difference.mean()), float(difference.std(ddof=1)) / n**0.5 if n > 1 else 0.0
+
+
+def calibrated(
+    scores: FloatArray, codes: npt.NDArray[np.intp], shares: FloatArray, tau: float
+) -> tuple[float, FloatArray]:
+    """The factor by which scores are best stretched, and how good they are then.
+
+    With π_k the share of class k, a score s_k becomes b_k + t·(s_k − b_k), b_k = ln π_k/(1 − π_k);
+    the probability p_k is 1/(1 + e^{−s_k}), divided by its sum over the classes.  Decisions are
+    for the largest p_k/π_k^τ, so what counts is the mean logarithm of that, divided by its sum
+    over the classes, for the right class, where a row of class k weighs π_k^{−τ}.
+
+    Parameters
+    ----------
+    scores : float64 (m, K)
+    codes : intp (m,)
+        The number of the right class.
+    shares : float64 (K,)
+        π.
+    tau : float
+
+    Returns
+    -------
+    t : float
+        From 1/20 to 20.
+    values : float64 (m,)
+        The logarithms, times the weights, which are 1 on average.
+
+    References
+    ----------
+    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On calibration of modern neural networks",
+    ICML 2017, arXiv:1706.04599 (temperature scaling).
+    """
+    from scipy.optimize import minimize_scalar
+
+    base = logits(shares)
+    weights = shares[codes] ** -tau
+    weights /= weights.mean()
+
+    def values(log_t: float) -> FloatArray:
+        stretched = base + np.exp(log_t) * (scores - base)
+        logs = -np.logaddexp(0.0, -stretched) - tau * np.log(shares)
+        right = logs[np.arange(len(codes)), codes] - np.logaddexp.reduce(logs, axis=1)
+        return np.asarray(weights * np.maximum(right, LEAST))
+
+    found = minimize_scalar(
+        lambda log_t: -float(values(log_t).mean()), bounds=(-WIDEST, WIDEST), method="bounded"
+    )
+    return float(np.exp(found.x)), values(found.x)
+
+
+def logits(shares: FloatArray) -> FloatArray:
+    """ln π/(1 − π)."""
+    return np.asarray(np.log(shares) - np.log1p(-shares))
+
+
+def check_folds(folds: int, labels: npt.NDArray[Any]) -> None:
+    """Check that so many stratified folds can be made.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two.
+    DataError
+        If the rows do not suffice.
+    """
+    if folds < 2:
+        raise ParameterError(f"cv={folds}; expected at least 2 folds.")
+    counts = np.unique(labels, return_counts=True)[1]
+    if np.sort(counts)[-2] < 2 or counts.max() < folds:
+        raise DataError(
+            f"{len(counts)} classes of {sorted(counts.tolist())} rows for {folds} folds; expected "
+            "two classes with 2 rows or more, one of them with a row for every fold. Pass more "
+            "rows, or fewer folds."
+        )
+
+
+def _shape(model: HKLClassifier) -> tuple[float, float, float]:
+    """Number of rules, their mean length, and the gap."""
+    rules = model.rules_.rules
+    lengths = [len(r.formula.leaves) if isinstance(r, Rule) else 1 for r in rules]
+    return float(len(lengths)), float(np.mean(lengths)) if lengths else 0.0, model.gap_
