@@ -21,6 +21,7 @@ from formulakern.estimators.prl.reading import advice_on, rules_of
 from formulakern.estimators.rule_model import RuleClassifier
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
+from formulakern.learning.prl.hypothesis import best_hypothesis
 from formulakern.learning.prl.preferences import Preferences, read_preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solver
 from formulakern.progress import say
@@ -65,10 +66,16 @@ class PRLClassifier(RuleClassifier):
         they are (scale them before).  Or templates such as ``"a & ~b"``, whose variables stand for
         different propositions.
     degree : int, default=2
+    max_rules : int, optional
+        At most so many rules, the best that were found, with weights refitted to them; see Notes.
+    depth_penalty : float, default=1
+        a ≥ 1: what rules of l propositions pay is divided by a^(l − 1), so that a long rule needs a
+        weight a^(l − 1) times as large, and is taken where it is worth that.  For "rules".
     relations : sequence of {"=", "!=", "<=", ">="}, default=("=", "<=", ">=")
         What propositions say.  With ``=`` and ``!=`` only, numbers are nominal too.
     margin : {"soft", "hard"}, default="soft"
-        The hard margin needs data that rules can separate; else its value is 0.
+        The hard margin needs data that rules can separate; else its value is 0, and the rules that
+        are kept are those of the soft margin (or the mean strategies of an iterated solver).
     C : float or "auto", default="auto"
         Penalty parameter of margin errors, for the soft margin; less gives fewer rules.
         ``"auto"`` is 2/√(Σw), which falls with the number of preferences as the 1-norm penalty
@@ -105,14 +112,17 @@ class PRLClassifier(RuleClassifier):
     rules_ : RuleEnsemble
         Rules in the table's own words, largest weight first.
     value_, bound_, gap_ : float
-        The margin, what no hypothesis passes, and the difference.
+        The margin, what no hypothesis passes, and the difference.  The bound is for any number of
+        rules, so that with ``max_rules`` the gap says what the limit costs at most.
     C_ : float
-        The penalty parameter that was used; inf for the hard margin.
+        The penalty parameter that was used; inf for the hard margin, unless its value is 0.
     nu_ : float
         See above; 0 for the hard margin.
     history_ : EpochHistory
         Value and bound of every epoch.
-    stopped_ : {"optimal", "epochs", "time", "interrupted", "columns"}
+    stopped_ : {"optimal", "epochs", "time", "interrupted", "columns", "inseparable"}
+        Why the game without a limit of rules ended.  ``"columns"``: no new ones pay.
+        ``"inseparable"``: the hard margin is 0, and the soft one for ``C_`` decided.
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
         Epochs.
@@ -129,6 +139,12 @@ class PRLClassifier(RuleClassifier):
     ``"linprog"`` is an interior-point method: where optimal strategies are not unique, the
     ones in the middle price the other columns best.  At the end HiGHS looks for an optimal
     hypothesis of few rules, for about as long as the game took (not counted in ``time_limit``).
+
+    To find the best k rules is NP-hard.  Those of ``max_rules`` are the better of two starts, each
+    improved by exchanges until none helps: rules that come in one by one, each the best of those
+    that pay most in the whole game, and the optimal rules, of which the lightest leave.  The
+    restricted linear program is solved for every set that is tried, so ``value_`` is exactly what
+    the rules are worth.  The bias rule does not count.
 
     References
     ----------
@@ -154,6 +170,8 @@ class PRLClassifier(RuleClassifier):
     features: str | Formula | Sequence[str | Formula] = "rules"
     degree: int = 2
     _: KW_ONLY
+    max_rules: int | None = None
+    depth_penalty: float = 1.0
     relations: Sequence[str] = ("=", "<=", ">=")
     margin: Literal["soft", "hard"] = "soft"
     C: float | Literal["auto"] = "auto"
@@ -271,7 +289,9 @@ class PRLClassifier(RuleClassifier):
     def accuracy_curve(
         self, X: Any, y: npt.ArrayLike, max_rules: int | None = None
     ) -> npt.NDArray[np.float64]:
-        """The accuracy of the k heaviest rules alone.
+        """The accuracy of the k heaviest rules alone, with the weights that they have.
+
+        The best k rules, with weights of their own, are those of ``max_rules=k``.
 
         Parameters
         ----------
@@ -325,8 +345,10 @@ class PRLClassifier(RuleClassifier):
         generation = ColumnGeneration(
             game, family, budget, self.epochs, self.tol, self.time_limit, report
         )
-        exact = self.column_selection == "exact"
-        outcome = generation.exact() if exact else generation.random(generator)
+        drawing = None if self.column_selection == "exact" else generator
+        outcome = best_hypothesis(generation, drawing, given, self.max_rules)
+        if outcome.softened:
+            self.C_ = given
         names = self.classes_.tolist()
         found = rules_of(outcome, preferences, family, multiplicity, self._leaves, names)
         self._set_rules(found, names)

@@ -20,6 +20,8 @@ from formulakern.syntax.parser import parse
 __all__ = ["FAMILIES", "check_parameters", "feature_family"]
 
 FAMILIES = ("rules", "conjunctions", "polynomial")
+#: Of a condition more.
+MOST_PENALTY = 1e30
 CHOICES = {
     "margin": ("soft", "hard"),
     "column_selection": ("exact", "random"),
@@ -41,9 +43,11 @@ def check_parameters(estimator: Any) -> tuple[Formula, ...]:
     for name in ("degree", "epochs", "solver_iterations", "cut_points"):
         check_integer(name, getattr(estimator, name))
     check_integer("budget", estimator.budget, otherwise="None for the default")
+    check_integer("max_rules", estimator.max_rules, otherwise="None for no limit")
     if not (isinstance(estimator.C, str) and estimator.C == "auto"):
         check_number("C", estimator.C, 0, above=True, otherwise="'auto'")
     check_number("tol", estimator.tol, 0)
+    check_number("depth_penalty", estimator.depth_penalty, 1, MOST_PENALTY)
     check_number("time_limit", estimator.time_limit, 0, otherwise="None for no limit")
     check_flag("bias_rule", estimator.bias_rule)
     return _templates(estimator.features)
@@ -70,7 +74,8 @@ def feature_family(
     if templates:
         return TemplateFeatures(encoded, bias, templates)
     least = degree if estimator.features == "conjunctions" else 1
-    return ConjunctionFeatures(encoded, bias, estimator._exclusive(), least, degree)
+    a = float(estimator.depth_penalty)
+    return ConjunctionFeatures(encoded, bias, estimator._exclusive(), least, degree, a)
 
 
 def _templates(given: Any) -> tuple[Formula, ...]:

@@ -80,9 +80,12 @@ def advice_on(
         clash = preferences.contradictions()
     why = f": {clash:,} preferences are opposite on rows that no rule tells apart" * bool(clash)
     if lost:
+        kept = f"the soft margin's at C={estimator.C_:g}" if outcome.softened else "mean strategies"
+        few = "so few rules" if outcome.reason != "inseparable" else "these rules"
         return (
-            f"the hard margin's value is {max(estimator.value_, 0.0):.3g}: no vote of these rules "
-            f"separates the classes{why}. Use margin='soft', or a larger degree."
+            f"the hard margin's value is {max(estimator.value_, 0.0):.3g}: no vote of {few} "
+            f"separates the classes{why}. The rules that are kept are {kept}. "
+            "Use margin='soft', or a larger degree."
         ), UserWarning
     if not len(estimator.rules_):
         return (
@@ -90,9 +93,10 @@ def advice_on(
             f"Use a larger C{', or more columns' * bool(clash)}."
         ), UserWarning
     if estimator.column_selection == "exact" and outcome.reason in ("epochs", "columns"):
+        last = outcome.history[-1]
         return (
             f"{len(outcome.history)} epochs closed the gap to "
-            f"{estimator.gap_ / estimator.bound_:.2%} of the bound, not to tol={estimator.tol:g}. "
+            f"{1 - last.value / last.bound:.2%} of the bound, not to tol={estimator.tol:g}. "
             "Allow more epochs, or a larger tol."
         ), ConvergenceWarning
     return None

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,9 +73,11 @@ class Outcome:
     weights : list of float
     solution : Solution
     bound : float
-    reason : {"optimal", "epochs", "time", "interrupted", "columns"}
-        Why it ended; "columns": there were no new ones.
+    reason : {"optimal", "epochs", "time", "interrupted", "columns", "inseparable"}
+        Why it ended; "columns": there were no new ones; "inseparable": the hard margin is 0.
     history : list of Epoch
+    softened : bool
+        Whether a soft margin decided the weights, because the value of the hard one is 0.
     """
 
     columns: list[Column] = field(default_factory=list)
@@ -84,6 +86,7 @@ class Outcome:
     bound: float = np.inf
     reason: str = "epochs"
     history: list[Epoch] = field(default_factory=list)
+    softened: bool = False
 
     @property
     def value(self) -> float:
@@ -120,17 +123,19 @@ class ColumnGeneration:
     outcome: Outcome = field(default_factory=Outcome, init=False)
     started: float = field(default_factory=time.perf_counter, init=False)
 
-    def exact(self) -> Outcome:
-        """Best responses until the gap closes."""
-        return self._until_interrupted(self._exact)
+    def run(self, generator: np.random.Generator | None = None) -> Outcome:
+        """Best responses until the gap closes; or the published algorithm, with random columns.
 
-    def random(self, generator: np.random.Generator) -> Outcome:
-        """The published algorithm: random columns, a fixed budget, a number of epochs."""
-        return self._until_interrupted(lambda: self._random(generator))
-
-    def _until_interrupted(self, run: Callable[[], None]) -> Outcome:
+        Parameters
+        ----------
+        generator : numpy.random.Generator, optional
+            Draws a fixed budget of columns in each of a number of epochs.
+        """
         try:
-            run()
+            if generator is None:
+                self._exact()
+            else:
+                self._random(generator)
         except KeyboardInterrupt:
             if not self.outcome.history:
                 raise
@@ -152,7 +157,7 @@ class ColumnGeneration:
             if self._closed():
                 outcome.reason = "optimal"
                 break
-            if outcome.history and (not priced.proven or self._late()):
+            if outcome.history and (not priced.proven or self.late()):
                 outcome.reason = "time"
                 break
             fresh = [c for c in priced.columns if game.add(c, self.family.values(c.feature))]
@@ -219,7 +224,7 @@ class ColumnGeneration:
             solution = game.solve() if basic is None else basic
             self._remember(solution)
             self._end_epoch()
-            if self._late():
+            if self.late():
                 outcome.reason = "time"
                 break
         if solution is not None:
@@ -242,7 +247,7 @@ class ColumnGeneration:
         outcome = self.outcome
         secured = max(outcome.value, solution.value if outcome.solution is None else -np.inf)
         threshold = max(secured * (1 + self.tol / 2), ZERO * self.family.unit)
-        left = None if self.time_limit is None else max(self.time_limit - self._taken(), 0.05)
+        left = None if self.time_limit is None else max(self.time_limit - self.taken(), 0.05)
         weights = self.game.preferences.row_weights(solution.p)
         priced = self.family.price(weights, threshold, self.budget, left)
         outcome.bound = min(outcome.bound, max(priced.best, solution.slack_bound))
@@ -250,7 +255,7 @@ class ColumnGeneration:
 
     def _patience(self) -> float:
         """Seconds that are given to crossover: about what the game took until now."""
-        return max(LEAST_PATIENCE, self._taken())
+        return max(LEAST_PATIENCE, self.taken())
 
     def _accuracy(self) -> float:
         """How exactly a restricted game is worth solving, while the gap is what it is."""
@@ -265,10 +270,20 @@ class ColumnGeneration:
         gap = outcome.bound - outcome.value
         return gap <= max(self.tol * outcome.bound, 4 * ZERO * self.family.unit)
 
-    def _late(self) -> bool:
-        return self.time_limit is not None and self._taken() >= self.time_limit
+    def softened(self, C: float) -> ColumnGeneration:
+        """The same for a soft margin, in the time that is left."""
+        game = self.game
+        soft = RestrictedGame(
+            game.preferences, C, game.solver, max_iter=game.max_iter, binary=game.binary
+        )
+        left = None if self.time_limit is None else max(self.time_limit - self.taken(), 0.0)
+        return replace(self, game=soft, time_limit=left)
 
-    def _taken(self) -> float:
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return self.time_limit is not None and self.taken() >= self.time_limit
+
+    def taken(self) -> float:
         """Seconds since the start."""
         return time.perf_counter() - self.started
 
@@ -282,7 +297,7 @@ class ColumnGeneration:
 
     def _epoch(self) -> Epoch:
         outcome, held = self.outcome, len(self.game.columns)
-        return Epoch(outcome.value, outcome.bound, held, len(outcome.columns), self._taken())
+        return Epoch(outcome.value, outcome.bound, held, len(outcome.columns), self.taken())
 
     def _end_epoch(self) -> None:
         self.outcome.history.append(self._epoch())

@@ -48,6 +48,8 @@ Drawn = tuple[Callable[[int], Any], Callable[[NDArray[Any]], NDArray[Any]]]
 SPARE = 3
 #: Random pairs of preference and feature that are tried at once, and how often.
 DRAWS, ATTEMPTS = 4096, 64
+#: Payoffs are divided by no more than this: what is so long pays nothing in any case.
+FINITE = 1e299
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +84,15 @@ class FeatureFamily(ABC):
         Whether features are 0 or 1.
     unit : float
         The largest payoff that there can be; what is very much smaller counts as 0.
+    always : Feature
+        The feature that is always true.
     """
 
     table: Any
     bias: bool
     binary = True
     unit = 2.0
+    always: Feature = BIAS
 
     @abstractmethod
     def price(
@@ -105,6 +110,14 @@ class FeatureFamily(ABC):
         time_limit : float, optional
             Seconds.
         """
+
+    def free(self, column: Column) -> bool:
+        """Whether the column is the bias, which does not count as a rule."""
+        return self.bias and column.feature == self.always
+
+    def scale(self, feature: Any) -> float:  # noqa: ARG002 - of families that scale none
+        """What the payoffs of a feature are multiplied by, at most 1."""
+        return 1.0
 
     def values(self, feature: Any) -> NDArray[Any]:
         """The feature on the training rows, shape (m,)."""
@@ -131,7 +144,9 @@ class FeatureFamily(ABC):
             for place in np.flatnonzero(values).tolist():
                 j = int(chosen[place])
                 winner, loser = int(preferences.winners[j]), int(preferences.losers[j])
-                columns.setdefault(Column(feature_of(place), winner, loser, float(values[place])))
+                feature = feature_of(place)
+                scale = float(values[place]) * self.scale(feature)
+                columns.setdefault(Column(feature, winner, loser, scale))
                 if len(columns) == count:
                     return list(columns)
             if before and len(columns) == before:
@@ -165,7 +180,10 @@ class _Rules(FeatureFamily):
             threshold=threshold,
             time_limit=time_limit,
         ):
-            listed += zip(features, result.sums, strict=True)
+            listed += [
+                (feature, self.scale(feature) * sums)
+                for feature, sums in zip(features, result.sums, strict=True)
+            ]
             bounds += [result.bound] * (not result.proven)
         if self.bias:
             listed.append((BIAS, weights.sum(axis=0)))
@@ -176,14 +194,15 @@ class _Rules(FeatureFamily):
             if np.ptp(sums) <= threshold or len(columns) == top:
                 break
             cover = np.packbits(self.values(feature)).tobytes()
-            columns.setdefault(cover, Column(feature, int(sums.argmax()), int(sums.argmin())))
+            pair = int(sums.argmax()), int(sums.argmin())
+            columns.setdefault(cover, Column(feature, *pair, self.scale(feature)))
         rounding = 1e-12 * float(np.abs(weights).sum())  # of the sums, generously
         return Priced(list(columns.values()), best + rounding, not bounds)
 
 
 @dataclass(eq=False)
 class ConjunctionFeatures(_Rules):
-    """Conjunctions of so many propositions.
+    """Conjunctions of so many propositions; what l of them pay is divided by a^(l − least).
 
     Parameters
     ----------
@@ -195,14 +214,20 @@ class ConjunctionFeatures(_Rules):
         Propositions of one group exclude each other; −1 for none.
     least, greatest : int
         Numbers of propositions in a conjunction.
+    depth_penalty : float
+        a, at least 1.
     """
 
     groups: NDArray[np.int64]
     least: int
     greatest: int
+    depth_penalty: float = 1.0
 
     def __post_init__(self) -> None:
         p = self.table.n_columns
+        longer = np.maximum(np.arange(min(self.greatest, p) + 1) - self.least, 0)
+        with np.errstate(over="ignore"):
+            self._divisors = np.minimum(float(self.depth_penalty) ** longer, FINITE)
         self._usable = np.arange(p)
         if self.least <= 1:  # a longer conjunction with an equal cover is no other column
             self._usable = self.table.different_columns(everywhere=not self.bias)
@@ -222,11 +247,16 @@ class ConjunctionFeatures(_Rules):
             weights,
             min_length=self.least,
             max_length=self.greatest,
+            length_factor=self._divisors,
             exclusive=self.groups[self._usable],
             **options,
         )
         usable = self._usable
         yield result, [Conjunction(tuple(usable[list(w)].tolist())) for w in result.conjunctions]
+
+    def scale(self, feature: Any) -> float:
+        """1/a^(l − least) for l propositions; 1 for the bias."""
+        return float(1 / self._divisors[len(feature.propositions)])
 
     def drawn(self, generator: np.random.Generator, size: int) -> Drawn:
         """Random propositions, different ones and none that exclude each other."""

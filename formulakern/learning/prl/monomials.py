@@ -53,6 +53,7 @@ class MonomialFeatures(FeatureFamily):
     """
 
     binary = False
+    always = Monomial(())
 
     def __init__(self, X: FloatArray, degree: int, bias: bool, preferences: Preferences) -> None:
         n = X.shape[1]
@@ -105,7 +106,7 @@ class MonomialFeatures(FeatureFamily):
         if self.bias:
             total = weights.sum(axis=0)
             pair = int(total.argmax()), int(total.argmin())
-            listed.append((float(total.max() - total.min()), Column(Monomial(()), *pair)))
+            listed.append((float(total.max() - total.min()), Column(self.always, *pair)))
         listed.sort(key=lambda item: -item[0])
         best = max(threshold, listed[0][0])
         listed = [item for item in listed[:top] if item[0] > threshold]

@@ -31,6 +31,7 @@ weights; splitting its α in proportion to the weights is optimal again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -69,7 +70,8 @@ class Column:
     winner, loser : int
         Positions of classes.
     scale : float
-        φ(x_j) of the preference j that made the column; 1 for features that are 0 or 1.
+        φ(x_j) of the preference j that made the column of a monomial; of a rule, at most 1, what
+        is left where long rules pay less.
     """
 
     feature: Feature
@@ -116,7 +118,7 @@ class RestrictedGame:
     max_iter : int
         Rounds of the two iterative solvers.
     binary : bool
-        Whether features are 0 or 1; the matrix is then held in bytes.
+        Whether features are 0 or 1; the matrix without scales is then held in bytes.
     """
 
     preferences: Preferences
@@ -131,12 +133,17 @@ class RestrictedGame:
         self._last: tuple[NDArray[np.float64], dict[Column, float]] | None = None
         kind = np.int8 if self.binary else np.float64
         n = len(self.preferences)
-        self._payoffs: NDArray[Any] = np.zeros((16, n), dtype=kind)  # M transposed
+        self._payoffs: NDArray[Any] = np.zeros((16, n), dtype=kind)  # M transposed, without scales
 
     @property
-    def matrix(self) -> NDArray[Any]:
-        """M, shape (n, k)."""
+    def unscaled(self) -> NDArray[Any]:
+        """M without the scales of the columns, shape (n, k)."""
         return self._payoffs[: len(self.columns)].T
+
+    @property
+    def scales(self) -> NDArray[np.float64]:
+        """The scales of the columns, shape (k,)."""
+        return np.array([column.scale for column in self.columns], dtype=np.float64)
 
     def add(self, column: Column, values: NDArray[Any]) -> bool:
         """Add a column whose feature has these values on the rows, shape (m,); not twice."""
@@ -146,11 +153,18 @@ class RestrictedGame:
         if k == len(self._payoffs):
             self._payoffs = enlarged(self._payoffs, 2 * k)
         signs = self.preferences.signs(column.winner, column.loser)
-        scaled = signs if self.binary else column.scale * signs
-        self._payoffs[k] = scaled * values[self.preferences.rows].astype(self._payoffs.dtype)
+        self._payoffs[k] = signs * values[self.preferences.rows].astype(self._payoffs.dtype)
         self.columns.append(column)
         self._known.add(column)
         return True
+
+    def of(self, columns: Sequence[Column], C: float | None) -> RestrictedGame:
+        """The game of some of the columns alone, for another C; solved by linear programming."""
+        place = {column: j for j, column in enumerate(self.columns)}
+        game = RestrictedGame(self.preferences, C, binary=self.binary)
+        game._payoffs = self._payoffs[[place[column] for column in columns]]
+        game.columns, game._known = list(columns), set(columns)
+        return game
 
     def keep(self, selection: NDArray[Any]) -> None:
         """Keep these columns alone: positions, or a mask of shape (k,)."""
@@ -249,12 +263,14 @@ class RestrictedGame:
         self, columns: NDArray[np.intp] | None = None
     ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
         """Different rows of M, their weights, and which of them each preference has."""
-        matrix = self.matrix if columns is None else self.matrix[:, columns]
+        every = slice(None) if columns is None else columns
+        matrix, scales = self.unscaled[:, every], self.scales[every]
         first = inverse = np.arange(len(matrix))
         if self.binary and matrix.size:
             first, inverse = different_rows(np.ascontiguousarray(matrix))
         weights = np.bincount(inverse, self.preferences.weights, len(first))
-        return matrix[first], weights.astype(np.float64), inverse
+        rows = matrix[first] if (scales == 1.0).all() else matrix[first] * scales
+        return rows, weights.astype(np.float64), inverse
 
     def _split(
         self,
@@ -270,8 +286,9 @@ class RestrictedGame:
         given = self.preferences.weights
         p = strategy[inverse] * given / weights[inverse]
         p, q = p / p.sum(), q / max(float(q.sum()), 1.0)
-        margins = self.matrix @ q
-        payoff = float((p @ self.matrix).max(initial=-np.inf))
+        matrix, scales = self.unscaled, self.scales
+        margins = matrix @ (scales * q)
+        payoff = float((p @ matrix * scales).max(initial=-np.inf))
         if self.C is None:
             total = float(q.sum()) or 1.0
             return Solution(q / total, p, float(margins.min()) / total, payoff, -np.inf)

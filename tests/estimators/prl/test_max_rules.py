@@ -1,0 +1,246 @@
+"""Preference learners of few rules, of rules that pay for their length, and of no separation."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
+
+import formulakern as fk
+from formulakern import datasets
+from formulakern.estimators.prl.classifier import PRLClassifier
+from formulakern.learning.prl import hypothesis
+
+TIGHT = {"tol": 1e-4, "epochs": 400, "encoder": None}
+generators = st.integers(0, 10_000).map(np.random.default_rng)
+
+
+# -- the slow definition ---------------------------------------------------------------------------
+
+
+def least_loss(columns, C):
+    """min Σλ + C Σξ with Mλ ≥ 1 − ξ, a linear program written out; 1/V of these columns."""
+    n, k = columns.shape
+    found = linprog(
+        np.append(np.ones(k), np.full(n, C)),
+        A_ub=-np.hstack([columns, np.eye(n)]),
+        b_ub=-np.ones(n),
+        bounds=(0, None),
+    )
+    assert found.status == 0
+    return found.fun
+
+
+def game_of(X, y, a=1.0, longest=2):
+    """{(propositions, lower class, higher class): both columns of the rule}, columns of the bias.
+
+    The rows of a column are the preferences, every row with every other class.
+    """
+    classes = np.unique(y)
+    one = np.eye(len(classes))
+    wishes = [(i, c, d) for i, c in enumerate(np.searchsorted(classes, y))
+              for d in range(len(classes)) if d != c]  # fmt: skip
+    direction = np.array([one[c] - one[d] for _, c, d in wishes])
+    rows = [i for i, _, _ in wishes]
+    rules = {}
+    for length in range(longest + 1):
+        for w in itertools.combinations(range(X.shape[1]), length):
+            values = X[:, list(w)].all(axis=1)[rows] / a ** max(length - 1, 0)
+            for c, d in itertools.combinations(range(len(classes)), 2):
+                column = values * (direction @ (one[c] - one[d]))
+                rules[w, c, d] = np.stack([column, -column], axis=1)
+    bias = [rules.pop(((), c, d)) for c, d in itertools.combinations(range(len(classes)), 2)]
+    return rules, np.hstack(bias)
+
+
+def rules_said(model):
+    """What a model's rules are in the words of :func:`game_of`, without the bias."""
+    classes = list(model.classes_)
+    said = set()
+    for item in model.rules_:
+        if str(item.rule) != "true":
+            places = tuple(sorted(int(str(leaf)[1:]) for leaf in item.rule.formula.leaves))
+            said.add((places, *sorted([classes.index(item.winner), classes.index(item.loser)])))
+    return said
+
+
+def table(generator, n_classes, m=14, p=5):
+    X = (generator.random((m, p)) < 0.5).astype(int)
+    y = np.concatenate([np.arange(n_classes), generator.integers(0, n_classes, m - n_classes)])
+    return X, y
+
+
+def quiet(model, *data):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the hard margin's value is 0")
+        warnings.filterwarnings("ignore", message="no rule is worth")
+        return model.fit(*data)
+
+
+@settings(deadline=None, max_examples=15)
+@given(generators, st.sampled_from([0.1, 0.5, 5.0]), st.sampled_from([1.5, 4.0]), st.integers(2, 3))
+def test_long_rules_pay_less(generator, C, a, n_classes):
+    X, y = table(generator, n_classes)
+    model = quiet(PRLClassifier(C=C, depth_penalty=a, **TIGHT), X, y)
+    rules, bias = game_of(X, y, a)
+    value = 1 / least_loss(np.hstack([bias, *rules.values()]), C)
+    assert model.value_ == pytest.approx(value, rel=2e-4)
+    assert model.value_ - 1e-9 <= value <= model.bound_ + 1e-6
+
+
+def test_a_large_depth_penalty_leaves_single_conditions():
+    X, y = table(np.random.default_rng(0), 2, m=60)
+    lengths = [
+        max(len(item.rule.formula.leaves) for item in model.rules_)
+        for a in (1.0, 1e30)
+        for model in [PRLClassifier(C=0.5, depth_penalty=a, tol=0.1).fit(X, y)]
+    ]
+    assert lengths == [2, 1]
+    options = {"column_selection": "random", "budget": 20, "epochs": 3, "random_state": 0}
+    drawn = PRLClassifier(depth_penalty=2.0, **options).fit(X, y)
+    assert drawn.value_ <= PRLClassifier(depth_penalty=2.0).fit(X, y).bound_
+
+
+def best_of(rules, bias, k, C):
+    """The least loss of k rules with the bias: all subsets."""
+    subsets = itertools.combinations(rules.values(), k)
+    return min(least_loss(np.hstack([bias, *some]), C) for some in subsets)
+
+
+CASES = [
+    (seed, 2 + seed % 2, 2 if seed % 2 == 0 else 1, C) for seed, C in enumerate([0.2, 0.5, 2.0] * 3)
+]
+
+
+def test_few_rules_against_all_subsets():
+    """Feasible, worth what is said, never above the best subset, nearly always equal to it."""
+    shares = []
+    for seed, n_classes, k, C in CASES:
+        X, y = table(np.random.default_rng(seed), n_classes, p=4)
+        model = quiet(PRLClassifier(C=C, max_rules=k, depth_penalty=1.5, **TIGHT), X, y)
+        rules, bias = game_of(X, y, 1.5)
+        said = rules_said(model)
+        assert len(said) <= k
+        own = least_loss(np.hstack([bias, *(rules[key] for key in said)]), C)
+        assert model.value_ == pytest.approx(1 / own, rel=1e-6)
+        best = best_of(rules, bias, k, C)
+        assert model.value_ <= 1 / best * (1 + 1e-6)
+        everything = least_loss(np.hstack([bias, *rules.values()]), C)
+        assert model.bound_ >= 1 / everything * (1 - 1e-6)
+        assert model.gap_ == pytest.approx(model.bound_ - model.value_)
+        shares.append(best / own)
+    assert min(shares) >= 0.8
+    assert np.mean(np.array(shares) > 1 - 1e-6) >= 0.9
+
+
+def test_the_limit_of_rules():
+    X, y = datasets.tic_tac_toe()
+    X, y = X[::3], y[::3]
+    free = PRLClassifier("conjunctions", 3, C=0.1).fit(X, y)
+    enough = PRLClassifier("conjunctions", 3, C=0.1, max_rules=len(free.rules_)).fit(X, y)
+    assert str(enough.rules_) == str(free.rules_)
+    values = []
+    for k in (2, 8):
+        model = PRLClassifier("conjunctions", 3, C=0.1, max_rules=k).fit(X, y)
+        assert sum(str(item.rule) != "true" for item in model.rules_) <= k
+        assert model.bound_ == free.bound_
+        values.append(model.value_)
+    assert values == sorted(values)
+    assert model.score(X, y) >= 0.99  # the eight lines
+    assert values[-1] <= free.bound_
+
+
+def test_the_limit_for_products_and_random_columns():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(80, 4))
+    y = X[:, 0] * X[:, 1] + 0.5 * X[:, 2] ** 2 > 0.3
+    model = PRLClassifier("polynomial", degree=2, C=0.5, max_rules=2).fit(X, y)
+    assert {str(item.rule) for item in model.rules_} - {"1"} == {"x0 * x1", "x2 * x2"}
+    options = {"column_selection": "random", "random_state": 0, "epochs": 2, "budget": 50}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = PRLClassifier(C=0.5, max_rules=3, **options).fit(X, y)
+    assert sum(str(item.rule) != "true" for item in drawn.rules_) <= 3
+    assert drawn.score(X, y) > 0.6
+
+
+def test_without_a_bias_rule_every_rule_counts():
+    X, y = datasets.tic_tac_toe()
+    model = PRLClassifier(degree=1, C=0.1, bias_rule=False, max_rules=3).fit(X, y)
+    assert 1 <= len(model.rules_) <= 3
+
+
+def test_interrupt_keeps_the_heaviest(monkeypatch):
+    X, y = datasets.tic_tac_toe()
+
+    def interrupted(_self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hypothesis.ColumnSelection, "run", interrupted)
+    with pytest.warns(UserWarning, match="interrupted: the best rules so far"):
+        model = PRLClassifier(degree=1, C=0.1, max_rules=4).fit(X, y)
+    assert model.stopped_ == "interrupted"
+    assert 1 <= len(model.rules_) <= 5
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.5, "all", True])
+def test_refused_limits(wrong):
+    with pytest.raises(fk.ParameterError, match="max_rules"):
+        PRLClassifier(max_rules=wrong).fit([[0], [1]], [0, 1])
+
+
+@pytest.mark.parametrize("wrong", [0.5, -1, np.inf, "deep", None])
+def test_refused_depth_penalties(wrong):
+    with pytest.raises(fk.ParameterError, match="depth_penalty"):
+        PRLClassifier(depth_penalty=wrong).fit([[0], [1]], [0, 1])
+
+
+# -- hard margins of value 0 -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("selection", ["exact", "random"])
+def test_a_hard_margin_of_value_0_is_softened(selection):
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, (200, 6))
+    y = np.where((X[:, 0] & X[:, 1]) ^ (generator.random(200) < 0.1), "in", "out")
+    options = {"column_selection": selection, "random_state": 0, "encoder": None}
+    options |= {"epochs": 3, "budget": 50} if selection == "random" else {}
+    with pytest.warns(UserWarning, match=r"value is 0.*kept are the soft margin's at C=0\.05"):
+        hard = PRLClassifier(margin="hard", C=0.05, **options).fit(X, y)
+    assert hard.stopped_ == "inseparable"
+    assert hard.C_ == 0.05
+    assert hard.nu_ == 0
+    assert hard.value_ == pytest.approx(0, abs=1e-6)
+    assert hard.score(X, y) > 0.85
+    if selection == "exact":
+        soft = PRLClassifier(C=0.05, **options).fit(X, y)
+        np.testing.assert_array_equal(hard.predict(X), soft.predict(X))
+
+
+def test_few_rules_of_a_hard_margin():
+    X, y = datasets.tic_tac_toe()
+    X, y = X[::3], y[::3]
+    model = PRLClassifier("conjunctions", 3, margin="hard", max_rules=8).fit(X, y)
+    margins = np.where(y == "positive", 1, -1) * model.decision_function(X)
+    assert margins.min() == pytest.approx(model.value_, rel=1e-6)
+    assert model.value_ > 0
+    assert np.isinf(model.C_)
+    with pytest.warns(UserWarning, match="no vote of so few rules separates"):
+        few = PRLClassifier("conjunctions", 3, margin="hard", max_rules=4).fit(X, y)
+    assert few.bound_ == model.bound_
+    assert few.value_ <= 1e-9
+    assert few.score(X, y) > 0.7
+    assert np.isfinite(few.C_)
+
+
+def test_a_limit_of_epochs_is_told_beside_a_limit_of_rules():
+    X, y = table(np.random.default_rng(0), 2, m=60)
+    with pytest.warns(ConvergenceWarning, match="1 epochs closed the gap") as limited:
+        PRLClassifier(C=0.5, epochs=1, budget=4, max_rules=3).fit(X, y)
+    with pytest.warns(ConvergenceWarning) as free:
+        PRLClassifier(C=0.5, epochs=1, budget=4).fit(X, y)
+    assert str(limited[0].message) == str(free[0].message)
