@@ -50,7 +50,8 @@ def chosen(X, y, grid):
     found = []
     for degree in range(1, 4 if X.shape[1] <= FEW_COLUMNS else 3):
         for c in grid:
-            model = fk.PRLClassifier(degree=degree, C=penalty(c, 2 / 3 * len(y), y), tol=0.05)
+            options = {"degree": degree, "depth_penalty": 1, "C": penalty(c, 2 / 3 * len(y), y)}
+            model = fk.PRLClassifier(**options, tol=0.05)
             mean = cross_val_score(model, X, y, cv=folds()).mean()
             found.append((mean, -degree, -c))
     return -max(found)[1], -max(found)[2]
@@ -72,7 +73,8 @@ def main():
         degree, c = chosen(X, y, GRID[::2] if given.quick else GRID)
         print(f"{name}: degree {degree}, c = {c}, chosen in {choosing}", flush=True)
         fitting = Clock()
-        model = fk.PRLClassifier(degree=degree, C=penalty(c, len(y), y), verbose=given.v)
+        options = {"degree": degree, "depth_penalty": 1, "C": penalty(c, len(y), y)}
+        model = fk.PRLClassifier(**options, verbose=given.v)
         model.fit(X, y)
         took = f"{fitting}, {memory()}"
         print(f"{model.rules_.head(5)}\n", flush=True)

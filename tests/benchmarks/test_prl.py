@@ -60,7 +60,7 @@ def test_an_epoch_of_the_published_algorithm():
     ours = min(epoch() for _ in range(2))
     for column in family.draw(preferences, 1_000, generator):
         game.add(column, family.values(column.feature))
-    theirs = 1e6 * numpy_steps(game.matrix.astype(np.float64), 50_000)
+    theirs = 1e6 * numpy_steps(game.unscaled.astype(np.float64), 50_000)
     report("an epoch of 10⁶ rounds, NumPy's steps / ours", theirs / ours, 8)
     assert theirs / ours > 8
 

@@ -31,6 +31,8 @@ __all__ = ["PRLClassifier"]
 
 #: Columns per epoch ("exact"), or held at a time ("random"), where no budget is given.
 BUDGET = {"exact": 30, "random": 1000}
+#: C="auto" is this over the root of the weight of all preferences.
+AUTO_C = 8.0
 
 
 @dataclass(eq=False, repr=False)
@@ -68,7 +70,7 @@ class PRLClassifier(RuleClassifier):
     degree : int, default=2
     max_rules : int, optional
         At most so many rules, the best that were found, with weights refitted to them; see Notes.
-    depth_penalty : float, default=1
+    depth_penalty : float, default=2
         a ≥ 1: what rules of l propositions pay is divided by a^(l − 1), so that a long rule needs a
         weight a^(l − 1) times as large, and is taken where it is worth that.  For "rules".
     relations : sequence of {"=", "!=", "<=", ">="}, default=("=", "<=", ">=")
@@ -78,7 +80,7 @@ class PRLClassifier(RuleClassifier):
         are kept are those of the soft margin (or the mean strategies of an iterated solver).
     C : float or "auto", default="auto"
         Penalty parameter of margin errors, for the soft margin; less gives fewer rules.
-        ``"auto"`` is 2/√(Σw), which falls with the number of preferences as the 1-norm penalty
+        ``"auto"`` is 8/√(Σw), which falls with the number of preferences as the 1-norm penalty
         should.
     column_selection : {"exact", "random"}, default="exact"
         ``"random"`` is the published algorithm: random columns, those without weight replaced.
@@ -171,7 +173,7 @@ class PRLClassifier(RuleClassifier):
     degree: int = 2
     _: KW_ONLY
     max_rules: int | None = None
-    depth_penalty: float = 1.0
+    depth_penalty: float = 2.0
     relations: Sequence[str] = ("=", "<=", ">=")
     margin: Literal["soft", "hard"] = "soft"
     C: float | Literal["auto"] = "auto"
@@ -325,7 +327,7 @@ class PRLClassifier(RuleClassifier):
             check_random_state(self.random_state).randint(2**31 - 1, size=4)
         )
         weight = float(preferences.weights.sum())
-        given = 2.0 / weight**0.5 if isinstance(self.C, str) else float(self.C)
+        given = AUTO_C / weight**0.5 if isinstance(self.C, str) else float(self.C)
         self.C_ = np.inf if self.margin == "hard" else given
         multiplicity = np.ones(encoded.shape[0], dtype=np.int64)
         if isinstance(encoded, PackedTable):

@@ -24,7 +24,7 @@ from formulakern.learning.prl import column_generation as prl_play
 from formulakern.learning.prl.features import ConjunctionFeatures, TemplateFeatures
 from formulakern.learning.prl.preferences import Preferences
 
-TIGHT = {"tol": 1e-4, "epochs": 400}
+TIGHT = {"tol": 1e-4, "epochs": 400, "depth_penalty": 1.0}
 WEIGHTS = "cut points are quantiles of the unweighted rows"
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
@@ -36,7 +36,7 @@ EXPECTED_FAILURES = {
     [
         PRLClassifier(),
         PRLClassifier("a & ~b"),
-        PRLClassifier("polynomial", degree=1),
+        PRLClassifier("polynomial", degree=1, tol=1e-6),
         PRLClassifier(column_selection="random", budget=30, epochs=3, random_state=0),
     ],
     expected_failed_checks=lambda estimator: (
@@ -186,9 +186,8 @@ def test_solvers_agree_within_their_gaps(generator):
     y = np.append([0, 1], generator.integers(0, 2, 18))
     exact = fit(X, y, C=0.3, encoder=None)
     for solver, rounds in (("fictitious-play", 30_000), ("multiplicative-weights", 2_000)):
-        model = PRLClassifier(
-            C=0.3, encoder=None, solver=solver, solver_iterations=rounds, epochs=8, tol=0.05
-        )
+        options = {"solver": solver, "solver_iterations": rounds, "epochs": 8, "tol": 0.05}
+        model = PRLClassifier(C=0.3, depth_penalty=1, encoder=None, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X, y)
@@ -338,7 +337,10 @@ def test_class_weights_move_the_balance():
     X = (generator.random((200, 6)) < 0.5).astype(int)
     y = (X[:, 0] & X[:, 1]) ^ (generator.random(200) < 0.25)
     counts = [
-        PRLClassifier(encoder=None, C=0.05, class_weight=w).fit(X, y).predict(X).sum()
+        PRLClassifier(encoder=None, C=0.05, depth_penalty=1, class_weight=w)
+        .fit(X, y)
+        .predict(X)
+        .sum()
         for w in ({0: 5.0}, None, {1: 5.0})
     ]
     assert counts[0] < counts[1] < counts[2]
