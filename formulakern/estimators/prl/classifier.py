@@ -167,6 +167,12 @@ class PRLClassifier(RuleClassifier):
     {('positive', 1.0)}
     >>> print(model.rules_[8].rule, model.rules_[8].winner)
     true negative
+
+    The best four rules, and how far they are from any number of rules:
+
+    >>> few = PRLClassifier("conjunctions", degree=3, C=0.1, max_rules=4).fit(X, y)
+    >>> len(few.rules_), round(few.value_ / few.bound_, 2), round(few.score(X, y), 3)
+    (5, 0.23, 0.833)
     """
 
     features: str | Formula | Sequence[str | Formula] = "rules"
