@@ -22,6 +22,7 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
 from formulakern.estimators.rule_model import RuleModel
 from formulakern.learning.hkl.active_set import GrowthStep, relative_gap
+from formulakern.learning.hkl.multinomial import learn_together
 from formulakern.learning.hkl.problem import HierarchicalModel, learn
 from formulakern.progress import say
 from formulakern.rules.ensemble import WeightedRule
@@ -117,29 +118,45 @@ class HierarchicalLearner(HierarchicalEstimator):
         options = {"rho": float(self.rho), "C": self.C_}
         options |= {"depth_penalty": float(self.depth_penalty), "other_penalty": LINEAR_PENALTY}
         warm = start._models if start is not None and start._leaves == self._leaves else []
-        models: list[HierarchicalModel] = []
-        for k, (name, y) in enumerate(problems.items()):
-            limit = None
-            if self.time_limit is not None:
-                left = self.time_limit - (time.perf_counter() - begun)
-                limit = max(0.0, left / (len(problems) - k))
-            model = learn(
+        limits: dict[str, Any] = {"tol": float(self.tol), "max_nodes": int(self.max_active)}
+        reports = [partial(self._report, name) for name in problems]
+        if len(problems) > 1 and self.loss == "logistic":
+            models, objective, bound = learn_together(
                 distinct,
                 kind,
-                y[used],
+                np.array(list(problems.values())).argmax(axis=0)[used],
                 weights[used],
-                options | {"loss": self.loss},
-                tol=float(self.tol),
-                max_nodes=int(self.max_active),
-                time_limit=limit,
-                start=warm[k].grown if warm else None,
+                {**options, "loss": self.loss},
+                time_limit=self.time_limit,
+                start=[model.grown for model in warm],
+                report=lambda k, step: reports[k](step),
                 others=table.degrees,
-                report=partial(self._report, name),
+                **limits,
             )
-            models.append(model)
+        else:
+            models = []
+            for k, y in enumerate(problems.values()):
+                limit = None
+                if self.time_limit is not None:
+                    left = self.time_limit - (time.perf_counter() - begun)
+                    limit = max(0.0, left / (len(problems) - k))
+                model = learn(
+                    distinct,
+                    kind,
+                    y[used],
+                    weights[used],
+                    {**options, "loss": self.loss},
+                    time_limit=limit,
+                    start=warm[k].grown if warm else None,
+                    report=reports[k],
+                    others=table.degrees,
+                    **limits,
+                )
+                models.append(model)
+            objective = float(sum(model.objective for model in models))
+            bound = float(sum(model.grown.lower_bound for model in models))
         self._models = models
-        self.objective_ = float(sum(model.objective for model in models))
-        self.lower_bound_ = float(sum(model.grown.lower_bound for model in models))
+        self.objective_, self.lower_bound_ = objective, bound
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
         self.hull_size_ = sum(len(model.grown.nodes) for model in models)
         self.n_weights_ = sum(model.n_weights for model in models)

@@ -18,7 +18,7 @@ from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
 
-__all__ = ["HKLClassifier", "HierarchicalClassifier"]
+__all__ = ["HKLClassifier", "HierarchicalClassifier", "log_probabilities"]
 
 
 LOSSES = ("hinge", "squared_hinge", "logistic")
@@ -58,7 +58,7 @@ class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
 
     @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
-        """1 / (1 + e^{−s}), s the score before it is adjusted; divided by its sum over the classes.
+        """e^{s_k} / Σ_j e^{s_j}, s the scores before they are adjusted (for two classes, half).
 
         Only with ``loss="logistic"``.
 
@@ -70,9 +70,7 @@ class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        scores = self._scores(X) + self.adjustment_
-        shares: FloatArray = 0.5 * (1 + np.tanh(scores / 2))
-        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+        return np.asarray(np.exp(log_probabilities(self._scores(X) + self.adjustment_)))
 
 
 @dataclass(eq=False, repr=False)
@@ -251,3 +249,14 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         self._set_rules(found, names, bias)
         self._warn_if_open()
         return self
+
+
+def log_probabilities(scores: FloatArray) -> FloatArray:
+    """s_k − ln Σ_j e^{s_j}; two classes have scores of both signs, of which s is half.
+
+    >>> log_probabilities(np.array([[-np.log(3), np.log(3)]])).round(6)  # 1/4 and 3/4
+    array([[-1.386294, -0.287682]])
+    """
+    if scores.shape[1] == 2:
+        scores = scores / 2
+    return np.asarray(scores - np.logaddexp.reduce(scores, axis=1)[:, None])

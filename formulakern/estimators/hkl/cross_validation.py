@@ -20,12 +20,12 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import automatic_C
 from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLClassifier
 from formulakern.estimators.hkl.folds import (
+    base_scores,
     SHAPE,
     Part,
     Trial,
     check_folds,
     compared,
-    logits,
     trial_of,
 )
 from formulakern.estimators.targets import row_weights, several_classes, splits
@@ -67,7 +67,8 @@ class HKLClassifierCV(HierarchicalClassifier):
         out of ln(p̃_y), p̃_k ∝ p_k/π_k^τ, τ = ``logit_adjustment``, where rows of class k weigh
         π_k^{−τ}: the logarithm of the probability of the right class where classes are as
         frequent as decisions are made for.  First the scores of all rows are stretched, by one
-        factor t, from b_k = ln π_k/(1 − π_k) to b_k + t·(s_k − b_k), so that this is largest.
+        factor t, from b_k = ln π_k (for two classes their odds) to b_k + t·(s_k − b_k), so that
+        this is largest.
         Else a name of ``sklearn.metrics.get_scorer_names()``, or a scorer, which gives each fold
         one number.  Larger is better.
     selection : {"one-standard-error", "best"}, default="best"
@@ -209,7 +210,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         self._copy_from(model, ("classes_", "adjustment_", "_features"))
         t = self.temperature_
         scaled = [replace(rule, weight=t * rule.weight) for rule in model.rules_]
-        base, own = logits(shares), model.rules_.intercept + model.adjustment_
+        base, own = base_scores(shares), model.rules_.intercept + model.adjustment_
         bias = base + t * (own - base) - model.adjustment_
         self.rules_ = RuleEnsemble.of(scaled, model.rules_.classes, bias)
         self.intercept_ = bias[1:] if len(bias) == 2 else bias

@@ -14,10 +14,23 @@ from sklearn.exceptions import ConvergenceWarning
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLClassifier
+from formulakern.estimators.hkl.classifier import (
+    HierarchicalClassifier,
+    HKLClassifier,
+    log_probabilities,
+)
 from formulakern.rules.rule import Rule
 
-__all__ = ["SHAPE", "Part", "Trial", "calibrated", "check_folds", "compared", "logits", "trial_of"]
+__all__ = [
+    "SHAPE",
+    "Part",
+    "Trial",
+    "base_scores",
+    "calibrated",
+    "check_folds",
+    "compared",
+    "trial_of",
+]
 
 #: The least logarithm of a probability that counts, and the score of classes a fold does not know.
 LEAST, NEVER = float(np.log(1e-6)), -30.0
@@ -145,10 +158,10 @@ def calibrated(
 ) -> tuple[float, FloatArray]:
     """The factor by which scores are best stretched, and how good they are then.
 
-    With π_k the share of class k, a score s_k becomes b_k + t·(s_k − b_k), b_k = ln π_k/(1 − π_k);
-    the probability p_k is 1/(1 + e^{−s_k}), divided by its sum over the classes.  Decisions are
-    for the largest p_k/π_k^τ, so what counts is the mean logarithm of that, divided by its sum
-    over the classes, for the right class, where a row of class k weighs π_k^{−τ}.
+    With π_k the share of class k, a score s_k becomes b_k + t·(s_k − b_k), where b_k = ln π_k, and
+    for two classes ±ln π_1/π_0; scores give probabilities p_k.  Decisions are for the largest
+    p_k/π_k^τ, so what counts is the mean logarithm of that, divided by its sum over the classes,
+    for the right class, where a row of class k weighs π_k^{−τ}.
 
     Parameters
     ----------
@@ -173,13 +186,13 @@ def calibrated(
     """
     from scipy.optimize import minimize_scalar
 
-    base = logits(shares)
+    base = base_scores(shares)
     weights = shares[codes] ** -tau
     weights /= weights.mean()
 
     def values(log_t: float) -> FloatArray:
         stretched = base + np.exp(log_t) * (scores - base)
-        logs = -np.logaddexp(0.0, -stretched) - tau * np.log(shares)
+        logs = log_probabilities(stretched) - tau * np.log(shares)
         right = logs[np.arange(len(codes)), codes] - np.logaddexp.reduce(logs, axis=1)
         return np.asarray(weights * np.maximum(right, LEAST))
 
@@ -189,9 +202,10 @@ def calibrated(
     return float(np.exp(found.x)), values(found.x)
 
 
-def logits(shares: FloatArray) -> FloatArray:
-    """ln π/(1 − π)."""
-    return np.asarray(np.log(shares) - np.log1p(-shares))
+def base_scores(shares: FloatArray) -> FloatArray:
+    """The scores that give every class its share as probability."""
+    logs = np.log(shares)
+    return np.asarray(logs - logs[::-1] if len(logs) == 2 else logs)
 
 
 def check_folds(folds: int, labels: npt.NDArray[Any]) -> None:

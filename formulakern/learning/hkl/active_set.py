@@ -97,6 +97,7 @@ def grow_hierarchical(
     kind: NDArray[np.intp] | None = None,
     others: FloatArray | None = None,
     other_penalty: float = 1.0,
+    offset: FloatArray | None = None,
     tol: float = 1e-3,
     max_nodes: int = 5000,
     time_limit: float | None = None,
@@ -120,6 +121,8 @@ def grow_hierarchical(
         Features z that are no conjunctions.
     other_penalty : float
         d of each of them.
+    offset : float64 (n,), optional
+        As for the solver.
     tol : float
         The relative duality gap to reach, over the whole lattice.
     max_nodes : int
@@ -178,6 +181,7 @@ def grow_hierarchical(
         "depth_penalty": depth_penalty,
         "loss": loss,
         "sample_weight": sample_weight,
+        "offset": offset,
     }
     numbers = np.zeros((len(kind), 0)) if others is None else others
     nodes: list[Node] = [()]
@@ -293,7 +297,8 @@ def _examine(
         return solution.lower_bound, [], []
     share = np.ones(len(used)) if weight is None else np.asarray(weight, float)[used]
     beta = solution.dual[used]
-    loss = Loss(options["loss"], np.asarray(y, float)[used], options["C"] * share)
+    offset = None if options["offset"] is None else options["offset"][used]
+    loss = Loss(options["loss"], np.asarray(y, float)[used], options["C"] * share, offset)
     conjugate = loss.conjugate(beta)
     inside = 2 * max(0.0, conjugate - solution.lower_bound)
     allowed = max(2 * (conjugate - (1 - tol) * solution.objective), inside, 1e-300)

@@ -30,7 +30,7 @@ from formulakern.learning.hkl.active_set import (
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.norm import read_nodes
 
-__all__ = ["HierarchicalModel", "learn"]
+__all__ = ["HierarchicalModel", "joined_examples", "learn", "shortened"]
 
 BoolArray = NDArray[np.bool_]
 
@@ -116,6 +116,24 @@ def learn(
         report=report,
     )
     goal = max(grown.lower_bound / (1 - tol), grown.solution.objective / (1 - tol / 2))
+    return shortened(grown, table, kind, y, weights, options, numbers, goal)
+
+
+def shortened(
+    grown: GrownSolution,
+    table: PackedTable,
+    kind: NDArray[np.intp],
+    y: FloatArray,
+    weights: FloatArray,
+    options: dict[str, Any],
+    numbers: FloatArray,
+    goal: float,
+    offset: FloatArray | None = None,
+) -> HierarchicalModel:
+    """Drop the smallest weights while the objective is at most ``goal``, and join equal covers.
+
+    Parameters are those of :func:`learn` and :func:`.grow_hierarchical`.
+    """
     nodes, f = grown.nodes, grown.solution.weights
     held = grown.others
     packed = PackedTable.of_columns(table.covers(nodes), table.n_rows)
@@ -128,7 +146,7 @@ def learn(
     groups = np.append(groups, len(kinds) + np.arange(len(held)))
     F = np.bincount(groups, f, len(named))
     columns = np.concatenate([covers[:, kind], numbers[:, held].T])
-    loss = Loss(str(options["loss"]), y, options["C"] * weights)
+    loss = Loss(str(options["loss"]), y, options["C"] * weights, offset)
     lattice = read_nodes(nodes, rho=options["rho"], depth_penalty=options["depth_penalty"])
     lattice = lattice.with_others(len(held), options["other_penalty"])
 
@@ -141,7 +159,7 @@ def learn(
         return 0.5 * lattice.norm(np.where(kept[groups], f, 0.0)) ** 2 + cost, b
 
     order = np.argsort(np.abs(F), kind="stable")
-    best = (F != 0, grown.solution.objective, grown.solution.intercept)
+    best = (F != 0, *value(F != 0))
     low, high = 0, len(order) + 1  # so many can be dropped, so many cannot
     while high - low > 1:
         middle = (low + high) // 2

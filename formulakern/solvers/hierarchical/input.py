@@ -28,8 +28,8 @@ class Problem:
     column_of_node : int64 (n + e,)
     row_of_example : int64 (m,)
         −1 for examples without weight.
-    y, c : float64 (r,)
-        Labels, and C times the sum of the sample weights of the merged rows.
+    y, c, offset : float64 (r,)
+        Labels, C times the sum of the sample weights of the merged rows, and offsets.
     part : float64 (m,)
         The share of each example in the weight of its row.
     loss : str
@@ -41,6 +41,7 @@ class Problem:
     row_of_example: IntArray
     y: FloatArray
     c: FloatArray
+    offset: FloatArray
     part: FloatArray
     loss: str
 
@@ -50,7 +51,14 @@ class Problem:
 
 
 def read_problem(
-    columns: Any, n: int, others: Any, y: Any, sample_weight: Any, C: float, loss: str
+    columns: Any,
+    n: int,
+    others: Any,
+    y: Any,
+    sample_weight: Any,
+    C: float,
+    loss: str,
+    offset: Any = None,
 ) -> Problem:
     """Check the data, and merge equal rows and equal columns.
 
@@ -64,6 +72,7 @@ def read_problem(
     m = len(table)
     numbers = _read_others(others, m)
     labels = read_vector(y, m, "y")
+    offsets = np.zeros(m) if offset is None else read_vector(offset, m, "offset") + 0.0
     wrong = np.flatnonzero(np.abs(labels) != 1)
     if loss != "squared" and len(wrong):
         raise DataError(
@@ -83,7 +92,8 @@ def read_problem(
             f"y holds one class only, {labels_used[0]:g}{side}; expected −1 and 1. Pass rows of "
             "both."
         )
-    exact = np.ascontiguousarray(np.column_stack([labels_used, numbers[used]])).view(np.uint8)
+    exact = np.column_stack([labels_used, offsets[used], numbers[used]])
+    exact = np.ascontiguousarray(exact).view(np.uint8)
     keys = np.concatenate([np.packbits(table[used], axis=1), exact], axis=1)
     rows, row_of_used = _different(keys)
     share = weights[used]
@@ -101,6 +111,7 @@ def read_problem(
         row_of_example,
         labels_used[rows],
         np.asarray(C * total, dtype=np.float64),
+        offsets[used[rows]],
         part,
         loss,
     )

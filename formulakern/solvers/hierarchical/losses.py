@@ -10,6 +10,8 @@ L(u) ≥ conjugate(β) − ⟨β, u⟩, where for feasible β
     logistic       Σ c_i H(y_i β_i / c_i)            0 ≤ y_i β_i ≤ c_i,  H the entropy in nats
     squared        Σ y_i β_i − β_i² / (4c_i)
 
+With offsets o the loss is L(u − o), for which ⟨β, o⟩ is added to the conjugate.
+
 The hinge is smoothed for Newton's method: its corner becomes a parabola of width ν in the margin,
 t²/(2ν) for t = 1 − y_i u_i from 0 to ν.  The objective and its bound are computed with the hinge
 itself.  The squared losses are such parabolas of width ½ without an end.
@@ -54,15 +56,21 @@ class Loss:
         ±1, or any real numbers for "squared".
     c : float64 (m,)
         Positive.
+    offset : float64 (m,), optional
+        o, 0 by default.
     """
 
-    def __init__(self, name: str, y: FloatArray, c: FloatArray) -> None:
+    def __init__(
+        self, name: str, y: FloatArray, c: FloatArray, offset: FloatArray | None = None
+    ) -> None:
         self.name, self.y, self.c = name, y, c
+        self.offset = np.zeros(len(y)) if offset is None else offset
         self.width, self.true_width = (1.0, 0.0) if name == "hinge" else (0.5, 0.5)
 
     def expand(self, u: FloatArray) -> Expansion:
         """Value, dual variables and curvature at u, float64 (m,); smoothed for the hinge."""
         c, y = self.c, self.y
+        u = u - self.offset
         if self.name == "logistic":
             z = y * u
             share = 0.5 * (1 - np.tanh(z / 2))  # 1 / (1 + exp(z)), which cannot overflow
@@ -82,9 +90,11 @@ class Loss:
         """min_u L(u) + ⟨β, u⟩ for feasible β; smoothed, of the loss as :meth:`expand` has it."""
         if self.name == "logistic":
             share = np.clip(self.y * beta / self.c, 0, 1)
-            return float(self.c @ (_entropy(share) + _entropy(1 - share)))
+            entropy = float(self.c @ (_entropy(share) + _entropy(1 - share)))
+            return entropy + float(self.offset @ beta)
         width = self.width if smoothed else self.true_width
-        return float(self.y @ beta) - width / 2 * float(np.sum(beta**2 / self.c))
+        linear = float((self.y + self.offset) @ beta)
+        return linear - width / 2 * float(np.sum(beta**2 / self.c))
 
     def best_multiple(self, beta: FloatArray, square: float) -> float:
         """A multiple s ≥ 0 of β that makes conjugate(sβ) − s²·square/2 about as large as it can be.
@@ -94,10 +104,11 @@ class Loss:
         if self.name == "logistic":
             share = np.clip(self.y * beta / self.c, 0, 1 - NEIGHBOURS)
             low, high, s = 0.0, 1.0, 1.0
+            shift = float(self.offset @ beta)
             for _ in range(30):
                 part = s * share
                 logit = np.log1p(-part) - np.log(np.maximum(part, TINY))
-                if float((self.c * share) @ logit) > s * square:
+                if float((self.c * share) @ logit) + shift > s * square:
                     if s == 1.0:
                         break
                     low = s
@@ -105,7 +116,7 @@ class Loss:
                     high = s
                 s = (low + high) / 2
             return s
-        linear = float(self.y @ beta)
+        linear = float((self.y + self.offset) @ beta)
         quadratic = square + self.true_width * float(np.sum(beta**2 / self.c))
         if linear <= 0:
             return 0.0
@@ -121,7 +132,7 @@ class Loss:
         start : float
         """
         if self.name == "squared":
-            b = float(self.c @ (u - self.y) / self.c.sum())
+            b = float(self.c @ (u - self.offset - self.y) / self.c.sum())
             return b, self.expand(u - b)
         b, step = start, 1.0
         low, high = -np.inf, np.inf
@@ -149,13 +160,13 @@ class Loss:
         """The b that minimises L(u − b) without smoothing, and the value there; O(m log m)."""
         if self.name != "hinge":
             return smooth, self.expand(u - smooth).value
-        corners = u - self.y
+        corners = u - self.offset - self.y
         order = np.argsort(corners, kind="stable")
         slopes = np.cumsum(self.c[order])
         negative = float(self.c[self.y < 0].sum())
         place = min(int(np.searchsorted(slopes, negative)), len(order) - 1)
         b = float(corners[order[place]])
-        return b, float(self.c @ np.maximum(0, 1 - self.y * (u - b)))
+        return b, float(self.c @ np.maximum(0, 1 - self.y * (u - self.offset - b)))
 
 
 def _entropy(share: FloatArray) -> FloatArray:

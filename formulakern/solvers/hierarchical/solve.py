@@ -127,6 +127,7 @@ def solve_hierarchical(
     sample_weight: Any = None,
     others: Any = None,
     other_penalty: float = 1.0,
+    offset: Any = None,
     tol: float = 1e-3,
     max_iter: int = 2000,
     time_limit: float | None = None,
@@ -163,6 +164,8 @@ def solve_hierarchical(
         Features outside the lattice, any real numbers; their weights come behind those of the
         nodes, and each adds ``other_penalty`` · |f_j| to the norm.
     other_penalty : float > 0
+    offset : array-like of shape (m,), optional
+        o: the loss is that of Σ_w f_w φ_w(x_i) − b − o_i.
     tol : float
         The relative duality gap to reach.
     max_iter : int
@@ -230,7 +233,7 @@ def solve_hierarchical(
     check_number("time_limit", time_limit, 0, otherwise="None for no limit")
     check_number("other_penalty", other_penalty, 0, LARGEST, above=True)
     lattice = read_nodes(nodes, rho=float(rho), depth_penalty=float(depth_penalty))
-    problem = read_problem(columns, len(lattice), others, y, sample_weight, float(C), loss)
+    problem = read_problem(columns, len(lattice), others, y, sample_weight, float(C), loss, offset)
     lattice = lattice.with_others(len(problem.others), float(other_penalty))
     if isinstance(start, HierarchicalSolution):
         start = (start.weights, start.intercept)
@@ -270,7 +273,7 @@ class _Search:
     ) -> None:
         self.lattice, self.problem, self.tol, self.max_iter = lattice, problem, tol, max_iter
         self.columns = Columns(problem.bits, problem.others)
-        self.loss = Loss(problem.loss, problem.y, problem.c)
+        self.loss = Loss(problem.loss, problem.y, problem.c, problem.offset)
         self.kind = problem.column_of_node
         n = len(lattice)
         cold = 1 / lattice.penalties**2
@@ -355,7 +358,8 @@ class _Search:
         multiple = self.loss.best_multiple(beta, square)
         linear = self.loss.conjugate(multiple * beta)
         quadratic = 0.5 * multiple**2 * square
-        sizes = multiple * float(np.abs(beta) @ (1 + np.abs(self.problem.y)))
+        reach = 1 + np.abs(self.problem.y) + np.abs(self.problem.offset)
+        sizes = multiple * float(np.abs(beta) @ reach)
         bound = linear - quadratic - ROUNDING * (sizes + quadratic)
         if bound > self.lower:
             self.lower, self.dual, self.certificate = bound, multiple * beta, dual.eta
