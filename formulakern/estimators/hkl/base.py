@@ -40,8 +40,9 @@ RANGES: dict[str, tuple[float, bool, float, str]] = {
 }
 
 
-#: ``C="auto"`` is this over the square root of the number of rows.
-AUTOMATIC_C = 6000.0
+#: ``C="auto"`` is this over the square root of the number of rows; for squared errors, of numbers
+#: that differ from their mean by at most 1, the latter.
+AUTOMATIC_C, AUTOMATIC_SQUARED = 6000.0, 300.0
 #: What a linear term adds to the norm, per unit of its weight; a conjunction of l propositions adds
 #: (1 + depth_penalty)^l.
 LINEAR_PENALTY = 1.0
@@ -114,7 +115,9 @@ class HierarchicalLearner(HierarchicalEstimator):
         used = weights > 0
         table = table if used.all() else table.take(used)
         distinct, kind = table.distinct()
-        self.C_ = automatic_C(weights) if isinstance(self.C, str) else float(self.C)
+        squared = self.loss == "squared"
+        automatic = automatic_C(weights, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
+        self.C_ = automatic if isinstance(self.C, str) else float(self.C)
         options = {"rho": float(self.rho), "C": self.C_}
         options |= {"depth_penalty": float(self.depth_penalty), "other_penalty": LINEAR_PENALTY}
         warm = start._models if start is not None and start._leaves == self._leaves else []
@@ -224,9 +227,9 @@ class HierarchicalLearner(HierarchicalEstimator):
         return found
 
 
-def automatic_C(weights: FloatArray) -> float:
+def automatic_C(weights: FloatArray, factor: float = AUTOMATIC_C) -> float:
     """The penalty parameter that ``"auto"`` stands for, by the number of rows Σw."""
-    return AUTOMATIC_C / math.sqrt(weights.sum())
+    return factor / math.sqrt(weights.sum())
 
 
 def linear_term(table: Table, name: str) -> LinearTerm | None:

@@ -20,10 +20,10 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import automatic_C
 from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLClassifier
 from formulakern.estimators.hkl.folds import (
-    base_scores,
     SHAPE,
     Part,
     Trial,
+    base_scores,
     check_folds,
     compared,
     trial_of,
@@ -103,7 +103,8 @@ class HKLClassifierCV(HierarchicalClassifier):
     temperature_ : float
         t.
     rules_, intercept_ : RuleEnsemble, ndarray
-        Those of ``best_estimator_``, stretched by it.
+        Those of ``best_estimator_``, times t; so decisions are its decisions, and probabilities
+        are stretched.
     classes_, adjustment_, n_features_in_, feature_names_in_
         As in :class:`HKLClassifier`.
 
@@ -207,11 +208,11 @@ class HKLClassifierCV(HierarchicalClassifier):
         self._choose([(C * factor, a) for C, a in pairs], trials)
         model = everyone.fitted(self._model(self.C_, self.depth_penalty_), None)
         self.best_estimator_ = model
-        self._copy_from(model, ("classes_", "adjustment_", "_features"))
+        self._copy_from(model, ("classes_", "_features"))
         t = self.temperature_
         scaled = [replace(rule, weight=t * rule.weight) for rule in model.rules_]
-        base, own = base_scores(shares), model.rules_.intercept + model.adjustment_
-        bias = base + t * (own - base) - model.adjustment_
+        bias = t * model.rules_.intercept
+        self.adjustment_ = (1 - t) * base_scores(shares) + t * model.adjustment_
         self.rules_ = RuleEnsemble.of(scaled, model.rules_.classes, bias)
         self.intercept_ = bias[1:] if len(bias) == 2 else bias
         model._warn_if_open()

@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,16 @@ from formulakern.learning.hkl.frontier import Frontier, Node
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_hierarchical
 
-__all__ = ["GrownSolution", "GrowthStep", "Node", "grow_hierarchical", "relative_gap"]
+__all__ = [
+    "GrownSolution",
+    "GrowthStep",
+    "Node",
+    "Solved",
+    "carrying",
+    "grow_hierarchical",
+    "relative_gap",
+    "search_share",
+]
 
 #: The set grows by at most this share of its size in one round, and at least by LEAST.
 SHARE, LEAST = 0.25, 4
@@ -51,6 +60,17 @@ class GrowthStep:
     seconds: float
 
 
+class Solved(Protocol):
+    """The weights of given features, the intercept that is subtracted, and the objective."""
+
+    @property
+    def weights(self) -> FloatArray: ...  # noqa: D102
+    @property
+    def intercept(self) -> float: ...  # noqa: D102
+    @property
+    def objective(self) -> float: ...  # noqa: D102
+
+
 @dataclass(frozen=True, eq=False)
 class GrownSolution:
     """A solution on the nodes W, and what is proven about all conjunctions.
@@ -61,8 +81,8 @@ class GrownSolution:
         W, closed under subsets.
     others : list of int
         The features in use that are no conjunctions.
-    solution : HierarchicalSolution
-        On W and them, in this order; its ``lower_bound`` and ``gap`` concern these alone.
+    solution : HierarchicalSolution or Solved
+        On W and them, in this order; what it says of bounds concerns these alone.
     lower_bound : float
         No weights on any conjunctions have a smaller objective.
     gap : float
@@ -73,7 +93,7 @@ class GrownSolution:
 
     nodes: list[Node]
     others: list[int]
-    solution: HierarchicalSolution
+    solution: Solved
     lower_bound: float
     gap: float
     history: list[GrowthStep]
@@ -191,7 +211,7 @@ def grow_hierarchical(
     violators: list[Node] = []
     pause, waiting = 0, 0
     if start is not None:
-        weights, intercept = _carrying(start), start.solution.intercept
+        weights, intercept = carrying(start), start.solution.intercept
         nodes = sorted((v for v in weights if isinstance(v, tuple)), key=lambda v: (len(v), v))
         held = sorted(v for v in weights if isinstance(v, int))
     columns = {v: table.cover(v)[kind] for v in nodes}
@@ -221,7 +241,7 @@ def grow_hierarchical(
             net = np.bincount(kind, solution.dual, table.n_rows)
             used = net != 0
             some = table.take(np.flatnonzero(used))
-            frontier = Frontier(some, net[used], nodes, rho, depth_penalty, _part(deadline))
+            frontier = Frontier(some, net[used], nodes, rho, depth_penalty, search_share(deadline))
             room = max(LEAST, int(SHARE * len(nodes)))
             tight, waiting = inner == tol / 2, waiting - 1
             sharing = waiting < 0 or len(violators) <= room
@@ -267,7 +287,7 @@ def grow_hierarchical(
         return replace(grown, status="interrupted")
 
 
-def _part(deadline: float | None) -> float | None:
+def search_share(deadline: float | None) -> float | None:
     """The moment at which a search outside the set has taken its share of the time that is left."""
     if deadline is None:
         return None
@@ -317,7 +337,7 @@ def relative_gap(objective: float, bound: float) -> float:
     return max(0.0, (objective - bound) / objective) if objective > 0 else 0.0
 
 
-def _carrying(start: GrownSolution) -> dict[Node | int, float]:
+def carrying(start: GrownSolution) -> dict[Node | int, float]:
     """The weights of the nodes that carry weight, and of all their subsets; and of the others."""
     weights = start.weights
     largest = max(map(abs, weights.values()))

@@ -1,56 +1,176 @@
 """Hierarchical kernel learning of several classes together, by the multinomial logistic loss.
 
-Every class k has a function s_k = Σ_w f_kw φ_w + b_k, and
+Every class k has a function s_k = Σ_w f_kw φ_w + b_k over all conjunctions, and
 
-    minimise  ½ Σ_k Ω(f_k)²  +  C Σ_i s_i (ln Σ_k e^{s_k(x_i)} − s_{y_i}(x_i)).
+    minimise  ½ Σ_k Ω(f_k)²  +  C Σ_i s_i (ln Σ_k e^{s_k(x_i)} − s_{i,y_i}(x_i)).
 
-*One class at a time.*  Where the other functions are fixed, the loss of row i is, up to a constant,
-ln(1 + e^{∓(s_k − o_i)}) with the offset o_i = ln Σ_{j≠k} e^{s_j(x_i)}, the sign that of [y_i = k].
-So each step is a problem of two classes (:mod:`.active_set`), which starts from its last solution.
-
-*Certificate.*  With p_i the probabilities of row i and β_ik = C s_i ([y_i = k] − p_ik), every
-function obeys, by Fenchel's inequality and for t from 0 to 1,
-
-    optimum  ≥  Σ_i C s_i H((1 − t) [y_i = ·] + t p_i)  −  t²/2 Σ_k Ω*(β_k)²,
-
-H the entropy, if the sums of β_k over the rows are zero, as they are for the best intercepts.  Each
-dual norm is bounded over the whole lattice as for two classes (:mod:`.frontier`).
+Each class has a set of nodes of its own, which grows as that of a problem of two classes does
+(:mod:`.active_set`): the solution on all sets (:mod:`formulakern.solvers.hierarchical.together`)
+gives dual variables β_ik for every class, :mod:`.frontier` bounds their dual norms over the whole
+lattice, and the sum of the squares of these gives a lower bound on the optimum.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import (
+    CARE,
+    LEAST,
+    LOOSE,
+    SHARE,
     GrownSolution,
     GrowthStep,
-    grow_hierarchical,
+    carrying,
     relative_gap,
+    search_share,
 )
 from formulakern.learning.hkl.frontier import Frontier, Node
 from formulakern.learning.hkl.problem import HierarchicalModel, joined_examples, shortened
-from formulakern.solvers.hierarchical.norm import read_nodes
+from formulakern.solvers.hierarchical.norm import Lattice, read_nodes
+from formulakern.solvers.hierarchical.together import (
+    Together,
+    dual_bound,
+    multinomial_loss,
+    solve_together,
+)
 
 __all__ = ["learn_together"]
 
-#: Rounds over all classes at most; a round is slow that gains less than this share of ``tol``.
-SWEEPS, SLOW = 30, 0.2
-#: The share of the tolerance for the problem of one class, and for rules that are dropped.
-INNER, DROPPED = 0.3, 0.3
-#: Newton steps for the intercepts, and steps and tolerance for dual norms.
-INTERCEPTS, DUAL_STEPS, DUAL_TOL = 50, 200, 1e-3
-#: Sources that are looked for outside the nodes of a class, at most, where only a bound is wanted.
-MANY = 1 << 30
+
+@dataclass(frozen=True, eq=False)
+class _Function:
+    """The function of one class on its features; the intercept is subtracted."""
+
+    weights: FloatArray
+    intercept: float
+    objective: float
+
+
+@dataclass(eq=False)
+class _Class:
+    """The features that one class holds, and how its searches went.
+
+    Attributes
+    ----------
+    nodes : list of tuple of int
+        Closed under subsets.
+    held : list of int
+        Features in use that are no conjunctions.
+    weights : dict
+        Of nodes and of the others, by number.
+    columns : float64 (len(nodes) + len(held), m)
+    violators, wanted : list
+        What comes in next.
+    pause, waiting : int
+        After a failed search with shares, so many rounds go without one.
+    """
+
+    nodes: list[Node] = field(default_factory=lambda: [()])
+    held: list[int] = field(default_factory=list)
+    weights: dict[Node | int, float] = field(default_factory=dict)
+    columns: FloatArray = field(init=False)
+    lattice: Lattice = field(init=False)
+    violators: list[Node] = field(default_factory=list)
+    wanted: list[int] = field(default_factory=list)
+    pause: int = 0
+    waiting: int = 0
+
+    @property
+    def features(self) -> list[Node | int]:
+        return [*self.nodes, *self.held]
+
+    @property
+    def room(self) -> int:
+        """How many nodes may come in."""
+        return max(LEAST, int(SHARE * len(self.nodes)))
+
+    def grow(self, max_nodes: int) -> bool:
+        """Take in what stands out, as far as there is room; whether anything was."""
+        fresh = self.violators[: max(0, min(self.room, max_nodes - len(self.nodes)))]
+        self.nodes += fresh
+        self.held += self.wanted
+        return bool(fresh or self.wanted)
+
+    def start(self) -> FloatArray:
+        """The last weights, 0 for what is new."""
+        return np.array([self.weights.get(one, 0.0) for one in self.features])
+
+
+@dataclass(frozen=True, eq=False)
+class _Examples:
+    """The examples, and the parameters of the problem.
+
+    Attributes
+    ----------
+    table, kind, others, options
+        As for :func:`learn_together`.
+    codes : intp (m,)
+    c : float64 (m,)
+        C times the weights.
+    """
+
+    table: PackedTable
+    kind: NDArray[np.intp]
+    codes: NDArray[np.intp]
+    c: FloatArray
+    others: FloatArray
+    options: dict[str, Any]
+
+    def columns(self, features: Sequence[Node | int]) -> FloatArray:
+        """Features on the examples, one a row."""
+        nodes = [one for one in features if isinstance(one, tuple)]
+        rows = iter(self.table.truths(self.table.covers(nodes))[:, self.kind])
+        listed = [self.others[:, one] if isinstance(one, int) else next(rows) for one in features]
+        return np.array(listed, dtype=np.float64).reshape(len(features), len(self.kind))
+
+    def prepare(self, one: _Class) -> None:
+        """Set the columns and the lattice of the features of a class."""
+        one.columns = self.columns(one.features)
+        rho, a = self.options["rho"], self.options["depth_penalty"]
+        lattice = read_nodes(one.nodes, rho=rho, depth_penalty=a)
+        one.lattice = lattice.with_others(len(one.held), self.options["other_penalty"])
+
+    def examine(
+        self,
+        one: _Class,
+        beta: FloatArray,
+        inside: float,
+        allowed: float,
+        deadline: Any,
+        loose: bool,
+    ) -> float:
+        """A bound on the square of the dual norm of β over everything, and what stands out.
+
+        Sets ``violators`` and ``wanted`` of the class.
+        """
+        net = np.bincount(self.kind, beta, self.table.n_rows).astype(np.float64)
+        used = np.flatnonzero(net)
+        if not len(used):
+            one.violators, one.wanted = [], []
+            return inside
+        rho, a = self.options["rho"], self.options["depth_penalty"]
+        table = self.table.take(used)
+        frontier = Frontier(table, net[used], one.nodes, rho, a, search_share(deadline))
+        one.waiting -= 1
+        sharing = one.waiting < 0 or len(one.violators) <= one.room
+        square, one.violators = frontier.examine(
+            allowed, one.room, inside if sharing else None, loose
+        )
+        if sharing:  # what failed is tried again after twice as many rounds
+            one.pause = 0 if frontier.reached else 2 * one.pause + 1
+            one.waiting = one.pause
+        beyond = np.abs(beta @ self.others) / self.options["other_penalty"]
+        one.wanted = [j for j in np.flatnonzero(beyond**2 > allowed).tolist() if j not in one.held]
+        return float(max(inside, square, beyond.max(initial=0.0) ** 2))
 
 
 def learn_together(
@@ -72,7 +192,7 @@ def learn_together(
     Parameters
     ----------
     table, kind, weights, options, max_nodes, others
-        As for :func:`.problem.learn`.
+        As for :func:`.problem.learn`; nodes are those of one class.
     codes : intp (m,)
         The class of each example, from 0; every class has some.
     tol : float
@@ -82,201 +202,146 @@ def learn_together(
     start : sequence of GrownSolution
         One for each class, or none.
     report : callable
-        Called with the class and every step of its problems.
+        Called with the class and every step, of which objective and gap are those of all classes.
 
     Returns
     -------
     models : list of HierarchicalModel
-        One for each class; their objectives and bounds are those of their last problems.
+        One for each class.
     objective, lower_bound : float
     """
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
+    begun = time.perf_counter()
+    deadline = None if time_limit is None else begun + time_limit
     K = int(codes.max()) + 1
     kind, y, weights, others = joined_examples(kind, codes.astype(np.float64), weights, others)
     codes = y.astype(np.intp)
-    signs = np.where(codes[:, None] == np.arange(K), 1.0, -1.0)
-    c = options["C"] * weights
-    known = _Known(table, kind, codes, c, others, options)
-    grown: list[GrownSolution | None] = [*start] if len(start) == K else [None] * K
-    shares = np.bincount(codes, weights, K) / weights.sum()
-    scores = np.tile(np.log(shares), (len(codes), 1))
-    for k, before in enumerate(grown):
-        if before is not None:
-            scores[:, k] = known.values(before)
-    objective, bound = np.inf, 0.0
-
-    def left(parts: int = 1) -> float | None:
-        return None if deadline is None else max(0.0, deadline - time.perf_counter()) / parts
-
-    for _ in range(SWEEPS):
-        for k in range(K):
-            one = grow_hierarchical(
-                table,
-                signs[:, k],
-                **options,
-                sample_weight=weights,
-                kind=kind,
-                others=others,
-                offset=_offset(scores, k),
-                tol=INNER * tol,
-                max_nodes=max_nodes,
-                time_limit=left(K - k),
-                start=grown[k],
-                report=partial(report, k),
+    examples = _Examples(table, kind, codes, options["C"] * weights, others, options)
+    classes = [_Class() for _ in range(K)]
+    for one, before in zip(classes, start, strict=False):
+        one.weights = carrying(before)
+        nodes = (v for v in one.weights if isinstance(v, tuple))
+        one.nodes = sorted(nodes, key=lambda v: (len(v), v))
+        one.held = sorted(v for v in one.weights if isinstance(v, int))
+    history: list[list[GrowthStep]] = [[] for _ in classes]
+    solved: list[tuple[Together, list[tuple[list[Node], list[int]]]]] = []  # the last one
+    gap, best, status = 1.0, 0.0, ""
+    try:
+        while not status:
+            for one in classes:
+                examples.prepare(one)
+            many = any(len(one.violators) > one.room for one in classes)
+            inner = max(tol / 4, min(LOOSE, CARE * gap)) if many else tol / 4
+            together = solve_together(
+                [one.columns for one in classes],
+                [one.lattice for one in classes],
+                codes,
+                examples.c,
+                tol=inner,
+                start=[one.start() for one in classes],
+                deadline=deadline,
             )
-            grown[k] = one
-            scores[:, k] = known.values(one)
-            if one.status == "interrupted":
-                deadline = time.perf_counter()
-        done: list[GrownSolution] = [one for one in grown if one is not None]
-        before = objective
-        penalty = 0.5 * sum(one.solution.norm**2 for one in done)
-        objective = penalty + _loss(scores, codes, c)
-        slow = objective > before * (1 - SLOW * tol)
-        if slow or left() == 0:
-            bound = max(bound, known.lower_bound(done, scores, tol * objective, deadline))
-            certified = relative_gap(objective, bound) <= (1 - DROPPED) * tol
-            if certified or left() == 0 or objective > before * (1 - SLOW**2 * tol):
-                break
-    goal = max(bound / (1 - tol), objective * (1 + DROPPED * tol))
-    room = max(0.0, goal - objective) / K
+            solved = [(together, [(list(one.nodes), list(one.held)) for one in classes])]
+            for one, f in zip(classes, together.weights, strict=True):
+                one.weights = dict(zip(one.features, f.tolist(), strict=True))
+            loose = inner > tol / 4
+            bound = _searched(examples, classes, together, tol / 2, deadline, loose)
+            best = max(best, bound)  # each of them holds
+            gap = relative_gap(together.objective, best)
+            seconds = time.perf_counter() - begun
+            for k, one in enumerate(classes):
+                size, found = len(one.features), len(one.violators) + len(one.wanted)
+                step = GrowthStep(size, together.objective, gap, found, seconds)
+                history[k].append(step)
+                report(k, step)
+            if gap <= tol / 2:
+                status = "optimal"
+            elif deadline is not None and time.perf_counter() >= deadline:
+                status = "time limit"
+            else:
+                grew = [one.grow(max_nodes) for one in classes]
+                if not any(grew) and not loose:  # no room, or the solver gave up
+                    full = any(one.violators for one in classes)
+                    status = "node limit" if full else "iteration limit"
+                elif not any(grew):
+                    for one in classes:  # a loose solution is followed by a good one
+                        one.violators = []
+    except KeyboardInterrupt:
+        status = "interrupted"
+        if not solved:
+            raise
+    [(together, features)] = solved
+    parts = zip(features, together.weights, together.intercepts.tolist(), history, strict=True)
+    functions = [
+        GrownSolution(nodes, held, _Function(f, -b, together.objective), best, gap, steps, status)
+        for (nodes, held), f, b, steps in parts
+    ]
+    return _shortened(examples, functions, together, weights, best, tol)
+
+
+def _searched(
+    examples: _Examples,
+    classes: list[_Class],
+    together: Together,
+    tol: float,
+    deadline: float | None,
+    loose: bool,
+) -> float:
+    """A lower bound on the optimum over everything; classes learn what stands in its way."""
+    beta, codes, c = together.beta, examples.codes, examples.c
+    if not beta.any():
+        return 0.0
+    inside = []
+    for one, b, f in zip(classes, beta.T, together.weights, strict=True):
+        eta = 1 / one.lattice.penalties
+        eta = 0.5 * eta / eta.sum() + 0.5 * one.lattice.shares(f)
+        dual = one.lattice.dual_norm(one.columns @ b, eta, tol=0.01 * tol, steps=100)
+        inside.append(dual.upper**2)
+    total = 2 * (dual_bound(beta, codes, c, 0.0) - (1 - tol) * together.objective)
+    spare = max(0.0, total - sum(inside)) / len(classes)
+    square = 0.0
+    for one, b, own in zip(classes, beta.T, inside, strict=True):
+        allowed = max(own + spare, 1e-300)
+        square += examples.examine(one, np.ascontiguousarray(b), own, allowed, deadline, loose)
+    return dual_bound(beta, codes, c, square) if np.isfinite(square) else 0.0
+
+
+def _shortened(
+    examples: _Examples,
+    functions: list[GrownSolution],
+    together: Together,
+    weights: FloatArray,
+    bound: float,
+    tol: float,
+) -> tuple[list[HierarchicalModel], float, float]:
+    """Drop the smallest weights of each class in turn as far as ``tol`` allows."""
+    goal = max(bound / (1 - tol), together.objective / (1 - tol / 2))
+    room = max(0.0, goal - together.objective) / len(functions)
+    scores = together.scores.copy()
     models: list[HierarchicalModel] = []
     penalty = 0.0
-    for k, last in enumerate(done):
-        offset = _offset(scores, k)
-        now = 0.5 * last.solution.norm**2 + _two(signs[:, k] * (scores[:, k] - offset), c)
+    for k, function in enumerate(functions):
+        y = np.where(examples.codes == k, 1.0, -1.0)
+        offset = np.logaddexp.reduce(np.delete(scores, k, axis=1), axis=1)
+
+        def loss(s: FloatArray, y: FloatArray = y, offset: FloatArray = offset) -> float:
+            return float(examples.c @ np.logaddexp(0.0, -y * (s - offset)))
+
+        rho, a = examples.options["rho"], examples.options["depth_penalty"]
+        lattice = read_nodes(function.nodes, rho=rho, depth_penalty=a)
+        lattice = lattice.with_others(len(function.others), examples.options["other_penalty"])
+        now = 0.5 * lattice.norm(function.solution.weights) ** 2 + loss(scores[:, k])
         model = shortened(
-            last, table, kind, signs[:, k], weights, options, others, now + room, offset
+            function,
+            examples.table,
+            examples.kind,
+            y,
+            weights,
+            examples.options,
+            examples.others,
+            now + room,
+            offset,
         )
-        scores[:, k] = known.sums(model.rules, model.weights) + model.bias
-        penalty += model.objective - _two(signs[:, k] * (scores[:, k] - offset), c)
+        scores[:, k] = model.weights @ examples.columns(model.rules) + model.bias
+        penalty += model.objective - loss(scores[:, k])
         models.append(model)
-    return models, penalty + _loss(scores, codes, c), bound
-
-
-def _offset(scores: FloatArray, k: int) -> FloatArray:
-    """ln Σ_{j≠k} e^{s_j} of every row."""
-    return np.asarray(np.logaddexp.reduce(np.delete(scores, k, axis=1), axis=1))
-
-
-def _two(margins: FloatArray, c: FloatArray) -> float:
-    """Σ_i c_i ln(1 + e^{−z_i})."""
-    return float(c @ np.logaddexp(0.0, -margins))
-
-
-def _loss(scores: FloatArray, codes: NDArray[np.intp], c: FloatArray) -> float:
-    """Σ_i c_i (ln Σ_k e^{s_ik} − s_{i,y_i})."""
-    right = scores[np.arange(len(codes)), codes]
-    return float(c @ (np.logaddexp.reduce(scores, axis=1) - right))
-
-
-@dataclass(frozen=True, eq=False)
-class _Known:
-    """The examples, and what is the same for all classes.
-
-    Attributes
-    ----------
-    table, kind, others, options
-        As for :func:`learn_together`.
-    codes : intp (m,)
-    c : float64 (m,)
-        C times the weights.
-    """
-
-    table: PackedTable
-    kind: NDArray[np.intp]
-    codes: NDArray[np.intp]
-    c: FloatArray
-    others: FloatArray
-    options: dict[str, Any]
-
-    def columns(self, forms: Sequence[Node | int]) -> FloatArray:
-        """Features on the examples, one a row."""
-        nodes = [form for form in forms if isinstance(form, tuple)]
-        rows = iter(self.table.truths(self.table.covers(nodes))[:, self.kind])
-        listed = [self.others[:, f] if isinstance(f, int) else next(rows) for f in forms]
-        return np.array(listed, dtype=np.float64).reshape(len(forms), len(self.kind))
-
-    def sums(self, forms: Sequence[Node | int], weights: FloatArray) -> FloatArray:
-        """A weighted sum of features on the examples."""
-        return np.asarray(weights @ self.columns(forms))
-
-    def values(self, grown: GrownSolution) -> FloatArray:
-        """The function of one class on the examples."""
-        solution = grown.solution
-        return self.sums([*grown.nodes, *grown.others], solution.weights) - solution.intercept
-
-    def lower_bound(
-        self,
-        grown: Sequence[GrownSolution],
-        scores: FloatArray,
-        allowed: float,
-        deadline: float | None,
-    ) -> float:
-        """A lower bound on the optimum, from the probabilities; 0 where none is found.
-
-        ``allowed`` is what the search outside the nodes may cost.
-        """
-        right = self.codes[:, None] == np.arange(scores.shape[1])
-        chances = _balanced(scores, right, self.c)
-        if chances is None:
-            return 0.0
-        beta = self.c[:, None] * (right - chances)
-        slack = allowed / len(grown)
-        parts = zip(grown, beta.T, strict=True)
-        square = sum(self.square(one, column, slack, deadline) for one, column in parts)
-        if not np.isfinite(square):
-            return 0.0
-
-        def bound(t: float) -> float:
-            mixed = (1 - t) * right + t * chances
-            entropy = -np.sum(mixed * np.log(np.maximum(mixed, 1e-300)), axis=1)
-            return float(self.c @ entropy) - 0.5 * t**2 * square
-
-        found = minimize_scalar(lambda t: -bound(t), bounds=(0, 1), method="bounded")
-        rounding = 1e-12 * float(np.abs(beta).sum() + square)
-        return max(bound(1.0), bound(float(found.x))) - rounding
-
-    def square(
-        self, grown: GrownSolution, beta: FloatArray, slack: float, deadline: float | None
-    ) -> float:
-        """A bound on Ω*(β)² over the whole lattice and the other features."""
-        rho, a = self.options["rho"], self.options["depth_penalty"]
-        penalty = self.options["other_penalty"]
-        lattice = read_nodes(grown.nodes, rho=rho, depth_penalty=a)
-        lattice = lattice.with_others(len(grown.others), penalty)
-        g = self.columns([*grown.nodes, *grown.others]) @ beta
-        eta = 1 / lattice.penalties
-        eta = 0.5 * eta / eta.sum() + 0.5 * lattice.shares(grown.solution.weights)
-        inside = lattice.dual_norm(g, eta, tol=DUAL_TOL, steps=DUAL_STEPS).upper ** 2
-        net = np.bincount(self.kind, beta, self.table.n_rows).astype(np.float64)
-        used = np.flatnonzero(net)
-        frontier = Frontier(self.table.take(used), net[used], grown.nodes, rho, a, deadline)
-        outside, _ = frontier.examine(inside + slack, MANY, inside)
-        beyond = float(np.abs(beta @ self.others).max(initial=0.0)) / penalty
-        return float(max(inside, outside, beyond**2))
-
-
-def _balanced(scores: FloatArray, right: NDArray[np.bool_], c: FloatArray) -> FloatArray | None:
-    """Probabilities by the best intercepts: each class has its share of them.
-
-    None where rounding does not allow for that.
-    """
-    K = scores.shape[1]
-    goal = c @ right
-    shift = np.zeros(K)
-    for _ in range(INTERCEPTS):
-        logs = scores + shift
-        chances = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
-        lack = goal - c @ chances
-        if np.abs(lack).max() <= 1e-13 * goal.sum():
-            break
-        curvature = np.diag(c @ chances) - (c[:, None] * chances).T @ chances
-        curvature += np.full((K, K), goal.sum() / K**2)  # a common shift changes nothing
-        shift += np.clip(np.linalg.solve(curvature, lack), -2, 2)
-    room = c * chances.min(axis=1)
-    most = int(room.argmax())
-    if not room[most] > np.abs(lack).max():
-        return None
-    chances[most] += lack / c[most]  # what rounding has left
-    return np.asarray(chances)
+    return models, penalty + multinomial_loss(scores, examples.codes, examples.c), bound

@@ -87,12 +87,11 @@ def test_the_default_score_is_the_calibrated_log_likelihood():
     assert search.best_score_ == pytest.approx(values.max(), abs=1e-4)
     t = search.temperature_
     assert t == pytest.approx(grid[values.argmax()], abs=0.02)
-    # the model's scores are those of the best estimator, stretched
-    whole = search.best_estimator_.decision_function(X) + search.adjustment_[1] - base
-    np.testing.assert_allclose(
-        search.decision_function(X) + search.adjustment_[1] - base, t * whole
-    )
-    np.testing.assert_allclose(search.predict_proba(X)[:, 1], 1 / (1 + np.exp(-base - t * whole)))
+    # decisions are those of the best estimator, probabilities are stretched
+    decision = search.best_estimator_.decision_function(X)
+    np.testing.assert_allclose(search.decision_function(X), t * decision)
+    whole = base + t * (decision + search.best_estimator_.adjustment_[1] - base)
+    np.testing.assert_allclose(search.predict_proba(X)[:, 1], 1 / (1 + np.exp(-whole)))
 
 
 def trial(scores, rules):

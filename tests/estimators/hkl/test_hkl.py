@@ -165,7 +165,7 @@ def test_more_classes():
     np.testing.assert_array_equal(model.rules_.predict(frame), model.predict(A))
     again = fk.RuleEnsemble.from_json(model.rules_.to_json())
     np.testing.assert_allclose(again.scores(frame), model.decision_function(A), atol=1e-9)
-    plain = HKLClassifier(C=10, encoder=None, logit_adjustment=0)
+    plain = HKLClassifier(C=10, encoder=None, loss="hinge")
     model = clone(plain).fit(A, three)
     parts = [clone(plain).fit(A, three == name) for name in "abc"]
     assert model.objective_ == pytest.approx(sum(part.objective_ for part in parts))
@@ -178,6 +178,25 @@ def test_more_classes():
     assert model.decision_function(A).shape == (300, 3)
     two = HKLClassifier(C=1, tol=0.1).fit(X, y)  # one problem for both classes
     assert two.decision_function(X).shape == (len(y),)
+
+
+def test_several_classes_together():
+    rng = np.random.default_rng(1)
+    A = (rng.random((300, 6)) < 0.5).astype(int)
+    three = np.where(A[:, 0] & A[:, 1], "c", np.where(A[:, 2], "b", "a"))
+    model = HKLClassifier(C=100, encoder=None, logit_adjustment=0).fit(A, three)
+    assert model.score(A, three) == 1.0
+    assert model.gap_ <= 0.01
+    p = model.predict_proba(A)
+    scores = model.decision_function(A)
+    np.testing.assert_allclose(p, np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True))
+    loss = -100 * np.log(p[np.arange(300), np.searchsorted(model.classes_, three)]).sum()
+    assert loss < model.objective_
+    np.testing.assert_allclose(p.sum(axis=0), [np.sum(three == k) for k in "abc"], rtol=0.05)
+    adjusted = HKLClassifier(C=100, encoder=None, logit_adjustment=0.5).fit(A, three)
+    shares = np.array([np.mean(three == k) for k in "abc"])
+    np.testing.assert_allclose(adjusted.decision_function(A), scores - 0.5 * np.log(shares))
+    np.testing.assert_allclose(adjusted.predict_proba(A), p)
 
 
 def test_probabilities_of_the_logistic_loss():

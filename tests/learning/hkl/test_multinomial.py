@@ -1,0 +1,111 @@
+"""Several classes learned together: the grown sets against all conjunctions."""
+
+from itertools import combinations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulakern.encoding.zero_one import read_packed
+from formulakern.learning.hkl.multinomial import learn_together
+from formulakern.solvers.hierarchical.norm import read_nodes
+from formulakern.solvers.hierarchical.together import solve_together
+
+
+def problem(seed, p, m, K, e):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (m, p))
+    others = rng.random((m, e))
+    codes = (X @ rng.normal(size=(p, K)) + rng.gumbel(size=(m, K))).argmax(axis=1)
+    codes[:K] = np.arange(K)
+    if e:
+        others[:, 0] += codes / K
+    return X, codes, others
+
+
+def learned(X, codes, others, options, **limits):
+    table, kind = read_packed(X).distinct()
+    steps = []
+    limits = {"tol": 0.01, "max_nodes": 500, "time_limit": None, "start": ()} | limits
+    found = learn_together(
+        table,
+        kind,
+        codes,
+        np.ones(len(codes)),
+        {**options, "loss": "logistic"},
+        report=lambda k, step: steps.append((k, step)),
+        others=others,
+        **limits,
+    )
+    return *found, steps
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 5),
+    st.integers(3, 4),
+    st.sampled_from([1.1, 1.5, 2.0]),
+    st.floats(-1, 2),
+    st.sampled_from([1.5, 3.0]),
+    st.integers(0, 2),
+)
+def test_equals_the_problem_on_all_nodes(seed, p, K, rho, log_C, a, e):
+    X, codes, others = problem(seed, p, 30, K, e)
+    options = {"rho": rho, "C": 10**log_C, "depth_penalty": a, "other_penalty": 0.8}
+    models, objective, bound, steps = learned(X, codes, others, options)
+    nodes = [v for size in range(p + 1) for v in combinations(range(p), size)]
+    columns = np.stack([X[:, list(v)].all(axis=1) for v in nodes]).astype(float)
+    columns = np.vstack([columns, others.T])
+    lattices = [read_nodes(nodes, rho=rho, depth_penalty=a).with_others(e, 0.8)] * K
+    c = np.full(len(codes), 10**log_C)
+    start = [np.zeros(len(columns))] * K
+    whole = solve_together([columns] * K, lattices, codes, c, tol=1e-4, start=start)
+    assert objective - bound <= 0.01 * objective * (1 + 1e-9)
+    assert bound <= whole.objective * (1 + 1e-9)
+    assert whole.lower_bound <= objective * (1 + 1e-9)
+    for _, step in steps:  # every bound on the way was valid
+        assert step.objective * (1 - step.gap) <= whole.objective * (1 + 1e-9)
+    # the objective is at least the loss of the rules that are shown
+    scores = np.zeros((len(codes), K))
+    for k, model in enumerate(models):
+        scores[:, k] = model.bias
+        for rule, weight in zip(model.rules, model.weights, strict=True):
+            column = others[:, rule] if isinstance(rule, int) else X[:, list(rule)].all(axis=1)
+            scores[:, k] += weight * column
+    loss = np.logaddexp.reduce(scores, axis=1) - scores[np.arange(len(codes)), codes]
+    assert c @ loss <= objective * (1 + 1e-9)
+
+
+def test_limits_and_warm_starts():
+    X, codes, others = problem(0, 10, 200, 3, 1)
+    options = {"rho": 1.1, "C": 30.0, "depth_penalty": 2.0, "other_penalty": 1.0}
+    models, objective, bound, steps = learned(X, codes, others, options)
+    assert {model.grown.status for model in models} == {"optimal"}
+    start = [model.grown for model in models]
+    _, again, _, fewer = learned(X, codes, others, options | {"C": 33.0}, start=start)
+    assert len(fewer) < len(steps)
+    assert again > objective * 0.99
+    for limits, status in (({"max_nodes": 2}, "node limit"), ({"time_limit": 0}, "time limit")):
+        stopped, value, least, _ = learned(X, codes, others, options, **limits)
+        assert {model.grown.status for model in stopped} == {status}
+        assert least <= objective * (1 + 1e-9)
+        assert value >= bound
+
+
+def test_an_interrupt_keeps_the_best_so_far():
+    X, codes, others = problem(1, 10, 200, 3, 0)
+    options = {"rho": 1.1, "C": 30.0, "depth_penalty": 2.0, "other_penalty": 1.0}
+    table, kind = read_packed(X).distinct()
+    seen = []
+
+    def stop(k, step):
+        seen.append(step)
+        if len(seen) == 5:  # in the second round
+            raise KeyboardInterrupt
+
+    parts = table, kind, codes, np.ones(len(codes)), {**options, "loss": "logistic"}
+    limits = {"tol": 0.01, "max_nodes": 500, "time_limit": None, "start": (), "others": others}
+    models, objective, bound = learn_together(*parts, report=stop, **limits)
+    assert {model.grown.status for model in models} == {"interrupted"}
+    assert bound < objective

@@ -1,0 +1,142 @@
+"""Several classes at once: the optimum, and the bound that proves it."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from formulakern.solvers.blas import one_thread
+from formulakern.solvers.hierarchical.norm import read_nodes
+from formulakern.solvers.hierarchical.solve import solve_hierarchical
+from formulakern.solvers.hierarchical.together import balanced, solve_together
+
+
+def problem(seed, p, m, K):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (m, p))
+    nodes = [v for size in range(p + 1) for v in combinations(range(p), size)]
+    columns = np.stack([X[:, list(v)].all(axis=1) for v in nodes]).astype(float)
+    codes = (X @ rng.normal(size=(p, K)) + rng.gumbel(size=(m, K))).argmax(axis=1)
+    codes[:K] = np.arange(K)
+    return nodes, columns, codes, rng.uniform(0.2, 3, m)
+
+
+def norm(f, nodes, rho, a):
+    """The slow definition."""
+    groups = [[f[k] for k, w in enumerate(nodes) if set(v) <= set(w)] for v in nodes]
+    sizes = [np.sum(np.abs(group) ** rho) ** (1 / rho) for group in groups]
+    return sum(a ** len(v) * size for v, size in zip(nodes, sizes, strict=True))
+
+
+def objective(weights, b, nodes, columns, codes, c, rho, a):
+    scores = np.stack([f @ columns for f in weights], axis=1) + b
+    loss = c @ (np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(len(codes)), codes])
+    return 0.5 * sum(norm(f, nodes, rho, a) ** 2 for f in weights) + loss
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 3),
+    st.integers(2, 4),
+    st.sampled_from([1.1, 1.5, 2.0]),
+    st.sampled_from([1.0, 3.0]),
+    st.floats(-1, 2),
+)
+def test_nothing_is_below_the_bound(seed, p, K, rho, a, log_C):
+    nodes, columns, codes, c = problem(seed, p, 25, K)
+    c = c * 10**log_C
+    lattices = [read_nodes(nodes, rho=rho, depth_penalty=a)] * K
+    start = [np.zeros(len(nodes))] * K
+    found = solve_together([columns] * K, lattices, codes, c, tol=1e-3, start=start)
+    value = objective(found.weights, found.intercepts, nodes, columns, codes, c, rho, a)
+    assert found.objective == pytest.approx(value, rel=1e-9)
+    assert found.lower_bound >= (1 - 1e-3) * found.objective
+    assert np.abs(found.beta.sum(axis=0)).max() <= 1e-9 * c.sum()
+    np.testing.assert_allclose(found.beta.sum(axis=1), 0, atol=1e-9 * c.max())
+    scores = np.stack([f @ columns for f in found.weights], axis=1) + found.intercepts
+    np.testing.assert_allclose(found.scores, scores, atol=1e-9)
+    rng = np.random.default_rng(seed)
+    for spread in (1e-4, 1e-2, 1.0):
+        other = [f + spread * rng.normal(size=len(f)) for f in found.weights]
+        b = found.intercepts + spread * rng.normal(size=K)
+        assert objective(other, b, nodes, columns, codes, c, rho, a) >= found.lower_bound
+
+
+def test_equals_a_general_solver():
+    nodes, columns, codes, c = problem(3, 3, 40, 3)
+    n, K, rho, a = len(nodes), 3, 1.5, 2.0
+    d = np.array([a ** len(v) for v in nodes])
+    inside = np.array([[set(v) <= set(w) for w in nodes] for v in nodes], dtype=float)
+    right = codes[:, None] == np.arange(K)
+
+    def smooth(x, width):
+        f, b = x[: n * K].reshape(K, n), x[n * K :]
+        scores = (f @ columns).T + b
+        logs = np.logaddexp.reduce(scores, axis=1)
+        value = c @ (logs - scores[right])
+        beta = c[:, None] * (right - np.exp(scores - logs[:, None]))
+        slopes = -(columns @ beta).T
+        for k in range(K):
+            size = np.sqrt(f[k] ** 2 + width**2)
+            norms = (inside @ size**rho) ** (1 / rho)
+            omega = d @ norms
+            value += 0.5 * omega**2
+            slopes[k] += omega * (inside.T @ (d * norms ** (1 - rho))) * size ** (rho - 2) * f[k]
+        return value, np.append(slopes.ravel(), -beta.sum(axis=0))
+
+    x, best = np.zeros(n * K + K), np.inf
+    for width in 10.0 ** -np.arange(1, 5.5):
+        with one_thread():
+            options = {"maxiter": 1000, "ftol": 1e-12}
+            x = minimize(smooth, x, (width,), jac=True, method="L-BFGS-B", options=options).x
+        weights = x[: n * K].reshape(K, n)
+        best = min(best, objective(weights, x[n * K :], nodes, columns, codes, c, rho, a))
+    lattices = [read_nodes(nodes, rho=rho, depth_penalty=a)] * K
+    start = [np.zeros(n)] * K
+    found = solve_together([columns] * K, lattices, codes, c, tol=1e-4, start=start)
+    assert found.objective == pytest.approx(best, rel=1e-3)
+    assert found.lower_bound <= best
+
+
+def test_two_classes_are_the_logistic_loss():
+    """f and −f have together half the penalty of 2f."""
+    nodes, columns, codes, c = problem(5, 3, 60, 2)
+    lattices = [read_nodes(nodes, rho=1.3, depth_penalty=2.0)] * 2
+    start = [np.zeros(len(nodes))] * 2
+    both = solve_together([columns] * 2, lattices, codes, c, tol=1e-6, start=start)
+    alone = solve_hierarchical(
+        columns.T, nodes, 2.0 * codes - 1, rho=1.3, sample_weight=2 * c, loss="logistic", tol=1e-6
+    )
+    assert 2 * both.objective == pytest.approx(alone.objective, rel=1e-5)
+    np.testing.assert_allclose(
+        both.scores[:, 1] - both.scores[:, 0],
+        columns.T @ alone.weights - alone.intercept,
+        atol=1e-2,
+    )
+
+
+def test_a_warm_start_ends_at_the_same_optimum():
+    nodes, columns, codes, c = problem(7, 4, 50, 3)
+    lattices = [read_nodes(nodes, rho=1.1, depth_penalty=2.0)] * 3
+    rounds = []
+    options = {"tol": 1e-4, "report": rounds.append}
+    start = [np.zeros(len(nodes))] * 3
+    cold = solve_together([columns] * 3, lattices, codes, c, start=start, **options)
+    n = len(rounds)
+    warm = solve_together([columns] * 3, lattices, codes, c, start=cold.weights, **options)
+    assert warm.objective == pytest.approx(cold.objective, rel=2e-4)
+    assert len(rounds) - n <= n
+
+
+def test_shares_of_the_classes():
+    rng = np.random.default_rng(0)
+    scores, codes, c = 5 * rng.normal(size=(30, 4)), np.resize(np.arange(4), 30), np.ones(30)
+    shift, beta = balanced(scores, codes, c)
+    logs = scores + shift
+    chances = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(chances.sum(axis=0), np.bincount(codes))
+    np.testing.assert_allclose(beta, (codes[:, None] == np.arange(4)) - chances, atol=1e-9)
