@@ -1,8 +1,7 @@
 """From any table to 0 and 1: the encoder whose output columns are propositions that rules can use.
 
-A nominal column becomes ``odor = foul``, ``odor = none``, …; a numeric one ``gill_size <= 3``,
-``gill_size >= 4``, …; a Boolean one stays what it is.  Every output column is named by a
-proposition that the rule language reads back.
+A nominal column becomes ``odor = foul``, …; a numeric one ``gill_size <= 3``, …; a Boolean one
+stays what it is.  The rule language reads the names of the output columns back.
 """
 
 from __future__ import annotations

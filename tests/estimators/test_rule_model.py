@@ -82,7 +82,8 @@ def test_precision_and_base_rate_count_rows(target, class_weight):
     """Whatever classes weigh; only weights that the user gives to rows count."""
     weights = GENERATOR.uniform(0.5, 2, len(FRAME))
     for sample_weight in (None, weights):
-        model = HKLClassifier(C=10, class_weight=class_weight).fit(FRAME, target, sample_weight)
+        model = HKLClassifier(linear=False, class_weight=class_weight)
+        model.fit(FRAME, target, sample_weight)
         ensemble, counts = model.rules_, np.ones(150) if sample_weight is None else weights
         for item, cover in zip(ensemble, ensemble.covers(FRAME).T, strict=True):
             right = target == item.winner

@@ -210,19 +210,20 @@ class HierarchicalLearner(HierarchicalEstimator):
         found: list[tuple[Feature, WeightedRule]] = []
         for node, weight in zip(model.rules, model.weights.tolist(), strict=True):
             names, shares = (winner, loser), (np.nan, base)
-            if isinstance(node, int):
-                feature: Feature = Degree(node, self._terms[node])
-                cover = np.ones(len(weights), dtype=np.bool_)
-            else:
-                feature, cover = Conjunction(node), table.cover(node)[used]
+            if isinstance(node, int):  # it counts in every row, with a number
+                if weight < 0 and loser is not None:
+                    weight, names = -weight, (loser, winner)
+                term = self._terms[node]
+                found.append((Degree(node, term), WeightedRule(term, weight, *names)))
+                continue
+            cover = table.cover(node)[used]
             if right is not None:
                 shares = float(weights[cover & right[used]].sum() / weights[cover].sum()), base
             if weight < 0 and loser is not None:
                 weight, names, shares = -weight, (loser, winner), (1 - shares[0], 1 - base)
             support, coverage = int(cover.sum()), float(cover.mean())
+            feature = Conjunction(node)
             rule = feature.named(self._leaves)
-            if isinstance(node, int):
-                shares = (np.nan, shares[1])  # a number speaks in every row
             found.append((feature, WeightedRule(rule, weight, *names, support, coverage, *shares)))
         return found
 

@@ -39,7 +39,7 @@ SELECTIONS = ("best", "one-standard-error")
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.
 MULTIPLES = (0.1, 0.5, 2.0)
 #: ``cv="auto"``: so many folds, repeated until so many rows were held out, at most so often.
-FOLDS, HELD_OUT, REPEATS = 3, 600, 3
+FOLDS, HELD_OUT, REPEATS = 3, 150, 2
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 COARSE = 0.02
 #: A path ends where C is so many standard errors behind the best smaller one.
@@ -61,7 +61,7 @@ class HKLClassifierCV(HierarchicalClassifier):
     depth_penalties : sequence of float, default=(2.0, 4.0)
     cv : "auto", int or splitter, default="auto"
         An integer: so many folds, stratified and shuffled under ``random_state``.  ``"auto"``:
-        three folds, two or three times for tables of fewer than 600 rows.
+        three folds, twice where there are at most 75 rows.
     scoring : str, callable or None, default=None
         None: with p_k the probability of class k and π_k its share, the mean over the rows held
         out of ln(p̃_y), p̃_k ∝ p_k/π_k^τ, τ = ``logit_adjustment``, where rows of class k weigh

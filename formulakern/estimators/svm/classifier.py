@@ -52,7 +52,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         do not apply.
     variables : {"bound", "free", "distinct"}, default="bound"
         What the names in the formula mean.
-    C : float, default=1.0
+    C : float, default=10.0
         Penalty parameter of margin errors.
     normalize : bool, default=True
         Use the cosine K(x, z) / √(K(x, x)·K(z, z)), so that C means the same for every formula.
@@ -122,7 +122,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     formula: str | Formula | Kernel = "a & b"
     variables: Reading = "bound"
-    C: float = 1.0
+    C: float = 10.0
     _: KW_ONLY
     normalize: bool = True
     domains: Mapping[str, Any] | None = None
