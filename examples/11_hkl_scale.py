@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 import formulakern as fk
 
 SETS = ("tic-tac-toe.csv", "car.csv", "mushroom.csv", "nursery.csv.gz", "adult-train.csv.gz")
+PROBLEM = {"loss": "hinge", "linear": False, "relations": ("=", "!=", "<=", ">=")}
 LIMITS = {"tol": 0.01, "max_active": 300}
 CHOOSING = 3000
 PENALTIES = {"Cs": (0.1, 1.0, 10.0, 100.0), "depth_penalties": (2.0, 4.0)}
@@ -38,13 +39,13 @@ def parts(name, share):
 
 def accuracy_if_proven(model, X, y):
     """The score that choices go by."""
-    return model.score(X, y) if model.gap_ <= LIMITS["tol"] else 0.0
+    return model.score(X, y) if model.gap_ <= model.tol else 0.0
 
 
 def fitted(X, y, **parameters):
     """The classifier and the time that it took."""
     clock = Clock()
-    model = fk.HKLClassifier(tol=LIMITS["tol"], **parameters).fit(X, y)
+    model = fk.HKLClassifier(tol=LIMITS["tol"], **PROBLEM, **parameters).fit(X, y)
     return model, str(clock)
 
 
@@ -57,6 +58,8 @@ def full_size(names, quick, verbose):
         choosing = Clock()
         search = fk.HKLClassifierCV(
             **LIMITS,
+            **PROBLEM,
+            cv=3,
             **(QUICK if quick else PENALTIES),
             scoring=accuracy_if_proven,
             selection="best",

@@ -52,7 +52,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         rest), ``"accuracy"``, another name of ``sklearn.metrics.get_scorer_names()``, or a scorer.
     variables : {"bound", "free", "distinct"}, default="bound"
         What the names in a formula mean.
-    C : float, default=1.0
+    C : float, default=10.0
         Penalty parameter of margin errors.
     p, eta : float, default=0.4, 0.7
         How formulas are drawn: see :func:`formulakern.random_formula`.
@@ -131,7 +131,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     candidates: int | Iterable[str | Formula | Kernel] = 30
     criterion: str | Scorer = "radius-margin"
     variables: Reading = "bound"
-    C: float = 1.0
+    C: float = 10.0
     _: KW_ONLY
     p: float = 0.4
     eta: float = 0.7
