@@ -97,7 +97,7 @@ def growth(quick):
         for times in (1, 2) if quick else (1, 2, 4, 8):
             size = [m, p, 3]
             size[place] = times if what == "planted rules" else times * size[place]
-            model, seconds = fitted(*planted(*size), encoder=None, C=2.0)
+            model, seconds = fitted(*planted(*size), encoder=None, C=2.0, depth_penalty=2.0)
             rows.append(
                 [f"{size[place]:,}", seconds, str(len(model.rules_)), str(model.hull_size_),
                  f"{100 * model.gap_:.1f} %"]

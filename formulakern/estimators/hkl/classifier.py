@@ -77,10 +77,13 @@ class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
 class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     r"""Hierarchical kernel learning: a weighted sum of rules, optimal among all conjunctions.
 
-    The propositions of the table are x = v, x ≠ v, x ≤ c and x ≥ c.  For each set w of them let
-    φ_w(x) be 1 where all are true.  Over weights f for all 2^p conjunctions and an intercept,
+    The propositions of the table are x = v, x ≤ c and x ≥ c.  For each set w of them let φ_w(x) be
+    1 where all are true; and for each numeric column let z_j(x) be its value, cut off at the 2.5 %
+    and 97.5 % quantiles, on a scale from 0 to 1 (a linear term).  Over weights f for all 2^p
+    conjunctions, g for the linear terms, and an intercept,
 
-        minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ)²  +  C Σ_i s_i ℓ(y_i (Σ_w f_w φ_w(x_i) + b)),
+        minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ + Σ_j |g_j|)²  +  C Σ_i s_i ℓ(y_i s(x_i)),
+        s(x) = Σ_w f_w φ_w(x) + Σ_j g_j z_j(x) + b,
 
     D(v) the supersets of v, d_v = a^|v|: a long conjunction pays for all its parts, so that most
     weights are zero and rules are short.  No list of 2^p conjunctions is made.  A small set of them
@@ -89,30 +92,41 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
 
         lower_bound_ ≤ optimum ≤ objective_,   objective_ − lower_bound_ ≤ tol · objective_.
 
-    Prediction: the second class where the decision function Σ_w f_w φ_w(x) + b is positive.  More
-    than two classes are learned one against the rest, and the largest decision wins.
+    More than two classes have a function s_k each.  With the logistic loss these are learned
+    together, by the multinomial loss ln Σ_k e^{s_k} − s_y and the sum of their penalties; with the
+    others one against the rest.
+
+    *Decisions.*  The class with the largest s_k − τ ln π_k wins, π_k its share in training (for two
+    classes: the second where s > τ ln π_2/π_1).  τ = 0 is for accuracy, τ = 1 for balanced
+    accuracy; ½, between them, has the best macro F1, at some cost of accuracy.  The probabilities
+    of :meth:`predict_proba` are not adjusted.
 
     Parameters
     ----------
     rho : float in (1, 2], default=1.1
         2 is Bach's hierarchical kernel learning, in which a rule with weight brings in all its
         parts; nearer 1 there are fewer rules.
-    C : float, default=1.0
-        Penalty parameter of errors.
-    depth_penalty : float ≥ 1, default=2.0
+    C : "auto" or float, default="auto"
+        Penalty parameter of errors.  ``"auto"`` is 6000/√n, n the sum of the rows' weights.
+    depth_penalty : float ≥ 1, default=3.0
         a; larger values give shorter rules.
-    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
-        max(0, 1 − z), its square, ln(1 + e^{−z}).
-    tol : float, default=1e-3
-        The relative duality gap to reach, for each class.
+    loss : {"logistic", "hinge", "squared_hinge"}, default="logistic"
+        ln(1 + e^{−z}), max(0, 1 − z), its square.
+    logit_adjustment : float ≥ 0, default=0.5
+        τ, for the logistic loss.  Where ``class_weight`` is given it does not count.
+    linear : bool, default=True
+        Whether there are linear terms; only with ``encoder="auto"`` or a
+        :class:`PropositionEncoder`.
+    tol : float, default=1e-2
+        The relative duality gap to reach, for all classes together (each, if learned apart).
     max_active : int, default=5000
         The most conjunctions that are held at once, for each class.
     time_limit : float, optional
         Seconds; then the best so far is kept, with its proven gap.
     encoder : "auto", None or transformer, default="auto"
         As in :class:`FormulaSVC`.  ``relations`` and ``cut_points`` are for ``"auto"``.
-    relations : sequence of {"=", "!=", "<=", ">="}
-        What propositions say; all four by default.
+    relations : sequence of {"=", "!=", "<=", ">="}, default=("=", "<=", ">=")
+        What propositions say.
     cut_points : int, default=4
         At most so many cuts per numeric column.
     class_weight : mapping or "balanced", optional
@@ -123,13 +137,17 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     Attributes
     ----------
     rules_ : RuleEnsemble
-        Rules in the table's own words, largest weight first.  Its scores are those of
-        :meth:`decision_function`, for two classes with both signs.  With more than two classes
-        a rule of negative weight speaks against its class.
+        Rules and linear terms in the table's own words, largest weight first.  Its scores are
+        those of :meth:`decision_function`, for two classes with both signs.  With more than two
+        classes a rule of negative weight speaks against its class.
     intercept_ : ndarray of shape (1,) or (n_classes,)
-        b.
+        b, adjusted.
+    adjustment_ : ndarray of shape (n_classes,)
+        What was subtracted from the scores; for two classes with both signs.
+    C_ : float
+        The penalty parameter that was used.
     objective_, lower_bound_ : float
-        Sums over the classes, where there are more than two.
+        Sums over the classes, where these are learned apart.
     gap_ : float
         (objective_ − lower_bound_) / objective_.
     hull_size_ : int
@@ -160,13 +178,16 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     ----------
     P. Jawanpuria, J. S. Nath, G. Ramakrishnan, "Efficient rule ensemble learning using
     hierarchical kernels", ICML 2011.  F. Bach, "High-dimensional non-linear variable selection
-    through hierarchical kernel learning", 2009, arXiv:0909.0844 (ρ = 2).
+    through hierarchical kernel learning", 2009, arXiv:0909.0844 (ρ = 2).  J. H. Friedman,
+    B. E. Popescu, "Predictive learning via rule ensembles", Annals of Applied Statistics 2, 2008,
+    doi:10.1214/07-AOAS148 (linear terms).  A. K. Menon et al., "Long-tail learning via logit
+    adjustment", ICLR 2021, arXiv:2007.07314.
 
     Examples
     --------
     >>> from formulakern import datasets
     >>> X, y = datasets.tic_tac_toe()
-    >>> model = HKLClassifier(C=1000, depth_penalty=4, tol=0.01).fit(X[::4], y[::4])
+    >>> model = HKLClassifier(C=1000, depth_penalty=4).fit(X[::4], y[::4])
     >>> model.stopped_, bool(model.gap_ <= 0.01)
     ('optimal', True)
     >>> bool(model.score(X, y) > 0.97), len(model.rules_) <= model.hull_size_

@@ -37,7 +37,7 @@ __all__ = ["HKLClassifierCV"]
 
 SELECTIONS = ("best", "one-standard-error")
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.
-MULTIPLES = (0.1, 0.5, 2.0)
+MULTIPLES = (0.1, 1.0, 10.0, 100.0)
 #: ``cv="auto"``: so many folds, repeated until so many rows were held out, at most so often.
 FOLDS, HELD_OUT, REPEATS = 3, 150, 2
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
@@ -57,7 +57,7 @@ class HKLClassifierCV(HierarchicalClassifier):
     Parameters
     ----------
     Cs : "auto" or sequence of float, default="auto"
-        ``"auto"``: 0.1, 0.5 and 2 times the C that ``HKLClassifier(C="auto")`` takes.
+        ``"auto"``: 0.1, 1, 10 and 100 times the C that ``HKLClassifier(C="auto")`` takes.
     depth_penalties : sequence of float, default=(2.0, 4.0)
     cv : "auto", int or splitter, default="auto"
         An integer: so many folds, stratified and shuffled under ``random_state``.  ``"auto"``:

@@ -20,9 +20,9 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
 
     The problem of :class:`HKLClassifier` with squared errors,
 
-        minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ)²  +  C Σ_i s_i (y_i − Σ_w f_w φ_w(x_i) − b)²,
+        minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ + Σ_j |g_j|)²  +  C Σ_i s_i (y_i − s(x_i))²,
 
-    over all conjunctions, to a proven relative gap.  In other units of y the same C gives the same
+    over all conjunctions, to a proven relative gap.  ``C="auto"`` is 300/√n.  In other units of y the same C gives the same
     rules, with weights in these units; so ``tol`` does not depend on the units either.
 
     Parameters
