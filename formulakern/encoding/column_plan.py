@@ -210,12 +210,19 @@ def plan_nominal(table: Table, name: str, negations: bool) -> ColumnPlan:
 def plan_numeric(
     table: Table, name: str, number: int, strategy: Strategy, relations: Sequence[str]
 ) -> ColumnPlan:
-    """``x <= c`` and ``x >= c`` at the cut points of a numeric column."""
-    leaves = [
-        Comparison(name, relation, cut.at_most if relation == "<=" else cut.at_least)
-        for cut in cuts(table.column(name), number, strategy)
-        for relation in relations
-    ]
+    """``x <= c`` and ``x >= c`` at the cut points of a numeric column.
+
+    ``x <= 0`` is written ``x = 0`` where all training values are whole and none is negative.
+    """
+    column = table.column(name)
+    present = column[~table.missing(name)]
+    count = bool((present >= 0).all() and (present == np.floor(present)).all())
+    leaves = []
+    for cut in cuts(column, number, strategy):
+        for relation in relations:
+            value = cut.at_most if relation == "<=" else cut.at_least
+            sign = "=" if count and relation == "<=" and value == 0 else relation
+            leaves.append(Comparison(name, sign, value))
     return ColumnPlan(name, "numeric", (), tuple(leaves))
 
 

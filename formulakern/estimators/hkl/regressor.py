@@ -22,12 +22,15 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
 
         minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ + Σ_j |g_j|)²  +  C Σ_i s_i (y_i − s(x_i))²,
 
-    over all conjunctions, to a proven relative gap.  ``C="auto"`` is 300/√n.  In other units of y the same C gives the same
-    rules, with weights in these units; so ``tol`` does not depend on the units either.
+    over all conjunctions, to a proven relative gap.  ``C="auto"`` is 300/√n.  In other units of y
+    the same C gives the same rules, with weights in these units; so ``tol`` does not depend on the
+    units either.
 
     Parameters
     ----------
-    rho, C, depth_penalty, tol, max_active, time_limit, encoder, relations, cut_points, verbose
+    rho, C, depth_penalty, tol, max_active, time_limit, linear, encoder, relations, cut_points
+        As in :class:`HKLClassifier`; its notation too.
+    verbose
         As in :class:`HKLClassifier`.
 
     Attributes
