@@ -111,7 +111,7 @@ class RuleModel(PropositionModel):
     """
 
     rules_: RuleEnsemble = field(init=False)
-    _features: list[Feature] = field(init=False)  # the same rules, mostly on the encoded table
+    _features: list[Feature] = field(init=False)  # the same rules, on the encoded table
 
     def explain(self, X: Any) -> Explanation:
         """The rules that one row satisfies, and what they contribute.
@@ -171,7 +171,7 @@ class RuleModel(PropositionModel):
     def _values(self, X: Any) -> NDArray[Any]:
         """What each rule of ``rules_`` is on each row."""
         check_is_fitted(self, "rules_")
-        return feature_values(self._features, self._read_table(X), X)
+        return feature_values(self._features, self._read_table(X))
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         values = self._values(X)  # refuses before the fit

@@ -1,7 +1,8 @@
-"""Features of rows as values: conjunctions, instances of a template, monomials, linear terms.
+"""Features of rows as values: conjunctions, instances of a template, monomials, degrees.
 
 A feature names columns of the encoded table by position; ``values`` evaluates it there, and
-``named`` says it in the words of the user's own table.  A linear term reads the user's own table.
+``named`` says it in the words of the user's own table.  A linear term is what a column of degrees
+says there.
 """
 
 from __future__ import annotations
@@ -269,10 +270,6 @@ class LinearTerm:
         values[rows.missing(self.column)] = np.nan
         return Degrees("linear", (self.least, self.largest)).of(values)
 
-    def named(self, leaves: Sequence[Any]) -> LinearTerm:  # noqa: ARG002
-        """The term itself, whose column is one of the user's table already."""
-        return self
-
     def __str__(self) -> str:
         return f"{Variable(self.column)} from {_plain(self.least)} to {_plain(self.largest)}"
 
@@ -322,33 +319,28 @@ class Degree:
         return self.term
 
 
-Feature: TypeAlias = Conjunction | Instance | Monomial | LinearTerm | Degree
+Feature: TypeAlias = Conjunction | Instance | Monomial | Degree
 
 #: What an ensemble weighs: a rule is 1 or 0 in a row, the others are numbers.
 Term: TypeAlias = Rule | Monomial | LinearTerm
 
 
-def feature_values(features: Sequence[Any], encoded: Any, table: Any = None) -> npt.NDArray[Any]:
+def feature_values(features: Sequence[Any], encoded: Any) -> npt.NDArray[Any]:
     """Features on the rows of an encoded table.
 
     Parameters
     ----------
     features : sequence of r features
-        Of one kind, beside linear terms.
+        Of one kind, or conjunctions and degrees.
     encoded : PackedTable of m rows, or for monomials float64 (m, n)
-    table : table of m rows, optional
-        The user's own, which is read by linear terms.
 
     Returns
     -------
-    ndarray of shape (m, r), bool, or float64 for monomials and where there are linear terms
+    ndarray of shape (m, r), bool, or float64 for monomials and where there are degrees
     """
-    linear = any(isinstance(feature, LinearTerm) for feature in features)
-    graded = linear or any(isinstance(feature, Degree) for feature in features)
+    graded = any(isinstance(feature, Degree) for feature in features)
     kind = np.bool_ if isinstance(encoded, PackedTable) and not graded else np.float64
-    rows = Table.of(table) if linear else None
     values = np.empty((len(features), encoded.shape[0]), dtype=kind)
     for place, feature in enumerate(features):
-        own = isinstance(feature, LinearTerm)
-        values[place] = feature(rows) if own else feature.values(encoded)
+        values[place] = feature.values(encoded)
     return values.T

@@ -91,19 +91,14 @@ def test_precision_and_base_rate_count_rows(target, class_weight):
             assert item.base_rate == pytest.approx(np.average(right, weights=counts))
 
 
-def test_linear_terms_beside_rules_read_the_users_table():
-    """In a model whose ensemble was given some."""
-    model = HKLClassifier(C=10).fit(FRAME, TWO)
-    found = list(zip(model._features, model.rules_, strict=True))
-    size = LinearTerm("size in mm", 2, 8)
-    found.append((size, WeightedRule(size, 0.75, "bad", "good")))
-    model._set_rules(found, ["bad", "good"], model.rules_.intercept)
-    np.testing.assert_array_equal(model.rules_.predict(FRAME), model.predict(FRAME))
-    assert "size in mm` from 2 to 8, each 1: +0.12" in str(model.explain(FRAME[LARGE][:1]))
-    unnamed = HKLClassifier(C=10).fit(FRAME.to_numpy(dtype=object), TWO)
-    own = LinearTerm("x1", 2, 8)
-    unnamed._set_rules([(own, WeightedRule(own, 0.75, "bad", "good"))], ["bad", "good"])
-    np.testing.assert_array_equal(unnamed._values(FRAME.to_numpy(dtype=object))[:, 0], size(FRAME))
+def test_linear_terms_beside_rules():
+    """The ensemble reads the user's table, the model what it encoded."""
+    for X in (FRAME, FRAME.to_numpy(dtype=object)):
+        model = HKLClassifier().fit(X, TWO)
+        np.testing.assert_array_equal(model.rules_.predict(X), model.predict(X))
+        assert any(isinstance(rule, LinearTerm) for rule in model.rules_.rules)
+        np.testing.assert_allclose(model.rules_.values(X), model._values(X))
+        assert " from " in str(model.rules_)
 
 
 @pytest.mark.parametrize("target", [TWO, THREE])
