@@ -39,11 +39,11 @@ SELECTIONS = ("best", "one-standard-error")
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.
 MULTIPLES = (0.1, 1.0, 10.0, 100.0)
 #: ``cv="auto"``: so many folds, repeated until so many rows were held out, at most so often.
-FOLDS, HELD_OUT, REPEATS = 3, 150, 2
+FOLDS, HELD_OUT, REPEATS = 3, 90, 3
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 COARSE = 0.02
 #: A path ends where C is so many standard errors behind the best smaller one.
-BEHIND = 1.0
+BEHIND = 0.5
 
 
 @dataclass(eq=False, repr=False)
@@ -61,7 +61,7 @@ class HKLClassifierCV(HierarchicalClassifier):
     depth_penalties : sequence of float, default=(2.0, 4.0)
     cv : "auto", int or splitter, default="auto"
         An integer: so many folds, stratified and shuffled under ``random_state``.  ``"auto"``:
-        three folds, twice where there are at most 75 rows.
+        three folds, twice where there are at most 45 rows.
     scoring : str, callable or None, default=None
         None: with p_k the probability of class k and π_k its share, the mean over the rows held
         out of ln(p̃_y), p̃_k ∝ p_k/π_k^τ, τ = ``logit_adjustment``, where rows of class k weigh
@@ -110,8 +110,9 @@ class HKLClassifierCV(HierarchicalClassifier):
 
     Notes
     -----
-    A path ends where C is behind the best smaller one by more than a standard error.  With
-    ``Cs="auto"`` C falls with the square root of the number of rows, in the folds too.
+    With ``Cs="auto"`` C falls with the square root of the number of rows, in the folds too.  A path
+    then ends where C is behind the best smaller one by more than half a standard error, and the
+    smaller depth penalty begins at the best C of the larger one.
 
     Propositions do not depend on the classes, and are those of all rows, encoded once; an encoder
     of another kind is fitted anew for every fold.  Fits within folds have a ``tol`` of 0.02 at
@@ -186,10 +187,11 @@ class HKLClassifierCV(HierarchicalClassifier):
         pairs = [(C, a) for a in depths for C in penalties]
 
         trials: list[Trial | None] = [None] * len(pairs)
-        for depth in depths:
+        least = 0.0  # other depth penalties begin at the best C of the one before
+        for depth in reversed(depths):
             models: list[HKLClassifier | None] = [None] * len(parts)
             best: Trial | None = None
-            for place in [k for k, pair in enumerate(pairs) if pair[1] == depth]:
+            for place in [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]:
                 for number, part in enumerate(parts):
                     C = pairs[place][0] * (self._automatic_C(part) if automatic else 1.0)
                     model = self._model(C, depth, COARSE)
@@ -200,8 +202,9 @@ class HKLClassifierCV(HierarchicalClassifier):
                     say(_line(pairs[place], trial))
                 if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
                     best = trial
+                    least = pairs[place][0] if automatic else 0.0
                 behind, error = compared(best.scores, trial.scores)
-                if behind > BEHIND * error > 0:
+                if automatic and behind > BEHIND * error > 0:
                     break  # nor will a larger C be better
         everyone = Part(whole, whole, labels, weights, labels, np.arange(len(labels)), self)
         factor = self._automatic_C(everyone) if automatic else 1.0
