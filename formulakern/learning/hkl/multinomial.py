@@ -70,6 +70,8 @@ class _Class:
     columns : float64 (len(nodes) + len(held), m)
     violators, wanted : list
         What comes in next.
+    found : int
+        How many violators the search before found.
     pause, waiting : int
         After a failed search with shares, so many rounds go without one.
     """
@@ -81,6 +83,7 @@ class _Class:
     lattice: Lattice = field(init=False)
     violators: list[Node] = field(default_factory=list)
     wanted: list[int] = field(default_factory=list)
+    found: int = 0
     pause: int = 0
     waiting: int = 0
 
@@ -161,7 +164,7 @@ class _Examples:
         table = self.table.take(used)
         frontier = Frontier(table, net[used], one.nodes, rho, a, search_share(deadline))
         one.waiting -= 1
-        sharing = one.waiting < 0 or len(one.violators) <= one.room
+        sharing = one.waiting < 0 or one.found <= one.room
         square, one.violators = frontier.examine(
             allowed, one.room, inside if sharing else None, loose
         )
@@ -288,7 +291,10 @@ def _searched(
 ) -> float:
     """A lower bound on the optimum over everything; classes learn what stands in its way."""
     beta, codes, c = together.beta, examples.codes, examples.c
-    if not beta.any():
+    for one in classes:
+        one.found = len(one.violators)
+        one.violators, one.wanted = [], []
+    if not beta.any():  # rounding hides everything
         return 0.0
     inside = []
     for one, b, f in zip(classes, beta.T, together.weights, strict=True):

@@ -54,8 +54,8 @@ MOMENTUM = 0.6
 LIFT = 0.03
 #: The smoothing of the hinge may cost this share of the gap.
 SMOOTHING = 0.2
-#: Newton steps of one round, and steps for the dual norm.
-NEWTON, DUAL_STEPS = 30, 60
+#: Newton steps of one round, and steps for the dual norm, at first and at most.
+NEWTON, DUAL_STEPS, MOST_DUAL_STEPS = 30, 60, 5000
 #: Allowance for the rounding of sums, as a share of the sum of their sizes.
 ROUNDING = 256 * float(np.finfo(np.float64).eps)
 #: Keeps divisions by κ finite.
@@ -294,6 +294,7 @@ class _Search:
         self.dual = np.zeros(len(problem.y))
         self.certificate = self.eta / self.eta.sum()
         self.first_gap, self.last_value = 1.0, math.inf
+        self.dual_steps = DUAL_STEPS
         self.iterations = self.newton_steps = 0
 
     @property
@@ -322,6 +323,8 @@ class _Search:
         )
         self.iterations += 1
         self.newton_steps += steps
+        if steps == 0:  # what is left of the gap may be that of the dual norm
+            self.dual_steps = min(2 * self.dual_steps, MOST_DUAL_STEPS)
         f = self.scales * (self.at.weights / joined)[self.kind]
         value, excess = self._upper(f)
         dual = self._lower(f)
@@ -352,7 +355,7 @@ class _Search:
         beta = _balanced(self.at.expansion.beta)
         g = self.columns.sums(beta)[self.kind]
         eta = 0.5 * self.eta / self.eta.sum() + 0.5 * self.lattice.shares(f)
-        dual = self.lattice.dual_norm(g, eta, tol=0.02 * self.tol, steps=DUAL_STEPS)
+        dual = self.lattice.dual_norm(g, eta, tol=0.02 * self.tol, steps=self.dual_steps)
         self.eta = dual.eta
         square = dual.upper**2
         multiple = self.loss.best_multiple(beta, square)

@@ -24,7 +24,14 @@ from scipy.optimize import minimize_scalar
 
 from formulakern.arrays import FloatArray
 from formulakern.solvers.hierarchical.norm import DualNorm, Lattice
-from formulakern.solvers.hierarchical.solve import DUAL_STEPS, FLOOR, LIFT, MOMENTUM, NEWTON
+from formulakern.solvers.hierarchical.solve import (
+    DUAL_STEPS,
+    FLOOR,
+    LIFT,
+    MOMENTUM,
+    MOST_DUAL_STEPS,
+    NEWTON,
+)
 
 __all__ = ["Together", "balanced", "dual_bound", "multinomial_loss", "solve_together"]
 
@@ -97,11 +104,16 @@ def balanced(
         curvature = np.diag(c @ chances) - (c[:, None] * chances).T @ chances
         curvature += np.full((K, K), goal.sum() / K**2)  # a common shift changes nothing
         shift += np.clip(np.linalg.solve(curvature, lack), -LONGEST, LONGEST)
-    room = c * chances.min(axis=1)
-    most = int(room.argmax())
-    if not room[most] > np.abs(lack).max():
+    rest = float(np.abs(lack).max())
+    if not rest <= 1e-6 * goal.sum():
         return None
-    chances[most] += lack / c[most]  # what rounding has left
+    # what rounding has left goes to one row, in which no class has a probability of nearly zero
+    most = int(c.argmax())
+    share = min(1.0, 4 * rest / float(c[most] * goal.min() / goal.sum()))
+    chances = (1 - share) * chances + share * goal / goal.sum()
+    chances[most] += (goal - c @ chances) / c[most]
+    if chances[most].min() < 0:
+        return None
     return shift, c[:, None] * (right - chances)
 
 
@@ -170,7 +182,7 @@ def solve_together(
     etas = [1 / lattice.penalties for lattice in lattices]
     last: list[FloatArray] | None = None
     best: Together | None = None
-    lower, gap, value_before = 0.0, 1.0, np.inf
+    lower, gap, value_before, steps = 0.0, 1.0, np.inf, DUAL_STEPS
     for _ in range(ROUNDS):
         accuracy = min(1e-3, max(0.01 * gap**2, 0.01 * tol**2, 1e-13))
         weights, intercepts = _ridge(columns, scales, codes, c, weights, intercepts, accuracy)
@@ -187,7 +199,7 @@ def solve_together(
         for k, lattice in enumerate(lattices):
             eta = 0.5 * etas[k] / etas[k].sum() + 0.5 * lattice.shares(weights[k])
             g = columns[k] @ beta[:, k]
-            duals.append(lattice.dual_norm(g, eta, tol=0.02 * tol, steps=DUAL_STEPS))
+            duals.append(lattice.dual_norm(g, eta, tol=0.02 * tol, steps=steps))
             etas[k] = duals[k].eta
         bound = dual_bound(beta, codes, c, float(sum(dual.upper**2 for dual in duals)))
         lower = max(lower, bound)
@@ -207,6 +219,8 @@ def solve_together(
                 after = now * np.clip(ratio, 0.01, 100.0) ** MOMENTUM
             following.append((now, np.maximum(np.maximum(after, LIFT * duals[k].scales), FLOOR)))
         last, scales = [now for now, _ in following], [after for _, after in following]
+        if abs(value - value_before) <= 1e-12 * value:  # what is left may be the dual norms'
+            steps = min(2 * steps, MOST_DUAL_STEPS)
         value_before = value
     if best is None:  # rounding hides everything
         best = Together(weights, intercepts, value, 0.0, scores, np.zeros_like(scores))

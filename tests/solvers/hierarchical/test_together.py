@@ -140,3 +140,29 @@ def test_shares_of_the_classes():
     chances = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(chances.sum(axis=0), np.bincount(codes))
     np.testing.assert_allclose(beta, (codes[:, None] == np.arange(4)) - chances, atol=1e-9)
+
+
+def test_saturated_probabilities_are_balanced_too():
+    codes, c = np.resize(np.arange(3), 9), np.full(9, 1e4)
+    scores = 200.0 * (codes[:, None] == np.arange(3))
+    shift, beta = balanced(scores, codes, c)
+    assert np.isfinite(shift).all()
+    assert np.abs(beta.sum(axis=0)).max() <= 1e-9
+    chances = (codes[:, None] == np.arange(3)) - beta / c[:, None]
+    assert chances.min() >= 0
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+
+
+def test_separable_classes_and_large_penalties():
+    nodes = [(), (0,), (1,), (0, 1)]
+    X = np.resize([[0, 0], [1, 0], [1, 1]], (30, 2))
+    columns = np.stack([X[:, list(v)].all(axis=1) for v in nodes]).astype(float)
+    codes = np.resize(np.arange(3), 30)
+    lattices = [read_nodes(nodes, rho=1.1, depth_penalty=2.0)] * 3
+    for C in (1e3, 1e6, 1e9):
+        found = solve_together(
+            [columns] * 3, lattices, codes, np.full(30, C), tol=1e-2, start=[np.zeros(4)] * 3
+        )
+        assert 0 < found.lower_bound <= found.objective
+        assert found.objective - found.lower_bound <= 0.01 * found.objective
+        assert (found.scores.argmax(axis=1) == codes).all()
