@@ -140,7 +140,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     def _share_encoding(self, other: TableEstimator) -> None:
         """Take over the encoding that another estimator was fitted with."""
         self.__dict__.pop("feature_names_in_", None)
-        names = ("encoder_", "propositions_", "_leaves", "_kept", "_terms")
+        names = ("encoder_", "propositions_", "_leaves", "_kept")
         self._copy_from(other, (*names, "n_features_in_", "feature_names_in_"))
 
     def _shared_parameters(self, other: BaseEstimator) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
+from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
 from formulakern.estimators.rule_model import RuleModel
@@ -72,6 +73,10 @@ class HierarchicalEstimator(RuleModel):
         packed = encoder.pack(table)
         values = np.array([term(table) for term in self._terms]).reshape(-1, len(table)).T
         return PackedTable.of_columns(packed.columns, len(table), packed.names, values)
+
+    def _share_encoding(self, other: TableEstimator) -> None:
+        super()._share_encoding(other)
+        self._copy_from(other, ("_terms",))
 
     def _fit_table(self, X: Any, y: Any) -> PackedTable:
         """The encoded training rows; only different propositions that vary are kept."""

@@ -116,9 +116,8 @@ class HKLClassifierCV(HierarchicalClassifier):
 
     Propositions do not depend on the classes, and are those of all rows, encoded once; an encoder
     of another kind is fitted anew for every fold.  Fits within folds have a ``tol`` of 0.02 at
-    least.
-    Where a fit stops before the gap is closed
-    (``max_active``, ``time_limit``) its score counts; only for the last fit is that a warning.
+    least.  Where a fit stops before the gap is closed (``max_active``, ``time_limit``) its score
+    counts; only for the last fit is that a warning.
 
     References
     ----------

@@ -50,10 +50,10 @@ def test_scores_are_those_of_the_folds():
     for k, (train, test) in enumerate(folds.split(X, y)):
         for place in range(4):
             C, a = results["C"][place], results["depth_penalty"][place]
-            alone = HKLClassifier(C=C, depth_penalty=a).fit(X.iloc[train], y[train])
+            alone = HKLClassifier(C=C, depth_penalty=a, tol=0.02).fit(X.iloc[train], y[train])
             score = f1_score(y[test], alone.predict(X.iloc[test]), average="macro")
-            # fits in folds are coarse: a row can change sides
-            assert results[f"split{k}_score"][place] == pytest.approx(score, abs=0.1)
+            # paths start elsewhere: within the tolerance a row can change sides
+            assert results[f"split{k}_score"][place] == pytest.approx(score, abs=0.05)
     means = np.mean([results[f"split{k}_score"] for k in range(3)], axis=0)
     np.testing.assert_allclose(results["mean_score"], means)
     assert search.best_score_ == means.max()
