@@ -94,8 +94,9 @@ class HKLClassifierCV(HierarchicalClassifier):
     best_index_ : int
         Its position in ``cv_results_``.
     cv_results_ : dict of str to ndarray of shape (pairs,)
-        ``C`` (for all rows), ``depth_penalty``, ``mean_score``, ``behind`` and ``error``, the mean
-        difference to the best and its standard error, ``mean_rules``, ``mean_length``,
+        ``C`` (for all rows), ``depth_penalty``, ``mean_score``, ``std_score`` (over the folds),
+        ``behind`` and ``error``, the mean difference to the best and its standard error,
+        ``mean_rules``, ``mean_length``,
         ``mean_gap``, ``certified``, the share of the folds whose gap is at most 0.02, and
         ``split0_score``, ``split1_score``, ….  NaN for pairs that were left out.
     best_estimator_ : HKLClassifier
@@ -297,6 +298,7 @@ class HKLClassifierCV(HierarchicalClassifier):
             "C": Cs,
             "depth_penalty": depth_penalties,
             "mean_score": means,
+            "std_score": splits_of.std(axis=1),
             "behind": behind,
             "error": error,
             **{f"mean_{name}": shapes[:, :, j].mean(axis=1) for j, name in enumerate(SHAPE)},

@@ -128,6 +128,20 @@ def test_the_rule_of_one_standard_error():
     assert search.best_index_ == 3
 
 
+def test_fewer_rules_within_one_standard_error():
+    X, y = table(3)
+    options = {"Cs": [1, 10, 100], "depth_penalties": [2, 4], "cv": 3}
+    best = HKLClassifierCV(**options).fit(X, y)
+    small = HKLClassifierCV(selection="one-standard-error", **options).fit(X, y)
+    np.testing.assert_allclose(best.cv_results_["mean_score"], small.cv_results_["mean_score"])
+    rules = best.cv_results_["mean_rules"]
+    assert rules[small.best_index_] < rules[best.best_index_]
+    assert small.best_score_ <= best.best_score_
+    splits = [best.cv_results_[f"split{k}_score"] for k in range(3)]
+    np.testing.assert_allclose(best.cv_results_["std_score"], np.std(splits, axis=0))
+    assert small.score(X, y) > 0.75
+
+
 def test_the_path_ends_where_it_gets_worse():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 2, (120, 12)), columns=[f"v{j}" for j in range(12)])
