@@ -1,5 +1,7 @@
 """What learned rules say, in Python, in SQL and from JSON, is what their models predict."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,19 +78,30 @@ def test_a_regression_speaks_of_a_number():
     )
 
 
+@pytest.mark.parametrize("kind", [partial(HKLClassifier, linear=False), PRLClassifier])
 @pytest.mark.parametrize("target", [TWO, THREE])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_precision_and_base_rate_count_rows(target, class_weight):
+def test_precision_and_base_rate_count_rows(kind, target, class_weight):
     """Whatever classes weigh; only weights that the user gives to rows count."""
-    weights = GENERATOR.uniform(0.5, 2, len(FRAME))
+    weights = GENERATOR.uniform(0.5, 2, len(FRAME)) * (GENERATOR.random(len(FRAME)) < 0.9)
     for sample_weight in (None, weights):
-        model = HKLClassifier(linear=False, class_weight=class_weight)
+        model = kind(class_weight=class_weight)
         model.fit(FRAME, target, sample_weight)
         ensemble, counts = model.rules_, np.ones(150) if sample_weight is None else weights
         for item, cover in zip(ensemble, ensemble.covers(FRAME).T, strict=True):
             right = target == item.winner
             assert item.precision == pytest.approx(np.average(right[cover], weights=counts[cover]))
             assert item.base_rate == pytest.approx(np.average(right, weights=counts))
+            assert item.support == np.count_nonzero(counts[cover])
+            assert item.coverage == pytest.approx(item.support / np.count_nonzero(counts))
+
+
+def test_explicit_preferences_have_no_precision():
+    wishes = [(0, "coffee", "tea"), (1, "tea", "coffee"), (1, "tea", "milk")]
+    model = PRLClassifier(degree=1, C=10).fit_preferences({"hour": [7, 16]}, wishes)
+    assert np.isnan(model.rules_.precision).all()
+    assert np.isnan(model.rules_.base_rate).all()
+    assert "precision" not in str(model.rules_)
 
 
 def test_linear_terms_beside_rules():

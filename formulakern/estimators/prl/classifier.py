@@ -17,7 +17,7 @@ from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
 from formulakern.estimators.prl.history import EpochHistory, epoch_line
 from formulakern.estimators.prl.parameters import check_parameters, feature_family
-from formulakern.estimators.prl.reading import advice_on, rules_of
+from formulakern.estimators.prl.reading import TrainingRows, advice_on, rules_of
 from formulakern.estimators.rule_model import RuleClassifier
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
@@ -225,7 +225,9 @@ class PRLClassifier(RuleClassifier):
         several_classes(labels, weights)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         preferences = Preferences.of_classes(codes, len(self.classes_), weights)
-        return self._solve(encoded, preferences, templates)
+        counted = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
+        rows = TrainingRows.of_classes(codes, len(self.classes_), counted)
+        return self._solve(encoded, preferences, rows, templates)
 
     def fit_preferences(
         self, X: Any, preferences: Sequence[Any], sample_weight: npt.ArrayLike | None = None
@@ -261,7 +263,8 @@ class PRLClassifier(RuleClassifier):
         templates = check_parameters(self)
         encoded = self._fit_table(X, None)
         read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
-        return self._solve(encoded, read, templates)
+        rows = TrainingRows(np.ones(encoded.shape[0], dtype=np.int64))
+        return self._solve(encoded, read, rows, templates)
 
     # -- prediction ---------------------------------------------------------------------------
 
@@ -326,7 +329,11 @@ class PRLClassifier(RuleClassifier):
     # -- learning -----------------------------------------------------------------------------
 
     def _solve(
-        self, encoded: Any, preferences: Preferences, templates: tuple[Formula, ...]
+        self,
+        encoded: Any,
+        preferences: Preferences,
+        rows: TrainingRows,
+        templates: tuple[Formula, ...],
     ) -> Self:
         """Solve the game over different rows, and read the strategy as rules."""
         generator = np.random.default_rng(
@@ -335,10 +342,9 @@ class PRLClassifier(RuleClassifier):
         weight = float(preferences.weights.sum())
         given = AUTO_C / weight**0.5 if isinstance(self.C, str) else float(self.C)
         self.C_ = np.inf if self.margin == "hard" else given
-        multiplicity = np.ones(encoded.shape[0], dtype=np.int64)
         if isinstance(encoded, PackedTable):
             encoded, kind = encoded.distinct()
-            multiplicity = np.bincount(kind)
+            rows = rows.merged(kind, encoded.n_rows)
             preferences = preferences.merged(kind, encoded.n_rows)
         family = feature_family(self, encoded, preferences, templates)
         C, rounds = None if self.margin == "hard" else self.C_, self.solver_iterations
@@ -358,7 +364,7 @@ class PRLClassifier(RuleClassifier):
         if outcome.softened:
             self.C_ = given
         names = self.classes_.tolist()
-        found = rules_of(outcome, preferences, family, multiplicity, self._leaves, names)
+        found = rules_of(outcome, family, rows, self._leaves, names)
         self._set_rules(found, names)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
+from formulakern.arrays import FloatArray
 from formulakern.learning.prl.column_generation import ZERO, Outcome
 from formulakern.learning.prl.features import (
     ConjunctionFeatures,
@@ -18,14 +21,57 @@ from formulakern.learning.prl.preferences import Preferences
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
 
-__all__ = ["advice_on", "rules_of"]
+__all__ = ["TrainingRows", "advice_on", "rules_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """What each row of a table stands for, in the count of what rules cover.
+
+    Attributes
+    ----------
+    number : ndarray of shape (m,), int64
+        How many training rows.
+    of_class : ndarray of shape (m, K), float64, or None
+        Their weight by class, where rows have a class; weights of classes do not count.
+    """
+
+    number: npt.NDArray[np.int64]
+    of_class: FloatArray | None = None
+
+    @classmethod
+    def of_classes(cls, codes: npt.NDArray[np.intp], n_classes: int, weights: FloatArray) -> Self:
+        """Of rows with a class each; those of weight 0 do not count.
+
+        >>> TrainingRows.of_classes(np.array([0, 1]), 2, np.array([1.0, 0.5])).of_class
+        array([[1. , 0. ],
+               [0. , 0.5]])
+        """
+        of_class = np.zeros((len(codes), n_classes))
+        of_class[np.arange(len(codes)), codes] = weights
+        return cls((weights > 0).astype(np.int64), of_class)
+
+    def merged(self, kind: npt.NDArray[np.intp], n_kinds: int) -> Self:
+        """Of different rows: ``kind`` says which of them each row is."""
+        number = np.bincount(kind, self.number, n_kinds).astype(np.int64)
+        if self.of_class is None:
+            return replace(self, number=number)
+        columns = [np.bincount(kind, column, n_kinds) for column in self.of_class.T]
+        return replace(self, number=number, of_class=np.stack(columns, axis=1))
+
+    def shares(self, k: int, covered: npt.NDArray[np.bool_]) -> tuple[float, float]:
+        """The share of class k among the covered rows, and among all; NaN where not known."""
+        if self.of_class is None:
+            return np.nan, np.nan
+        parts = self.of_class[covered], self.of_class
+        precision, base = (float(p[:, k].sum() / p.sum()) if p.sum() else np.nan for p in parts)
+        return precision, base
 
 
 def rules_of(
     outcome: Outcome,
-    preferences: Preferences,
     family: FeatureFamily,
-    multiplicity: np.ndarray[Any, Any],
+    rows: TrainingRows,
     words: Sequence[Any],
     names: Sequence[Any],
 ) -> list[tuple[Feature, WeightedRule]]:
@@ -36,10 +82,9 @@ def rules_of(
     Parameters
     ----------
     outcome : Outcome
-    preferences : Preferences
     family : FeatureFamily
-    multiplicity : ndarray of shape (m,), int
-        How many training rows each different row stands for.
+    rows : TrainingRows
+        What the different rows of the family's table stand for.
     words : sequence of Formula or of str
         What the columns of the encoded table say.
     names : sequence
@@ -59,11 +104,10 @@ def rules_of(
         winner, loser = (a, b) if weight > 0 else (b, a)
         votes = (abs(weight), names[winner], names[loser])
         fired = family.values(feature) != 0
-        right, wrong = preferences.counts(winner, loser, fired)
-        share = right / (right + wrong) if right + wrong else float("nan")
-        support = int(multiplicity[fired].sum())
-        coverage = support / int(multiplicity.sum())
-        rule = WeightedRule(feature.named(words), *votes, support, coverage, share)
+        support = int(rows.number[fired].sum())
+        coverage = support / int(rows.number.sum())
+        shares = rows.shares(winner, fired)
+        rule = WeightedRule(feature.named(words), *votes, support, coverage, *shares)
         found.append((feature, rule))
     return found
 

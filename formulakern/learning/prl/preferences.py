@@ -115,14 +115,6 @@ class Preferences:
         down = np.bincount(self.rows * self.n_classes + self.losers, p, size)
         return np.asarray((up - down).reshape(self.n_rows, self.n_classes), dtype=np.float64)
 
-    def counts(self, winner: int, loser: int, covered: NDArray[np.bool_]) -> tuple[int, int]:
-        """On covered rows: given preferences for winner over loser, and for loser over winner."""
-        on = covered[self.rows]
-        number = np.bincount(self.origin, minlength=len(self))
-        right = on & (self.winners == winner) & (self.losers == loser)
-        wrong = on & (self.winners == loser) & (self.losers == winner)
-        return int(number[right].sum()), int(number[wrong].sum())
-
     def contradictions(self) -> int:
         """How many given preferences are opposite to one on the same row."""
         shape = self.n_rows, self.n_classes, self.n_classes
