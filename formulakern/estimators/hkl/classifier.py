@@ -110,6 +110,11 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         Penalty parameter of errors.  ``"auto"`` is 6000/√n, n the sum of the rows' weights.
     depth_penalty : float ≥ 1, default=3.0
         a; larger values give shorter rules.
+    max_rules : int, optional
+        The most rules and linear terms, in all classes together (of each class, if learned apart).
+        If the optimum has more, the best of so many, of those that stand beside it, take their
+        place, with the weights that are best for them; ``gap_`` then says what the limit costs at
+        most.
     loss : {"logistic", "hinge", "squared_hinge"}, default="logistic"
         ln(1 + e^{−z}), max(0, 1 − z), its square.
     logit_adjustment : float ≥ 0, default=0.5

@@ -187,22 +187,24 @@ class HKLClassifierCV(HierarchicalClassifier):
         pairs = [(C, a) for a in depths for C in penalties]
 
         trials: list[Trial | None] = [None] * len(pairs)
-        least = 0.0  # other depth penalties begin at the best C of the one before
+        least = penalties[0]  # other depth penalties begin at the best C of the one before
+        solved: dict[float, list[HKLClassifier]] = {}
         for depth in reversed(depths):
-            models: list[HKLClassifier | None] = [None] * len(parts)
+            starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
             best: Trial | None = None
             for place in [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]:
-                for number, part in enumerate(parts):
-                    C = pairs[place][0] * (self._automatic_C(part) if automatic else 1.0)
-                    model = self._model(C, depth, COARSE)
-                    models[number] = part.fitted(model, models[number])
+                multiple, models = pairs[place][0], []
+                for part, start in zip(parts, starts, strict=True):
+                    C = multiple * (self._automatic_C(part) if automatic else 1.0)
+                    models.append(part.fitted(self._model(C, depth, COARSE), start))
+                solved[multiple] = starts = models
                 trial = trial_of(parts, models, labels, shares, tau, scorer)
                 trials[place] = trial
                 if self.verbose:
                     say(_line(pairs[place], trial))
                 if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
                     best = trial
-                    least = pairs[place][0] if automatic else 0.0
+                    least = multiple if automatic else least
                 behind, error = compared(best.scores, trial.scores)
                 if automatic and behind > BEHIND * error > 0:
                     break  # nor will a larger C be better

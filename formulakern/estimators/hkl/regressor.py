@@ -28,10 +28,12 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
 
     Parameters
     ----------
-    rho, C, depth_penalty, tol, max_active, time_limit, linear, encoder, relations, cut_points
+    rho, C, depth_penalty, max_rules, tol, max_active, time_limit
         As in :class:`HKLClassifier`; its notation too.
+    linear, encoder, relations, cut_points
+        As there.
     verbose
-        As in :class:`HKLClassifier`.
+        As there.
 
     Attributes
     ----------

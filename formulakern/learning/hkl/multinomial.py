@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,8 +33,20 @@ from formulakern.learning.hkl.active_set import (
     relative_gap,
     search_share,
 )
+from formulakern.learning.hkl.few_rules import (
+    Answer,
+    FeatureSelection,
+    Restriction,
+    candidates,
+    positions,
+)
 from formulakern.learning.hkl.frontier import Frontier, Node
-from formulakern.learning.hkl.problem import HierarchicalModel, joined_examples, shortened
+from formulakern.learning.hkl.problem import (
+    HierarchicalModel,
+    joined_examples,
+    shortened,
+    stopping,
+)
 from formulakern.solvers.hierarchical.norm import Lattice, read_nodes
 from formulakern.solvers.hierarchical.together import (
     Together,
@@ -189,6 +201,7 @@ def learn_together(
     start: Sequence[GrownSolution],
     report: Callable[[int, GrowthStep], None],
     others: FloatArray,
+    max_rules: int | None = None,
 ) -> tuple[list[HierarchicalModel], float, float]:
     """The functions of all classes, the objective, and a lower bound on the optimum.
 
@@ -206,6 +219,9 @@ def learn_together(
         One for each class, or none.
     report : callable
         Called with the class and every step, of which objective and gap are those of all classes.
+    max_rules : int, optional
+        If the rules of all classes are more, the best of so many (:mod:`.few_rules`) take their
+        place.
 
     Returns
     -------
@@ -278,7 +294,63 @@ def learn_together(
         GrownSolution(nodes, held, _Function(f, -b, together.objective), best, gap, steps, status)
         for (nodes, held), f, b, steps in parts
     ]
-    return _shortened(examples, functions, together, weights, best, tol)
+    models, objective, best = _shortened(examples, functions, together, weights, best, tol)
+    if max_rules is not None:
+        chosen = _few(examples, functions, models, max_rules, tol, stopping(begun, time_limit))
+        if chosen is not None:
+            return _shortened(examples, *chosen, weights, best, tol)
+    return models, objective, best
+
+
+def _few(
+    examples: _Examples,
+    functions: list[GrownSolution],
+    models: list[HierarchicalModel],
+    most: int,
+    tol: float,
+    late: Callable[[], bool],
+) -> tuple[list[GrownSolution], Together] | None:
+    """The functions of the best rules, at most so many; None where there are no more anyway."""
+    options, table, kind = examples.options, examples.table, examples.kind
+    rho, a, penalty = (options[name] for name in ("rho", "depth_penalty", "other_penalty"))
+    nodes = [node for function in functions for node in function.nodes]
+    others = sorted({j for function in functions for j in function.others})
+    found = candidates(nodes, others, table, kind, examples.others, a, penalty)
+    listed = [(w, r) for m in models for w, r in zip(m.weights.tolist(), m.rules, strict=True)]
+    listed.sort(key=lambda one: -abs(one[0]))
+    support = positions(found, table, kind, [rule for _, rule in listed])
+    if len(support) <= most:
+        return None
+    K = len(functions)
+
+    def solve(one: Restriction, start: FloatArray) -> Answer[Together]:
+        lattice = read_nodes(one.nodes, rho=rho, depth_penalty=a)
+        lattice = lattice.with_others(len(one.others), penalty)
+        together = solve_together(
+            [one.columns] * K,
+            [lattice] * K,
+            examples.codes,
+            examples.c,
+            tol=tol / 4,
+            start=list(start),
+        )
+        return Answer(np.array(together.weights), together.objective, together.beta, together)
+
+    selection = FeatureSelection(found, solve, K, support, most, late)
+    best = selection.run()
+    together, one = best.answer.solution, best.restriction
+    parts = zip(functions, together.weights, together.intercepts.tolist(), strict=True)
+    few = [
+        replace(
+            function,
+            nodes=one.nodes,
+            others=one.others,
+            solution=_Function(f, -b, together.objective),
+            status="interrupted" if selection.interrupted else function.status,
+        )
+        for function, f, b in parts
+    ]
+    return few, together
 
 
 def _searched(

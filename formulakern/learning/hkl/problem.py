@@ -11,8 +11,10 @@ row.
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,10 +29,18 @@ from formulakern.learning.hkl.active_set import (
     grow_hierarchical,
     relative_gap,
 )
+from formulakern.learning.hkl.few_rules import (
+    Answer,
+    FeatureSelection,
+    Restriction,
+    candidates,
+    positions,
+)
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.norm import read_nodes
+from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_hierarchical
 
-__all__ = ["HierarchicalModel", "joined_examples", "learn", "shortened"]
+__all__ = ["HierarchicalModel", "joined_examples", "learn", "shortened", "stopping"]
 
 BoolArray = NDArray[np.bool_]
 
@@ -80,6 +90,7 @@ def learn(
     start: GrownSolution | None,
     report: Callable[[GrowthStep], None],
     others: FloatArray | None = None,
+    max_rules: int | None = None,
 ) -> HierarchicalModel:
     """Solve one problem, drop the smallest weights as far as ``tol`` allows, join equal covers.
 
@@ -99,7 +110,10 @@ def learn(
         Features that are no conjunctions.
     tol, max_nodes, time_limit, start, report
         As for :func:`.grow_hierarchical`.
+    max_rules : int, optional
+        If the rules are more, the best of so many (:mod:`.few_rules`) take their place.
     """
+    begun = time.perf_counter()
     numbers = np.zeros((len(y), 0)) if others is None else others
     kind, y, weights, numbers = joined_examples(kind, y, weights, numbers)
     grown = grow_hierarchical(
@@ -115,8 +129,51 @@ def learn(
         start=start,
         report=report,
     )
-    goal = max(grown.lower_bound / (1 - tol), grown.solution.objective / (1 - tol / 2))
-    return shortened(grown, table, kind, y, weights, options, numbers, goal)
+
+    def model_of(grown: GrownSolution) -> HierarchicalModel:
+        goal = max(grown.lower_bound / (1 - tol), grown.solution.objective / (1 - tol / 2))
+        return shortened(grown, table, kind, y, weights, options, numbers, goal)
+
+    model = model_of(grown)
+    if max_rules is None or len(model.rules) <= max_rules:
+        return model
+
+    def solve(one: Restriction, start: FloatArray) -> Answer[HierarchicalSolution]:
+        n = len(one.nodes)
+        with warnings.catch_warnings():  # what is not closed here is part of the gap
+            warnings.simplefilter("ignore")
+            solution = solve_hierarchical(
+                one.columns[:n].T.astype(np.bool_),
+                one.nodes,
+                y,
+                **options,
+                sample_weight=weights,
+                others=one.columns[n:].T,
+                tol=tol / 4,
+                start=(start[0], -model.bias) if start.any() else None,
+            )
+        dual = solution.dual[:, np.newaxis]
+        return Answer(solution.weights[np.newaxis], solution.objective, dual, solution)
+
+    penalties = options["depth_penalty"], options["other_penalty"]
+    found = candidates(grown.nodes, grown.others, table, kind, numbers, *penalties)
+    support = positions(found, table, kind, model.rules)
+    late = stopping(begun, time_limit)
+    selection = FeatureSelection(found, solve, 1, support, max_rules, late)
+    best = selection.run()
+    few = replace(
+        grown,
+        status="interrupted" if selection.interrupted else grown.status,
+        nodes=best.restriction.nodes,
+        others=best.restriction.others,
+        solution=best.answer.solution,
+    )
+    return model_of(few)
+
+
+def stopping(begun: float, time_limit: float | None) -> Callable[[], bool]:
+    """Whether the time is over."""
+    return lambda: time_limit is not None and time.perf_counter() - begun >= time_limit
 
 
 def shortened(

@@ -1,0 +1,126 @@
+"""The best of few rules, against all subsets of the features."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import formulakern as fk
+from formulakern.encoding.zero_one import read_packed
+from formulakern.learning.hkl.active_set import grow_hierarchical
+from formulakern.learning.hkl.few_rules import (
+    Answer,
+    FeatureSelection,
+    Restriction,
+    candidates,
+    positions,
+)
+from formulakern.solvers.hierarchical.solve import solve_hierarchical
+
+OPTIONS = {"rho": 1.2, "C": 30.0, "depth_penalty": 2.0, "loss": "logistic", "other_penalty": 1.0}
+
+
+def selection(seed, most):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (40, 3))
+    numbers = rng.random((40, 1))
+    y = np.where((X @ rng.normal(size=3)) + numbers[:, 0] + rng.normal(size=40) > 0, 1.0, -1.0)
+    y[:2] = 1, -1
+    table, kind = read_packed(X).distinct()
+    grown = grow_hierarchical(table, y, kind=kind, others=numbers, tol=1e-3, **OPTIONS)
+    nodes = [v for size in range(4) for v in combinations(range(3), size)]
+    found = candidates(nodes, [0], table, kind, numbers, 2.0, 1.0)
+
+    def solve(one, start):
+        n = len(one.nodes)
+        others = one.columns[n:].T
+        solution = solve_hierarchical(
+            one.columns[:n].T, one.nodes, y, **OPTIONS, others=others, tol=1e-5
+        )
+        weights = solution.weights[np.newaxis]
+        return Answer(weights, solution.objective, solution.dual[:, np.newaxis], solution)
+
+    held = [one for one, weight in grown.weights.items() if weight]
+    support = positions(found, table, kind, held)
+    return grown, FeatureSelection(found, solve, 1, support, most, lambda: False)
+
+
+def test_most_often_the_best_of_all_subsets_is_found():
+    best = 0
+    for seed in range(8):
+        grown, chooser = selection(seed, 2)
+        objective = chooser.run().objective
+        every = [
+            chooser.solve(Restriction.of(chooser.found, list(kept)), None).objective
+            for kept in combinations(range(len(chooser.found.forms)), 2)
+        ]
+        assert grown.lower_bound <= min(every) * (1 + 1e-9)
+        assert objective >= min(every) * (1 - 2e-5)
+        best += objective <= min(every) * (1 + 2e-4)
+    assert best >= 7
+
+
+def test_ctrl_c_keeps_the_best_so_far():
+    _, chooser = selection(0, 2)
+    solve, calls = chooser.solve, []
+
+    def interrupted(one, start):
+        calls.append(one)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return solve(one, start)
+
+    chooser.solve = interrupted
+    assert len(chooser.run().kept) <= 2
+    assert chooser.interrupted
+
+
+def table(m=200, classes=2):
+    rng = np.random.default_rng(0)
+    X = {"age": rng.integers(20, 70, m), "sex": rng.choice(["m", "f"], m), "dose": rng.random(m)}
+    score = 0.1 * X["age"] + 2 * (X["sex"] == "m") * (X["dose"] > 0.4) + rng.gumbel(size=m)
+    return X, score, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes))
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_classifier_of_few_rules(classes):
+    X, _, y = table(classes=classes)
+    full = fk.HKLClassifier().fit(X, y)
+    gaps = []
+    for most in (4, 2):
+        few = fk.HKLClassifier(max_rules=most).fit(X, y)  # an open gap is no warning
+        assert few.rules_.n_rules <= most < full.rules_.n_rules
+        assert few.objective_ >= full.lower_bound_
+        np.testing.assert_allclose(few.lower_bound_, full.lower_bound_, rtol=1e-6)
+        np.testing.assert_array_equal(few.rules_.predict(X), few.predict(X))
+        gaps.append(few.gap_)
+    assert 0 < gaps[0] < gaps[1] < 1
+    assert fk.HKLClassifier(max_rules=500).fit(X, y).rules_ == full.rules_
+
+
+def test_a_regressor_of_one_rule():
+    X, score, _ = table()
+    few = fk.HKLRegressor(max_rules=1).fit(X, score)
+    assert few.rules_.n_rules == 1
+    assert few.score(X, score) > 0.2
+
+
+def test_one_against_the_rest_has_as_many_for_each_class():
+    X, _, y = table(classes=3)
+    few = fk.HKLClassifier(loss="squared_hinge", max_rules=2).fit(X, y)
+    for_each = [sum(rule.winner == k for rule in few.rules_) for k in range(3)]
+    assert max(for_each) <= 2
+
+
+def test_time_is_kept():
+    X, _, y = table()
+    with pytest.warns(UserWarning, match="time limit"):
+        few = fk.HKLClassifier(max_rules=2, time_limit=0.0).fit(X, y)
+    assert few.rules_.n_rules <= 2
+
+
+@pytest.mark.parametrize("most", [0, -1, 1.5, "2"])
+def test_wrong_numbers(most):
+    X, _, y = table()
+    with pytest.raises(fk.ParameterError, match=f"max_rules={most!r}"):
+        fk.HKLClassifier(max_rules=most).fit(X, y)
