@@ -42,6 +42,8 @@ MULTIPLES = (0.1, 1.0, 10.0, 100.0)
 FOLDS, HELD_OUT, REPEATS = 3, 90, 3
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 COARSE = 0.02
+#: The most conjunctions that are held in them, unless ``max_active`` is smaller.
+HELD = 1000
 #: A path ends where C is so many standard errors behind the best smaller one.
 BEHIND = 0.5
 
@@ -112,13 +114,14 @@ class HKLClassifierCV(HierarchicalClassifier):
     Notes
     -----
     With ``Cs="auto"`` C falls with the square root of the number of rows, in the folds too.  A path
-    then ends where C is behind the best smaller one by more than half a standard error, and the
-    smaller depth penalty begins at the best C of the larger one.
+    then ends where C is behind the best pair so far by more than half a standard error, and the
+    smaller depth penalty begins at the best C of the larger one, and from its solutions.
 
     Propositions do not depend on the classes, and are those of all rows, encoded once; an encoder
     of another kind is fitted anew for every fold.  Fits within folds have a ``tol`` of 0.02 at
-    least.  Where a fit stops before the gap is closed (``max_active``, ``time_limit``) its score
-    counts; only for the last fit is that a warning.
+    least, and hold at most 1000 conjunctions for each class.  Where a fit stops before the gap is
+    closed (``max_active``, ``time_limit``) its score counts, and ``certified`` tells; only for the
+    last fit is that a warning.
 
     References
     ----------
@@ -189,14 +192,14 @@ class HKLClassifierCV(HierarchicalClassifier):
         trials: list[Trial | None] = [None] * len(pairs)
         least = penalties[0]  # other depth penalties begin at the best C of the one before
         solved: dict[float, list[HKLClassifier]] = {}
+        best: Trial | None = None
         for depth in reversed(depths):
             starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
-            best: Trial | None = None
             for place in [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]:
                 multiple, models = pairs[place][0], []
                 for part, start in zip(parts, starts, strict=True):
                     C = multiple * (self._automatic_C(part) if automatic else 1.0)
-                    models.append(part.fitted(self._model(C, depth, COARSE), start))
+                    models.append(part.fitted(self._model(C, depth, coarse=True), start))
                 solved[multiple] = starts = models
                 trial = trial_of(parts, models, labels, shares, tau, scorer)
                 trials[place] = trial
@@ -225,9 +228,11 @@ class HKLClassifierCV(HierarchicalClassifier):
 
     # -- what is computed -------------------------------------------------------------------------
 
-    def _model(self, C: float, depth_penalty: float, tol: float = 0.0) -> HKLClassifier:
+    def _model(self, C: float, depth_penalty: float, coarse: bool = False) -> HKLClassifier:
         shared = self._shared_parameters(HKLClassifier())
-        shared["tol"] = max(self.tol, tol)
+        if coarse:
+            shared["tol"] = max(self.tol, COARSE)
+            shared["max_active"] = min(self.max_active, HELD)
         verbose = max(0, int(self.verbose) - 1)
         return HKLClassifier(C=C, depth_penalty=depth_penalty, verbose=verbose, **shared)
 
