@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import is_number
+from formulakern.checks import check_integer, is_number
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
-from formulakern.rules.voting import class_array
+from formulakern.rules.voting import class_array, class_codes
 from formulakern.syntax.connectives import AND
 from formulakern.syntax.formula import TRUE, Formula, Operation
 
@@ -247,6 +247,68 @@ class DecisionRules:
         ]
         rules = (replace(item, counts=c) for item, c in zip(self.rules, counts[:-1], strict=True))
         return replace(self, rules=tuple(rules), default_counts=counts[-1])
+
+    def accuracy_curve(
+        self,
+        table: Any,
+        y: Any,
+        max_rules: int | None = None,
+        *,
+        refit: tuple[Any, Any] | None = None,
+    ) -> FloatArray:
+        """The accuracy of the first k rules alone, k = 0, 1, 2, …; costs O(n·R²).
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+        y : array-like of shape (n,)
+            Classes that the rules do not know are never right.
+        max_rules : int, optional
+            The largest k; all by default.
+        refit : (table, y) of training rows, optional
+            For each k the default is the class that most of these rows have that none of the first
+            k rules covers; where there are none, as by default, it stays as it is.
+
+        Returns
+        -------
+        ndarray of shape (number of rules + 1,), float64
+
+        Raises
+        ------
+        DataError
+            If there is not a class for every row, or no row.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> from formulakern.rules.rule_list import RuleList
+        >>> items = [ClassRule(rule("x <= 3"), "a"), ClassRule(rule("x <= 9"), "b")]
+        >>> table, y = {"x": [1, 5, 7, 10]}, ["a", "b", "b", "c"]
+        >>> RuleList(items, ("a", "b", "c"), "c").accuracy_curve(table, y)
+        array([0.25, 0.5 , 1.  ])
+        >>> RuleList(items, ("a", "b", "c"), "c").accuracy_curve(table, y, refit=(table, y))
+        array([0.5 , 0.75, 1.  ])
+        """
+        check_integer("max_rules", max_rules, 0, otherwise="None for all")
+        covers, codes = self.covers(table), class_codes(y, self.classes)
+        if codes.shape != (len(covers),) or not len(codes):
+            raise DataError(
+                f"{len(covers)} rows and y of shape {codes.shape}; expected some, and one for each."
+            )
+        most = len(self) if max_rules is None else min(max_rules, len(self))
+        if refit is not None:
+            training = self.covers(refit[0])
+            known = class_positions(refit[1], self.classes, len(training))
+        curve = np.empty(most + 1)
+        for k in range(most + 1):
+            first = replace(self, rules=self.rules[:k], default_counts=())
+            if refit is not None:
+                left = known[~training[:, :k].any(axis=1)]
+                if len(left):
+                    label = self.classes[int(np.bincount(left).argmax())]
+                    first = replace(first, default=label)
+            curve[k] = np.mean(first._positions(covers[:, :k]) == codes)
+        return curve
 
     @abstractmethod
     def _positions(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:

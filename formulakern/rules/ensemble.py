@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from formulakern.arrays import FloatArray
 from formulakern.optional import data_frame
+from formulakern.rules.accuracy_curves import ensemble_curve, refitted_votes
 from formulakern.rules.export.json import ensemble_from_json, ensemble_json
 from formulakern.rules.export.latex import ensemble_latex
 from formulakern.rules.export.sql import ensemble_query
@@ -133,6 +135,103 @@ class RuleEnsemble(VotingRules):
            2.0  tail & legs >= 4
         """
         return simplified_votes(self, domains, missing)[0]
+
+    def refitted(self, table: Any, y: Any, ridge: float = 0.1) -> Self:
+        r"""The same rules with weights learned anew, without the shrinkage of how they were found.
+
+        With the scores s_k(x_i) = b_k + Σ_r β_r D_rk r(x_i), where β_r D_rk are the new votes,
+
+            minimise  Σ_i (ln Σ_k exp(s_k(x_i)) − s_{y_i}(x_i))  +  ridge/2 · Σ_r β_r².
+
+        D_r is 1 at the class that r votes for, and −1 at the one that it votes against, if any.
+        Where a number is predicted, the errors are squared, and the penalty is ridge·Σ_r β_r².
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+            Training rows.
+        y : array-like of shape (n,)
+            Their classes, or numbers.
+        ridge : float, default=0.1
+            Above 0; where few rows tell rules apart, a larger one.
+
+        Returns
+        -------
+        RuleEnsemble
+            Largest weight first.  Supports, precisions and base rates are those of before; a rule
+            for one class against another whose weight changes its sign speaks for the other one,
+            and has their complements, or nan where there are more than these two classes.
+
+        Raises
+        ------
+        DataError
+            If there is not a class for every row, or it is not among those of the ensemble.
+
+        Notes
+        -----
+        Some steps of Newton's method, O(n·R²·K) each.  Classes without rows are never predicted.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> shrunken = RuleEnsemble.of([WeightedRule(rule("size >= 3"), 0.01, 1, 0)], (0, 1))
+        >>> table = {"size": [1, 1, 1, 1, 5, 5, 5, 5]}
+        >>> found = shrunken.refitted(table, [0, 0, 0, 1, 1, 1, 1, 0], ridge=1e-6)
+        >>> found.intercept.round(3), found[0].weight  # ln 1/3, and half of ln 9
+        (array([ 0.   , -1.099]), 1.0986...)
+        """
+        return refitted_votes(self, table, y, ridge)
+
+    def accuracy_curve(
+        self,
+        table: Any,
+        y: Any,
+        max_rules: int | None = None,
+        *,
+        refit: tuple[Any, Any] | None = None,
+        ridge: float = 0.1,
+    ) -> FloatArray:
+        """The accuracy of the first k rules alone, k = 0, 1, 2, …; R² of a predicted number.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping of columns, array-like or Table of n rows
+        y : array-like of shape (n,)
+            Classes, or numbers.  Classes that the ensemble does not know are never right.
+        max_rules : int, optional
+            The largest k; all by default.
+        refit : (table, y) of training rows, optional
+            The weights of the first k rules are refitted to these rows for each k, as by
+            :meth:`refitted`.  By default rules keep their weights, and the intercept stays, which
+            are for all rules together: k of them can do better than that.
+        ridge : float, default=0.1
+
+        Returns
+        -------
+        ndarray of shape (number of rules + 1,), float64
+
+        Raises
+        ------
+        DataError
+            If there is not a class or finite number for every row, or no row.
+
+        Notes
+        -----
+        Refitting begins at the weights for k − 1 and costs some steps of O(m·k²·K), m the number of
+        training rows; O(m·R³·K) for all.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> items = [WeightedRule(rule("a"), 3.0, 1, 0), WeightedRule(rule("b"), 1.0, 1, 0)]
+        >>> ensemble = RuleEnsemble.of(items, (0, 1), [7.0, 0.0])
+        >>> table, y = {"a": [1, 1, 0, 0], "b": [1, 0, 1, 0]}, [1, 1, 0, 0]
+        >>> ensemble.accuracy_curve(table, y)
+        array([0.5 , 0.5 , 0.75])
+        >>> ensemble.accuracy_curve(table, y, refit=(table, y))
+        array([0.5, 1. , 1. ])
+        """
+        return ensemble_curve(self, table, y, max_rules, refit, ridge)
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per rule: weight, class, against, support, coverage, precision, base_rate, rule.

@@ -19,7 +19,7 @@ from formulakern.rules.features import Term
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import Formula
 
-__all__ = ["NUMBERS", "VotingRules", "WeightedRule", "class_array"]
+__all__ = ["NUMBERS", "VotingRules", "WeightedRule", "class_array", "class_codes"]
 
 
 #: The arrays of an ensemble: the first has a number per class, the others have a row per rule.
@@ -307,3 +307,14 @@ def class_array(classes: Sequence[Any]) -> npt.NDArray[Any]:
     """
     alike = len(set(map(type, classes))) == 1 and np.ndim(classes[0]) == 0
     return np.asarray(np.array(classes) if alike else np.fromiter(classes, dtype=object))
+
+
+def class_codes(y: Any, classes: Sequence[Any]) -> npt.NDArray[np.intp]:
+    """The place of the class of every row, −1 for what is none of them.
+
+    >>> class_codes(["p", "e", "x"], ("e", "p"))
+    array([ 1,  0, -1])
+    """
+    places = {name: place for place, name in enumerate(classes)}
+    labels = y.tolist() if hasattr(y, "tolist") else list(y)
+    return np.array([places.get(label, -1) for label in labels], dtype=np.intp)
