@@ -44,8 +44,9 @@ FOLDS, HELD_OUT, REPEATS = 3, 90, 3
 COARSE = 0.02
 #: The most conjunctions that are held in them, unless ``max_active`` is smaller.
 HELD = 1000
-#: A path ends where C is so many standard errors behind the best smaller one.
-BEHIND = 0.5
+#: A path ends where C is so many standard errors behind the best pair so far; the first path only
+#: after so many C in a row.
+BEHIND, PATIENCE = 0.5, 2
 
 
 @dataclass(eq=False, repr=False)
@@ -114,8 +115,9 @@ class HKLClassifierCV(HierarchicalClassifier):
     Notes
     -----
     With ``Cs="auto"`` C falls with the square root of the number of rows, in the folds too.  A path
-    then ends where C is behind the best pair so far by more than half a standard error, and the
-    smaller depth penalty begins at the best C of the larger one, and from its solutions.
+    then ends where C is behind the best pair so far by more than half a standard error, that of the
+    largest depth penalty after two such C in a row.  Smaller depth penalties begin at the best C of
+    the larger ones, and from its solutions.
 
     Propositions do not depend on the classes, and are those of all rows, encoded once; an encoder
     of another kind is fitted anew for every fold.  Fits within folds have a ``tol`` of 0.02 at
@@ -195,6 +197,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         best: Trial | None = None
         for depth in reversed(depths):
             starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
+            worse = 0
             for place in [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]:
                 multiple, models = pairs[place][0], []
                 for part, start in zip(parts, starts, strict=True):
@@ -209,7 +212,8 @@ class HKLClassifierCV(HierarchicalClassifier):
                     best = trial
                     least = multiple if automatic else least
                 behind, error = compared(best.scores, trial.scores)
-                if automatic and behind > BEHIND * error > 0:
+                worse = worse + 1 if behind > BEHIND * error > 0 else 0
+                if automatic and worse == (PATIENCE if depth == depths[-1] else 1):
                     break  # nor will a larger C be better
         everyone = Part(whole, whole, labels, weights, labels, np.arange(len(labels)), self)
         factor = self._automatic_C(everyone) if automatic else 1.0
