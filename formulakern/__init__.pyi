@@ -17,6 +17,7 @@ from .estimators.hkl.classifier import HKLClassifier as HKLClassifier
 from .estimators.hkl.cross_validation import HKLClassifierCV as HKLClassifierCV
 from .estimators.hkl.regressor import HKLRegressor as HKLRegressor
 from .estimators.prl.classifier import PRLClassifier as PRLClassifier
+from .estimators.prl.cross_validation import PRLClassifierCV as PRLClassifierCV
 from .estimators.rule_lists.classifier import RuleListClassifier as RuleListClassifier
 from .estimators.rule_lists.tree import rules_from_tree as rules_from_tree
 from .estimators.search.estimator import FormulaSearch as FormulaSearch

@@ -16,14 +16,14 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
 from formulakern.estimators.prl.history import EpochHistory, epoch_line
-from formulakern.estimators.prl.parameters import check_parameters, feature_family
+from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
+from formulakern.estimators.prl.prediction import PreferenceModel
 from formulakern.estimators.prl.reading import TrainingRows, advice_on, rules_of
-from formulakern.estimators.rule_model import RuleClassifier
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
 from formulakern.learning.prl.hypothesis import best_hypothesis
 from formulakern.learning.prl.preferences import Preferences, read_preferences
-from formulakern.learning.prl.restricted_game import RestrictedGame, Solver
+from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solver
 from formulakern.progress import say
 from formulakern.syntax.formula import Formula
 
@@ -31,12 +31,10 @@ __all__ = ["PRLClassifier"]
 
 #: Columns per epoch ("exact"), or held at a time ("random"), where no budget is given.
 BUDGET = {"exact": 30, "random": 1000}
-#: C="auto" is this over the root of the weight of all preferences.
-AUTO_C = 8.0
 
 
 @dataclass(eq=False, repr=False)
-class PRLClassifier(RuleClassifier):
+class PRLClassifier(PreferenceModel):
     r"""Preference and rule learning: a weighted vote of rules with the largest margin.
 
     A row x of class y prefers y to every other class y'.  A hypothesis gives weights q ≥ 0, of sum
@@ -221,13 +219,8 @@ class PRLClassifier(RuleClassifier):
         templates = check_parameters(self)
         what = "the class of every row, or use fit_preferences"
         encoded, labels = self._read_training(X, y, what)
-        weights = row_weights(labels, self.class_weight, sample_weight)
-        several_classes(labels, weights)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        preferences = Preferences.of_classes(codes, len(self.classes_), weights)
-        counted = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
-        rows = TrainingRows.of_classes(codes, len(self.classes_), counted)
-        return self._solve(encoded, preferences, rows, templates)
+        self._solve(encoded, *self._of_classes(labels, sample_weight), templates)
+        return self
 
     def fit_preferences(
         self, X: Any, preferences: Sequence[Any], sample_weight: npt.ArrayLike | None = None
@@ -264,83 +257,41 @@ class PRLClassifier(RuleClassifier):
         encoded = self._fit_table(X, None)
         read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
         rows = TrainingRows(np.ones(encoded.shape[0], dtype=np.int64))
-        return self._solve(encoded, read, rows, templates)
-
-    # -- prediction ---------------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """The scores of the classes.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes), or (n_rows,) for two classes: score of the second
-        minus that of the first, which is the margin of the row where the second is right
-        """
-        scores = self._scores(X)
-        return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
-
-    def predict_ranking(self, X: Any) -> npt.NDArray[Any]:
-        """The classes of every row, best first.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        scores = self._scores(X)
-        return np.asarray(self.classes_[np.argsort(-scores, axis=1, kind="stable")])
-
-    def accuracy_curve(
-        self, X: Any, y: npt.ArrayLike, max_rules: int | None = None
-    ) -> npt.NDArray[np.float64]:
-        """The accuracy of the k heaviest rules alone, with the weights that they have.
-
-        The best k rules, with weights of their own, are those of ``max_rules=k``.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-        y : array-like of shape (n_rows,)
-        max_rules : int, optional
-            All by default.
-
-        Returns
-        -------
-        ndarray of shape (number of rules + 1,)
-            For k = 0, 1, 2, ….
-        """
-        values = self._values(X)
-        most = len(self.rules_) if max_rules is None else min(max_rules, len(self.rules_))
-        scores = np.tile(self.rules_.intercept, (len(values), 1))
-        accuracy = np.empty(most + 1)
-        for k in range(most + 1):
-            if k:
-                scores += np.outer(values[:, k - 1], self.rules_.votes[k - 1])
-            accuracy[k] = np.mean(self.rules_.decide(scores) == np.asarray(y))
-        return accuracy
+        self._solve(encoded, read, rows, templates)
+        return self
 
     # -- learning -----------------------------------------------------------------------------
+
+    def _of_classes(
+        self, labels: npt.NDArray[Any], sample_weight: Any
+    ) -> tuple[Preferences, TrainingRows]:
+        """Every class before all others on its rows, and the rows as they are counted."""
+        weights = row_weights(labels, self.class_weight, sample_weight)
+        several_classes(labels, weights)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        K = len(self.classes_)
+        counted = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
+        rows = TrainingRows.of_classes(codes, K, counted)
+        return Preferences.of_classes(codes, K, weights), rows
 
     def _solve(
         self,
         encoded: Any,
         preferences: Preferences,
         rows: TrainingRows,
-        templates: tuple[Formula, ...],
-    ) -> Self:
-        """Solve the game over different rows, and read the strategy as rules."""
+        templates: tuple[Formula, ...] = (),
+        known: Sequence[Column] = (),
+    ) -> Sequence[Column]:
+        """Solve the game over different rows, and read the strategy as rules.
+
+        ``known`` are columns of a similar game on the same rows, to begin with; the columns of this
+        game come back.
+        """
         generator = np.random.default_rng(
             check_random_state(self.random_state).randint(2**31 - 1, size=4)
         )
         weight = float(preferences.weights.sum())
-        given = AUTO_C / weight**0.5 if isinstance(self.C, str) else float(self.C)
+        given = automatic_C(preferences) if isinstance(self.C, str) else float(self.C)
         self.C_ = np.inf if self.margin == "hard" else given
         if isinstance(encoded, PackedTable):
             encoded, kind = encoded.distinct()
@@ -349,6 +300,7 @@ class PRLClassifier(RuleClassifier):
         family = feature_family(self, encoded, preferences, templates)
         C, rounds = None if self.margin == "hard" else self.C_, self.solver_iterations
         game = RestrictedGame(preferences, C, self.solver, max_iter=rounds, binary=family.binary)
+        known = [family.scaled(column) for column in known if family.admits(column.feature)]
         numbers = itertools.count(1)
 
         def report(epoch: Epoch) -> None:
@@ -357,7 +309,7 @@ class PRLClassifier(RuleClassifier):
 
         budget = BUDGET[self.column_selection] if self.budget is None else self.budget
         generation = ColumnGeneration(
-            game, family, budget, self.epochs, self.tol, self.time_limit, report
+            game, family, budget, self.epochs, self.tol, self.time_limit, report, known
         )
         drawing = None if self.column_selection == "exact" else generator
         outcome = best_hypothesis(generation, drawing, given, self.max_rules)
@@ -368,13 +320,14 @@ class PRLClassifier(RuleClassifier):
         self._set_rules(found, names)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_
+        self._margin = self.value_ / (sum(outcome.weights) or 1.0)
         soft = self.margin == "soft" and self.value_ > 0
         self.nu_ = 1 / (self.value_ * self.C_ * weight) if soft else 0.0
         self.history_, self.stopped_ = EpochHistory(tuple(outcome.history)), outcome.reason
         self.n_iter_ = max(1, len(outcome.history))
         if (advice := advice_on(self, outcome, preferences, family)) is not None:
             warnings.warn(advice[0], advice[1], stacklevel=3)
-        return self
+        return game.columns
 
     def _fit_table(self, X: Any, y: Any) -> Any:
         if self.features != "polynomial":

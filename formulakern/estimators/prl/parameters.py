@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
@@ -17,9 +18,11 @@ from formulakern.learning.prl.preferences import Preferences
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 
-__all__ = ["FAMILIES", "check_parameters", "feature_family"]
+__all__ = ["FAMILIES", "automatic_C", "check_parameters", "feature_family"]
 
 FAMILIES = ("rules", "conjunctions", "polynomial")
+#: C="auto" is this over the root of the weight of all preferences.
+AUTO_C = 8.0
 #: Of a condition more.
 MOST_PENALTY = 1e30
 CHOICES = {
@@ -51,6 +54,11 @@ def check_parameters(estimator: Any) -> tuple[Formula, ...]:
     check_number("time_limit", estimator.time_limit, 0, otherwise="None for no limit")
     check_flag("bias_rule", estimator.bias_rule)
     return _templates(estimator.features)
+
+
+def automatic_C(preferences: Preferences) -> float:
+    """The penalty parameter that ``"auto"`` stands for."""
+    return AUTO_C / math.sqrt(preferences.weights.sum())
 
 
 def feature_family(

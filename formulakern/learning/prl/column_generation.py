@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -35,6 +35,8 @@ REFILLS = 8
 SHARPEST = 1e-9
 #: Seconds that finding a solution with few rules may always take.
 LEAST_PATIENCE = 10.0
+#: Relative gap of the first restricted game, where it has columns of another one.
+KNOWN = 1e-3
 #: A value below this share of the largest payoff is 0.
 ZERO = 1e-7
 
@@ -111,6 +113,8 @@ class ColumnGeneration:
         Seconds.
     report : callable
         Called with every :class:`Epoch`.
+    known : sequence of Column
+        Columns that exact selection begins with: those of a similar game on the same rows.
     """
 
     game: RestrictedGame
@@ -120,6 +124,7 @@ class ColumnGeneration:
     tol: float
     time_limit: float | None
     report: Callable[[Epoch], None]
+    known: Sequence[Column] = ()
     outcome: Outcome = field(default_factory=Outcome, init=False)
     started: float = field(default_factory=time.perf_counter, init=False)
 
@@ -151,7 +156,13 @@ class ColumnGeneration:
         outcome, game = self.outcome, self.game
         solution = game.start()
         self._without_rules(solution)
-        idle, sharper = np.zeros(0, dtype=np.int64), 1.0
+        for column in self.known:
+            game.add(column, self.family.values(column.feature))
+        if game.columns:
+            solution = game.solve(KNOWN, self.outcome.value)
+            self._remember(solution)
+            self._end_epoch()
+        idle, sharper = np.zeros(len(game.columns), dtype=np.int64), 1.0
         for _ in range(self.epochs):
             priced = self._price(solution)
             if self._closed():

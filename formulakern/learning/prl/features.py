@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,14 @@ class FeatureFamily(ABC):
     def scale(self, feature: Any) -> float:  # noqa: ARG002 - of families that scale none
         """What the payoffs of a feature are multiplied by, at most 1."""
         return 1.0
+
+    def admits(self, feature: Any) -> bool:  # noqa: ARG002 - of families that are never reduced
+        """Whether a feature of a similar family belongs to this one."""
+        return True
+
+    def scaled(self, column: Column) -> Column:
+        """The column of a similar family, scaled as in this one."""
+        return replace(column, scale=self.scale(column.feature))
 
     def values(self, feature: Any) -> NDArray[Any]:
         """The feature on the training rows, shape (m,)."""
@@ -257,6 +265,10 @@ class ConjunctionFeatures(_Rules):
     def scale(self, feature: Any) -> float:
         """1/a^(l − least) for l propositions; 1 for the bias."""
         return float(1 / self._divisors[len(feature.propositions)])
+
+    def admits(self, feature: Any) -> bool:
+        """Whether the number of propositions is right."""
+        return feature == BIAS or self.least <= len(feature.propositions) <= self.greatest
 
     def drawn(self, generator: np.random.Generator, size: int) -> Drawn:
         """Random propositions, different ones and none that exclude each other."""

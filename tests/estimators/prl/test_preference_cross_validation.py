@@ -1,0 +1,265 @@
+"""PRLClassifierCV: what it chooses and why, against the same computed by hand."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import f1_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import formulakern as fk
+from formulakern.estimators.hkl.folds import Trial
+from formulakern.estimators.prl import folds as prl_folds
+from formulakern.estimators.prl.classifier import PRLClassifier
+from formulakern.estimators.prl.cross_validation import PRLClassifierCV, Setting
+from formulakern.estimators.prl.folds import calibrated_votes
+
+WEIGHTS = "cut points are quantiles of the unweighted rows, and folds do not see weights"
+
+
+@parametrize_with_checks(
+    [PRLClassifierCV([0.1, 1.0], [1], tol=0.1, cv=2)],
+    expected_failed_checks=lambda _: {
+        "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
+        "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
+    },
+)
+def test_scikit_learn_estimator_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="no rule is worth")
+        check(estimator)
+
+
+def table(seed=0, m=120):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({f"v{j}": rng.choice(["a", "b", "c"], m) for j in range(5)})
+    clean = (X["v0"] == "a") & (X["v1"] != "b") | (X["v2"] == "c")
+    return X, np.where(clean ^ (rng.random(m) < 0.1), "yes", "no")
+
+
+def test_scores_are_those_of_the_folds():
+    X, y = table()
+    folds = StratifiedKFold(3, shuffle=True, random_state=5)
+    options = {"scoring": "f1_macro", "cv": folds, "tol": 1e-4}
+    search = PRLClassifierCV([0.5, 0.1], (2, 1), (1, 3), **options).fit(X, y)
+    results = search.cv_results_
+    assert results["C"].tolist() == [0.1, 0.5] * 3
+    assert results["degree"].tolist() == [1, 1, 2, 2, 2, 2]
+    assert results["depth_penalty"].tolist() == [1, 1, 1, 1, 3, 3]
+    for k, (train, test) in enumerate(folds.split(X, y)):
+        for place in range(6):
+            C, degree, a = (results[name][place] for name in ("C", "degree", "depth_penalty"))
+            alone = PRLClassifier(degree=int(degree), C=C, depth_penalty=a, tol=0.03)
+            alone.fit(X.iloc[train], y[train])
+            score = f1_score(y[test], alone.predict(X.iloc[test]), average="macro")
+            # paths start elsewhere: within the tolerance rows can change sides
+            assert results[f"split{k}_score"][place] == pytest.approx(score, abs=0.11)
+    means = np.mean([results[f"split{k}_score"] for k in range(3)], axis=0)
+    np.testing.assert_allclose(results["mean_score"], means)
+    assert search.best_score_ == means.max()
+    assert (results["certified"] == 1).all()
+    chosen = {"C": search.C_, "degree": search.degree_, "depth_penalty": search.depth_penalty_}
+    assert chosen == {name: results[name][search.best_index_] for name in chosen}
+    again = PRLClassifier(**chosen, tol=1e-4).fit(X, y)
+    assert search.value_ == again.value_
+    np.testing.assert_array_equal(search.decision_function(X), again.decision_function(X))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_default_score_is_the_calibrated_log_likelihood(n_classes):
+    X, y = table(1)
+    if n_classes == 3:
+        y = np.where(X["v4"] == "a", "perhaps", y)
+    folds = StratifiedKFold(3, shuffle=True, random_state=2)
+    search = PRLClassifierCV([0.3], [2], cv=folds, tol=0.05).fit(X, y)
+    classes, codes = np.unique(y, return_inverse=True)
+    votes = np.zeros((len(y), n_classes))
+    for train, test in folds.split(X, y):
+        model = PRLClassifier(C=0.3, tol=0.05).fit(X.iloc[train], y[train])
+        scores = model.rules_.scores(X.iloc[test])
+        votes[test] = (scores if n_classes == 3 else scores / 2) / margin_of(model, X, y, train)
+    weights = np.bincount(codes)[codes] ** -0.5
+    grid = np.geomspace(0.05, 20, 2000)
+    logs = grid[:, None, None] * votes
+    logs -= np.logaddexp.reduce(logs, axis=2)[:, :, None]
+    values = logs[:, np.arange(len(y)), codes] @ weights / weights.sum()
+    assert search.best_score_ == pytest.approx(values.max(), abs=2e-4)
+    assert search.temperature_ == pytest.approx(grid[values.argmax()], rel=0.02)
+    probabilities = search.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert (classes[probabilities.argmax(axis=1)] == search.predict(X)).all()
+
+
+def margin_of(model, X, y, train):
+    """The scale s of the votes u for which Σ s·u + C Σ ξ, margins of s·u at least 1 − ξ, is least.
+
+    ``value_`` is 1 over this, for votes whose sum is 1.
+    """
+    scores = model.rules_.scores(X.iloc[train])
+    right = np.searchsorted(model.classes_, y[train])
+    own = scores[np.arange(len(train)), right]
+    rivals = np.delete(np.arange(len(model.classes_)), 0)
+    margins = np.array([own - scores[np.arange(len(train)), (right + k) % len(model.classes_)]
+                        for k in rivals]).ravel()  # fmt: skip
+    total = sum(
+        item.weight * 2.0 ** max(len(getattr(item.rule.formula, "leaves", ())) - 1, 0)
+        for item in model.rules_
+    )
+    grid = np.geomspace(0.1, 1e4, 200_000)
+    losses = [s * total + model.C_ * np.maximum(0, 1 - s * margins).sum() for s in grid[::100]]
+    near = grid[max(0, 100 * int(np.argmin(losses)) - 200) :][:400]
+    losses = [s * total + model.C_ * np.maximum(0, 1 - s * margins).sum() for s in near]
+    return 1 / near[int(np.argmin(losses))]
+
+
+def test_calibration_of_votes():
+    rng = np.random.default_rng(0)
+    votes = rng.normal(size=(4000, 3))
+    probabilities = np.exp(1.7 * votes)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    codes = (probabilities.cumsum(axis=1) < rng.random((4000, 1))).sum(axis=1)
+    t, values = calibrated_votes(votes, codes, np.ones(4000))
+    assert t == pytest.approx(1.7, rel=0.06)
+    assert values.mean() == pytest.approx(
+        np.log(probabilities[np.arange(4000), codes]).mean(), abs=1e-3
+    )
+
+
+def trial(scores, rules):
+    shapes = np.array([[rules, 1.0, 1.0]] * 3)
+    return Trial(np.array(scores), np.array(scores[:3]), shapes, 1.0)
+
+
+def test_the_rule_of_one_standard_error():
+    search = PRLClassifierCV(selection="one-standard-error")
+    rows = np.random.default_rng(0).normal(size=99)
+    rows -= rows.mean()
+    noise = np.resize([0.3, -0.3, 0.0], 99)  # of the differences: a standard error of 0.0248
+    trials = [
+        trial(rows - 0.5, 1.0),
+        trial(rows, 9.0),
+        trial(rows + noise - 0.02, 5.0),
+        trial(rows + noise - 0.01, 5.0),
+        trial(rows + noise - 0.03, 4.0),
+        None,
+    ]
+    settings = [Setting(float(k), 2, 2.0) for k in range(6)]
+    search._choose(settings, trials)
+    assert search.best_index_ == 3  # 0.01 and 0.02 behind are near; of five rules each the better
+    results = search.cv_results_
+    np.testing.assert_allclose(results["behind"][:5], [0.5, 0, 0.02, 0.01, 0.03])
+    assert results["error"][2] == pytest.approx(noise.std(ddof=1) / 99**0.5)
+    assert np.isnan(results["mean_score"][5])
+    assert np.isnan(results["certified"][5])
+    search.selection = "best"
+    search._choose(settings, trials)
+    assert search.best_index_ == 1
+    search._choose(settings, trials, 3)  # 0.01 behind, which is less than half of 0.0248
+    assert search.best_index_ == 3
+    search._choose(settings, trials, 2)
+    assert search.best_index_ == 1
+    search._choose(settings, trials, 5)
+    assert search.best_index_ == 1
+    trials[3] = trial(rows, 5.0)  # of equal scores the fewest rules
+    search._choose(settings, trials)
+    assert search.best_index_ == 3
+
+
+def test_paths_start_from_columns_of_before(monkeypatch):
+    X, y = table(2)
+    search = PRLClassifierCV(degrees=[1, 2], cv=3, verbose=1)
+    epochs = []
+    solve = PRLClassifier._solve
+
+    def counted(self, *arguments, **options):
+        columns = solve(self, *arguments, **options)
+        epochs.append(self.n_iter_)
+        return columns
+
+    monkeypatch.setattr(PRLClassifier, "_solve", counted)
+    search.fit(X, y)
+    with monkeypatch.context() as without:
+        without.setattr(prl_folds.Fold, "columns", property(lambda _: (), lambda *_: None))
+        warm, epochs = list(epochs), []
+        monkeypatch.setattr(PRLClassifier, "_solve", counted)
+        cold = PRLClassifierCV(degrees=[1, 2], cv=3).fit(X, y)
+    assert sum(warm) < sum(epochs)
+    np.testing.assert_allclose(
+        search.cv_results_["mean_score"], cold.cv_results_["mean_score"], atol=0.05
+    )
+
+
+def test_interrupt_keeps_the_best_setting(monkeypatch):
+    X, y = table(0, 60)
+    fitted, calls = prl_folds.Fold.fitted, []
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return fitted(self, *arguments)
+
+    monkeypatch.setattr(prl_folds.Fold, "fitted", interrupted)
+    with pytest.warns(UserWarning, match="interrupted after 1 of 6 settings"):
+        search = PRLClassifierCV(cv=3).fit(X, y)
+    assert search.best_index_ == 0
+    assert search.score(X, y) > 0.5
+    calls[:] = [1] * 5
+    with pytest.raises(KeyboardInterrupt):
+        PRLClassifierCV(cv=3).fit(X, y)
+
+
+def test_other_scores_tables_and_weights(capsys):
+    X, y = table(1, 90)
+    options = {"Cs": [0.1, 0.5], "degrees": [1], "cv": 3, "tol": 0.05}
+    search = PRLClassifierCV(scoring="roc_auc", verbose=1, **options).fit(X, y)
+    assert capsys.readouterr().err.count("score") == 2
+    assert (search.cv_results_["mean_score"] > 0.5).all()
+    ones = (X == "a").astype(int)
+    frame = PRLClassifierCV(encoder=None, **options).fit(ones, y)
+    array = PRLClassifierCV(encoder=None, **options).fit(ones.to_numpy(), y)
+    np.testing.assert_allclose(frame.predict_proba(ones), array.predict_proba(ones.to_numpy()))
+    per_fold = PRLClassifierCV(encoder=OneHotEncoder(handle_unknown="ignore"), **options).fit(X, y)
+    assert per_fold.score(X, y) > 0.7
+    heavy = np.where(y == "yes", 50.0, 1.0)
+    weighted = PRLClassifierCV([0.01], [1], cv=3).fit(X, y, sample_weight=heavy)
+    assert np.mean(weighted.predict(X) == "yes") > 0.8
+    few = PRLClassifierCV([0.5], [1, 2], cv=3, max_rules=2).fit(X, y)
+    assert sum(str(item.rule) != "true" for item in few.rules_) <= 2
+    np.testing.assert_array_equal(few.rules_.predict(X), few.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"Cs": []}, r"Cs=\[\]"),
+        ({"Cs": [0.0]}, "C=0.0"),
+        ({"Cs": ["1"]}, "Cs="),
+        ({"Cs": "automatic"}, "Cs='automatic'"),
+        ({"degrees": [0]}, "degree=0"),
+        ({"degrees": [1.5]}, "degree=1.5"),
+        ({"depth_penalties": [0.5]}, "depth_penalty=0.5"),
+        ({"selection": "worst"}, "selection='worst'"),
+        ({"tol": -1}, "tol=-1"),
+        ({"cv": 1}, "cv=1"),
+    ],
+)
+def test_wrong_parameters(parameters, message):
+    X, y = table(0, 30)
+    with pytest.raises(fk.ParameterError, match=message):
+        PRLClassifierCV(**parameters).fit(X, y)
+
+
+def test_wrong_data():
+    X, _ = table(0, 30)
+    with pytest.raises(fk.DataError, match=r"2 classes of \[1, 29\] rows for 3 folds"):
+        PRLClassifierCV().fit(X, np.where(np.arange(30) < 1, "rare", "often"))
+    with pytest.raises(fk.DataError, match="of one class"):
+        PRLClassifierCV().fit(X, np.zeros(30))
+    with pytest.raises(NotFittedError):
+        PRLClassifierCV().predict(X)
