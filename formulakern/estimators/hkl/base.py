@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -18,9 +18,11 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
+from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
+from formulakern.estimators.hkl.monotone import asked_of, read_directions, signs_of
 from formulakern.estimators.rule_model import RuleModel
 from formulakern.learning.hkl.active_set import GrowthStep, relative_gap
 from formulakern.learning.hkl.multinomial import learn_together
@@ -58,17 +60,21 @@ class HierarchicalEstimator(RuleModel):
     tol: float = 1e-2
     max_active: int = 5000
     linear: bool = True
+    monotone: Mapping[str, int] | None = None
     _terms: tuple[LinearTerm, ...] = field(init=False)
+    _directions: dict[str, int] = field(init=False)  # of the columns of ``monotone``
 
     def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> PackedTable:
         """The propositions, and beside them the numeric columns as degrees."""
-        if not self.linear or not isinstance(encoder, PropositionEncoder):
+        if not isinstance(encoder, PropositionEncoder):
             self._terms = ()
             return super()._encode(encoder, X, y, reset=reset)
         table = encoder.fit_table(X) if reset else encoder.read_table(X)
         if reset:
+            automatic = isinstance(self.encoder, str)
+            self._directions = read_directions(self.monotone, encoder, table, automatic)
             numeric = (plan.name for plan in encoder.plans_ if plan.kind == "numeric")
-            terms = (linear_term(table, name) for name in numeric)
+            terms = (linear_term(table, name) for name in numeric if self.linear)
             self._terms = tuple(term for term in terms if term is not None)
         packed = encoder.pack(table)
         values = np.array([term(table) for term in self._terms]).reshape(-1, len(table)).T
@@ -76,14 +82,35 @@ class HierarchicalEstimator(RuleModel):
 
     def _share_encoding(self, other: TableEstimator) -> None:
         super()._share_encoding(other)
-        self._copy_from(other, ("_terms",))
+        self._copy_from(other, ("_terms", "_directions"))
 
     def _fit_table(self, X: Any, y: Any) -> PackedTable:
         """The encoded training rows; only different propositions that vary are kept."""
+        self._directions = {}
         table = super()._fit_table(X, y)
+        if self.monotone:
+            table = self._without_steps(table)
         different = table.different_columns()
         self._keep(different)
         return table.select(different)
+
+    def _without_steps(self, table: PackedTable) -> PackedTable:
+        """The table without the propositions that get no weight under ``monotone``."""
+        if not isinstance(self.encoder_, PropositionEncoder):
+            raise ParameterError(
+                f"monotone={self.monotone!r} with encoder={self.encoder!r} on this table: the "
+                "propositions of its columns are not known. Write encoder='auto' and pass a dense "
+                "table, or give a PropositionEncoder."
+            )
+        asked = [asked_of(leaf, self._directions) for leaf in self._leaves]
+        kept = np.array([j for j, sign in enumerate(asked) if sign is not None], dtype=np.intp)
+        if not len(kept):
+            raise DataError(
+                "no proposition with <= or >= in this table, and the others get no weight under "
+                f"monotone={self.monotone!r}. Add relations, or pass rows that differ."
+            )
+        self._keep(kept)
+        return table.select(kept)
 
 
 @dataclass(eq=False, repr=False)
@@ -130,6 +157,7 @@ class HierarchicalLearner(HierarchicalEstimator):
         warm = start._models if start is not None and start._leaves == self._leaves else []
         limits: dict[str, Any] = {"tol": float(self.tol), "max_nodes": int(self.max_active)}
         limits["max_rules"] = None if self.max_rules is None else int(self.max_rules)
+        signs = signs_of(self._leaves, self._terms, self._directions)
         reports = [partial(self._report, name) for name in problems]
         if len(problems) > 1 and self.loss == "logistic":
             models, objective, bound = learn_together(
@@ -161,6 +189,7 @@ class HierarchicalLearner(HierarchicalEstimator):
                     start=warm[k].grown if warm else None,
                     report=reports[k],
                     others=table.degrees,
+                    signs=signs,
                     **limits,
                 )
                 models.append(model)

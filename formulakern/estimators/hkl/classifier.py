@@ -122,6 +122,12 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     linear : bool, default=True
         Whether there are linear terms; only with ``encoder="auto"`` or a
         :class:`PropositionEncoder`.
+    monotone : mapping of column to 1 or −1, optional
+        The score (for two classes, that of the second) does not fall, or does not rise, with a
+        numeric or Boolean column, whatever the other columns are: f_w ≥ 0 where a proposition of w
+        can become true as the score may rise, f_w ≤ 0 where one can become false, 0 where both, and
+        the same for g_j.  Columns by name, or by position.  Not for more than two classes without
+        an order, and with encoders as for ``linear``.
     tol : float, default=1e-2
         The relative duality gap to reach, for all classes together (each, if learned apart).
     max_active : int, default=5000

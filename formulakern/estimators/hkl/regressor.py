@@ -32,6 +32,8 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
         As in :class:`HKLClassifier`; its notation too.
     linear, encoder, relations, cut_points
         As there.
+    monotone : mapping of column to 1 or −1, optional
+        As there; the number that is predicted does not fall, or does not rise, with the column.
     verbose
         As there.
 
@@ -104,7 +106,7 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
         [model] = self._models
         self.objective_ *= unit**2
         self.lower_bound_ *= unit**2
-        self.intercept_ = mean + unit * model.bias
+        self.intercept_ = float(mean + unit * model.bias)
         found = [
             (feature, replace(rule, weight=unit * rule.weight))
             for feature, rule in self._rules_of(model, table, weights)

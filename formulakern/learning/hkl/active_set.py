@@ -9,6 +9,9 @@ that stand in its way come in.
 Features that are no conjunctions, such as numeric columns as they are, each add d_j |f_j| to the
 norm.  The share of the dual norm of one that is not in use is |Σ_i β_i z_ij| / d_j; it comes in
 where that stands in the way.
+
+Where weights must have signs (:mod:`.signs`), the part of the dual norm of what has the wrong sign
+is 0.
 """
 
 from __future__ import annotations
@@ -23,11 +26,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_integer
 from formulakern.encoding.zero_one import read_packed
 from formulakern.learning.hkl.frontier import Frontier, Node
-from formulakern.solvers.hierarchical.losses import Loss
+from formulakern.learning.hkl.signs import Signs
+from formulakern.solvers.hierarchical.losses import Intercept, Loss
+from formulakern.solvers.hierarchical.norm import right_signed
 from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_hierarchical
 
 __all__ = [
@@ -66,7 +71,7 @@ class Solved(Protocol):
     @property
     def weights(self) -> FloatArray: ...  # noqa: D102
     @property
-    def intercept(self) -> float: ...  # noqa: D102
+    def intercept(self) -> Intercept: ...  # noqa: D102
     @property
     def objective(self) -> float: ...  # noqa: D102
 
@@ -118,6 +123,8 @@ def grow_hierarchical(
     others: FloatArray | None = None,
     other_penalty: float = 1.0,
     offset: FloatArray | None = None,
+    group: IntArray | None = None,
+    signs: Signs | None = None,
     tol: float = 1e-3,
     max_nodes: int = 5000,
     time_limit: float | None = None,
@@ -143,6 +150,10 @@ def grow_hierarchical(
         d of each of them.
     offset : float64 (n,), optional
         As for the solver.
+    group : int64 (n,), optional
+        As for the solver.
+    signs : Signs, optional
+        Of the weights.
     tol : float
         The relative duality gap to reach, over the whole lattice.
     max_nodes : int
@@ -202,12 +213,15 @@ def grow_hierarchical(
         "loss": loss,
         "sample_weight": sample_weight,
         "offset": offset,
+        "group": group,
     }
     numbers = np.zeros((len(kind), 0)) if others is None else others
     nodes: list[Node] = [()]
     held: list[int] = []
     weights: dict[Node | int, float] = {(): 0.0}
-    intercept, gap, best, room = 0.0, 1.0, 0.0, LEAST
+    intercept: Intercept = 0.0
+    gap, best, room = 1.0, 0.0, LEAST
+    asked = None if signs is None else signs.others
     violators: list[Node] = []
     pause, waiting = 0, 0
     if start is not None:
@@ -233,6 +247,7 @@ def grow_hierarchical(
                     **options,
                     others=numbers[:, held],
                     other_penalty=other_penalty,
+                    signs=None if signs is None else signs.of_all([*nodes, *held]),
                     tol=inner,
                     time_limit=left,
                     start=(first, intercept) if first.any() else None,
@@ -241,11 +256,12 @@ def grow_hierarchical(
             net = np.bincount(kind, solution.dual, table.n_rows)
             used = net != 0
             some = table.take(np.flatnonzero(used))
-            frontier = Frontier(some, net[used], nodes, rho, depth_penalty, search_share(deadline))
+            until = search_share(deadline)
+            frontier = Frontier(some, net[used], nodes, rho, depth_penalty, until, signs)
             room = max(LEAST, int(SHARE * len(nodes)))
             tight, waiting = inner == tol / 2, waiting - 1
             sharing = waiting < 0 or len(violators) <= room
-            beyond = np.abs(solution.dual @ numbers) / other_penalty
+            beyond = np.abs(right_signed(solution.dual @ numbers, asked)) / other_penalty
             bound, violators, wanted = _examine(
                 frontier, solution, y, options, tol, room, beyond, sharing=sharing, loose=not tight
             )

@@ -25,9 +25,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.frontier import Node
+from formulakern.solvers.hierarchical.norm import right_signed
 
 __all__ = ["Answer", "Candidates", "FeatureSelection", "Restriction", "candidates", "positions"]
 
@@ -53,11 +54,14 @@ class Candidates:
         On the examples.
     penalties : float64 (number,)
         What one unit of weight adds to the norm, where nothing else has weight.
+    signs : int64 (number,), optional
+        Of their weights.
     """
 
     forms: list[Node | int]
     values: FloatArray
     penalties: FloatArray
+    signs: IntArray | None = None
 
 
 def candidates(
@@ -274,7 +278,8 @@ class FeatureSelection(Generic[Solution]):
 
     def _with_one_more(self, chosen: _Chosen[Solution]) -> _Chosen[Solution] | None:
         """The best with one of the features that stand out most; None where none does."""
-        sums = self.found.values @ chosen.answer.dual
+        signs = None if self.found.signs is None else self.found.signs[:, np.newaxis]
+        sums = right_signed(self.found.values @ chosen.answer.dual, signs)
         shares = np.sqrt(np.square(sums).sum(axis=1)) / self.found.penalties
         shares[list(chosen.kept)] = 0.0
         best = None

@@ -26,6 +26,11 @@ room for.  The others are split over their subsets outside W, as above, each car
 r(w) = |g_w| / Σ {d_v : v ⊆ w, v ∉ W}.  So W holds little more than what gets weight.  What is not
 listed and of length l has q_w ≤ max(Σ β⁺, Σ β⁻) / (1 + a)^l besides, and Σ q_w² over these, too, is
 a sum over pairs of examples.
+
+*Signs.*  Where weights have signs (:mod:`.signs`), W and its sources are of conjunctions that are
+allowed, and q_w = max(σg_w, 0) / (1 + a)^|w| for one of sign σ: the conjunctions that are listed
+are those without a proposition that asks for −1 and g_w > 0, and those without one that asks for 1
+and g_w < 0.  The sums over all w count |g_w|, which is more.
 """
 
 from __future__ import annotations
@@ -40,11 +45,10 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.pair_sums import BATCH, pair_forms, sums_by_overlap
+from formulakern.learning.hkl.signs import Node, Signs
 from formulakern.mining.conjunctions.search import mine_conjunctions
 
 __all__ = ["Frontier", "Node", "sources_of"]
-
-Node = tuple[int, ...]
 
 #: Conjunctions that the first search lists at most, by how much that grows, and where it ends.
 FIRST, GROWTH, LISTED = 1000, 4, 20_000
@@ -80,6 +84,8 @@ class Frontier:
         1 < ρ ≤ 2 and a.
     deadline : float, optional
         ``time.perf_counter()`` at which bounds are improved no further.
+    signs : Signs, optional
+        Of the weights; W holds only conjunctions that are allowed.
     """
 
     table: PackedTable
@@ -88,10 +94,11 @@ class Frontier:
     rho: float
     depth_penalty: float
     deadline: float | None = None
+    signs: Signs | None = None
 
     def __post_init__(self) -> None:
         self.a, self.dual = self.depth_penalty, self.rho / (self.rho - 1)
-        self.sources = sources_of(self.nodes, self.table.n_columns)
+        self.sources = sources_of(self.nodes, self.table.n_columns, self.signs)
         self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
         self.inside = set(self.nodes)
         self.known = dict.fromkeys(self.nodes, -1) | {t: k for k, t in enumerate(self.sources)}
@@ -267,10 +274,34 @@ class Frontier:
         complete : bool
             Whether all that pass the given threshold are listed.
         """
+        if self.signs is None:
+            return self._mine(None, "both", threshold, most)
+        asked = self.signs.propositions
+        sides = [
+            self._mine(np.flatnonzero(asked != -sign), direction, threshold, most)
+            for sign, direction in ((1, "positive"), (-1, "negative"))
+        ]
+        reached, complete = max(side[2] for side in sides), all(side[3] for side in sides)
+        both = [
+            (-score, len(w), w)
+            for listed, scores, *_ in sides
+            for w, score in zip(listed, scores.tolist(), strict=True)
+            if score > reached or complete
+        ]
+        both.sort()
+        return [w for *_, w in both], np.array([-score for score, *_ in both]), reached, complete
+
+    def _mine(
+        self, which: NDArray[np.intp] | None, direction: str, threshold: float, most: int
+    ) -> tuple[list[Node], FloatArray, float, bool]:
+        """What :meth:`list_heavy` returns, of some propositions and of g of one sign, or both."""
+        table = self.table if which is None else self.table.select(which)
+        if not table.n_columns:
+            return [], np.zeros(0), threshold, True
         with np.errstate(over="ignore"):
-            powers = (1 + self.a) ** np.arange(self.table.n_columns + 1.0)
+            powers = (1 + self.a) ** np.arange(table.n_columns + 1.0)
         found = mine_conjunctions(
-            self.table,
+            table,
             self.beta,
             top=None,
             min_length=1,
@@ -278,12 +309,18 @@ class Frontier:
             length_factor=np.minimum(powers, FINITE),
             threshold=threshold,
             max_results=most,
+            direction=direction,
             time_limit=self._left(),
         )
+        listed, scores, reached = found.conjunctions, found.scores, found.bound
         if found.complete:
-            return found.conjunctions, found.scores, max(found.bound, threshold), True
-        n = int(np.count_nonzero(found.scores > found.bound))  # others may tie with the last one
-        return found.conjunctions[:n], found.scores[:n], found.bound, False
+            reached = max(reached, threshold)
+        else:
+            n = int(np.count_nonzero(scores > reached))  # others may tie with the last one
+            listed, scores = listed[:n], scores[:n]
+        if which is not None:
+            listed = [tuple(which[list(w)].tolist()) for w in listed]
+        return listed, scores, reached, found.complete
 
     def upper(self, heavy: Heavy, threshold: float, scale: FloatArray) -> FloatArray:
         """Upper bounds on Σ (scale_t · q_w)^ρ' over w ⊇ t.
@@ -386,8 +423,8 @@ class Heavy:
         self.count = len(listed)
 
 
-def sources_of(nodes: list[Node], p: int) -> list[Node]:
-    """The sets outside the family whose proper subsets are all inside."""
+def sources_of(nodes: list[Node], p: int, signs: Signs | None = None) -> list[Node]:
+    """The sets outside the family, of those allowed, whose proper subsets are all inside."""
     inside = set(nodes)
     found: list[Node] = []
     for v in nodes:
@@ -395,4 +432,6 @@ def sources_of(nodes: list[Node], p: int) -> list[Node]:
             t = (*v, i)
             if t not in inside and all(t[:k] + t[k + 1 :] in inside for k in range(len(v))):
                 found.append(t)
+    if signs is not None:
+        found = [t for t in found if signs.allows(t)]
     return found

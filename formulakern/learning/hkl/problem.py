@@ -6,7 +6,8 @@ smallest first, as long as the objective stays within the tolerance of the prove
 Then conjunctions that are true on the same training rows become one rule, in the shortest of
 their forms, and of two propositions that are opposite on the training rows (``x <= 3`` and
 ``x >= 4``) the first carries the weight of both.  Neither step changes a prediction on a training
-row.
+row.  Where weights must have signs, what carries them is a rule that may have the sign of the sum:
+of those that are joined, one does, and of two opposite ones neither moves where none does.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray, different_rows
+from formulakern.arrays import FloatArray, IntArray, different_rows
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import (
     GrownSolution,
@@ -36,7 +37,8 @@ from formulakern.learning.hkl.few_rules import (
     candidates,
     positions,
 )
-from formulakern.solvers.hierarchical.losses import Loss
+from formulakern.learning.hkl.signs import Signs
+from formulakern.solvers.hierarchical.losses import Intercept, loss_of
 from formulakern.solvers.hierarchical.norm import read_nodes
 from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_hierarchical
 
@@ -55,7 +57,7 @@ class HierarchicalModel:
         Positions of propositions, of different covers; or the number of a feature that is no
         conjunction.  Largest weight first.
     weights : float64 (r,)
-    bias : float
+    bias : float, or float64 (groups,)
     objective : float
         Of f, the weights of all conjunctions before those of equal covers were joined.
     n_weights : int
@@ -66,7 +68,7 @@ class HierarchicalModel:
 
     rules: list[Node | int]
     weights: FloatArray
-    bias: float
+    bias: Intercept
     objective: float
     n_weights: int
     grown: GrownSolution
@@ -91,6 +93,8 @@ def learn(
     report: Callable[[GrowthStep], None],
     others: FloatArray | None = None,
     max_rules: int | None = None,
+    group: IntArray | None = None,
+    signs: Signs | None = None,
 ) -> HierarchicalModel:
     """Solve one problem, drop the smallest weights as far as ``tol`` allows, join equal covers.
 
@@ -108,6 +112,9 @@ def learn(
         rho, C, depth_penalty, other_penalty and loss.
     others : float64 (m, e), optional
         Features that are no conjunctions.
+    group : int64 (m,), optional
+        Of the intercepts.
+    signs : Signs, optional
     tol, max_nodes, time_limit, start, report
         As for :func:`.grow_hierarchical`.
     max_rules : int, optional
@@ -115,7 +122,12 @@ def learn(
     """
     begun = time.perf_counter()
     numbers = np.zeros((len(y), 0)) if others is None else others
-    kind, y, weights, numbers = joined_examples(kind, y, weights, numbers)
+    if group is None:
+        kind, y, weights, numbers = joined_examples(kind, y, weights, numbers)
+    else:
+        numbers = np.column_stack([numbers, group])
+        kind, y, weights, numbers = joined_examples(kind, y, weights, numbers)
+        numbers, group = numbers[:, :-1], numbers[:, -1].astype(np.int64)
     grown = grow_hierarchical(
         table,
         y,
@@ -123,6 +135,8 @@ def learn(
         sample_weight=weights,
         kind=kind,
         others=numbers,
+        group=group,
+        signs=signs,
         tol=tol / 2,
         max_nodes=max_nodes,
         time_limit=time_limit,
@@ -130,9 +144,11 @@ def learn(
         report=report,
     )
 
+    more: dict[str, Any] = {"group": group, "signs": signs}
+
     def model_of(grown: GrownSolution) -> HierarchicalModel:
         goal = max(grown.lower_bound / (1 - tol), grown.solution.objective / (1 - tol / 2))
-        return shortened(grown, table, kind, y, weights, options, numbers, goal)
+        return shortened(grown, table, kind, y, weights, options, numbers, goal, **more)
 
     model = model_of(grown)
     if max_rules is None or len(model.rules) <= max_rules:
@@ -149,6 +165,8 @@ def learn(
                 **options,
                 sample_weight=weights,
                 others=one.columns[n:].T,
+                group=group,
+                signs=None if signs is None else signs.of_all([*one.nodes, *one.others]),
                 tol=tol / 4,
                 start=(start[0], -model.bias) if start.any() else None,
             )
@@ -157,6 +175,8 @@ def learn(
 
     penalties = options["depth_penalty"], options["other_penalty"]
     found = candidates(grown.nodes, grown.others, table, kind, numbers, *penalties)
+    if signs is not None:
+        found = replace(found, signs=signs.of_all(found.forms))
     support = positions(found, table, kind, model.rules)
     late = stopping(begun, time_limit)
     selection = FeatureSelection(found, solve, 1, support, max_rules, late)
@@ -186,6 +206,8 @@ def shortened(
     numbers: FloatArray,
     goal: float,
     offset: FloatArray | None = None,
+    group: IntArray | None = None,
+    signs: Signs | None = None,
 ) -> HierarchicalModel:
     """Drop the smallest weights while the objective is at most ``goal``, and join equal covers.
 
@@ -196,6 +218,9 @@ def shortened(
     packed = PackedTable.of_columns(table.covers(nodes), table.n_rows)
     kinds, groups = np.unique(packed.first_equal, return_inverse=True)
     shortest = sorted(range(len(nodes)), key=lambda k: (len(nodes[k]), nodes[k]), reverse=True)
+    if signs is not None:  # a form that may have the sign of the sum stands last
+        sums = np.bincount(groups, f[: len(nodes)])[groups] * signs.of_all(nodes)
+        shortest.sort(key=lambda k: bool(sums[k] >= 0))
     form_of = {int(groups[k]): nodes[k] for k in shortest}
     forms = [form_of[group] for group in range(len(kinds))]
     covers = packed.truths(packed.columns[kinds])
@@ -203,11 +228,11 @@ def shortened(
     groups = np.append(groups, len(kinds) + np.arange(len(held)))
     F = np.bincount(groups, f, len(named))
     columns = np.concatenate([covers[:, kind], numbers[:, held].T])
-    loss = Loss(str(options["loss"]), y, options["C"] * weights, offset)
+    loss = loss_of(str(options["loss"]), y, options["C"] * weights, offset, group)
     lattice = read_nodes(nodes, rho=options["rho"], depth_penalty=options["depth_penalty"])
     lattice = lattice.with_others(len(held), options["other_penalty"])
 
-    def value(kept: BoolArray) -> tuple[float, float]:
+    def value(kept: BoolArray) -> tuple[float, Intercept]:
         u = np.where(kept, F, 0.0) @ columns
         b, expansion = loss.intercept(u, grown.solution.intercept)
         cost = expansion.value
@@ -229,7 +254,7 @@ def shortened(
             high = middle
     kept, objective, b = best
     merged = np.where(kept, F, 0.0)
-    bias = _without_complements(forms, covers, merged, -b)
+    bias = _without_complements(forms, covers, merged, -b, signs)
     listed = sorted(np.flatnonzero(merged).tolist(), key=lambda k: (-abs(merged[k]), k))
     n_weights = int(np.count_nonzero(kept[groups] & (f != 0)))
     return HierarchicalModel(
@@ -247,23 +272,30 @@ def joined_examples(
 
 
 def _without_complements(
-    forms: list[Node], covers: BoolArray, merged: FloatArray, bias: float
-) -> float:
+    forms: list[Node],
+    covers: BoolArray,
+    merged: FloatArray,
+    bias: Intercept,
+    signs: Signs | None = None,
+) -> Intercept:
     """The bias with the weights of constants, which ``merged`` loses.
 
-    Of two opposite propositions the first carries both weights.
+    Of two opposite propositions the first carries both weights, if it may have their sign.
     """
     place = {cover.tobytes(): k for k, cover in enumerate(covers)}
     for k in np.flatnonzero(merged[: len(covers)]).tolist():
         if covers[k].all():
-            bias += merged[k]
+            bias = bias + merged[k]
             merged[k] = 0.0
         elif not covers[k].any():
             merged[k] = 0.0
         elif len(forms[k]) == 1:
             other = place.get((~covers[k]).tobytes())
             if other is not None and len(forms[other]) == 1 and forms[other] < forms[k]:
-                bias += merged[k]
-                merged[other] -= merged[k]
+                both = merged[other] - merged[k]
+                if signs is not None and both * signs.of(forms[other]) < 0:
+                    continue
+                bias = bias + merged[k]
+                merged[other] = both
                 merged[k] = 0.0
-    return float(bias)
+    return bias

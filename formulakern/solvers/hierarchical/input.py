@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray, different_rows
 from formulakern.errors import DataError
+from formulakern.solvers.hierarchical.losses import Intercept
 from formulakern.solvers.input import LARGEST, read_array, read_vector
 
 __all__ = ["Problem", "read_problem", "read_start"]
@@ -18,6 +19,8 @@ __all__ = ["Problem", "read_problem", "read_start"]
 @dataclass(frozen=True, eq=False)
 class Problem:
     """The data with equal columns merged, and equal rows of equal labels merged with their weights.
+
+    Columns of weights with different signs, and rows of different groups, are not merged.
 
     Attributes
     ----------
@@ -33,6 +36,11 @@ class Problem:
     part : float64 (m,)
         The share of each example in the weight of its row.
     loss : str
+    group : int64 (r,), optional
+        Of the intercepts.
+    signs : int64 (k + e,), optional
+        Of the weights of the columns.
+    node_signs : int64 (n + e,), optional
     """
 
     bits: npt.NDArray[np.uint8]
@@ -44,6 +52,9 @@ class Problem:
     offset: FloatArray
     part: FloatArray
     loss: str
+    group: IntArray | None = None
+    signs: IntArray | None = None
+    node_signs: IntArray | None = None
 
     def spread(self, beta: FloatArray) -> FloatArray:
         """Dual variables of the examples from those of the merged rows."""
@@ -59,14 +70,17 @@ def read_problem(
     C: float,
     loss: str,
     offset: Any = None,
+    group: Any = None,
+    signs: Any = None,
 ) -> Problem:
     """Check the data, and merge equal rows and equal columns.
 
     Raises
     ------
     DataError
-        If the shapes do not fit, columns are not 0/1, labels are not −1 and 1 (both), numbers are
-        not finite, or sample weights are negative or all zero.
+        If the shapes do not fit, columns are not 0/1, labels are not −1 and 1 (both, in every
+        group), numbers are not finite, groups or signs are none, or sample weights are negative or
+        all zero.
     """
     table = _read_columns(columns, n)
     m = len(table)
@@ -92,14 +106,23 @@ def read_problem(
             f"y holds one class only, {labels_used[0]:g}{side}; expected −1 and 1. Pass rows of "
             "both."
         )
+    groups = None if group is None else _read_groups(group, m)[used]
+    if groups is not None:
+        _check_groups(groups, labels_used, loss)
+    node_signs = None if signs is None else _read_signs(signs, n + numbers.shape[1])
     exact = np.column_stack([labels_used, offsets[used], numbers[used]])
+    if groups is not None:
+        exact = np.column_stack([exact, groups])
     exact = np.ascontiguousarray(exact).view(np.uint8)
     keys = np.concatenate([np.packbits(table[used], axis=1), exact], axis=1)
     rows, row_of_used = _different(keys)
     share = weights[used]
     total = np.bincount(row_of_used, share)
     kept = np.ascontiguousarray(table[used[rows]].T)
-    kinds, column_of_node = _different(np.packbits(kept, axis=1))
+    packed = np.packbits(kept, axis=1)
+    if node_signs is not None:
+        packed = np.column_stack([packed, (node_signs[:n] + 1).astype(np.uint8)])
+    kinds, column_of_node = _different(packed)
     row_of_example = np.full(m, -1, dtype=np.int64)
     row_of_example[used] = row_of_used
     part = np.zeros(m)
@@ -114,6 +137,9 @@ def read_problem(
         offsets[used[rows]],
         part,
         loss,
+        None if groups is None else groups[rows],
+        None if node_signs is None else np.append(node_signs[:n][kinds], node_signs[n:]),
+        node_signs,
     )
 
 
@@ -160,8 +186,41 @@ def _read_others(others: Any, m: int) -> FloatArray:
     return np.asarray(numbers, dtype=np.float64) + 0.0  # no negative zeros
 
 
-def read_start(start: Any, n: int) -> tuple[FloatArray, float]:
-    """Check a starting point: weights (n,) and an intercept.
+def _read_groups(group: Any, m: int) -> IntArray:
+    numbers = read_vector(group, m, "group", low=0)
+    wrong = np.flatnonzero(numbers != np.floor(numbers))
+    if len(wrong):
+        raise DataError(f"group[{wrong[0]}] = {numbers[wrong[0]]:g}; expected 0, 1, 2, ….")
+    return numbers.astype(np.int64)
+
+
+def _check_groups(groups: IntArray, labels: FloatArray, loss: str) -> None:
+    """Whether every group has an intercept that is best."""
+    number = int(groups.max()) + 1
+    for sign in (0.0,) if loss == "squared" else (-1.0, 1.0):
+        some = groups if sign == 0 else groups[labels == sign]
+        lacking = np.flatnonzero(np.bincount(some, minlength=number) == 0)
+        if len(lacking):
+            what = "example" if sign == 0 else f"example of y = {sign:g}"
+            raise DataError(
+                f"group {lacking[0]} has no {what}, so it has no intercept. Number the groups "
+                "from 0, and pass rows of both classes for each."
+            )
+
+
+def _read_signs(signs: Any, n: int) -> IntArray:
+    numbers = read_vector(signs, n, "signs")
+    wrong = np.flatnonzero(~np.isin(numbers, (-1, 0, 1)))
+    if len(wrong):
+        raise DataError(
+            f"signs[{wrong[0]}] = {numbers[wrong[0]]:g}; expected 1 for a weight of at least 0, −1 "
+            "for one of at most 0, 0 for any."
+        )
+    return numbers.astype(np.int64)
+
+
+def read_start(start: Any, n: int, groups: int | None = None) -> tuple[FloatArray, Intercept]:
+    """Check a starting point: weights (n,), and an intercept, or one for each group.
 
     Raises
     ------
@@ -169,12 +228,12 @@ def read_start(start: Any, n: int) -> tuple[FloatArray, float]:
     """
     try:
         weights, intercept = start
-        b = float(intercept)
+        b: Intercept = float(intercept) if groups is None else np.array(intercept, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(
             "start cannot be read; expected (weights, intercept) or a HierarchicalSolution."
         ) from None
     f = read_vector(weights, n, "the weights of start")
-    if not abs(b) <= LARGEST:
+    if np.shape(b) not in ((), (groups,)) or not np.all(np.abs(b) <= LARGEST):
         raise DataError(f"the intercept of start is {b}; expected a finite number.")
     return f, b

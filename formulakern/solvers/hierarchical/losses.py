@@ -12,6 +12,9 @@ L(u) ≥ conjugate(β) − ⟨β, u⟩, where for feasible β
 
 With offsets o the loss is L(u − o), for which ⟨β, o⟩ is added to the conjugate.
 
+Where the examples are in groups, each of which has an intercept of its own, the β of each group sum
+to zero.
+
 The hinge is smoothed for Newton's method: its corner becomes a parabola of width ν in the margin,
 t²/(2ν) for t = 1 − y_i u_i from 0 to ν.  The objective and its bound are computed with the hinge
 itself.  The squared losses are such parabolas of width ½ without an end.
@@ -20,13 +23,13 @@ itself.  The squared losses are such parabolas of width ½ without an end.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, IntArray
 
-__all__ = ["LOSSES", "Expansion", "Loss"]
+__all__ = ["LOSSES", "Expansion", "GroupedLoss", "Intercept", "Loss", "loss_of"]
 
 
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared")
@@ -36,6 +39,11 @@ BALANCED = 1e-14
 NEIGHBOURS = 2 * float(np.finfo(np.float64).eps)
 #: Keeps a logarithm of zero finite where its factor is zero.
 TINY = 1e-300
+#: Keeps divisions by sums of dual variables finite.
+LEAST = 1e-200
+
+#: b, or where there are groups float64 (groups,).
+Intercept: TypeAlias = float | FloatArray
 
 
 class Expansion(NamedTuple):
@@ -59,6 +67,9 @@ class Loss:
     offset : float64 (m,), optional
         o, 0 by default.
     """
+
+    #: The group of each example, where these have intercepts of their own.
+    group: IntArray | None = None
 
     def __init__(
         self, name: str, y: FloatArray, c: FloatArray, offset: FloatArray | None = None
@@ -123,7 +134,13 @@ class Loss:
         best = linear / quadratic if quadratic > 0 else 1.0
         return min(1.0, best) if self.name == "hinge" else best
 
-    def intercept(self, u: FloatArray, start: float) -> tuple[float, Expansion]:
+    def balanced(self, beta: FloatArray) -> FloatArray:
+        """β with the larger of its positive and negative parts shrunk, so that it sums to zero."""
+        up, down = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
+        least = min(up, down)
+        return beta * np.where(beta > 0, least / max(up, LEAST), least / max(down, LEAST))
+
+    def intercept(self, u: FloatArray, start: Intercept) -> tuple[Intercept, Expansion]:
         """The b that minimises L(u − b), smoothed, so that Σ_i β_i = 0; by a guarded Newton method.
 
         Parameters
@@ -134,7 +151,7 @@ class Loss:
         if self.name == "squared":
             b = float(self.c @ (u - self.offset - self.y) / self.c.sum())
             return b, self.expand(u - b)
-        b, step = start, 1.0
+        b, step = float(start), 1.0
         low, high = -np.inf, np.inf
         scale = BALANCED * float(self.c.sum())
         for _ in range(200):
@@ -156,7 +173,7 @@ class Loss:
                 break
         return b, here
 
-    def true_intercept(self, u: FloatArray, smooth: float) -> tuple[float, float]:
+    def true_intercept(self, u: FloatArray, smooth: Intercept) -> tuple[Intercept, float]:
         """The b that minimises L(u − b) without smoothing, and the value there; O(m log m)."""
         if self.name != "hinge":
             return smooth, self.expand(u - smooth).value
@@ -167,6 +184,63 @@ class Loss:
         place = min(int(np.searchsorted(slopes, negative)), len(order) - 1)
         b = float(corners[order[place]])
         return b, float(self.c @ np.maximum(0, 1 - self.y * (u - self.offset - b)))
+
+
+class GroupedLoss(Loss):
+    """L(u) where example i, of group k_i, is predicted u_i − b_k: an intercept for each group.
+
+    Parameters
+    ----------
+    name, y, c, offset
+        As for :class:`Loss`.
+    group : int64 (m,)
+        k, from 0.
+    """
+
+    def __init__(
+        self, name: str, y: FloatArray, c: FloatArray, offset: FloatArray | None, group: IntArray
+    ) -> None:
+        super().__init__(name, y, c, offset)
+        self.group = group
+        self.members = [np.flatnonzero(group == k) for k in range(int(group.max()) + 1)]
+        self.parts = [Loss(name, y[at], c[at], self.offset[at]) for at in self.members]
+
+    def balanced(self, beta: FloatArray) -> FloatArray:
+        """β with a part of each group shrunk, so that each sums to zero."""
+        found = beta.copy()
+        for at, part in zip(self.members, self.parts, strict=True):
+            found[at] = part.balanced(beta[at])
+        return found
+
+    def intercept(self, u: FloatArray, start: Intercept) -> tuple[FloatArray, Expansion]:
+        """The b of all groups, float64 (groups,), as :meth:`Loss.intercept` finds one."""
+        b = np.array(np.broadcast_to(start, len(self.parts)), dtype=np.float64)
+        for k, (at, part) in enumerate(zip(self.members, self.parts, strict=True)):
+            part.width = self.width
+            b[k], _ = part.intercept(u[at], b[k])
+        return b, self.expand(u - b[self.group])
+
+    def true_intercept(self, u: FloatArray, smooth: Intercept) -> tuple[FloatArray, float]:
+        """The b of all groups without smoothing, and the value there."""
+        b = np.array(smooth, dtype=np.float64)
+        if self.name != "hinge":
+            return b, self.expand(u - b[self.group]).value
+        value = 0.0
+        for k, (at, part) in enumerate(zip(self.members, self.parts, strict=True)):
+            b[k], more = part.true_intercept(u[at], b[k])
+            value += more
+        return b, value
+
+
+def loss_of(
+    name: str,
+    y: FloatArray,
+    c: FloatArray,
+    offset: FloatArray | None = None,
+    group: IntArray | None = None,
+) -> Loss:
+    """The loss with an intercept for each group, or with one where there are no groups."""
+    return Loss(name, y, c, offset) if group is None else GroupedLoss(name, y, c, offset, group)
 
 
 def _entropy(share: FloatArray) -> FloatArray:

@@ -6,10 +6,16 @@ With β = −∇L and g = Φβ the gradient is F/κ − g.  A step solves the li
 F = κ ∘ Φ(β + δ), δ = −h ∘ (Φ'ΔF − Δb), Σ(β + δ) = 0, h the second derivatives of L.  The linear
 system is over the examples with h > 0 or over the features, whichever are fewer.  Features that
 matter little for the step (the sum of their κ_k Σ_i h_i φ_ki is small) move to κ_k g_k alone.
+
+*Signs.*  A weight may be asked to be at least, or at most, 0.  Those that are 0, and whose g_k has
+the wrong sign, stay there for a step; whatever else comes to have the wrong sign on the way is set
+to 0.  Where such a step does not lower the objective, that to κ_k g_k, or 0 where that has the
+wrong sign, divided often enough, does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +24,8 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.compilation import compiled
-from formulakern.solvers.hierarchical.losses import Expansion, Loss
+from formulakern.solvers.hierarchical.losses import Expansion, Intercept, Loss
+from formulakern.solvers.hierarchical.norm import right_signed
 
 __all__ = ["Columns", "Point", "minimise_ridge"]
 
@@ -121,7 +128,7 @@ class Point:
 
     Attributes
     ----------
-    weights, intercept : float64 (k,), float
+    weights, intercept : float64 (k,), float or float64 (groups,)
     predictions : float64 (m,)
         Φ'F, without the intercept.
     expansion : Expansion
@@ -131,14 +138,14 @@ class Point:
     """
 
     weights: FloatArray
-    intercept: float
+    intercept: Intercept
     predictions: FloatArray
     expansion: Expansion
     correlations: FloatArray
 
 
 def point(
-    columns: Columns, loss: Loss, weights: FloatArray, predictions: FloatArray, start: float
+    columns: Columns, loss: Loss, weights: FloatArray, predictions: FloatArray, start: Intercept
 ) -> Point:
     """The point with these weights, their predictions and the best intercept."""
     b, expansion = loss.intercept(predictions, start)
@@ -153,6 +160,7 @@ def minimise_ridge(
     *,
     tol: float,
     max_steps: int,
+    signs: IntArray | None = None,
 ) -> tuple[Point, int]:
     """Newton steps until the relative duality gap of the ridge problem is at most ``tol``.
 
@@ -165,6 +173,8 @@ def minimise_ridge(
     start : Point
     tol : float
     max_steps : int
+    signs : int64 (k,), optional
+        1 where a weight is at least 0, −1 where it is at most 0; ``start`` is so.
 
     Returns
     -------
@@ -175,25 +185,30 @@ def minimise_ridge(
     value = _value(here.weights, scales, here.expansion)
     for steps in range(max_steps):
         beta = here.expansion.beta
-        square = float(scales @ here.correlations**2)
+        square = float(scales @ right_signed(here.correlations, signs) ** 2)
         if value - (loss.conjugate(beta, smoothed=True) - square / 2) <= tol * value:
             return here, steps
-        try:
-            weights, intercept = _target(columns, scales, here)
-        except np.linalg.LinAlgError:  # C is so large that rounding hides the rest
-            return here, steps
-        predictions = columns.predict(weights)
-        part = 1.0
-        while True:
-            # the predictions are linear in the weights: no product with the columns is needed
-            u = here.predictions + part * (predictions - here.predictions)
-            F = here.weights + part * (weights - here.weights)
-            b, expansion = loss.intercept(u, here.intercept + part * (intercept - here.intercept))
-            now = _value(F, scales, expansion)
-            if now <= value or part <= SHORTEST:
+        now = np.inf
+        for weights, intercept in _targets(columns, scales, loss, here, signs):
+            predictions = columns.predict(weights)
+            part = 1.0
+            while True:
+                # the predictions are linear in the weights: no product with the columns is needed
+                u = here.predictions + part * (predictions - here.predictions)
+                F = here.weights + part * (weights - here.weights)
+                right = right_signed(F, signs)
+                if right is not F and (right != F).any():
+                    F, u = right, columns.predict(right)
+                b, expansion = loss.intercept(
+                    u, here.intercept + part * (intercept - here.intercept)
+                )
+                now = _value(F, scales, expansion)
+                if now <= value or part <= SHORTEST:
+                    break
+                part /= 4
+            if now <= value:
                 break
-            part /= 4
-        if now > value:  # rounding hides every gain
+        if not now <= value:  # rounding hides every gain
             return here, steps
         value = now
         here = Point(F, b, u, expansion, columns.sums(expansion.beta))
@@ -204,7 +219,24 @@ def _value(weights: FloatArray, scales: FloatArray, expansion: Expansion) -> flo
     return 0.5 * float(np.sum(weights**2 / scales)) + expansion.value
 
 
-def _target(columns: Columns, scales: FloatArray, here: Point) -> tuple[FloatArray, float]:
+def _targets(
+    columns: Columns, scales: FloatArray, loss: Loss, here: Point, signs: IntArray | None
+) -> Iterator[tuple[FloatArray, Intercept]]:
+    """Where to go: the end of a Newton step, and if that fails of a step of each weight alone."""
+    used, g = scales, right_signed(here.correlations, signs)
+    if signs is not None:
+        used = np.where((signs != 0) & (here.weights == 0) & (g == 0), 0.0, scales)
+    try:
+        yield _target(columns, used, loss, here)
+    except np.linalg.LinAlgError:  # C is so large that rounding hides the rest
+        return
+    if signs is not None:
+        yield scales * g, here.intercept
+
+
+def _target(
+    columns: Columns, scales: FloatArray, loss: Loss, here: Point
+) -> tuple[FloatArray, Intercept]:
     """The weights and the intercept at the end of a full Newton step."""
     _, beta, curvature = here.expansion
     rows = np.flatnonzero(curvature)
@@ -217,17 +249,37 @@ def _target(columns: Columns, scales: FloatArray, here: Point) -> tuple[FloatArr
     matter = np.sort(order[first:])
     h = curvature[rows]
     moved = columns.predict(aim)[rows] - here.predictions[rows]
-    sides = np.stack([moved, np.ones(len(rows))], axis=1)
+    groups = np.ones((len(rows), 1)) if loss.group is None else _indicators(loss.group, rows)
+    sides = np.column_stack([moved, groups])
     root = np.sqrt(scales[matter])
     some = columns.take(matter)
     solved = _solve(some, root, rows, h, sides)
-    total = float(solved[:, 1].sum())
-    shift = (float(solved[:, 0].sum()) - float(beta.sum())) / total if total > 0 else 0.0
     delta = np.zeros(len(beta))
-    delta[rows] = shift * solved[:, 1] - solved[:, 0]
+    shift: Intercept
+    if loss.group is None:
+        total = float(solved[:, 1].sum())
+        shift = (float(solved[:, 0].sum()) - float(beta.sum())) / total if total > 0 else 0.0
+        delta[rows] = shift * solved[:, 1] - solved[:, 0]
+    else:
+        shift = _shifts(groups, solved, np.bincount(loss.group, beta).astype(np.float64))
+        delta[rows] = solved[:, 1:] @ shift - solved[:, 0]
     weights = aim.copy()
     weights[matter] += scales[matter] * some.sums(delta)
     return weights, here.intercept + shift
+
+
+def _indicators(group: IntArray, rows: IntArray) -> FloatArray:
+    """1 where an example is of a group, float64 (rows, groups)."""
+    return np.asarray(group[rows, None] == np.arange(int(group.max()) + 1), dtype=np.float64)
+
+
+def _shifts(groups: FloatArray, solved: FloatArray, sums: FloatArray) -> FloatArray:
+    """The steps of the intercepts, 0 of groups without curvature."""
+    matrix, side = groups.T @ solved[:, 1:], groups.T @ solved[:, 0] - sums
+    bent = np.flatnonzero(matrix.diagonal() > 0)
+    shifts = np.zeros(len(side))
+    shifts[bent] = np.linalg.solve(matrix[np.ix_(bent, bent)], side[bent])
+    return shifts
 
 
 def _solve(

@@ -24,6 +24,9 @@ best η, which the step η_v ← η_v · bound_v^{1/(ρ−1)} approaches.
 
 *Features outside the lattice.*  A feature j that is no conjunction adds d_j |f_j| to Ω.  It is a
 group of its own, whose only subset is itself, and all of the above holds as it stands.
+
+*Signs.*  Where weights must be at least, or at most, 0, ⟨f, g⟩ is largest over Ω(f) ≤ 1 for g with
+0 in place of what has the wrong sign: Ω depends on |f| alone, and does not fall with it.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import is_integer
 from formulakern.errors import DataError, ParameterError
 
-__all__ = ["DualNorm", "Lattice", "read_nodes"]
+__all__ = ["DualNorm", "Lattice", "read_nodes", "right_signed"]
 
 
 #: The smallest η that the dual norm uses: any positive value gives a valid bound.
@@ -227,6 +230,23 @@ class Lattice:
         factor = largest**2 * mass ** (2 / dual - 1)
         np.divide(factor * parts, size**2, out=scales, where=size > 0)
         return DualNorm(min(highest, least_upper), least_upper, eta, scales)
+
+
+def right_signed(values: FloatArray, signs: IntArray | None) -> FloatArray:
+    """Values with 0 in place of those of the wrong sign.
+
+    Parameters
+    ----------
+    values : float64 (n,)
+    signs : int64 (n,), or None
+        1 for values of at least 0, −1 for values of at most 0, 0 for any; None where all are free.
+
+    Examples
+    --------
+    >>> right_signed(np.array([1.0, -2.0, 3.0]), np.array([1, 1, -1]))
+    array([1., 0., 0.])
+    """
+    return values if signs is None else np.where(values * signs < 0, 0.0, values)
 
 
 def read_nodes(nodes: Iterable[Iterable[int]], *, rho: float, depth_penalty: float) -> Lattice:

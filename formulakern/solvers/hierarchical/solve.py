@@ -15,6 +15,9 @@ minus the derivative of the loss at its best intercept.  Ω* is bounded from abo
 over the groups (:mod:`formulakern.solvers.hierarchical.norm`), and β is scaled by the best
 multiple, so the bound that is reported holds whatever the iteration did.
 
+*Groups and signs.*  Where each group of examples has an intercept of its own, the β of each sum to
+zero.  Where weights must be at least, or at most, 0, g has 0 in place of what has the wrong sign.
+
 *The iteration.*  Ω(f)² is the least value of Σ_w f_w²/κ_w over a convex set of κ, attained in
 closed form.  For given κ the problem is a ridge problem, and κ follows from its f: majorisation and
 minimisation, each round of which lowers the objective.  Three things make it quick.  A round starts
@@ -39,9 +42,9 @@ from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.slices import run_slices
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical.input import Problem, read_problem, read_start
-from formulakern.solvers.hierarchical.losses import LOSSES, Loss
+from formulakern.solvers.hierarchical.losses import LOSSES, Intercept, loss_of
 from formulakern.solvers.hierarchical.newton import Columns, Point, minimise_ridge, point
-from formulakern.solvers.hierarchical.norm import DualNorm, Lattice, read_nodes
+from formulakern.solvers.hierarchical.norm import DualNorm, Lattice, read_nodes, right_signed
 from formulakern.solvers.input import LARGEST
 from formulakern.solvers.solution import Certified, share_done, warn_unless
 
@@ -80,12 +83,12 @@ class HierarchicalSolution(Certified):
         Whether the gap is at most the tolerance: the status is "optimal".
     weights : float64 (n,)
         f, in the order of the nodes; behind them of the features outside the lattice.
-    intercept : float
+    intercept : float, or float64 (groups,)
         b; the decision function is Σ_w f_w φ_w(x) − b.
     norm : float
         Ω(f).
     dual : float64 (m,)
-        β, with α_i = y_i β_i for the classification losses; Σ_i β_i = 0.
+        β, with α_i = y_i β_i for the classification losses; Σ_i β_i = 0, over each group.
     certificate : float64 (n,)
         The point η of the simplex at which Ω*(g) is bounded.
     gamma : float64 (n,)
@@ -97,7 +100,7 @@ class HierarchicalSolution(Certified):
     """
 
     weights: FloatArray
-    intercept: float
+    intercept: Intercept
     norm: float
     dual: FloatArray
     certificate: FloatArray
@@ -128,10 +131,12 @@ def solve_hierarchical(
     others: Any = None,
     other_penalty: float = 1.0,
     offset: Any = None,
+    group: Any = None,
+    signs: Any = None,
     tol: float = 1e-3,
     max_iter: int = 2000,
     time_limit: float | None = None,
-    start: tuple[Any, float] | HierarchicalSolution | None = None,
+    start: tuple[Any, Any] | HierarchicalSolution | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> HierarchicalSolution:
     """Hierarchical kernel learning: few of many 0/1 features that form a lattice.
@@ -166,6 +171,10 @@ def solve_hierarchical(
     other_penalty : float > 0
     offset : array-like of shape (m,), optional
         o: the loss is that of Σ_w f_w φ_w(x_i) − b − o_i.
+    group : array-like of shape (m,), 0, 1, 2, …, optional
+        Example i has the intercept b of its group.
+    signs : array-like of shape (n + e,), optional
+        1 where a weight must be at least 0, −1 where it must be at most 0, 0 where it is free.
     tol : float
         The relative duality gap to reach.
     max_iter : int
@@ -233,11 +242,13 @@ def solve_hierarchical(
     check_number("time_limit", time_limit, 0, otherwise="None for no limit")
     check_number("other_penalty", other_penalty, 0, LARGEST, above=True)
     lattice = read_nodes(nodes, rho=float(rho), depth_penalty=float(depth_penalty))
-    problem = read_problem(columns, len(lattice), others, y, sample_weight, float(C), loss, offset)
+    data = (others, y, sample_weight, float(C), loss, offset, group, signs)
+    problem = read_problem(columns, len(lattice), *data)
     lattice = lattice.with_others(len(problem.others), float(other_penalty))
     if isinstance(start, HierarchicalSolution):
         start = (start.weights, start.intercept)
-    first = None if start is None else read_start(start, len(lattice))
+    groups = None if problem.group is None else int(problem.group.max()) + 1
+    first = None if start is None else read_start(start, len(lattice), groups)
     search = _Search(lattice, problem, first, float(tol), max_iter)
     try:
         with one_thread():
@@ -267,21 +278,22 @@ class _Search:
         self,
         lattice: Lattice,
         problem: Problem,
-        start: tuple[FloatArray, float] | None,
+        start: tuple[FloatArray, Intercept] | None,
         tol: float,
         max_iter: int,
     ) -> None:
         self.lattice, self.problem, self.tol, self.max_iter = lattice, problem, tol, max_iter
         self.columns = Columns(problem.bits, problem.others)
-        self.loss = Loss(problem.loss, problem.y, problem.c, problem.offset)
+        self.loss = loss_of(problem.loss, problem.y, problem.c, problem.offset, problem.group)
         self.kind = problem.column_of_node
         n = len(lattice)
         cold = 1 / lattice.penalties**2
         cold /= cold.sum()
-        f, b = np.zeros(n), 0.0
+        f: FloatArray = np.zeros(n)
+        b: Intercept = 0.0
         self.scales = cold
-        if start is not None and np.any(start[0]):
-            f, b = start
+        if start is not None and np.any(right_signed(start[0], problem.node_signs)):
+            f, b = right_signed(start[0], problem.node_signs), start[1]
             self.scales = 0.9 * lattice.scales(f) + 0.1 * cold
             self.loss.width /= 8 if problem.loss == "hinge" else 1
         self.scales = np.maximum(self.scales, FLOOR)
@@ -319,7 +331,13 @@ class _Search:
         # the bound feels errors of g to first order, which are the square root of this
         accuracy = min(1e-3, max(0.01 * self.gap**2, 0.01 * self.tol**2, 1e-13))
         self.at, steps = minimise_ridge(
-            self.columns, joined, self.loss, self.at, tol=accuracy, max_steps=NEWTON
+            self.columns,
+            joined,
+            self.loss,
+            self.at,
+            tol=accuracy,
+            max_steps=NEWTON,
+            signs=self.problem.signs,
         )
         self.iterations += 1
         self.newton_steps += steps
@@ -352,8 +370,8 @@ class _Search:
 
     def _lower(self, f: FloatArray) -> DualNorm:
         """A lower bound on the objective from β at f."""
-        beta = _balanced(self.at.expansion.beta)
-        g = self.columns.sums(beta)[self.kind]
+        beta = self.loss.balanced(self.at.expansion.beta)
+        g = right_signed(self.columns.sums(beta)[self.kind], self.problem.node_signs)
         eta = 0.5 * self.eta / self.eta.sum() + 0.5 * self.lattice.shares(f)
         dual = self.lattice.dual_norm(g, eta, tol=0.02 * self.tol, steps=self.dual_steps)
         self.eta = dual.eta
@@ -403,10 +421,3 @@ class _Search:
             seconds=seconds,
             status=status,
         )
-
-
-def _balanced(beta: FloatArray) -> FloatArray:
-    """β with the larger of its positive and negative parts shrunk, so that it sums to zero."""
-    up, down = float(beta[beta > 0].sum()), float(-beta[beta < 0].sum())
-    least = min(up, down)
-    return beta * np.where(beta > 0, least / max(up, FLOOR), least / max(down, FLOOR))

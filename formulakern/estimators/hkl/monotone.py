@@ -1,0 +1,115 @@
+"""Monotone constraints: from columns that a score must not fall or rise with, to signs of weights.
+
+A proposition x ≥ c of a column that the score must not fall with asks for weights of at least 0,
+and x ≤ c for weights of at most 0; of a column that it must not rise with it is the other way
+round.  x = v and x ≠ v are no steps in one direction, and get no weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from formulakern.checks import is_integer
+from formulakern.encoding.selection import column_positions
+from formulakern.encoding.table import Table
+from formulakern.errors import ParameterError
+from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.learning.hkl.signs import Signs
+from formulakern.rules.features import LinearTerm
+from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.formula import Formula, Variable
+
+__all__ = ["asked_of", "read_directions", "signs_of"]
+
+#: What each relation asks for where the score must not fall with the column.
+ASKED = {">=": 1, ">": 1, "<=": -1, "<": -1, "is missing": 0, "is not missing": 0}
+
+
+def read_directions(
+    monotone: Any, encoder: PropositionEncoder, table: Table, automatic: bool
+) -> dict[str, int]:
+    """The direction of each column by name: 1 for not falling, −1 for not rising.
+
+    Numeric columns of two values are learned anew as numbers, where the encoder is ``automatic``.
+
+    Parameters
+    ----------
+    monotone : mapping of column to 1 or −1, or None
+        Columns by name or position.
+    encoder : PropositionEncoder
+        Fitted to the table.
+    table : Table
+    automatic : bool
+
+    Raises
+    ------
+    DataError
+        If a column is unknown.
+    ParameterError
+        If it is no mapping, a direction is another one, or a column holds no numbers.
+    """
+    if monotone is None:
+        return {}
+    if not isinstance(monotone, Mapping):
+        raise ParameterError(
+            f"monotone={monotone!r}; expected a mapping from columns to 1 (the score does not fall "
+            'with the column) or -1 (it does not rise), such as {"age": 1}.'
+        )
+    wrong = [name for name, d in monotone.items() if not is_integer(d) or d not in (-1, 1)]
+    if wrong:
+        raise ParameterError(
+            f"monotone has {monotone[wrong[0]]!r} for the column {wrong[0]!r}; expected 1 (the "
+            "score does not fall with the column) or -1 (it does not rise). Leave out columns that "
+            "are free."
+        )
+    if not monotone:
+        return {}
+    places = column_positions(table, list(monotone))
+    names = [table.names[place] for place in places]
+    nominal = [plan.name for plan in encoder.plans_ if plan.kind == "nominal"]
+    some = [name for name in names if name in nominal]
+    if automatic and some and all(map(table.is_numeric, some)) and encoder.nominal == "auto":
+        encoder.nominal = [name for name in nominal if name not in names]
+        encoder.learn(table)
+        some = []
+    for name in some:
+        number = table.is_numeric(name)
+        advice = "Let relations hold '<=' or '>=', or write PropositionEncoder(max_nominal=0)."
+        raise ParameterError(
+            f'the column "{name}" of monotone '
+            + ("is encoded by its values. " + advice if number else "holds text; ")
+            + ("" if number else "expected a column of numbers, which has an order.")
+        )
+    return {name: int(d) for name, d in zip(names, monotone.values(), strict=True)}
+
+
+def asked_of(leaf: Formula, directions: Mapping[str, int]) -> int | None:
+    """The sign that a proposition asks weights for, 0 for any; None where it gets no weight.
+
+    >>> directions = {"age": 1, "bmi": -1}
+    >>> [asked_of(Comparison(name, "<=", 3), directions) for name in ("age", "bmi", "sex")]
+    [-1, 1, 0]
+    >>> asked_of(Comparison("age", "=", 3), directions) is None
+    True
+    """
+    if isinstance(leaf, Variable):
+        return directions.get(leaf.name, 0)
+    if not isinstance(leaf, Comparison) or leaf.column not in directions:
+        return 0
+    asked = ASKED.get(leaf.relation)
+    return None if asked is None else asked * directions[leaf.column]
+
+
+def signs_of(
+    leaves: Sequence[Formula], terms: Sequence[LinearTerm], directions: Mapping[str, int]
+) -> Signs | None:
+    """What propositions and linear terms ask for; None where no column has a direction."""
+    if not directions:
+        return None
+    return Signs(
+        np.array([asked_of(leaf, directions) or 0 for leaf in leaves], dtype=np.int64),
+        np.array([directions.get(term.column, 0) for term in terms], dtype=np.int64),
+    )
