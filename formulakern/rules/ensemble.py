@@ -34,6 +34,9 @@ class RuleEnsemble(VotingRules):
     With classes, the one of the largest score is predicted; ties go to the class that stands
     first.  Without classes there is one score, and it is the predicted number.
 
+    With levels, classes that have an order, there is one score too, and level k is predicted where
+    it is above θ_{k−1} and at most θ_k, the thresholds.
+
     A row of V has one of three shapes: w for one class and −w for another (pairwise); w, of any
     sign, for one class (against the rest); one number (regression).  :meth:`of` builds an ensemble
     from such rows, and iterating over an ensemble gives them back, as :class:`WeightedRule`.
@@ -54,11 +57,16 @@ class RuleEnsemble(VotingRules):
         What the predicted number is called.
     base_rate : ndarray of shape (R,), float64
         As in :class:`WeightedRule`; one number counts for all.
+    levels : tuple of L, or None
+        The ordered classes, lowest first, which the number stands for; only without ``classes``.
+    thresholds : ndarray of shape (L − 1,), float64
+        θ, in ascending order.  A level that ends where the one before does is never predicted.
 
     Raises
     ------
     ParameterError
-        If shapes do not fit, votes or intercepts are not finite, or a row of V has another shape.
+        If shapes do not fit, votes, intercepts or thresholds are not finite or these not in order,
+        or a row of V has another shape.
 
     Notes
     -----
@@ -90,6 +98,18 @@ class RuleEnsemble(VotingRules):
     weight  rule
       20.0  smoker = yes
       15.0  age from 20 to 70, each 1: +0.3
+
+    Of levels it is a scorecard.
+
+    >>> levels, ends = ("low", "middle", "high"), (5.0, 20.0)
+    >>> risk = RuleEnsemble.of(cost, target="risk", levels=levels, thresholds=ends)
+    >>> print(risk)
+    risk by Σ weight · rule: low up to 5, middle up to 20, high above
+    weight  rule
+      20.0  smoker = yes
+      15.0  age from 20 to 70, each 1: +0.3
+    >>> risk.predict({"smoker": ["no", "yes", "yes"], "age": [30, 20, 40]})
+    array(['low', 'middle', 'high'], dtype='<U6')
     """
 
     def simplified(self, domains: Any = None, missing: bool = True) -> Self:
@@ -261,7 +281,8 @@ class RuleEnsemble(VotingRules):
         Returns
         -------
         str
-            ``SELECT``: all columns, one score per class, and ``predicted_class``; or all columns,
+            ``SELECT``: all columns, one score per class, and ``predicted_class``; of levels all
+            columns, the score, and ``predicted_class``; or all columns,
             and ``predicted`` with the name of the target.  Standard SQL; a comparison with NULL
             counts as false, as it does here.  Ties go to the class that stands first, as in
             :meth:`predict`, up to the rounding of the database.

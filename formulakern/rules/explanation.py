@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.rules.ensemble import RuleEnsemble
-from formulakern.rules.export.text import said, stance
+from formulakern.rules.export.text import listed_levels, said, stance
 
 __all__ = ["Explanation"]
 
@@ -21,7 +21,7 @@ class Explanation:
     Parameters
     ----------
     prediction : object
-        The class of the largest score, or the predicted number.
+        The class of the largest score, the level, or the predicted number.
     scores : dict
         Class → score; for a predicted number, what it is called → the number.
     rules : RuleEnsemble
@@ -51,7 +51,13 @@ class Explanation:
         )
 
     def __str__(self) -> str:
-        if number := self.rules.classes is None:
+        number = self.rules.classes is None
+        if self.rules.levels is not None:
+            [score] = self.scores.values()
+            total = score - self.rules.intercept[0]
+            ends = listed_levels(self.rules)
+            lines = [f"{self.rules.target} {self.prediction} by {total:+.6g}; {ends}"]
+        elif number:
             constant = self.rules.intercept[0]
             lines = [f"{self.rules.target} = {self.prediction:.6g}; {constant:.6g} for every row"]
         else:

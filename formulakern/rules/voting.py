@@ -87,9 +87,12 @@ class VotingRules:
     precision: FloatArray
     target: str = "y"
     base_rate: FloatArray = field(default_factory=partial(np.array, math.nan))
+    levels: tuple[Any, ...] | None = None
+    thresholds: FloatArray = field(default_factory=partial(np.zeros, 0))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rules", tuple(self.rules))
+        self._check_levels()
         if self.classes is not None:
             object.__setattr__(self, "classes", tuple(self.classes))
         n, k = len(self.rules), 1 if self.classes is None else len(self.classes)
@@ -113,6 +116,26 @@ class VotingRules:
                 "two classes at least, and of each rule one vote, or w and -w."
             )
 
+    def _check_levels(self) -> None:
+        given, ends = self.levels, np.array(self.thresholds, dtype=np.float64) + 0.0  # no -0.0
+        levels = None if given is None else tuple(given)
+        number = 0 if levels is None else max(1, len(levels) - 1)
+        both = levels is not None and self.classes is not None
+        if (
+            both
+            or ends.shape != (number,)
+            or not np.isfinite(ends).all()
+            or (np.diff(ends) < 0).any()
+        ):
+            raise ParameterError(
+                f"levels {levels!r} with thresholds {ends.tolist()} and classes {self.classes!r}; "
+                "expected no classes, two levels at least, and one threshold less than levels: "
+                "finite numbers, none smaller than the one before."
+            )
+        ends.flags.writeable = False
+        object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "thresholds", ends)
+
     @classmethod
     def of(
         cls,
@@ -120,6 +143,8 @@ class VotingRules:
         classes: Sequence[Any] | None = None,
         intercept: npt.ArrayLike | None = None,
         target: str = "y",
+        levels: Sequence[Any] | None = None,
+        thresholds: npt.ArrayLike = (),
     ) -> Self:
         """An ensemble from its rows.
 
@@ -133,6 +158,10 @@ class VotingRules:
             0 by default; of shape (1,) without classes.
         target : str
             What the predicted number is called.
+        levels : sequence, optional
+            Ordered classes that the number stands for.
+        thresholds : array-like
+            Where each of them ends but the last.
 
         Raises
         ------
@@ -164,14 +193,16 @@ class VotingRules:
         known: dict[str, Any] = {n: [getattr(item, n) for item in items] for n in NUMBERS[2:]}
         biases = np.zeros(len(places)) if intercept is None else np.asarray(intercept)
         rules = tuple(item.rule for item in items)
-        return cls(rules, votes, classes, biases, **known, target=target)
+        whole: dict[str, Any] = {"target": target, "levels": levels, "thresholds": thresholds}
+        return cls(rules, votes, classes, biases, **known, **whole)
 
     # -- as a value, and as a sequence of its rows ----------------------------------------------
 
     def _key(self) -> tuple[Any, ...]:
         """What is compared: numbers by their shortest text, which is the same for every nan."""
         numbers = (repr(getattr(self, name).tolist()) for name in NUMBERS)
-        return (self.rules, self.classes, self.target, *numbers)
+        ends = repr(self.thresholds.tolist())
+        return (self.rules, self.classes, self.target, *numbers, self.levels, ends)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, VotingRules) and self._key() == other._key()
@@ -180,7 +211,8 @@ class VotingRules:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        about = self.target if self.classes is None else list(self.classes)
+        classes = self.classes or self.levels
+        about = self.target if classes is None else list(classes)
         votes = f" with {len(self)} votes" if self.n_rules < len(self) else ""
         return f"<{type(self).__name__}: {self.n_rules} rules{votes} for {about!r}>"
 
@@ -280,7 +312,7 @@ class VotingRules:
         return scores
 
     def predict(self, table: Any) -> npt.NDArray[Any]:
-        """The class of every row, or the number.
+        """The class or the level of every row, or the number.
 
         Parameters
         ----------
@@ -294,6 +326,9 @@ class VotingRules:
 
     def decide(self, scores: FloatArray) -> npt.NDArray[Any]:
         """What is predicted for rows of these scores, shape (n, K)."""
+        if self.levels is not None:
+            places = np.searchsorted(self.thresholds, scores[:, 0])
+            return np.asarray(class_array(self.levels)[places])
         if self.classes is None:
             return scores[:, 0]
         return np.asarray(class_array(self.classes)[scores.argmax(axis=1)])

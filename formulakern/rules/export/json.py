@@ -20,6 +20,7 @@ __all__ = ["decision_from_json", "decision_json", "ensemble_from_json", "ensembl
 
 #: Formats of rules with votes: the one that is written, and older ones that are read.
 FORMAT = "formulakern/ensemble/2"
+LEVELS_FORMAT = "formulakern/ordinal/1"  # of ordered classes
 OLDER = ("formulakern/ensemble/1",)  # without base rates and linear terms
 
 #: Format and version of rules that conclude a class.
@@ -34,16 +35,19 @@ def ensemble_json(ensemble: VotingRules) -> str:
     """What :meth:`formulakern.RuleEnsemble.to_json` documents.
 
     A list per attribute; a rule is its text, a monomial the list of its columns, a linear term has
-    its fields; nan is null.
+    its fields; nan is null.  Levels and thresholds are there only where there are some.
     """
     whole: dict[str, Any] = {
-        "format": FORMAT,
+        "format": FORMAT if ensemble.levels is None else LEVELS_FORMAT,
         "classes": None if ensemble.classes is None else list(map(plain, ensemble.classes)),
         "target": ensemble.target,
         "rules": list(map(_written_term, ensemble.rules)),
     }
     for name in NUMBERS:
         whole[name] = [None if x != x else x for x in getattr(ensemble, name).tolist()]
+    if ensemble.levels is not None:
+        whole["levels"] = list(map(plain, ensemble.levels))
+        whole["thresholds"] = ensemble.thresholds.tolist()
     return _written(whole)
 
 
@@ -55,6 +59,9 @@ def ensemble_from_json(kind: type[EnsembleType], text: str) -> EnsembleType:
             whole["base_rate"] = [None] * len(whole["rules"])
         numbers = {name: whole[name] for name in NUMBERS}
         numbers["votes"] = np.reshape(whole["votes"], (-1, len(whole["intercept"])))
+        if whole["format"] == LEVELS_FORMAT:
+            numbers["levels"] = tuple(map(plain, whole["levels"]))
+            numbers["thresholds"] = whole["thresholds"]
         return kind(
             rules=tuple(map(_read_term, whole["rules"])),
             classes=None if whole["classes"] is None else tuple(map(plain, whole["classes"])),
@@ -62,7 +69,9 @@ def ensemble_from_json(kind: type[EnsembleType], text: str) -> EnsembleType:
             **numbers,
         )
 
-    return _read(text, (FORMAT, *OLDER), made, "an ensemble of rules", "RuleEnsemble")
+    return _read(
+        text, (FORMAT, LEVELS_FORMAT, *OLDER), made, "an ensemble of rules", "RuleEnsemble"
+    )
 
 
 def _written_term(term: Term) -> Any:

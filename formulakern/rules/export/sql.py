@@ -101,6 +101,8 @@ def ensemble_query(ensemble: VotingRules, table: str) -> str:
         _sum(bias, [(vote, term) for vote, term in zip(column, terms, strict=True) if vote])
         for bias, column in zip(ensemble.intercept.tolist(), ensemble.votes.T.tolist(), strict=True)
     ]
+    if ensemble.levels is not None:
+        return _levels_query(ensemble, name, sums[0])
     if ensemble.classes is None:
         answer = _name(f"predicted {ensemble.target}")
         lines = [f"SELECT {name}.*,", *(f"  {line}" for line in sums[0]), f"    AS {answer}"]
@@ -111,6 +113,20 @@ def ensemble_query(ensemble: VotingRules, table: str) -> str:
     if any(isinstance(item, Monomial) and item.columns for item in ensemble.rules):
         lines.append(f"    WHEN {' + '.join(scores)} IS NULL THEN NULL")
     return _scored(name, dict(zip(scores, sums, strict=True)), lines, answers)
+
+
+def _levels_query(ensemble: VotingRules, name: str, total: list[str]) -> str:
+    """The query for the level of a score."""
+    score = _name(f"score {ensemble.target}")
+    *answers, last = [_value(level) for level in ensemble.levels or ()]
+    lines = ["SELECT scored.*,", "  CASE"]
+    if any(isinstance(item, Monomial) and item.columns for item in ensemble.rules):
+        lines.append(f"    WHEN {score} IS NULL THEN NULL")
+    for answer, end in zip(answers, ensemble.thresholds.tolist(), strict=True):
+        lines.append(f"    WHEN {score} <= {end!r} THEN {answer}")
+    lines += [f"    ELSE {last}", "  END AS predicted_class", "FROM (", f"  SELECT {name}.*,"]
+    lines += [*(f"    {line}" for line in total), f"      AS {score}"]
+    return "\n".join([*lines, f"  FROM {name}", ") AS scored"])
 
 
 def list_query(decision: DecisionRules, table: str) -> str:

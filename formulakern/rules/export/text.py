@@ -23,6 +23,7 @@ __all__ = [
     "decision_text",
     "ensemble_cells",
     "ensemble_text",
+    "listed_levels",
     "said",
     "stance",
 ]
@@ -141,6 +142,10 @@ def said(term: Term, weight: float) -> str:
 
 def _decision(ensemble: VotingRules) -> str:
     """How the weights of the rules decide, in one line."""
+    if ensemble.levels is not None:
+        if not len(ensemble):
+            return f"{ensemble.decide(ensemble.intercept[None]).tolist()[0]} for every row"
+        return f"{ensemble.target} by Σ weight · rule: {listed_levels(ensemble)}"
     if ensemble.classes is None:
         return f"{ensemble.target} = {ensemble.intercept[0]:.6g} + Σ weight · rule"
     start = ensemble.intercept.tolist()
@@ -155,6 +160,17 @@ def _decision(ensemble: VotingRules) -> str:
     default, other = names if more >= 0 else reversed(names)
     margin = f" by more than {more:.4g}" if more > 0 else f" by {-more:.4g} or more" if more else ""
     return f"{other} where the weights for it exceed those for {default}{margin}, else {default}"
+
+
+def listed_levels(ensemble: VotingRules) -> str:
+    """Up to which sum of the weights each level is predicted; not those that never are."""
+    ends = ensemble.thresholds - ensemble.intercept[0]
+    parts, before = [], -math.inf
+    for level, end in zip(ensemble.levels or (), [*ends.tolist(), math.inf], strict=True):
+        if end > before:
+            parts.append(f"{level} up to {end:.4g}" if end < math.inf else f"{level} above")
+        before = end
+    return ", ".join(parts)
 
 
 def decision_columns(decision: DecisionRules) -> dict[str, list[Any]]:
