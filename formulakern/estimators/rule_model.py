@@ -141,12 +141,13 @@ class RuleModel(PropositionModel):
         classes: Sequence[Any] | None = None,
         intercept: ArrayLike | None = None,
         target: str = "y",
+        **levels: Any,
     ) -> None:
         """Keep features with what they say, largest weight first."""
         listed = sorted(found, key=lambda pair: -abs(pair[1].weight))
         self._features = [feature for feature, _ in listed]
         items = (item for _, item in listed)
-        self.rules_ = RuleEnsemble.of(items, classes, intercept, target)
+        self.rules_ = RuleEnsemble.of(items, classes, intercept, target, **levels)
 
     def _simplify_rules(self, domains: Any = None, missing: bool = True) -> None:
         """Join the rules of ``rules_`` as :meth:`formulakern.RuleEnsemble.simplified` does.
@@ -203,4 +204,6 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
         ndarray of shape (n_rows,)
         """
         scores = self._scores(X)
+        if self.rules_.levels is not None:
+            return np.asarray(self.rules_.decide(scores), dtype=self.classes_.dtype)
         return np.asarray(self.classes_[scores.argmax(axis=1)])

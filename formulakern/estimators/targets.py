@@ -21,6 +21,7 @@ from formulakern.errors import DataError
 
 __all__ = [
     "Split",
+    "class_order",
     "read_classes",
     "read_numbers",
     "refused",
@@ -91,6 +92,31 @@ def read_classes(y: Any, n_rows: int) -> NDArray[Any]:
             np.unique(labels)  # raises where classes have no order
         check_classification_targets(labels)
     return np.asarray(labels)
+
+
+def class_order(y: Any, labels: NDArray[Any]) -> NDArray[Any]:
+    """The classes that occur, lowest first: as an ordered categorical has them, else sorted.
+
+    Parameters
+    ----------
+    y : array-like
+        As the user gave it.
+    labels : ndarray of shape (n_rows,)
+        What :func:`read_classes` made of it.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> size = pandas.Categorical(["mid", "low"], categories=["low", "mid", "high"], ordered=True)
+    >>> class_order(size, np.asarray(size)).tolist()
+    ['low', 'mid']
+    """
+    found = np.unique(labels)
+    kind: Any = getattr(y, "dtype", None)
+    if not getattr(kind, "ordered", False):
+        return found
+    places = {name: place for place, name in enumerate(kind.categories.tolist())}
+    return np.asarray(found[np.argsort([places[name] for name in found.tolist()])])
 
 
 def several_classes(labels: NDArray[Any], weights: FloatArray | None = None) -> NDArray[Any]:

@@ -26,6 +26,7 @@ from formulakern.estimators.hkl.monotone import asked_of, read_directions, signs
 from formulakern.estimators.rule_model import RuleModel
 from formulakern.learning.hkl.active_set import GrowthStep, relative_gap
 from formulakern.learning.hkl.multinomial import learn_together
+from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
 from formulakern.learning.hkl.problem import HierarchicalModel, learn
 from formulakern.progress import say
 from formulakern.rules.ensemble import WeightedRule
@@ -86,7 +87,7 @@ class HierarchicalEstimator(RuleModel):
 
     def _fit_table(self, X: Any, y: Any) -> PackedTable:
         """The encoded training rows; only different propositions that vary are kept."""
-        self._directions = {}
+        self._terms, self._directions = (), {}
         table = super()._fit_table(X, y)
         if self.monotone:
             table = self._without_steps(table)
@@ -143,8 +144,12 @@ class HierarchicalLearner(HierarchicalEstimator):
         problems: dict[str, FloatArray],
         weights: FloatArray,
         start: HierarchicalLearner | None,
+        ordered: bool = False,
     ) -> None:
-        """Solve a problem for each label vector, and set what is known of the solutions."""
+        """Solve a problem for each label vector, and set what is known of the solutions.
+
+        Where classes are ``ordered`` the only vector holds their numbers, from 0.
+        """
         begun = time.perf_counter()
         used = weights > 0
         table = table if used.all() else table.take(used)
@@ -179,17 +184,20 @@ class HierarchicalLearner(HierarchicalEstimator):
                 if self.time_limit is not None:
                     left = self.time_limit - (time.perf_counter() - begun)
                     limit = max(0.0, left / (len(problems) - k))
+                data = Examples(kind, y[used], weights[used], table.degrees)
+                data = cumulative_examples(data) if ordered else data
                 model = learn(
                     distinct,
-                    kind,
-                    y[used],
-                    weights[used],
+                    data.kind,
+                    data.y,
+                    data.weights,
                     {**options, "loss": self.loss},
                     time_limit=limit,
                     start=warm[k].grown if warm else None,
                     report=reports[k],
-                    others=table.degrees,
                     signs=signs,
+                    others=data.others,
+                    group=data.group,
                     **limits,
                 )
                 models.append(model)

@@ -12,9 +12,11 @@ from sklearn.utils.metaestimators import available_if
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
 from formulakern.encoding.packed import PackedTable
+from formulakern.errors import ParameterError
 from formulakern.estimators.hkl.base import HierarchicalEstimator, HierarchicalLearner
 from formulakern.estimators.rule_model import RuleClassifier
-from formulakern.estimators.targets import row_weights, several_classes
+from formulakern.estimators.targets import class_order, row_weights, several_classes
+from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
 
@@ -34,6 +36,7 @@ class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
     loss: Literal["hinge", "squared_hinge", "logistic"] = "logistic"
     logit_adjustment: float = 0.5
     adjustment_: FloatArray = field(init=False)
+    thresholds_: FloatArray = field(init=False)  # of ordered classes
 
     def _shares(self, labels: npt.NDArray[Any], weights: FloatArray) -> tuple[FloatArray, float]:
         """The share of every class in the weight of all rows, and τ, 0 where none is asked for."""
@@ -45,20 +48,24 @@ class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
     def decision_function(self, X: Any) -> FloatArray:
         """The score of each class, Σ_w f_w φ_w(x) + b, less its adjustment; the largest wins.
 
+        Of ordered classes the one score that is compared with thresholds.
+
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
 
         Returns
         -------
-        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes)
+        ndarray of shape (n_rows,) for two or for ordered classes, else (n_rows, n_classes)
         """
         scores = self._scores(X)
-        return np.asarray(scores[:, 1]) if scores.shape[1] == 2 else scores
+        return np.asarray(scores[:, -1]) if scores.shape[1] <= 2 else scores
 
     @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """e^{s_k} / Σ_j e^{s_j}, s the scores before they are adjusted (for two classes, half).
+
+        Of ordered classes P(y > k) is 1/(1 + e^{θ_k − s}).
 
         Only with ``loss="logistic"``.
 
@@ -70,7 +77,15 @@ class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        return np.asarray(np.exp(log_probabilities(self._scores(X) + self.adjustment_)))
+        scores = self._scores(X)
+        levels = self.rules_.levels
+        if levels is None:
+            return np.asarray(np.exp(log_probabilities(scores + self.adjustment_)))
+        chances = np.zeros((len(scores), len(self.classes_)))
+        chances[:, np.isin(self.classes_, levels)] = np.exp(
+            log_chances(scores[:, 0], self.thresholds_)
+        )
+        return chances
 
 
 @dataclass(eq=False, repr=False)
@@ -96,10 +111,18 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     together, by the multinomial loss ln Σ_k e^{s_k} − s_y and the sum of their penalties; with the
     others one against the rest.
 
+    *Ordered classes.*  With ``ordinal=True`` there is one score s(x) = Σ_w f_w φ_w(x) +
+    Σ_j g_j z_j(x), and thresholds θ_1 ≤ … ≤ θ_{K−1} that cost nothing: P(y > k | x) =
+    1/(1 + e^{θ_k − s(x)}).  The loss of a row is Σ_k ln(1 + e^{−y_k (s(x) − θ_k)}), y_k = 1 where
+    its class is above the k-th, else −1 (the all-threshold loss).  Classes have the order in which
+    NumPy sorts them, or that of an ordered categorical of pandas.
+
     *Decisions.*  The class with the largest s_k − τ ln π_k wins, π_k its share in training (for two
     classes: the second where s > τ ln π_2/π_1).  τ = 0 is for accuracy, τ = 1 for balanced
     accuracy; ½, between them, has the best macro F1, at some cost of accuracy.  The probabilities
-    of :meth:`predict_proba` are not adjusted.
+    of :meth:`predict_proba` are not adjusted.  Of ordered classes that with the largest
+    ln P(y = k | x) − τ ln π_k wins; as s(x) grows it never falls, so that thresholds on s(x),
+    those of ``rules_``, decide.
 
     Parameters
     ----------
@@ -119,6 +142,8 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         ln(1 + e^{−z}), max(0, 1 − z), its square.
     logit_adjustment : float ≥ 0, default=0.5
         τ, for the logistic loss.  Where ``class_weight`` is given it does not count.
+    ordinal : bool, default=False
+        Whether classes are ordered; for the logistic loss.
     linear : bool, default=True
         Whether there are linear terms; only with ``encoder="auto"`` or a
         :class:`PropositionEncoder`.
@@ -150,11 +175,15 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     rules_ : RuleEnsemble
         Rules and linear terms in the table's own words, largest weight first.  Its scores are
         those of :meth:`decision_function`, for two classes with both signs.  With more than two
-        classes a rule of negative weight speaks against its class.
+        classes a rule of negative weight speaks against its class.  Of ordered classes there is
+        one score, and weights have signs.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         b, adjusted.
     adjustment_ : ndarray of shape (n_classes,)
-        What was subtracted from the scores; for two classes with both signs.
+        What was subtracted from the scores; for two classes with both signs.  Of ordered classes
+        τ ln π_k.
+    thresholds_ : ndarray of shape (n_classes − 1,)
+        θ, of ordered classes; classes whose rows all weigh nothing have none.
     C_ : float
         The penalty parameter that was used.
     objective_, lower_bound_ : float
@@ -192,7 +221,9 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     through hierarchical kernel learning", 2009, arXiv:0909.0844 (ρ = 2).  J. H. Friedman,
     B. E. Popescu, "Predictive learning via rule ensembles", Annals of Applied Statistics 2, 2008,
     doi:10.1214/07-AOAS148 (linear terms).  A. K. Menon et al., "Long-tail learning via logit
-    adjustment", ICLR 2021, arXiv:2007.07314.
+    adjustment", ICLR 2021, arXiv:2007.07314.  J. D. M. Rennie, N. Srebro, "Loss functions for
+    preference levels: regression with discrete ordered labels", IJCAI workshop on advances in
+    preference handling, 2005 (ordered classes).
 
     Examples
     --------
@@ -203,7 +234,23 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     ('optimal', True)
     >>> bool(model.score(X, y) > 0.97), len(model.rules_) <= model.hull_size_
     (True, True)
+
+    Ordered classes, and a score that does not fall with age:
+
+    >>> import pandas
+    >>> people = {"age": [20, 30, 40, 50, 60, 70] * 5, "smoker": ["no"] * 15 + ["yes"] * 15}
+    >>> risk = ["low", "low", "low", "mid", "mid", "high"] * 2 + ["low", "mid", "mid"] * 2
+    >>> risk = pandas.Categorical(risk + ["high"] * 12, ["low", "mid", "high"], ordered=True)
+    >>> model = HKLClassifier(ordinal=True, monotone={"age": 1}).fit(people, risk)
+    >>> model.classes_.tolist(), len(model.thresholds_), len(model.rules_.thresholds)
+    (['low', 'mid', 'high'], 2, 2)
+    >>> scores = model.decision_function({"age": [25, 45, 65], "smoker": ["no"] * 3})
+    >>> bool((np.diff(scores) >= 0).all())
+    True
     """
+
+    _: KW_ONLY
+    ordinal: bool = False
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.
@@ -235,12 +282,22 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             If ``gap_`` is above ``tol``.
         """
         self._check_parameters()
-        return self._fit_encoded(*self._read_training(X, y), sample_weight, None)
+        table, labels = self._read_training(X, y)
+        if not self.ordinal:
+            return self._fit_encoded(table, labels, sample_weight, None)
+        name = str(getattr(y, "name", None) or "class")
+        return self._fit_ordered(table, labels, class_order(y, labels), sample_weight, None, name)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("loss", self.loss, LOSSES)
         check_number("logit_adjustment", self.logit_adjustment, 0, 10)
+        check_choice("ordinal", self.ordinal, (False, True))
+        if self.ordinal and self.loss != "logistic":
+            raise ParameterError(
+                f"ordinal=True with loss={self.loss!r}; expected loss='logistic', which has the "
+                "probabilities of ordered classes."
+            )
 
     def _fit_encoded(
         self,
@@ -250,7 +307,14 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         start: HKLClassifier | None,
     ) -> Self:
         """Fit to rows that are encoded already."""
+        if self.ordinal:
+            return self._fit_ordered(table, labels, np.unique(labels), sample_weight, start)
         self.classes_ = np.unique(labels)
+        if self.monotone and len(self.classes_) > 2:
+            raise ParameterError(
+                f"monotone={self.monotone!r} with {len(self.classes_)} classes; expected two "
+                "classes, or ordinal=True for ordered ones, which have one score."
+            )
         weights = row_weights(labels, self.class_weight, sample_weight)
         present = several_classes(labels, weights)
         names = self.classes_.tolist()
@@ -279,6 +343,43 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         bias -= 0.0 if two else self.adjustment_
         self.intercept_ = bias[1:] if two else bias
         self._set_rules(found, names, bias)
+        self._warn_if_open()
+        return self
+
+    def _fit_ordered(
+        self,
+        table: PackedTable,
+        labels: npt.NDArray[Any],
+        order: npt.NDArray[Any],
+        sample_weight: Any,
+        start: HKLClassifier | None,
+        name: str = "class",
+    ) -> Self:
+        """Fit to rows that are encoded already, of classes in this order."""
+        self.classes_ = order
+        weights = row_weights(labels, self.class_weight, sample_weight)
+        present = np.isin(order, several_classes(labels, weights))
+        place_of = {one: place for place, one in enumerate(order[present].tolist())}
+        codes = np.array([place_of.get(one, -1) for one in labels.tolist()], dtype=np.float64)
+        self._learn(table, {"": codes}, weights, start, ordered=True)
+        [model] = self._models
+        self.thresholds_ = np.maximum.accumulate(np.negative(model.bias))  # rounding apart
+        shares, tau = self._shares(labels, weights)
+        shares = shares[np.argsort(np.argsort(order, kind="stable"), kind="stable")]
+        self.adjustment_ = np.where(shares > RAREST, tau * np.log(shares), 0.0)
+        ends = decision_thresholds(self.thresholds_, self.adjustment_[present])
+        shift = float(ends[0]) if len(order) == 2 else 0.0  # decisions for two classes are by sign
+        self.thresholds_ = self.thresholds_ - shift
+        self.intercept_ = np.array([-shift])
+        counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
+        self._set_rules(
+            self._rules_of(model, table, counts),
+            None,
+            self.intercept_,
+            name,
+            levels=order[present].tolist(),
+            thresholds=ends - shift,
+        )
         self._warn_if_open()
         return self
 

@@ -1,0 +1,157 @@
+"""Ordered classes: one function and thresholds, by cumulative logistic losses.
+
+For classes 0 < 1 < … < K − 1 and thresholds θ_1 ≤ … ≤ θ_{K−1} let P(y ≥ k | x) = σ(f(x) − θ_k),
+σ(t) = 1/(1 + e^{−t}).  The loss of a row is that of its K − 1 answers to "is y ≥ k?",
+
+    Σ_k ln(1 + exp(−y_k (f(x) − θ_k))),    y_k = 1 where y ≥ k, else −1.
+
+So a row becomes K − 1 examples of equal features, in K − 1 groups with an intercept each, and the
+problem is one of two classes.  For every f the best θ is in order: θ_k is where the chances σ(f −
+θ_k) of all rows add up to the weight of the rows with y ≥ k, which falls with k.
+
+References
+----------
+J. D. M. Rennie, N. Srebro, "Loss functions for preference levels: regression with discrete ordered
+labels", IJCAI workshop on advances in preference handling, 2005 (the all-threshold loss).
+P. McCullagh, "Regression models for ordinal data", JRSS B 42, 1980,
+doi:10.1111/j.2517-6161.1980.tb01109.x (cumulative links).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.arrays import FloatArray, IntArray
+
+__all__ = ["Examples", "cumulative_examples", "decision_thresholds", "log_chances"]
+
+#: Halvings of an interval, after which only rounding is left of it.
+HALVINGS = 200
+
+
+class Examples(NamedTuple):
+    """What is learned from, as :func:`.learn` has it.
+
+    Parameters
+    ----------
+    kind : intp (m,)
+        The row of a table that each example is about.
+    y, weights : float64 (m,)
+    others : float64 (m, e)
+    group : int64 (m,), optional
+    """
+
+    kind: NDArray[np.intp]
+    y: FloatArray
+    weights: FloatArray
+    others: FloatArray
+    group: IntArray | None = None
+
+
+def cumulative_examples(ordered: Examples) -> Examples:
+    """The K − 1 answers of every row.
+
+    Parameters
+    ----------
+    ordered : Examples
+        Of m rows; y are the classes, from 0, all of them.
+
+    Returns
+    -------
+    Examples
+        Of two classes; (K − 1)·m, group k − 1 being about y ≥ k.
+
+    Examples
+    --------
+    >>> rows = Examples(np.arange(3), np.arange(3.0), np.ones(3), np.zeros((3, 0)))
+    >>> examples = cumulative_examples(rows)
+    >>> examples.y, examples.group
+    (array([-1.,  1.,  1., -1., -1.,  1.]), array([0, 0, 0, 1, 1, 1]))
+    """
+    number = int(ordered.y.max())
+    asked = np.arange(1, number + 1)
+    return Examples(
+        np.tile(ordered.kind, number),
+        np.where(ordered.y >= asked[:, None], 1.0, -1.0).ravel(),
+        np.tile(ordered.weights, number),
+        np.tile(ordered.others, (number, 1)),
+        np.repeat(asked - 1, len(ordered.y)).astype(np.int64),
+    )
+
+
+def log_chances(f: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """ln P(y = k) = ln(σ(f − θ_k) − σ(f − θ_{k+1})), without cancellation.
+
+    σ(a) − σ(b) = σ(a) σ(−b) (1 − e^{b−a}).
+
+    Parameters
+    ----------
+    f : float64 (m,)
+    thresholds : float64 (K − 1,)
+        θ, ascending.
+
+    Returns
+    -------
+    float64 (m, K)
+
+    Examples
+    --------
+    >>> np.exp(log_chances(np.zeros(1), np.log([1 / 3, 3]))).round(6)
+    array([[0.25, 0.5 , 0.25]])
+    """
+    away = f[:, None] - thresholds
+    above, below = -np.logaddexp(0, -away), -np.logaddexp(0, away)
+    found = np.zeros((len(f), len(thresholds) + 1))
+    found[:, 1:] += above
+    found[:, :-1] += below
+    with np.errstate(divide="ignore"):  # equal thresholds have nothing between them
+        found[:, 1:-1] += np.log(-np.expm1(-np.diff(thresholds)))
+    return found
+
+
+def decision_thresholds(thresholds: FloatArray, adjustment: FloatArray) -> FloatArray:
+    """Where the decision for the largest ln P(y = k | f) − a_k changes as f grows.
+
+    For j < k the difference of ln P(y = k | f) and ln P(y = j | f) rises with f, since the
+    logistic density is log-concave; so the class that is decided for never falls.
+
+    Parameters
+    ----------
+    thresholds : float64 (K − 1,)
+        θ, ascending.
+    adjustment : float64 (K,)
+        a.
+
+    Returns
+    -------
+    float64 (K − 1,)
+        Ascending; class k is decided for above the k-th and up to the next one.  A class that is
+        nowhere the best is between two that are equal.
+
+    Examples
+    --------
+    >>> decision_thresholds(np.array([-1.0, 1.0]), np.zeros(3)).round(6)
+    array([-0.68437,  0.68437])
+    >>> decision_thresholds(np.array([-0.1, 0.1]), np.zeros(3)).round(6)  # never the middle
+    array([0., 0.])
+    """
+    number = len(thresholds)
+    places = np.arange(number)
+
+    def higher(f: FloatArray) -> NDArray[np.bool_]:
+        """Whether at the k-th of these points a class above the k-th threshold is the best."""
+        best = (log_chances(f, thresholds) - adjustment).argmax(axis=1)
+        return np.asarray(best > places)
+
+    span = 1.0
+    low, high = np.full(number, thresholds[0]), np.full(number, thresholds[-1])
+    while higher(low).any() or not higher(high).all():
+        low, high, span = low - span, high + span, 2 * span
+    for _ in range(HALVINGS):
+        middle = low + (high - low) / 2
+        above = higher(middle)
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return np.asarray(np.maximum.accumulate(low))
