@@ -89,29 +89,30 @@ class HierarchicalEstimator(RuleModel):
         """The encoded training rows; only different propositions that vary are kept."""
         self._terms, self._directions = (), {}
         table = super()._fit_table(X, y)
-        if self.monotone:
-            table = self._without_steps(table)
-        different = table.different_columns()
+        different = self._signed_columns(table) if self.monotone else table.different_columns()
         self._keep(different)
         return table.select(different)
 
-    def _without_steps(self, table: PackedTable) -> PackedTable:
-        """The table without the propositions that get no weight under ``monotone``."""
+    def _signed_columns(self, table: PackedTable) -> npt.NDArray[np.intp]:
+        """The propositions that may get a weight under ``monotone``.
+
+        Of equal ones only those are left out whose weights have the same sign.
+        """
         if not isinstance(self.encoder_, PropositionEncoder):
             raise ParameterError(
                 f"monotone={self.monotone!r} with encoder={self.encoder!r} on this table: the "
                 "propositions of its columns are not known. Write encoder='auto' and pass a dense "
                 "table, or give a PropositionEncoder."
             )
-        asked = [asked_of(leaf, self._directions) for leaf in self._leaves]
-        kept = np.array([j for j, sign in enumerate(asked) if sign is not None], dtype=np.intp)
-        if not len(kept):
+        asked = np.array([asked_of(leaf, self._directions) for leaf in self._leaves], dtype=object)
+        if all(sign is None for sign in asked):
             raise DataError(
                 "no proposition with <= or >= in this table, and the others get no weight under "
                 f"monotone={self.monotone!r}. Add relations, or pass rows that differ."
             )
-        self._keep(kept)
-        return table.select(kept)
+        alike = [np.flatnonzero(asked == sign) for sign in (-1, 0, 1)]
+        kept = [some[table.select(some).different_columns()] for some in alike if len(some)]
+        return np.sort(np.concatenate(kept))
 
 
 @dataclass(eq=False, repr=False)

@@ -1,0 +1,142 @@
+"""Ordered classes: one score, thresholds, and rules that say the same in every form."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from formulakern import HKLClassifier, RuleEnsemble
+from formulakern.errors import DataError, ParameterError
+from tests.database import answers
+
+
+def graded(seed, m, K=4, noise=0.6):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "size": rng.normal(10, 3, m).round(1),
+            "color": rng.choice(["red", "blue"], m),
+            "doors": rng.integers(2, 6, m),
+        }
+    )
+    s = X["size"] / 3 + 2 * (X["color"] == "red") + rng.normal(0, noise, m)
+    return X, np.digitize(s, np.quantile(s, np.arange(1, K) / K))
+
+
+def test_every_form_predicts_the_same():
+    X, y = graded(0, 150)
+    Z, t = graded(1, 300)
+    model = HKLClassifier(ordinal=True).fit(X, y)
+    assert model.gap_ <= 0.01
+    assert model.stopped_ == "optimal"
+    predicted = model.predict(Z)
+    assert predicted.dtype == y.dtype
+    assert np.abs(predicted - t).mean() < 0.5
+    rules = model.rules_
+    f = model.decision_function(Z)
+    assert f.shape == (300,)
+    np.testing.assert_allclose(rules.scores(Z)[:, 0], f)
+    again = RuleEnsemble.from_json(rules.to_json())
+    assert again == rules
+    for one in (rules, again):
+        np.testing.assert_array_equal(one.predict(Z), predicted)
+    np.testing.assert_array_equal(rules.simplified().predict(Z), predicted)
+    assert answers(rules, Z.to_dict("list")) == predicted.tolist()
+    head = str(rules).splitlines()[0]
+    assert head.startswith("class by Σ weight · rule: 0 up to ")
+    assert head.endswith(", 3 above")
+    row = Z.iloc[:1]
+    explained = model.explain(row)
+    assert explained.prediction == predicted[0]
+    assert sum(explained.contributions) == pytest.approx(f[0] - rules.intercept[0])
+    assert len(set(rules.rules)) == len(rules)  # each rule stands once
+
+
+def test_probabilities_are_cumulative_and_decide():
+    X, y = graded(2, 120, K=5, noise=2.0)
+    for tau in (0.0, 0.5, 1.0):
+        model = HKLClassifier(ordinal=True, logit_adjustment=tau).fit(X, y)
+        theta, f = model.thresholds_, model.decision_function(X)
+        assert (np.diff(theta) > 0).all()
+        chances = model.predict_proba(X)
+        above = 1 / (1 + np.exp(theta - f[:, None]))
+        np.testing.assert_allclose(chances.sum(axis=1), 1)
+        np.testing.assert_allclose(chances[:, ::-1].cumsum(axis=1)[:, -2::-1], above, atol=1e-12)
+        shares = np.bincount(y) / len(y)
+        np.testing.assert_allclose(model.adjustment_, tau * np.log(shares))
+        best = (np.log(chances) - model.adjustment_).argmax(axis=1)
+        np.testing.assert_array_equal(model.predict(X), best)
+        # thresholds cost nothing: the chances add up to the numbers of rows
+        np.testing.assert_allclose(above.sum(axis=0), [(y > k).sum() for k in range(4)], rtol=1e-6)
+
+
+def test_the_objective_is_that_of_the_documentation():
+    X, y = graded(3, 60)
+    model = HKLClassifier(ordinal=True, C=2.0, linear=False, tol=1e-3, rho=1.5).fit(X, y)
+    away = model.decision_function(X)[:, None] - model.thresholds_
+    signs = np.where(y[:, None] > np.arange(3), 1, -1)
+    loss = 2.0 * np.logaddexp(0, -signs * away).sum()
+    assert loss < model.objective_
+    constant = 2.0 * sum(
+        -len(y) * (q * np.log(q) + (1 - q) * np.log(1 - q))
+        for q in [np.mean(y > k) for k in range(3)]
+    )
+    assert model.objective_ < constant
+
+
+def test_two_classes_are_the_ordinary_model():
+    X, y = graded(4, 100, K=2)
+    plain = HKLClassifier(C=20.0, tol=1e-3).fit(X, y)
+    model = HKLClassifier(ordinal=True, C=20.0, tol=1e-3).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), atol=0.02)
+    f = model.decision_function(X)
+    np.testing.assert_array_equal(model.predict(X), (f > 0).astype(int))
+    np.testing.assert_allclose(f, plain.decision_function(X), atol=0.1)
+    assert model.objective_ == pytest.approx(plain.objective_, rel=2e-3)
+
+
+def test_classes_in_the_order_of_a_categorical():
+    X, y = graded(5, 90, K=3)
+    names = np.array(["small", "medium", "large"])
+    kind = pd.CategoricalDtype(["tiny", *names], ordered=True)
+    labels = pd.Series(names[y], name="shirt").astype(kind)
+    numbers = HKLClassifier(ordinal=True).fit(X, y)
+    for given in (labels, labels.array):
+        model = HKLClassifier(ordinal=True).fit(X, given)
+        assert model.classes_.tolist() == names.tolist()
+        np.testing.assert_array_equal(model.predict(X), names[numbers.predict(X)])
+        np.testing.assert_allclose(model.predict_proba(X), numbers.predict_proba(X))
+        np.testing.assert_allclose(model.adjustment_, numbers.adjustment_)
+        assert model.score(X, np.asarray(given)) == numbers.score(X, y)
+    assert str(HKLClassifier(ordinal=True).fit(X, labels).rules_).startswith("shirt by Σ")
+    sorted_names = HKLClassifier(ordinal=True).fit(X, names[y])
+    assert sorted_names.classes_.tolist() == ["large", "medium", "small"]
+
+
+def test_weights_of_rows_and_classes():
+    X, y = graded(6, 60)
+    y = np.append(y[:59], 9)  # one class more, of one row
+    whole = HKLClassifier(ordinal=True, C=5.0)
+    twice = clone(whole).fit(pd.concat([X, X]), np.tile(y, 2))
+    weighted = clone(whole).fit(X, y, sample_weight=np.full(60, 2.0))
+    np.testing.assert_allclose(twice.predict_proba(X), weighted.predict_proba(X), atol=0.05)
+    without = clone(whole).fit(X, y, sample_weight=(y < 9).astype(float))
+    assert without.classes_.tolist() == [0, 1, 2, 3, 9]
+    chances = without.predict_proba(X)
+    assert chances.shape == (60, 5)
+    assert not chances[:, 4].any()
+    assert 9 not in without.predict(X)
+    assert without.rules_.levels == (0, 1, 2, 3)
+    balanced = clone(whole).set_params(class_weight="balanced").fit(X, y)
+    assert not balanced.adjustment_.any()
+    with pytest.raises(DataError, match="one class"):
+        clone(whole).fit(X, np.zeros(60))
+
+
+def test_wrong_parameters():
+    X, y = graded(7, 30)
+    with pytest.raises(ParameterError, match="expected loss='logistic'"):
+        HKLClassifier(ordinal=True, loss="hinge").fit(X, y)
+    with pytest.raises(ParameterError, match="ordinal"):
+        HKLClassifier(ordinal="yes").fit(X, y)
