@@ -79,7 +79,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         the fewest rules, mean over folds, among all pairs that are behind the best by no more than
         the standard error of the mean difference (over rows, or folds where there is a scorer); of
         equals the best score.
-    rho, loss, logit_adjustment, tol, max_active, linear
+    rho, loss, logit_adjustment, tol, max_active, linear, monotone
         As in :class:`HKLClassifier`.
     encoder, relations, cut_points, class_weight, time_limit
         As there; ``time_limit`` is for each single fit.

@@ -112,6 +112,20 @@ def test_no_column_is_named_is_no_constraint():
     assert HKLClassifier(monotone={}).fit(X, s > 0).rules_ == plain.rules_
 
 
+def test_few_rules_are_monotone_too():
+    X, s = table_of(6, 80)
+    y = pd.qcut(s, 3, labels=False)
+    monotone = {"age": -1, "bmi": 1, "dose": -1}  # mostly against the data
+    for model in (
+        HKLClassifier(monotone=monotone, ordinal=True, max_rules=4, C=30.0),
+        HKLClassifier(monotone=monotone, max_rules=3, C=30.0),
+    ):
+        model.fit(X, y if model.ordinal else y == 2)
+        assert 1 <= len(model.rules_) <= model.max_rules
+        for column, direction in monotone.items():
+            assert (direction * steps(model.decision_function, X, column)).min() >= -1e-9
+
+
 def test_columns_by_position_and_of_two_values():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(1, 3, 80), rng.integers(4, 6, 80), rng.normal(size=80)])

@@ -29,6 +29,7 @@ def test_every_form_predicts_the_same():
     model = HKLClassifier(ordinal=True).fit(X, y)
     assert model.gap_ <= 0.01
     assert model.stopped_ == "optimal"
+    assert pytest.approx(6000 / np.sqrt(150) / 3) == model.C_
     predicted = model.predict(Z)
     assert predicted.dtype == y.dtype
     assert np.abs(predicted - t).mean() < 0.5
@@ -112,6 +113,16 @@ def test_classes_in_the_order_of_a_categorical():
     assert str(HKLClassifier(ordinal=True).fit(X, labels).rules_).startswith("shirt by Σ")
     sorted_names = HKLClassifier(ordinal=True).fit(X, names[y])
     assert sorted_names.classes_.tolist() == ["large", "medium", "small"]
+
+
+def test_few_rules():
+    X, y = graded(8, 150)
+    model = HKLClassifier(ordinal=True, max_rules=3).fit(X, y)
+    whole = HKLClassifier(ordinal=True).fit(X, y)
+    assert len(model.rules_) <= 3 < len(whole.rules_)
+    assert whole.objective_ * 0.99 <= model.objective_ <= whole.objective_ * 3
+    assert (np.diff(model.thresholds_) > 0).all()
+    assert model.score(X, y) > 0.6
 
 
 def test_weights_of_rows_and_classes():
