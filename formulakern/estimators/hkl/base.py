@@ -157,8 +157,8 @@ class HierarchicalLearner(HierarchicalEstimator):
         distinct, kind = table.distinct()
         squared = self.loss == "squared"
         automatic = automatic_C(weights, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
-        if ordered:  # as many losses for each row
-            automatic /= float(problems[""].max())
+        if ordered:  # a row has as many losses
+            automatic /= math.sqrt(problems[""].max())
         self.C_ = automatic if isinstance(self.C, str) else float(self.C)
         options = {"rho": float(self.rho), "C": self.C_}
         options |= {"depth_penalty": float(self.depth_penalty), "other_penalty": LINEAR_PENALTY}

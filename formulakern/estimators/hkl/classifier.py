@@ -130,8 +130,8 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         2 is Bach's hierarchical kernel learning, in which a rule with weight brings in all its
         parts; nearer 1 there are fewer rules.
     C : "auto" or float, default="auto"
-        Penalty parameter of errors.  ``"auto"`` is 6000/√n, n the sum of the rows' weights;
-        of K ordered classes that over K − 1, the number of losses of a row.
+        Penalty parameter of errors.  ``"auto"`` is 6000/√n, n the sum of the rows' weights, times
+        K − 1 for K ordered classes, which give a row K − 1 losses.
     depth_penalty : float ≥ 1, default=3.0
         a; larger values give shorter rules.
     max_rules : int, optional

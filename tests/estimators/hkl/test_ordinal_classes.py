@@ -29,7 +29,7 @@ def test_every_form_predicts_the_same():
     model = HKLClassifier(ordinal=True).fit(X, y)
     assert model.gap_ <= 0.01
     assert model.stopped_ == "optimal"
-    assert pytest.approx(6000 / np.sqrt(150) / 3) == model.C_
+    assert pytest.approx(6000 / np.sqrt(150 * 3)) == model.C_
     predicted = model.predict(Z)
     assert predicted.dtype == y.dtype
     assert np.abs(predicted - t).mean() < 0.5
