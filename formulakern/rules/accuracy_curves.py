@@ -11,7 +11,7 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError
+from formulakern.errors import DataError, ParameterError
 from formulakern.rules.refitting import logistic_weights, ridge_weights
 from formulakern.rules.voting import VotingRules, class_codes
 
@@ -23,6 +23,7 @@ V = TypeVar("V", bound=VotingRules)
 def refitted_votes(ensemble: V, table: Any, y: Any, ridge: float) -> V:
     """What :meth:`formulakern.RuleEnsemble.refitted` documents."""
     check_number("ridge", ridge, 0, above=True)
+    _refuse_levels(ensemble)
     rows = Table.of(table)
     target = _target(ensemble, y, len(rows), training=True)
     weights, intercept = _fitted(ensemble, ensemble.values(rows), target, ridge)
@@ -55,6 +56,7 @@ def ensemble_curve(
     weights, intercept = np.ones(most), ensemble.intercept
     votes = ensemble.votes
     if refit is not None:
+        _refuse_levels(ensemble)
         known = Table.of(refit[0])
         training = ensemble.values(known), _target(ensemble, refit[1], len(known), training=True)
         weights, votes = np.zeros(0), directions
@@ -82,6 +84,20 @@ def _fitted(
     return logistic_weights(values, _directions(ensemble), target, ridge, start)
 
 
+def _refuse_levels(ensemble: VotingRules) -> None:
+    """Thresholds belong to the weights that were learned with them.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if ensemble.levels is not None:
+        raise ParameterError(
+            f"the weights of rules for the ordered classes {list(ensemble.levels)!r} are not "
+            "refitted here. HKLClassifier(ordinal=True, max_rules=k) learns the best k rules."
+        )
+
+
 def _directions(ensemble: VotingRules) -> FloatArray:
     """What a weight of 1 adds to the scores: the votes, divided by their absolute values.
 
@@ -106,10 +122,10 @@ def _target(ensemble: VotingRules, y: Any, n: int, *, training: bool) -> npt.NDA
     DataError
         If there are not n, or training rows are of other classes.
     """
-    if ensemble.classes is not None:
-        target = class_codes(y, ensemble.classes)
-    else:
-        target = np.asarray(y, dtype=np.float64)
+    classes = ensemble.classes or ensemble.levels
+    target: npt.NDArray[Any] = (
+        np.asarray(y, dtype=np.float64) if classes is None else class_codes(y, classes)
+    )
     if target.shape != (n,) or not n:
         raise DataError(f"{n} rows and y of shape {target.shape}; expected some, and one for each.")
     if training and ensemble.classes is not None and (target < 0).any():
@@ -125,6 +141,8 @@ def _target(ensemble: VotingRules, y: Any, n: int, *, training: bool) -> npt.NDA
 
 def _score(ensemble: VotingRules, scores: FloatArray, target: npt.NDArray[Any]) -> float:
     """The share of right classes, or R²."""
+    if ensemble.levels is not None:
+        return float(np.mean(np.searchsorted(ensemble.thresholds, scores[:, 0]) == target))
     if ensemble.classes is not None:
         return float(np.mean(scores.argmax(axis=1) == target))
     total = float(((target - target.mean()) ** 2).sum())

@@ -186,6 +186,8 @@ class RuleEnsemble(VotingRules):
         ------
         DataError
             If there is not a class for every row, or it is not among those of the ensemble.
+        ParameterError
+            If the classes are levels.
 
         Notes
         -----
@@ -234,6 +236,8 @@ class RuleEnsemble(VotingRules):
         ------
         DataError
             If there is not a class or finite number for every row, or no row.
+        ParameterError
+            If weights are to be refitted and the classes are levels.
 
         Notes
         -----

@@ -68,3 +68,17 @@ def test_simplified_levels_predict_the_same():
     assert len(shorter) == 1
     assert shorter.predict(rows).tolist() == ensemble.predict(rows).tolist() == [1, 1, 3, 3]
     assert str(shorter).startswith("y by Σ weight · rule: 1 up to 0.5, 2 up to 1.5, 3 above")
+
+
+def test_accuracy_of_the_first_rules():
+    ensemble = _risk()
+    table = {"smoker": ["no", "no", "yes", "yes", None], "age": [20, 60, 20, 60, 35]}
+    y = ["low", "middle", "high", "high", "unknown"]
+    curve = [np.mean(ensemble.head(k).predict(table) == np.array(y)) for k in range(4)]
+    np.testing.assert_allclose(ensemble.accuracy_curve(table, y), curve)
+    for refit in (
+        lambda: ensemble.refitted(table, y),
+        lambda: ensemble.accuracy_curve(table, y, refit=(table, y)),
+    ):
+        with pytest.raises(ParameterError, match="ordered classes"):
+            refit()
