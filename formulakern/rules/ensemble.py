@@ -156,7 +156,7 @@ class RuleEnsemble(VotingRules):
         """
         return simplified_votes(self, domains, missing)[0]
 
-    def refitted(self, table: Any, y: Any, ridge: float = 0.1) -> Self:
+    def refitted(self, table: Any, y: Any, ridge: float = 1.0) -> Self:
         r"""The same rules with weights learned anew, without the shrinkage of how they were found.
 
         With the scores s_k(x_i) = b_k + Σ_r β_r D_rk r(x_i), where β_r D_rk are the new votes,
@@ -172,7 +172,7 @@ class RuleEnsemble(VotingRules):
             Training rows.
         y : array-like of shape (n,)
             Their classes, or numbers.
-        ridge : float, default=0.1
+        ridge : float, default=1.0
             Above 0; where few rows tell rules apart, a larger one.
 
         Returns
@@ -211,7 +211,7 @@ class RuleEnsemble(VotingRules):
         max_rules: int | None = None,
         *,
         refit: tuple[Any, Any] | None = None,
-        ridge: float = 0.1,
+        ridge: float = 1.0,
     ) -> FloatArray:
         """The accuracy of the first k rules alone, k = 0, 1, 2, …; R² of a predicted number.
 
@@ -226,7 +226,7 @@ class RuleEnsemble(VotingRules):
             The weights of the first k rules are refitted to these rows for each k, as by
             :meth:`refitted`.  By default rules keep their weights, and the intercept stays, which
             are for all rules together: k of them can do better than that.
-        ridge : float, default=0.1
+        ridge : float, default=1.0
 
         Returns
         -------

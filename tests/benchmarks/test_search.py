@@ -90,7 +90,7 @@ X = np.eye(3, dtype=np.uint8)[chosen].reshape(4_000, 27)
 y = (X[:, 0] & X[:, 3]) | (X[:, 9] & X[:, 13])
 FormulaSearch(2, random_state=0).fit(X[:300], y[:300])
 before = peak()
-FormulaSearch(5, random_state=0, compare=True).fit(X, y)
+FormulaSearch(5, "roc_auc", C=10, cv=5, random_state=0, compare=True).fit(X, y)
 print((peak() - before) / (8 * 4_000**2))
 """
 
@@ -111,7 +111,7 @@ def test_a_search_without_validation():
     times = {}
     for criterion in ("radius-margin", "roc_auc"):
         begin = time.perf_counter()
-        FormulaSearch(20, criterion, random_state=0, C=10).fit(X, y)
+        FormulaSearch(20, criterion, random_state=0, C=10, cv=5).fit(X, y)
         times[criterion] = time.perf_counter() - begin
     ratio = times["radius-margin"] / times["roc_auc"]
     report("tic-tac-toe, 20 formulas: radius-margin / 5-fold cross-validation", ratio, 0.6)

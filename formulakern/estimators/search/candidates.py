@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from formulakern.errors import FormulaSizeError, ParameterError
+from formulakern.errors import FormulaKernError, FormulaSizeError, ParameterError
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import FormulaKernel, Reading
 from formulakern.program.interpreter import run
-from formulakern.syntax.formula import Formula
+from formulakern.rewrite.pipeline import rewrite
+from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.parser import parse
 from formulakern.syntax.random import random_formula
+from formulakern.syntax.substitution import substitute
+from formulakern.syntax.traversal import postorder
 
-__all__ = ["draw_candidates", "read_candidates"]
+__all__ = ["draw_candidates", "equal_kernels", "read_candidates", "simplicity"]
 
+#: Kernels of formulas with more leaves are not compared, as their exact numbers are long.
+COMPARED = 50
+
+#: What drawn candidates begin with.
+FIRST = parse("x1 & x2"), parse("x1")
 #: So many draws in a row without a new kernel end the drawing.
 PATIENCE = 500
 #: So many formulas in a row that are too large end it with an error.
@@ -29,11 +39,12 @@ TRIPLES = np.array([(101, 5_003, 70_001), (31_013, 40_009, 50_021), (17, 900_007
 def draw_candidates(
     n: int, variables: Reading, p: float, eta: float, generator: np.random.Generator
 ) -> list[Formula]:
-    """Random formulas whose kernels differ from each other.
+    """``x1 & x2``, ``x1`` and random formulas, whose kernels differ from each other.
 
-    ``a & ~b`` and ``~b & a``, or ``a -> b`` and ``~a | b`` under other names, are one kernel: it is
-    computed in exact integers for three pairs of rows of a million columns, and formulas that agree
-    there count as one.
+    Random formulas are brought into a form of and, or, xor and negated variables, in which there is
+    no double negation.  ``a & ~b`` and ``~b & a``, or ``a -> b`` and ``~a | b`` under other names,
+    are one kernel: it is computed in exact integers for three pairs of rows of a million columns,
+    and of formulas that agree there the simplest is kept.
 
     Parameters
     ----------
@@ -55,11 +66,15 @@ def draw_candidates(
 
     Examples
     --------
-    >>> drawn = draw_candidates(3, "bound", 0.4, 0.7, np.random.default_rng(0))
-    >>> len(drawn)
-    3
+    >>> for formula in draw_candidates(5, "bound", 0.4, 0.7, np.random.default_rng(0)):
+    ...     print(formula)
+    x1 & x2
+    x1
+    x1 & ~x2 | ~(x3 ^ (~x4 | ~x5))
+    x1 & (x2 | x3 & x4)
+    x1 & x2 & ~x3
     """
-    drawn: dict[tuple[int, ...], Formula] = {}
+    drawn = {_values(formula, variables): formula for formula in FIRST[:n]}
     in_vain = oversized = 0
     while len(drawn) < n and in_vain < PATIENCE:
         in_vain += 1
@@ -75,10 +90,50 @@ def draw_candidates(
                 ) from None
             continue
         oversized = 0
+        formula = _reduced(formula, variables)
         if values not in drawn:
-            drawn[values] = formula
             in_vain = 0
+        elif simplicity(drawn[values]) <= simplicity(formula):
+            continue
+        drawn[values] = formula
     return list(drawn.values())
+
+
+def simplicity(formula: Formula | Kernel) -> tuple[int, int]:
+    """Number of variables, with repetition, and of connectives; kernels come behind all formulas.
+
+    >>> simplicity(parse("~a & ~b")) < simplicity(parse("~(~~a & ~b)"))
+    True
+    """
+    if not isinstance(formula, Formula):
+        return sys.maxsize, 0
+    return formula.n_leaves, sum(node.connective is not None for node in postorder(formula))
+
+
+def equal_kernels(candidates: Sequence[Formula | Kernel], variables: Reading) -> list[int | None]:
+    """For every candidate the simplest one of the same kernel; None where there is no simpler one.
+
+    Of equally simple ones the first counts as the simplest.  Kernels, formulas over domains or with
+    choices, and those of more than 50 variables are not compared.
+
+    >>> equal_kernels([parse("~~a"), parse("b & c"), parse("a")], "bound")
+    [2, None, None]
+    """
+    groups: dict[Any, list[int]] = {}
+    for place, candidate in enumerate(candidates):
+        key: Any = place
+        if isinstance(candidate, Formula) and candidate.n_leaves <= COMPARED:
+            choices = any(leaf.inside for leaf in candidate.leaves)
+            with suppress(FormulaKernError):
+                if not choices and not any(leaf.domain for leaf in candidate.variables):
+                    key = _values(candidate, variables)
+        groups.setdefault(key, []).append(place)
+    simplest: list[int | None] = [None] * len(candidates)
+    for places in groups.values():
+        first = min(places, key=lambda place: (*simplicity(candidates[place]), place))
+        for place in places:
+            simplest[place] = None if place == first else first
+    return simplest
 
 
 def read_candidates(candidates: Any) -> list[Formula | Kernel]:
@@ -116,6 +171,13 @@ def read_candidates(candidates: Any) -> list[Formula | Kernel]:
             "candidates is empty; expected at least one formula or kernel, or how many to draw."
         )
     return read
+
+
+def _reduced(formula: Formula, variables: Reading) -> Formula:
+    """The form that is compiled, its variables named in the order of the text."""
+    reduced = rewrite(formula, variables).formula
+    names = {v: Variable(f"x{k}") for k, v in enumerate(reduced.variables, start=1)}
+    return substitute(reduced, dict(names))
 
 
 def _values(formula: Formula, variables: Reading) -> tuple[int, ...]:

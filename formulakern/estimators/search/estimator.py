@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal, Self
@@ -11,15 +11,20 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
+from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.checks import check_integer, check_number, is_integer
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator
-from formulakern.estimators.search.candidates import draw_candidates, read_candidates
+from formulakern.estimators.search.candidates import (
+    draw_candidates,
+    equal_kernels,
+    read_candidates,
+)
 from formulakern.estimators.search.results import CandidateScore, SearchResults
-from formulakern.estimators.search.run import score_all
+from formulakern.estimators.search.run import score_all, score_best_again
 from formulakern.estimators.search.scores import Scorer, Scoring, scorer_of
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.evaluation import check_folds
@@ -31,37 +36,53 @@ from formulakern.syntax.formula import Formula
 
 __all__ = ["FormulaSearch"]
 
+#: How the status begins of a candidate that is not scored, as a simpler one has its kernel.
+SAME_KERNEL = "the kernel of"
+#: ``C="auto"``.
+AUTO_CS = (1.0, 10.0, 100.0)
+#: ``cv="auto"``: so many folds, once more for each of these numbers of rows that is not passed.
+FOLDS, SMALL = 3, (60, 150)
+
 
 @dataclass(eq=False, repr=False)
 class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Draw formulas, rank their kernels, train a support vector machine with the best.
 
-    Each candidate's kernel places the rows in a feature space.  There R is the radius of the
-    smallest ball around all rows, D the distance between the classes; the error of a support vector
-    machine is bounded by a multiple of R²/D², which needs no validation rows and no training.  Or
-    candidates are ranked by a cross-validated score.  The best is fitted as a
-    :class:`FormulaSVC`.
+    Each candidate's kernel places the rows in a feature space.  A support vector machine is trained
+    there on some of the rows, and of two candidates the one is better that gives the classes of the
+    other rows the larger probability.  The best is fitted to all rows as a :class:`FormulaSVC`.
+    Or candidates are ranked without validation rows and training: with R the radius of the smallest
+    ball around all rows, and D the distance between the classes, the error is bounded by a multiple
+    of R²/D².
 
     Parameters
     ----------
-    candidates : int or list of str, Formula or Kernel, default=30
-        How many formulas to draw, or the candidates.  Drawn ones have different kernels.
-    criterion : str or callable, default="radius-margin"
-        ``"radius-margin"``: the smallest R²/D² of the training rows.  Or the largest
-        cross-validated score: ``"roc_auc"`` (for several classes, the mean of one against the
-        rest), ``"accuracy"``, another name of ``sklearn.metrics.get_scorer_names()``, or a scorer.
+    candidates : int or list of str, Formula or Kernel, default=10
+        How many formulas to take, or the candidates.  The first ones are ``x1 & x2`` and ``x1``,
+        the others are drawn; they have different kernels, and no double negations.
+    criterion : str or callable, default="log_loss"
+        ``"log_loss"``: the largest mean logarithm of the probability of the right class, over the
+        rows held out in cross-validation, where the decisions of the support vector machines are
+        calibrated (see Notes).  ``"radius-margin"``: the smallest R²/D² of the training rows.  Or
+        the largest cross-validated score: ``"roc_auc"`` (for several classes, the mean of one
+        against the rest), ``"accuracy"``, another name of
+        ``sklearn.metrics.get_scorer_names()``, or a scorer.
     variables : {"bound", "free", "distinct"}, default="bound"
         What the names in a formula mean.
-    C : float, default=10.0
-        Penalty parameter of margin errors.
+    C : "auto", float or sequence of float, default="auto"
+        Penalty parameter of margin errors.  Of a sequence the middle one scores all candidates;
+        then the first candidate and the three best are scored with the others too, and the best
+        pair is taken.  ``"auto"`` is (1, 10, 100), or 10 where no score is cross-validated.
     p, eta : float, default=0.4, 0.7
         How formulas are drawn: see :func:`formulakern.random_formula`.
     margin_C : float or None, default=1.0
         R and D are those of K + I/margin_C, for which the bound is proven: the soft margin of
         squared errors.  None is the hard margin; classes that it cannot separate have an infinite
         ratio.
-    cv : int or splitter, default=5
+    cv : "auto", int or splitter, default="auto"
         Folds: stratified and shuffled under ``random_state``, the same for every candidate.
+        ``"auto"``: three, twice where there are at most 150 rows and three times where there are
+        at most 60.
     compare : bool, default=False
         Compute ratio and score of every candidate, whichever ranks them, for :meth:`plot`. The
         score is then "roc_auc" where the criterion names none.
@@ -71,8 +92,10 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         How a table becomes 0 and 1; see :class:`FormulaSVC`.  It is fitted once, on all rows.
     domains : mapping of str to columns, optional
         For given formulas with domains; see :class:`FormulaSVC`.
-    class_weight : mapping or "balanced", optional
-        Multiplies C per class.
+    class_weight : mapping, "square-root", "balanced" or None, default="square-root"
+        Multiplies C per class.  With n_k rows of class k, ``"balanced"`` is proportional to 1/n_k,
+        so that decisions are for balanced accuracy; None is for accuracy; ``"square-root"``,
+        proportional to 1/√n_k, is between them: better macro F1 at little cost of accuracy.
     n_jobs : int, optional
         How many candidates are scored at once, in threads; each holds a Gram matrix.  The result is
         the same for every number.
@@ -87,11 +110,15 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     best_estimator_ : FormulaSVC
         Fitted on all rows.
     best_formula_ : Formula or Kernel
+    C_ : float
+        Its penalty parameter.
     best_index_ : int
         Its position among the candidates.
     results_ : SearchResults
         A column per name: ``formula``, ``rank``, ``ratio``, ``radius``, ``margin``,
-        ``mean_score``, ``std_score``, ``seconds``, ``status``.  Prints as a table.
+        ``mean_score``, ``std_score``, ``C``, ``behind``, ``error``, ``seconds``, ``status``.
+        ``behind`` is the mean difference to the best, and ``error`` its standard error: candidates
+        that are behind by less are no worse as far as these rows can tell.  Prints as a table.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -99,48 +126,61 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Joint counts of the rows are found once; a candidate costs a look-up per pair of rows, then one
-    ball and one distance (per class, for more than two), or ``cv`` support vector machines.
+    Joint counts of the rows are found once; a candidate costs a look-up per pair of rows, then the
+    support vector machines of all folds, or one ball and one distance (per class, for more than
+    two).  Its solver cannot begin at a solution for another C.
     Peak memory is about two Gram matrices per job: the one that all candidates are written to, and
     what is sliced from it, or what the last model is fitted on.
 
-    A candidate that cannot be computed is told in ``status`` and ranks last.  Ctrl-C ends the
-    search: the best candidate so far is fitted, with a warning.
+    *Calibration.*  For each class k, a_k ≥ 0 and b_k are fitted so that
+    1/(1 + exp(−a_k d_k(x) − b_k)) is the probability that a row of decision d_k(x), held out, is of
+    class k; these are divided by their sum.  So a model that decides for the largest class
+    everywhere scores no better than the shares of the classes do.
+
+    A candidate whose models decide for one class on all rows held out is behind all others.  Of
+    those that score equally, that of the fewest variables is taken, then of the fewest
+    connectives, then the first.  Given formulas with the kernel of a simpler one are not scored; a
+    candidate that cannot be computed ranks last.  ``status`` tells.  Ctrl-C ends the search: the
+    best candidate so far is fitted, with a warning.
 
     References
     ----------
     Polato & Aiolli (2021), Propositional Kernels, Entropy 23(8):1020, doi:10.3390/e23081020.
     Chapelle, Vapnik, Bousquet & Mukherjee (2002), Choosing Multiple Parameters for Support Vector
     Machines, Machine Learning 46:131-159, doi:10.1023/A:1012450327387.
+    Platt (1999), Probabilistic outputs for support vector machines and comparisons to regularized
+    likelihood methods, Advances in Large Margin Classifiers, MIT Press.
 
     Examples
     --------
     >>> from formulakern import datasets
     >>> X, y = datasets.tic_tac_toe()
-    >>> search = FormulaSearch(["a", "a & b", "a & b & c"], variables="distinct").fit(X, y)
+    >>> texts = ["a", "a & b", "a & b & c"]
+    >>> search = FormulaSearch(texts, variables="distinct", random_state=0).fit(X, y)
+    >>> search.best_formula_, search.C_
+    (Formula('a & b & c'), 10.0)
+    >>> search = FormulaSearch(texts, "radius-margin", variables="distinct").fit(X, y)
     >>> print(search.results_)
     3 candidates, 3 scored; the best by the radius-margin ratio:
     rank  formula    ratio  status
        1  a & b & c  109.1  ok
        2  a          154.7  ok
        3  a & b      154.8  ok
-    >>> search.best_formula_
-    Formula('a & b & c')
     """
 
-    candidates: int | Iterable[str | Formula | Kernel] = 30
-    criterion: str | Scorer = "radius-margin"
+    candidates: int | Iterable[str | Formula | Kernel] = 10
+    criterion: str | Scorer = "log_loss"
     variables: Reading = "bound"
-    C: float = 10.0
+    C: float | Sequence[float] | Literal["auto"] = "auto"
     _: KW_ONLY
     p: float = 0.4
     eta: float = 0.7
     margin_C: float | None = 1.0
-    cv: Any = 5
+    cv: Any = "auto"
     compare: bool = False
     normalize: bool = True
     domains: Mapping[str, Any] | None = None
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    class_weight: Mapping[Any, float] | Literal["square-root", "balanced"] | None = "square-root"
     n_jobs: int | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
@@ -170,27 +210,27 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             If a Gram matrix does not fit into memory.
         """
         require_target(self, y)
-        scorer = self._check_parameters()
+        scorer, Cs = self._check_parameters()
         generator = check_random_state(self.random_state)
         seeds = generator.randint(2**31 - 1, size=5)
         formulas = self._candidates(np.random.default_rng(seeds[:4]))
         table, classes = self._read_training(X, y)
         several_classes(classes)
-        svc = {"C": self.C, "class_weight": self.class_weight}
+        weights = self._class_weight(classes)
+        svc = {"C": Cs[0], "class_weight": weights}
         folds = self._splits(classes, seeds[4]) if self.compare or not self._by_ratio else ()
         ratio = self.compare or self._by_ratio
         scoring = Scoring(CandidateGrams(table), classes, svc, folds, scorer, ratio, self.margin_C)
-        make = [partial(self._kernel, formula, X) for formula in formulas]
         by = "ratio" if self._by_ratio else "mean_score"
-        scores = score_all(scoring, make, formulas, by, self.n_jobs, self.verbose)
+        scores = self._scores(scoring, formulas, X, by, Cs[1:])
         self.results_ = SearchResults(formulas, scores, by)
         best = self.results_.best_index
         if best is None:
             raise self._no_candidate(scores)
         self.best_index_ = best
-        self.best_formula_ = formulas[best]
+        self.best_formula_, self.C_ = formulas[best], scores[best].C
         del scoring  # the joint counts, before the last Gram matrix is made
-        self.best_estimator_ = self._model(self.best_formula_)
+        self.best_estimator_ = self._model(self.best_formula_, self.C_, weights)
         self.best_estimator_._share_encoding(self)
         self.best_estimator_._fit_encoded(table, classes, X)
         self.classes_ = self.best_estimator_.classes_
@@ -253,9 +293,48 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     def _by_ratio(self) -> bool:
         return isinstance(self.criterion, str) and self.criterion == "radius-margin"
 
-    def _check_parameters(self) -> Scorer:
-        """The scorer of the cross-validation; anything wrong is said before work begins."""
-        check_number("C", self.C, 0, above=True)
+    def _scores(
+        self,
+        scoring: Scoring,
+        formulas: list[Formula | Kernel],
+        X: Any,
+        by: str,
+        others: list[float],
+    ) -> list[CandidateScore]:
+        """One score per candidate; of those whose kernel a simpler one has, what that is."""
+        simpler = equal_kernels(formulas, self.variables)
+        places = [k for k, other in enumerate(simpler) if other is None]
+        listed = [formulas[k] for k in places]
+        make = [partial(self._kernel, formula, X) for formula in listed]
+        run = self.n_jobs, self.verbose
+        found = score_all(scoring, make, listed, by, *run)
+        if by == "mean_score":
+            found = score_best_again(scoring, make, listed, found, others, *run)
+        scores = [
+            CandidateScore(status=f"{SAME_KERNEL} {formulas[other]}") if other is not None else None
+            for other in simpler
+        ]
+        for place, score in zip(places, found, strict=True):
+            scores[place] = score
+        return [score for score in scores if score is not None]
+
+    def _check_parameters(self) -> tuple[Scorer | None, list[float]]:
+        """The scorer, and every C, the first to be tried first; errors come before work begins."""
+        Cs: list[Any]
+        if isinstance(self.C, str) and self.C == "auto":
+            Cs = [AUTO_CS[1]] if self._by_ratio else [*AUTO_CS]
+        elif isinstance(self.C, Iterable) and not isinstance(self.C, str):
+            Cs = list(dict.fromkeys(self.C))
+            if not Cs or (self._by_ratio and len(Cs) > 1):
+                raise ParameterError(
+                    f"C={self.C!r}; expected a positive number"
+                    + (" for criterion='radius-margin'." if Cs else ", several of them, or 'auto'.")
+                )
+        else:
+            Cs = [self.C]
+        for C in Cs:
+            check_number("C", C, 0, above=True, otherwise="several such numbers, or 'auto'")
+        Cs.insert(0, Cs.pop(len(Cs) // 2))
         hard = "None for the hard margin"
         check_number("margin_C", self.margin_C, 0, above=True, otherwise=hard)
         if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
@@ -265,7 +344,8 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             )
         if not isinstance(self.verbose, (int, np.integer)):
             raise ParameterError(f"verbose={self.verbose!r}; expected 0, 1 or 2.")
-        return scorer_of("roc_auc" if self._by_ratio else self.criterion)
+        scorer = scorer_of("roc_auc" if self._by_ratio else self.criterion)
+        return scorer, [float(C) for C in Cs]
 
     def _candidates(self, generator: np.random.Generator) -> list[Formula | Kernel]:
         given: Any = self.candidates
@@ -281,26 +361,43 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             )
         return list(drawn)
 
-    def _model(self, formula: Formula | Kernel) -> FormulaSVC:
-        return FormulaSVC(formula, **self._shared_parameters(FormulaSVC()))
+    def _class_weight(self, classes: npt.NDArray[Any]) -> Any:
+        """What multiplies C per class, as scikit-learn reads it."""
+        if not isinstance(self.class_weight, str) or self.class_weight != "square-root":
+            return self.class_weight
+        names, counts = np.unique(classes, return_counts=True)
+        weights = len(classes) / (np.sqrt(counts) * np.sqrt(counts).sum())  # 1 in the mean of rows
+        return dict(zip(names.tolist(), weights.tolist(), strict=True))
+
+    def _model(self, formula: Formula | Kernel, C: float, class_weight: Any = None) -> FormulaSVC:
+        chosen = {"C": C, "class_weight": class_weight}
+        return FormulaSVC(formula, **self._shared_parameters(FormulaSVC()) | chosen)
 
     def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel:
         """The kernel that the model of this formula uses."""
-        model = self._model(formula)
+        model = self._model(formula, 1.0)
         model.encoder_ = self.encoder_
         return model._make_kernel(X)
 
     def _splits(self, classes: npt.NDArray[Any], seed: int) -> list[Split]:
-        if isinstance(self.cv, (int, np.integer)):
-            check_folds(classes, int(self.cv), self.C)
-        return splits(self.cv, classes, seed)
+        cv = self.cv
+        if isinstance(cv, str) and cv == "auto":
+            second = int(np.sort(np.unique(classes, return_counts=True)[1])[-2])
+            n_folds = max(2, min(FOLDS, second))
+            check_folds(classes, n_folds, 1.0)
+            repeats = 1 + sum(len(classes) <= rows for rows in SMALL)
+            cv = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=repeats, random_state=seed)
+        elif is_integer(cv):
+            check_folds(classes, int(cv), 1.0)
+        return splits(cv, classes, seed)
 
     def _no_candidate(self, scores: list[CandidateScore]) -> DataError:
+        scores = [score for score in scores if not score.status.startswith(SAME_KERNEL)]
         statuses = [score.status for score in scores]
         if all(np.isinf(score.ratio) for score in scores):
             return DataError(
                 "no candidate separates the classes by a hard margin, so all ratios are infinite. "
-                "Use a soft margin, margin_C=1, or criterion='roc_auc'."
+                "Use a soft margin, margin_C=1, or criterion='log_loss'."
             )
         most = max(dict.fromkeys(statuses), key=statuses.count)
         return DataError(

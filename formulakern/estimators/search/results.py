@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import UserDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from formulakern.arrays import FloatArray
 from formulakern.errors import ParameterError
+from formulakern.estimators.hkl.folds import compared
+from formulakern.estimators.search.candidates import simplicity
 from formulakern.kernels.algebra import Kernel
 from formulakern.optional import data_frame, new_axes
 from formulakern.syntax.formula import Formula
@@ -34,9 +38,15 @@ class CandidateScore:
         R, half the distance between the classes, and R² / distance².
     mean_score, std_score : float
         Over the folds of the cross-validation.
+    C : float
+        Penalty parameter of the score.
     seconds : float
     status : str
-        ``"ok"``, or why there is no score.
+        ``"ok"``, or why there is no score, or why the score does not count for much.
+    one_class : bool
+        Whether the models of all folds decide for one class on all rows held out.
+    scores : ndarray of shape (units,)
+        Of every row, or of every fold; their mean is compared with that of others.
     """
 
     radius: float = np.nan
@@ -44,8 +54,11 @@ class CandidateScore:
     ratio: float = np.nan
     mean_score: float = np.nan
     std_score: float = np.nan
+    C: float = np.nan
     seconds: float = 0.0
     status: str = "ok"
+    one_class: bool = False
+    scores: FloatArray = field(default_factory=partial(np.empty, 0), compare=False)
 
 
 class SearchResults(UserDict[str, Any]):
@@ -65,10 +78,16 @@ class SearchResults(UserDict[str, Any]):
     formula : list
         The candidates.
     rank : ndarray of int64
-        1 for the best; candidates without a finite criterion share the last rank, and of equal ones
-        the first one drawn is the best.
-    radius, margin, ratio, mean_score, std_score, seconds : ndarray of float64
+        1 for the best; candidates without a finite criterion share the last rank.  Those whose
+        models decide for one class on all rows held out are behind all that do not.  Of equal ones
+        (to twelve digits) that of the fewest variables is the best, then of the fewest connectives,
+        then the first.
+    radius, margin, ratio, mean_score, std_score, C, seconds : ndarray of float64
         See :class:`CandidateScore`.
+    behind, error : ndarray of float64
+        How much the score is behind that of the best, in the mean over rows (or folds, for other
+        criteria than "log_loss"), and the standard error of this mean difference; nan where a ratio
+        ranks.
     status : list of str
 
     Examples
@@ -90,13 +109,28 @@ class SearchResults(UserDict[str, Any]):
     ) -> None:
         self.by = by
         super().__init__(formula=list(formulas))
-        for name in ("radius", "margin", "ratio", "mean_score", "std_score", "seconds"):
+        for name in ("radius", "margin", "ratio", "mean_score", "std_score", "C", "seconds"):
             self[name] = np.array([getattr(score, name) for score in scores], dtype=float)
         self["status"] = [score.status for score in scores]
-        self._order = np.argsort(self._losses(), kind="stable")
+        losses = np.array([float(f"{loss:.12g}") for loss in self._losses()])
+        variables, connectives = np.array([simplicity(formula) for formula in formulas]).T
+        unscored = np.isinf(losses)
+        one_class = np.array([score.one_class for score in scores])
+        self._order = np.lexsort((connectives, variables, losses, one_class, unscored))  # stable
+        best = scores[self._order[0]].scores
+        known = [len(score.scores) == len(best) > 0 for score in scores]
+        pairs = [
+            compared(best, score.scores) if some else (np.nan, np.nan)
+            for score, some in zip(scores, known, strict=True)
+        ]
+        self["behind"], self["error"] = np.array(pairs).T
         rank = np.empty(len(scores), dtype=np.int64)
         rank[self._order] = np.arange(1, len(scores) + 1)
         self["rank"] = np.minimum(rank, self.n_scored + 1)
+
+    def leading(self, n: int) -> list[int]:
+        """The positions of the n best candidates of those with a finite criterion."""
+        return [int(place) for place in self._order[: min(n, self.n_scored)]]
 
     @property
     def best_index(self) -> int | None:
@@ -160,8 +194,10 @@ class SearchResults(UserDict[str, Any]):
 
     def __str__(self) -> str:
         what = "the radius-margin ratio" if self.by == "ratio" else "cross-validation"
-        measures = ("ratio", "mean_score", "std_score")
+        measures = ("ratio", "mean_score", "behind", "error")
         names = [name for name in measures if np.isfinite(self[name]).any()]
+        if len(np.unique(self["C"][np.isfinite(self["C"])])) > 1:
+            names.append("C")
         rows = [["rank", "formula", *names, "status"]]
         for i in self._order[:SHOWN].tolist():
             numbers = ["-" if np.isnan(self[name][i]) else f"{self[name][i]:.4g}" for name in names]

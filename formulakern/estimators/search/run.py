@@ -5,21 +5,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from queue import SimpleQueue
 
 import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
-from formulakern.estimators.search.results import CandidateScore
+from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.scores import Scoring
 from formulakern.kernels.algebra import Kernel
 from formulakern.progress import Progress
 from formulakern.syntax.formula import Formula
 
-__all__ = ["score_all"]
+__all__ = ["score_all", "score_best_again"]
 
 Make = Callable[[], Kernel]
+#: Scores that differ less are equal.
+SAME = 1e-12
+#: So many of the best candidates, and the first one, are scored with every C.
+AGAIN = 3
 
 
 def score_all(
@@ -77,6 +82,54 @@ def score_all(
         )
     missing = CandidateScore(status="interrupted")
     return [scores.get(number, missing) for number in range(len(kernels))]
+
+
+def score_best_again(
+    scoring: Scoring,
+    kernels: Sequence[Make],
+    formulas: Sequence[Formula | Kernel],
+    scores: list[CandidateScore],
+    Cs: Sequence[float],
+    n_jobs: int | None,
+    verbose: int,
+) -> list[CandidateScore]:
+    """The first candidate and the three best with other penalty parameters, where that is better.
+
+    Parameters
+    ----------
+    scoring, kernels, formulas, n_jobs, verbose
+        As for :func:`score_all`.
+    scores : list of CandidateScore
+        Of all candidates with the C of ``scoring``; after an interrupt they stay as they are.
+    Cs : sequence of float
+        The others.
+
+    Returns
+    -------
+    list of CandidateScore
+        Each with the C of its best score, of equal ones the first tried.
+    """
+    found = list(scores)
+    for C in Cs:
+        ranked = SearchResults(list(formulas), scores, "mean_score").leading(AGAIN)
+        again = [k for k in dict.fromkeys([0, *ranked]) if np.isfinite(scores[k].mean_score)]
+        if not again or any(score.status == "interrupted" for score in found):
+            break
+        other = replace(scoring, svc=scoring.svc | {"C": C})
+        some = [kernels[k] for k in again], [formulas[k] for k in again]
+        try:
+            new = score_all(other, *some, "mean_score", n_jobs, verbose)
+        except KeyboardInterrupt:
+            warnings.warn(f"interrupted before C={C:g} was tried.", stacklevel=3)
+            break
+        for place, score in zip(again, new, strict=True):
+            before = found[place]
+            if not np.isfinite(score.mean_score) or score.one_class > before.one_class:
+                continue
+            better = score.mean_score > before.mean_score + SAME
+            if better or score.one_class < before.one_class:
+                found[place] = score
+    return found
 
 
 def _in_threads(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import config_context
 from sklearn.metrics import get_scorer
 from sklearn.svm import SVC
 
@@ -21,16 +22,25 @@ from formulakern.estimators.targets import Split
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.shared_grams import CandidateGrams
 from formulakern.measures import enclosing_ball, margin
+from formulakern.rules.refitting import logistic_weights
 
-__all__ = ["Scorer", "Scoring", "ratio_of", "scorer_of"]
+__all__ = ["Scorer", "Scoring", "log_scores", "ratio_of", "scorer_of"]
 
+#: The least logarithm of a probability that counts.
+LEAST = math.log(1e-6)
+#: Of the squared weight of decisions of standard deviation 1, in units of a row's log loss.
+RIDGE = 1e-3
+#: Decisions with a smaller standard deviation than this, relative to the largest, are equal.
+FLAT = 1e-9
+#: The status of a candidate that ranks behind others, whatever its score.
+ONE_CLASS = "one class for all rows held out"
 #: Larger numbers in a Gram matrix are not given to the solver.
 LARGEST = 1e100
 #: ``scorer(model, Gram rows of the test rows, their classes)``, larger is better.
 Scorer = Callable[[Any, FloatArray, npt.NDArray[Any]], float]
 
 
-def scorer_of(criterion: str | Scorer) -> Scorer:
+def scorer_of(criterion: str | Scorer) -> Scorer | None:
     """The function behind the name of a score.
 
     Parameters
@@ -38,6 +48,11 @@ def scorer_of(criterion: str | Scorer) -> Scorer:
     criterion : str or callable
         ``"roc_auc"``, for several classes the mean of one against the rest; or another name that
         ``sklearn.metrics.get_scorer_names()`` lists; or a scorer.
+
+    Returns
+    -------
+    callable, or None for ``"log_loss"``
+        This one is not the mean of a number per fold.
 
     Raises
     ------
@@ -48,6 +63,8 @@ def scorer_of(criterion: str | Scorer) -> Scorer:
         return criterion
     if criterion == "roc_auc":
         return _area
+    if criterion == "log_loss":
+        return None
     try:
         if not isinstance(criterion, str):
             raise TypeError
@@ -55,7 +72,7 @@ def scorer_of(criterion: str | Scorer) -> Scorer:
     except (ValueError, TypeError):
         raise ParameterError(
             f"criterion={criterion!r} is unknown; expected 'radius-margin', or the name of a score "
-            "for classes such as 'roc_auc', 'accuracy' or 'balanced_accuracy', or a scorer."
+            "for classes such as 'log_loss', 'roc_auc' or 'balanced_accuracy', or a scorer."
         ) from None
 
     def score(model: Any, gram: FloatArray, y: npt.NDArray[Any]) -> float:
@@ -127,7 +144,8 @@ class Scoring:
         Parameters of the support vector machine of a fold.
     splits : sequence of (ndarray, ndarray)
         Training and test rows of every fold; empty to leave cross-validation out.
-    scorer : callable
+    scorer : callable or None
+        None for the log loss of what is held out; see :func:`log_scores`.
     ratio : bool
         Whether to compute the radius-margin ratio.
     margin_C : float or None
@@ -137,7 +155,7 @@ class Scoring:
     y: npt.NDArray[Any]
     svc: dict[str, Any]
     splits: Sequence[Split]
-    scorer: Scorer
+    scorer: Scorer | None
     ratio: bool
     margin_C: float | None
 
@@ -152,7 +170,7 @@ class Scoring:
             For its Gram matrix.
         """
         begun = perf_counter()
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"C": self.svc["C"]}
         try:
             gram = self.grams.gram(make(), out)
             if self.ratio:
@@ -163,8 +181,16 @@ class Scoring:
                     found["status"] = "the classes are not separable: the ratio is infinite"
             if self.splits:
                 _check_magnitude(gram)
-                scores = [self._fold(gram, *split) for split in self.splits]
-                found["mean_score"], found["std_score"] = np.mean(scores), np.std(scores)
+                folds = [self._fold(gram, *split) for split in self.splits]
+                if self.scorer is None:
+                    of_folds, scores = self._log_loss(folds)
+                    decided = np.unique(np.concatenate(folds).argmax(axis=1))
+                    if len(decided) == 1:
+                        found |= {"one_class": True, "status": ONE_CLASS}
+                else:
+                    of_folds = scores = np.array(folds)
+                found["mean_score"], found["std_score"] = np.nanmean(scores), np.std(of_folds)
+                found["scores"] = scores
                 if not np.isfinite(found["mean_score"]):
                     found["status"] = "the score is not a finite number"
         except MemoryError:
@@ -176,10 +202,93 @@ class Scoring:
 
     def _fold(
         self, gram: FloatArray, train: npt.NDArray[np.intp], test: npt.NDArray[np.intp]
-    ) -> float:
-        model = SVC(kernel="precomputed", **self.svc)
-        model.fit(gram[np.ix_(train, train)], self.y[train])
-        return float(self.scorer(model, gram[np.ix_(test, train)], self.y[test]))
+    ) -> Any:
+        """The score of a fold; for the log loss, the decisions for all classes."""
+        rows = gram[np.ix_(test, train)]
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            model = SVC(kernel="precomputed", **self.svc)
+            model.fit(gram[np.ix_(train, train)], self.y[train])
+            if self.scorer is not None:
+                return float(self.scorer(model, rows, self.y[test]))
+            decision = model.decision_function(rows)
+        if decision.ndim == 1:
+            decision = np.stack([-decision, decision], axis=1)
+        classes = np.unique(self.y)
+        least = decision.min(axis=1, keepdims=True) - 1  # for classes that the fold does not have
+        whole = np.repeat(least, len(classes), axis=1)
+        whole[:, np.searchsorted(classes, model.classes_)] = decision
+        return whole
+
+    def _log_loss(self, decisions: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """The mean score of every fold, and the mean score of every row (nan if never held out)."""
+        rows = np.concatenate([test for _, test in self.splits])
+        codes = np.unique(self.y, return_inverse=True)[1]
+        values = log_scores(np.concatenate(decisions), codes[rows])
+        ends = np.cumsum([len(test) for _, test in self.splits])
+        folds = np.array([part.mean() for part in np.split(values, ends[:-1]) if len(part)])
+        with np.errstate(invalid="ignore"):
+            return folds, np.bincount(rows, values, len(codes)) / np.bincount(
+                rows, None, len(codes)
+            )
+
+
+def log_scores(decisions: FloatArray, codes: npt.NDArray[np.intp]) -> FloatArray:
+    """The logarithm of the probability of the right class, for decisions that are calibrated.
+
+    For each class k a_k ≥ 0 and b_k are such that 1/(1 + exp(−a_k d_k − b_k)) is most likely to
+    say which rows are of class k; the probabilities of a row are these, divided by their sum.
+
+    Parameters
+    ----------
+    decisions : float64 (m, K)
+        d; for two classes the second column is what counts.
+    codes : intp (m,)
+        The number of the right class.
+
+    Returns
+    -------
+    float64 (m,)
+
+    Notes
+    -----
+    A model that decides for the class of most rows everywhere has no better score than the shares
+    of the classes give; one that orders the rows well has, whatever its threshold.
+
+    References
+    ----------
+    J. Platt, "Probabilistic outputs for support vector machines", 1999; B. Zadrozny & C. Elkan,
+    "Transforming classifier scores into accurate multiclass probability estimates", KDD 2002,
+    doi:10.1145/775047.775151.
+
+    Examples
+    --------
+    >>> useless, good = np.zeros((4, 2)), np.array([[2, -2], [2, -2], [-1, 1], [1, -1]], float)
+    >>> codes = np.array([0, 0, 1, 0])
+    >>> log_scores(useless, codes).round(2)
+    array([-0.29, -0.29, -1.39, -0.29])
+    >>> bool(log_scores(good, codes).mean() > -0.1)
+    True
+    """
+    n, n_classes = decisions.shape
+    parts = range(n_classes) if n_classes > 2 else (1,)
+    logs = np.empty((n, n_classes))
+    for k in parts:
+        values, of_class = decisions[:, k], (codes == k).astype(np.intp)
+        spread = float(values.std())
+        apart = spread > FLAT * float(np.abs(values).max())
+        values = values / spread if apart else np.zeros(n)
+        up = np.array([[0.0, 1.0]])
+        weights, bias = logistic_weights(values[:, None], up, of_class, RIDGE)
+        if weights[0] < 0:  # worse than none
+            weights, bias = logistic_weights(np.zeros((n, 1)), up, of_class, RIDGE)
+        score = weights[0] * values + bias[1] - bias[0]
+        logs[:, k] = -np.logaddexp(0.0, -score)
+        if n_classes == 2:
+            logs[:, 0] = -np.logaddexp(0.0, score)
+    right = logs[np.arange(n), codes]
+    if n_classes > 2:
+        right = right - np.logaddexp.reduce(logs, axis=1)
+    return np.asarray(np.maximum(right, LEAST))
 
 
 def _area(model: Any, gram: FloatArray, y: npt.NDArray[Any]) -> float:

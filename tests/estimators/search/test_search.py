@@ -22,16 +22,17 @@ from formulakern.errors import (
     ParameterError,
 )
 from formulakern.estimators.search import run as search_run
-from formulakern.estimators.search.candidates import draw_candidates
+from formulakern.estimators.search.candidates import draw_candidates, equal_kernels
 from formulakern.estimators.search.estimator import FormulaSearch
-from formulakern.estimators.search.scores import ratio_of
+from formulakern.estimators.search.results import CandidateScore, SearchResults
+from formulakern.estimators.search.scores import log_scores, ratio_of
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.measures import radius_margin_ratio
 from formulakern.syntax import random
 
 
 @parametrize_with_checks(
-    [FormulaSearch(3), FormulaSearch(2, "accuracy", compare=True, cv=2, n_jobs=2)]
+    [FormulaSearch(3, C=[1, 10]), FormulaSearch(2, "radius-margin", compare=True, cv=2, n_jobs=2)]
 )
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
@@ -68,7 +69,7 @@ def test_drawn_formulas_have_different_kernels(variables):
 def test_few_kernels_end_the_drawing(boards):
     X, y, _ = boards
     with pytest.warns(UserWarning, match=r"only \d+ formulas with different kernels"):
-        search = FormulaSearch(60, p=0.0, random_state=0).fit(X, y)
+        search = FormulaSearch(60, "radius-margin", p=0.0, random_state=0).fit(X, y)
     kernels = {FormulaSVC(f)._make_kernel(X).polynomial() for f in search.results_["formula"]}
     assert len(kernels) == len(search.results_["formula"]) < 60
 
@@ -76,7 +77,7 @@ def test_few_kernels_end_the_drawing(boards):
 def test_reproducible_whatever_the_jobs(boards):
     X, y, later = boards
     runs = [
-        FormulaSearch(8, compare=True, random_state=3, n_jobs=jobs).fit(X, y)
+        FormulaSearch(6, compare=True, C=[1, 10], random_state=3, n_jobs=jobs).fit(X, y)
         for jobs in (None, 2, 3)
     ]
     for other in runs[1:]:
@@ -86,7 +87,7 @@ def test_reproducible_whatever_the_jobs(boards):
         np.testing.assert_array_equal(
             other.decision_function(later), runs[0].decision_function(later)
         )
-    different = FormulaSearch(8, random_state=4).fit(X, y)
+    different = FormulaSearch(6, "radius-margin", random_state=4).fit(X, y)
     assert different.results_["formula"] != runs[0].results_["formula"]
 
 
@@ -97,7 +98,7 @@ def test_reproducible_whatever_the_jobs(boards):
 @pytest.mark.parametrize("margin_C", [None, 1.0, 50.0])
 def test_ratios_are_those_of_the_measures(boards, margin_C, normalize):
     X, y, _ = boards
-    search = FormulaSearch(GIVEN, margin_C=margin_C, normalize=normalize).fit(X, y)
+    search = FormulaSearch(GIVEN, "radius-margin", margin_C=margin_C, normalize=normalize).fit(X, y)
     encoded = fk.PropositionEncoder().fit_transform(X)
     for i, text in enumerate(GIVEN):
         k = fk.kernel(text)
@@ -134,7 +135,7 @@ def test_scores_are_those_of_cross_validation(boards, criterion):
     from sklearn.model_selection import StratifiedKFold
 
     folds = StratifiedKFold(4, shuffle=True, random_state=1)
-    search = FormulaSearch(GIVEN, criterion, C=3, cv=folds).fit(X, y)
+    search = FormulaSearch(GIVEN, criterion, C=3, cv=folds, class_weight=None).fit(X, y)
     encoded = fk.PropositionEncoder().fit_transform(X)
     for i, text in enumerate(GIVEN):
         machine = FormulaSVC(text, C=3, encoder=None)
@@ -156,8 +157,8 @@ def test_a_scorer_of_ones_own(boards):
 
 def test_the_best_is_fitted_as_usual(boards):
     X, y, later = boards
-    search = FormulaSearch(6, C=5, random_state=0, class_weight="balanced").fit(X, y)
-    alone = FormulaSVC(search.best_formula_, C=5, class_weight="balanced").fit(X, y)
+    search = FormulaSearch(6, C=[2, 5], random_state=0, class_weight="balanced").fit(X, y)
+    alone = FormulaSVC(search.best_formula_, C=search.C_, class_weight="balanced").fit(X, y)
     np.testing.assert_array_equal(search.decision_function(later), alone.decision_function(later))
     np.testing.assert_array_equal(search.predict(later), alone.predict(later))
     assert search.best_estimator_.kernel_ == alone.kernel_
@@ -169,7 +170,7 @@ def test_the_rule_behind_the_data_is_preferred(truth_table):
     X, y = truth_table
     others = ["a & b", "a | b", "a <-> b", "(a | b) & c", "a -> (b -> c)"]
     search = FormulaSearch(
-        [*others, "(a & ~b) | c"], variables="distinct", margin_C=None, encoder=None
+        [*others, "(a & ~b) | c"], "radius-margin", "distinct", margin_C=None, encoder=None
     ).fit(np.asarray(X), y)
     assert str(search.best_formula_) == "a & ~b | c"
 
@@ -192,6 +193,148 @@ def test_domains(boards):
     assert search.results_["status"] == ["ok", "ok"]
 
 
+def test_log_loss_is_that_of_calibrated_decisions(boards):
+    """Against scikit-learn, one fold and candidate at a time."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import RepeatedStratifiedKFold
+    from sklearn.svm import SVC
+
+    X, y, _ = boards
+    X, y = X[np.arange(80)], y[:80]
+    folds = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=1)
+    search = FormulaSearch(["a", "a & b"], C=3, cv=folds, class_weight=None).fit(X, y)
+    encoded = fk.PropositionEncoder().fit_transform(X)
+    means = []
+    for text in ("a", "a & b"):
+        gram = fk.kernel(text).normalized()(encoded)
+        rows, decisions = [], []
+        for train, test in folds.split(encoded, y):
+            model = SVC(C=3, kernel="precomputed").fit(gram[np.ix_(train, train)], y[train])
+            rows.extend(test)
+            decisions.extend(model.decision_function(gram[np.ix_(test, train)]))
+        d = np.array(decisions)[:, None] / np.std(decisions)
+        platt = LogisticRegression(C=1000, tol=1e-10).fit(d, y[rows])
+        right = platt.predict_log_proba(d)[np.arange(len(d)), (y[rows] == "positive").astype(int)]
+        means.append([right[np.array(rows) == row].mean() for row in range(80)])
+    np.testing.assert_allclose(search.results_["mean_score"], np.mean(means, axis=1), atol=1e-6)
+    best = search.best_index_
+    difference = np.subtract(means[best], means[1 - best])
+    assert search.results_["behind"][1 - best] == pytest.approx(difference.mean(), abs=1e-6)
+    error = difference.std(ddof=1) / 80**0.5
+    assert search.results_["error"][1 - best] == pytest.approx(error, abs=1e-6)
+    assert search.results_["behind"][best] == search.results_["error"][best] == 0
+
+
+def test_probabilities_of_several_classes():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 300)
+    good = np.eye(3)[codes] + rng.normal(0, 0.5, (300, 3))
+    chance = log_scores(rng.normal(0, 1, (300, 3)), codes).mean()
+    shares = np.bincount(codes) / 300
+    assert chance == pytest.approx((shares * np.log(shares)).sum(), abs=0.02)
+    assert log_scores(good, codes).mean() > -0.5
+    np.testing.assert_allclose(log_scores(7 * good + 2, codes), log_scores(good, codes))
+    turned = log_scores(-good, codes)  # worse than none is none
+    np.testing.assert_allclose(turned, np.log(shares)[codes], atol=1e-3)
+
+
+def test_the_majority_class_is_no_good_choice():
+    """Four rows of five are of one class, whatever the columns; a product of two tells it."""
+    X, _ = datasets.make_formula_classification("a", n=7)
+    X = np.asarray(X)
+    y = np.where(X[:, 0] & X[:, 1] & (X[:, 2] | X[:, 3]), "rare", "common")
+    assert np.mean(y == "common") > 0.8
+    search = FormulaSearch(5, random_state=0).fit(X, y)
+    assert set(search.predict(X)) == {"rare", "common"}
+    assert search.best_estimator_.score(X, y) > 0.95
+    assert str(search.best_formula_) != "x1"
+
+
+def test_every_C_is_tried_for_the_best(boards):
+    X, y, _ = boards
+    X, y = X[np.arange(0, 200, 2)], y[::2]
+    search = FormulaSearch(GIVEN, C=[0.01, 1, 30], cv=2, random_state=0).fit(X, y)
+    results = search.results_
+    for place, (text, C) in enumerate(zip(results["formula"], results["C"], strict=True)):
+        found = {
+            c: FormulaSearch([text], C=c, cv=2, random_state=0).fit(X, y).results_["mean_score"][0]
+            for c in (0.01, 1.0, 30.0)
+        }
+        assert results["mean_score"][place] == pytest.approx(found[C])
+        if place in (0, search.best_index_):
+            assert found[C] == pytest.approx(max(found.values()))
+    assert search.C_ == search.best_estimator_.C == results["C"][search.best_index_]
+    assert "C" in str(results).splitlines()[1]
+
+
+def test_equal_candidates_are_scored_once_and_ties_go_to_the_simpler(boards):
+    X, y, _ = boards
+    texts = ["~~a & b", "b & c", "a | b", "~(~a & ~b)", "~~x"]
+    for criterion in ("radius-margin", "log_loss"):
+        search = FormulaSearch(texts, criterion, cv=2, C=10).fit(X, y)
+        status = search.results_["status"]
+        assert status == ["the kernel of b & c", "ok", "ok", "the kernel of a | b", "ok"]
+        assert list(search.results_["rank"][[0, 3]]) == [4, 4]
+    formulas = [fk.parse(text) for text in ("a & ~~b & c", "a & b & c", "a & ~b", "c & ~d", "~a")]
+    same = [CandidateScore(mean_score=0.1 + 1e-16 * k) for k in range(5)]
+    results = SearchResults(formulas, same, "mean_score")
+    assert list(results["rank"]) == [5, 4, 2, 3, 1]
+
+
+@pytest.mark.parametrize("variables", ["bound", "free", "distinct"])
+def test_drawn_formulas_are_reduced(variables):
+    drawn = draw_candidates(30, variables, 0.4, 0.7, np.random.default_rng(5))
+    assert [str(formula) for formula in drawn[:2]] == ["x1 & x2", "x1"]
+    assert not any("~~" in str(formula) for formula in drawn)
+    assert equal_kernels(drawn, variables) == [None] * 30
+    for formula in drawn:
+        names = [f"x{k}" for k in range(1, formula.n_leaves + 1)]
+        assert [variable.name for variable in formula.variables] == names
+
+
+def test_class_weights():
+    y = np.array(["a"] * 16 + ["b"] * 4)
+    weights = FormulaSearch()._class_weight(y)
+    assert weights == pytest.approx({"a": 20 / 24, "b": 40 / 24})
+    assert 16 * weights["a"] + 4 * weights["b"] == pytest.approx(20)
+    assert FormulaSearch(class_weight="balanced")._class_weight(y) == "balanced"
+    X = np.arange(40).reshape(20, 2) % 7
+    best = FormulaSearch(["a"], random_state=0).fit(X, y).best_estimator_
+    assert best.class_weight == weights
+    given = FormulaSearch(["a"], random_state=0, class_weight={"a": 1, "b": 2}).fit(X, y)
+    assert given.best_estimator_.class_weight == {"a": 1, "b": 2}
+    with pytest.raises(ValueError, match="class_weight"):
+        FormulaSearch(["a"], class_weight="even").fit(X, y)
+
+
+def test_candidates_of_one_class_rank_behind_others():
+    formulas = [fk.parse(text) for text in ("a", "a & b", "a | b")]
+    scores = [
+        CandidateScore(mean_score=-0.1, one_class=True),
+        CandidateScore(mean_score=-0.5),
+        CandidateScore(status="stopped"),
+    ]
+    results = SearchResults(formulas, scores, "mean_score")
+    assert list(results["rank"]) == [2, 1, 3]
+    assert results.best_index == 1
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (60, 4)), np.where(np.arange(60) % 6, "often", "rarely")
+    found = FormulaSearch(["a", "a & b"], C=1e-6, random_state=0).fit(X, y).results_
+    assert found["status"] == ["one class for all rows held out"] * 2
+    assert found.best_index is not None
+
+
+def test_folds_are_repeated_where_rows_are_few(boards):
+    X, y, _ = boards
+    for rows, splits in ((60, 9), (61, 6), (150, 6), (151, 3)):
+        search = FormulaSearch(["a"])
+        assert len(search._splits(y[:rows], 0)) == splits
+    few = np.array(["x"] * 20 + ["o"] * 2)
+    assert len(FormulaSearch(["a"])._splits(few, 0)) == 6
+    with pytest.raises(DataError, match="fewer than two have two rows"):
+        FormulaSearch(["a"]).fit(X[np.arange(21)], few[:21])
+
+
 # -- what goes wrong ---------------------------------------------------------------------------
 
 
@@ -199,7 +342,7 @@ def test_candidates_that_fail_are_told_and_rank_last(boards):
     X, y, _ = boards
     huge = " & ".join(f"(a{i} | ~b{i})" for i in range(130))
     texts = ["true", huge, "all[40](x)", "a & b"]
-    search = FormulaSearch(texts, normalize=False).fit(X, y)
+    search = FormulaSearch(texts, "radius-margin", normalize=False).fit(X, y)
     statuses = search.results_["status"]
     assert "equal feature vectors" in statuses[0]
     assert statuses[1].startswith("MagnitudeError")
@@ -215,12 +358,12 @@ def test_candidates_that_fail_are_told_and_rank_last(boards):
 def test_all_candidates_failing_is_an_error(boards):
     X, y, _ = boards
     with pytest.raises(DataError, match=r"none of the 2 candidates.*equal feature vectors"):
-        FormulaSearch(["true", "false"]).fit(X, y)
+        FormulaSearch(["true", "false"], "radius-margin").fit(X, y)
     mixed = np.where(np.arange(200) % 2, "x", "o")
     same = X[np.arange(200) // 2]
     with pytest.raises(DataError, match=r"no candidate separates.*margin_C=1"):
-        FormulaSearch(["a", "a & b"], margin_C=None).fit(same, mixed)
-    assert FormulaSearch(["a", "a & b"]).fit(same, mixed).results_.n_scored == 2
+        FormulaSearch(["a", "~~a", "a & b"], "radius-margin", margin_C=None).fit(same, mixed)
+    assert FormulaSearch(["a", "a & b"], "radius-margin").fit(same, mixed).results_.n_scored == 2
 
 
 @pytest.mark.parametrize(
@@ -236,7 +379,11 @@ def test_all_candidates_failing_is_an_error(boards):
         ({"criterion": None}, ParameterError, "criterion=None"),
         ({"criterion": "r2", "candidates": 2}, DataError, "criterion='r2' cannot score"),
         ({"criterion": "neg_log_loss", "candidates": 2}, DataError, "predict_proba"),
-        ({"C": 0}, ParameterError, "C=0"),
+        ({"C": 0}, ParameterError, "C=0; expected a finite number above 0, or several such"),
+        ({"C": [1, -1]}, ParameterError, "C=-1"),
+        ({"C": []}, ParameterError, r"C=\[\]; expected a positive number, several of them"),
+        ({"C": "some"}, ParameterError, "C='some'"),
+        ({"C": [1, 2], "criterion": "radius-margin"}, ParameterError, "for criterion='radius-m"),
         ({"n_jobs": 0}, ParameterError, "n_jobs=0"),
         ({"n_jobs": "two"}, ParameterError, "n_jobs='two'"),
         ({"verbose": "yes"}, ParameterError, "verbose='yes'"),
@@ -279,7 +426,7 @@ def test_ctrl_c_fits_the_best_so_far(boards, monkeypatch):
 
     monkeypatch.setattr(search_run, "_line", interrupt)
     with pytest.warns(UserWarning, match="interrupted after 3 of 6"):
-        search = FormulaSearch(6, random_state=0).fit(X, y)
+        search = FormulaSearch(6, random_state=0).fit(X, y)  # and no other C is tried
     assert search.results_["status"] == ["ok"] * 3 + ["interrupted"] * 3
     assert search.best_index_ in range(3)
     assert len(search.predict(later)) == 100
@@ -289,7 +436,7 @@ def test_ctrl_c_fits_the_best_so_far(boards, monkeypatch):
 
     monkeypatch.setattr(search_run, "_line", at_once)
     with pytest.raises(KeyboardInterrupt):
-        FormulaSearch(["true", "false"]).fit(X, y)
+        FormulaSearch(["true", "false"], "radius-margin").fit(X, y)
 
 
 def test_ctrl_c_while_threads_work(boards):
@@ -316,7 +463,9 @@ def test_any_table(boards):
     X, y, _ = boards
     encoded = fk.PropositionEncoder().fit_transform(X)
     tables = (X, X.to_pandas(), encoded, sp.csr_array(encoded), pd.DataFrame(encoded))
-    ratios = [FormulaSearch(GIVEN).fit(table, y).results_["ratio"] for table in tables]
+    ratios = [
+        FormulaSearch(GIVEN, "radius-margin").fit(table, y).results_["ratio"] for table in tables
+    ]
     for other in ratios[1:]:
         np.testing.assert_allclose(other, ratios[0], rtol=1e-9)
     gaps = X.to_pandas()
@@ -326,7 +475,7 @@ def test_any_table(boards):
 
 def test_clone_pickle_and_grid_search(boards):
     X, y, later = boards
-    search = FormulaSearch(GIVEN, random_state=0)
+    search = FormulaSearch(GIVEN, "radius-margin", random_state=0)
     assert clone(search).get_params() == search.get_params()
     fitted = pickle.loads(pickle.dumps(search.fit(X, y)))
     np.testing.assert_array_equal(fitted.predict(later), search.predict(later))
@@ -338,12 +487,12 @@ def test_clone_pickle_and_grid_search(boards):
 
 def test_results_as_a_frame(boards):
     X, y, _ = boards
-    search = FormulaSearch(GIVEN, compare=True).fit(X, y)
+    search = FormulaSearch(GIVEN, "radius-margin", compare=True).fit(X, y)
     frame = search.results_.to_frame()
     assert list(frame["rank"]) == [1, 2, 3, 4, 5]
     assert frame.index[0] == search.best_index_
     assert set(frame.columns) == set(search.results_)
-    assert pd.DataFrame(dict(search.results_)).shape == (5, 9)
+    assert pd.DataFrame(dict(search.results_)).shape == (5, 12)
     assert frame["seconds"].gt(0).all()
     lines = str(search.results_).splitlines()
     assert len(lines) == 7
@@ -352,9 +501,9 @@ def test_results_as_a_frame(boards):
 
 def test_progress(boards, capsys):
     X, y, _ = boards
-    FormulaSearch(GIVEN, verbose=1).fit(X, y)
+    FormulaSearch(GIVEN, "radius-margin", verbose=1).fit(X, y)
     assert capsys.readouterr() == ("", "")  # no terminal
-    FormulaSearch(GIVEN, verbose=2).fit(X, y)
+    FormulaSearch(GIVEN, "radius-margin", verbose=2).fit(X, y)
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("candidate ") == 5
@@ -363,14 +512,14 @@ def test_progress(boards, capsys):
 
 def test_plot(boards, monkeypatch):
     X, y, _ = boards
-    search = FormulaSearch(GIVEN).fit(X, y)
+    search = FormulaSearch(GIVEN, "radius-margin").fit(X, y)
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     with pytest.raises(ParameterError, match="compare=True"):
         search.plot()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ax = FormulaSearch(GIVEN, compare=True).fit(X, y).plot()
+        ax = FormulaSearch(GIVEN, "radius-margin", compare=True).fit(X, y).plot()
     points, chosen = ax.collections
     assert points.get_offsets().shape == (5, 2)
     assert chosen.get_offsets().shape == (1, 2)
@@ -380,7 +529,7 @@ def test_plot(boards, monkeypatch):
 
 def test_plot_without_matplotlib(boards, monkeypatch):
     X, y, _ = boards
-    search = FormulaSearch(GIVEN, compare=True).fit(X, y)
+    search = FormulaSearch(GIVEN, "radius-margin", compare=True).fit(X, y)
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(MissingDependencyError, match=r"formulakern\[plot\]"):
         search.plot()
