@@ -103,12 +103,16 @@ def _factor(
     columns: FloatArray, D: FloatArray, p: FloatArray, penalty: FloatArray
 ) -> tuple[FloatArray, bool]:
     """The Cholesky factor of the Hessian matrix."""
-    mean = columns * (p @ D.T)
-    hessian = np.diag(penalty) - mean.T @ mean
-    for k in range(D.shape[1]):
-        of_class = np.flatnonzero(D[:, k])
-        part = columns[:, of_class] * D[of_class, k]
-        hessian[np.ix_(of_class, of_class)] += (part * p[:, k, None]).T @ part
+    if D.shape[1] == 2:  # p₀ p₁ times the square of the difference
+        part = columns * np.sqrt(p[:, :1] * p[:, 1:]) * (D[:, 1] - D[:, 0])
+        hessian = np.diag(penalty) + part.T @ part
+    else:
+        mean = columns * (p @ D.T)
+        hessian = np.diag(penalty) - mean.T @ mean
+        for k in range(D.shape[1]):
+            of_class = np.flatnonzero(D[:, k])
+            part = columns[:, of_class] * D[of_class, k]
+            hessian[np.ix_(of_class, of_class)] += (part * p[:, k, None]).T @ part
     least = 1e-12 * max(1.0, float(hessian.diagonal().max()))
     while True:
         try:
