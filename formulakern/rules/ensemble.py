@@ -12,6 +12,7 @@ from formulakern.rules.export.json import ensemble_from_json, ensemble_json
 from formulakern.rules.export.latex import ensemble_latex
 from formulakern.rules.export.sql import ensemble_query
 from formulakern.rules.export.text import columns_of, ensemble_text
+from formulakern.rules.logic.joining import JoinedRules, joined_votes
 from formulakern.rules.logic.merging import simplified_votes
 from formulakern.rules.voting import VotingRules, WeightedRule
 from formulakern.text import preformatted
@@ -155,6 +156,72 @@ class RuleEnsemble(VotingRules):
            2.0  tail & legs >= 4
         """
         return simplified_votes(self, domains, missing)[0]
+
+    def joined(
+        self,
+        X: Any,
+        tolerance: float = 0.0,
+        *,
+        max_changed: int = 0,
+        domains: Any = None,
+        missing: bool = True,
+    ) -> JoinedRules[Self]:
+        """Fewer rules of nearly the same scores on given rows.
+
+        First rules are joined as :meth:`simplified` does.  Then, of two rules r and s with the
+        same conditions but one each, bounds of one column or opposites (``age >= 30`` and
+        ``age >= 31``; ``x = 3`` and ``x != 3``), and with votes for the same classes, s may go:
+        v·r + w·s becomes (v + w)·r, or w + (v − w)·r where s is mostly the opposite of r.  Scores
+        change by |w| in the rows in which that is not what s is.  Again and again the pair goes
+        for which the squares of these changes have the least sum (of equal ones that with the
+        shortest rule), among all that keep every score s_k within the tolerance of what it was at
+        first,
+
+            max_i max_k |s_k(x_i) − s'_k(x_i)| ≤ tolerance,
+
+        and all predictions but ``max_changed``.
+
+        Parameters
+        ----------
+        X : DataFrame, mapping of columns, array-like or Table of n rows
+            Such as the training table.
+        tolerance : float ≥ 0, default=0
+            In units of the scores.  0: rules are joined that are equal or opposite on all rows.
+        max_changed : int ≥ 0, default=0
+            Of so many rows the prediction may change.
+        domains, missing
+            As for :meth:`simplified`.
+
+        Returns
+        -------
+        JoinedRules
+            ``rules``, and how much they change: ``change``, ``n_changed``, ``replaced``.
+
+        Raises
+        ------
+        DataError
+            If a column is absent, or cannot be compared.
+        ParameterError
+            If a number is out of its range.
+
+        Notes
+        -----
+        P pairs are compared in O(Pn).  Each step sorts what is left, and tries pairs in this
+        order, in O(nK) each, K the number of classes, until one may be joined.
+
+        Examples
+        --------
+        >>> from formulakern.rules.rule import rule
+        >>> listed = {"age >= 30": 2.0, "age >= 31": 0.5, "age <= 60": 0.25, "age >= 61": 0.75}
+        >>> ensemble = RuleEnsemble.of(WeightedRule(rule(text), w) for text, w in listed.items())
+        >>> print(ensemble.joined({"age": [20, 25, 29, 30, 35, 44, 58, 61, 70]}, tolerance=0.5))
+        y = 0.25 + Σ weight · rule
+        weight  rule
+           2.5  age >= 30
+           0.5  age >= 61
+        2 rules joined: scores change by at most 0.5, 0 of 9 predictions
+        """
+        return joined_votes(self, X, tolerance, max_changed, domains, missing)
 
     def refitted(self, table: Any, y: Any, ridge: float = 1.0) -> Self:
         r"""The same rules with weights learned anew, without the shrinkage of how they were found.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from formulakern.rules.voting import VotingRules
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import TRUE, Formula, evaluate
 
-__all__ = ["simplified_votes"]
+__all__ = ["Group", "Member", "of_groups", "simplified_votes"]
 
 V = TypeVar("V", bound=VotingRules)
 
@@ -28,7 +28,7 @@ SAMPLED = 512
 
 
 @dataclass(frozen=True)
-class _Member:
+class Member:
     """A rule of an ensemble: its row there, and whether it is the negation of its group's key."""
 
     row: int
@@ -45,11 +45,20 @@ class _Member:
         return (len(leaves), turned, len(str(self.term)), self.row)
 
 
+@dataclass
+class Group:
+    """Rules that are one: their votes, the one that is shown, and all of them."""
+
+    votes: FloatArray
+    best: Member
+    members: list[Member]
+
+
 def simplified_votes(ensemble: V, domains: Any, missing: bool) -> tuple[V, list[int]]:
     """What :meth:`formulakern.RuleEnsemble.simplified` documents, and where each rule came from."""
     meanings = _Meanings(ensemble, domains, missing)
     start = ensemble.intercept.copy()
-    groups: dict[Hashable, list[_Member]] = {}
+    groups: dict[Hashable, list[Member]] = {}
     for row, term in enumerate(ensemble.rules):
         votes = ensemble.votes[row]
         key, negated, shown = meanings.of(term)
@@ -57,8 +66,8 @@ def simplified_votes(ensemble: V, domains: Any, missing: bool) -> tuple[V, list[
             start += 0.0 if negated else votes
         else:
             about = tuple(np.flatnonzero(votes).tolist())
-            groups.setdefault((key, about), []).append(_Member(row, shown, negated))
-    kept: list[tuple[FloatArray, _Member, tuple[float, float]]] = []
+            groups.setdefault((key, about), []).append(Member(row, shown, negated))
+    found = []
     for members in groups.values():
         best = min(members, key=lambda member: member.length)
         total = np.zeros_like(start)
@@ -68,16 +77,21 @@ def simplified_votes(ensemble: V, domains: Any, missing: bool) -> tuple[V, list[
                 total = total + votes
             else:  # 1 - r has the votes
                 start, total = start + votes, total - votes
-        if total.any():
-            kept.append((total, best, _shares(ensemble, best, members, total)))
-    kept.sort(key=lambda entry: -np.abs(entry[0]).max())
-    rows = [best.row for _, best, _ in kept]
-    shares = np.reshape([share for *_, share in kept], (-1, 2))
+        found.append(Group(total, best, members))
+    return of_groups(ensemble, found, start)
+
+
+def of_groups(ensemble: V, groups: Iterable[Group], intercept: FloatArray) -> tuple[V, list[int]]:
+    """The ensemble of those groups that have votes, and the row of what is shown of each."""
+    kept = [group for group in groups if group.votes.any()]
+    kept.sort(key=lambda group: -np.abs(group.votes).max())
+    rows = [group.best.row for group in kept]
+    shares = np.reshape([_shares(ensemble, group) for group in kept], (-1, 2))
     return replace(
         ensemble,
-        rules=tuple(best.term for _, best, _ in kept),
-        votes=np.reshape([total for total, *_ in kept], (-1, len(start))),
-        intercept=start,
+        rules=tuple(group.best.term for group in kept),
+        votes=np.reshape([group.votes for group in kept], (-1, len(intercept))),
+        intercept=intercept,
         support=ensemble.support[rows],
         coverage=ensemble.coverage[rows],
         precision=shares[:, 0],
@@ -85,16 +99,14 @@ def simplified_votes(ensemble: V, domains: Any, missing: bool) -> tuple[V, list[
     ), rows
 
 
-def _shares(
-    ensemble: VotingRules, best: _Member, members: list[_Member], total: FloatArray
-) -> tuple[float, float]:
+def _shares(ensemble: VotingRules, group: Group) -> tuple[float, float]:
     """Precision and base rate for the class that a rule now speaks for; nan if not known."""
-    winner = _winner(total)
-    same = [m.row for m in [best, *members] if m.negated == best.negated]
+    winner, best = _winner(group.votes), group.best
+    same = [m.row for m in [best, *group.members] if m.negated == best.negated]
     for row in same:
         if _winner(ensemble.votes[row]) == winner:
             return float(ensemble.precision[row]), float(ensemble.base_rate[row])
-    if len(total) > 2:
+    if len(group.votes) > 2:
         return np.nan, np.nan
     return 1 - float(ensemble.precision[same[0]]), 1 - float(ensemble.base_rate[same[0]])
 
