@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
@@ -323,3 +324,39 @@ def mismatch(x: str, z: str, k: int, m: int, alphabet: str) -> int:
         return sum(sum(a != b for a, b in zip(k_mer, u, strict=True)) <= m for k_mer in k_mers)
 
     return sum(near(x, u) * near(z, u) for u in itertools.product(alphabet, repeat=k))
+
+
+def informative_cuts(
+    values: Sequence[float], classes: Sequence[object], number: int
+) -> list[float]:
+    """The largest value below each cut by entropy and description length, one row at a time."""
+
+    def bits(rows: Sequence[tuple[float, object]]) -> float:
+        shares = [n / len(rows) for n in Counter(label for _, label in rows).values()]
+        return -sum(share * math.log2(share) for share in shares)
+
+    def best(rows: list[tuple[float, object]]) -> tuple[float, float, bool]:
+        n, found = len(rows), []
+        for low in sorted({value for value, _ in rows})[:-1]:
+            sides = [row for row in rows if row[0] <= low], [row for row in rows if row[0] > low]
+            gain = n * bits(rows) - sum(len(side) * bits(side) for side in sides)
+            found.append((-round(gain, 9), low, sides))
+        gain, low, sides = min(found, key=lambda entry: entry[:2])
+        k, *parts = (len({label for _, label in some}) for some in (rows, *sides))
+        change = k * bits(rows) - sum(p * bits(side) for p, side in zip(parts, sides, strict=True))
+        needed = math.log2(n - 1) + (math.log2(3**k - 2) if k > 1 else 0) - change
+        return gain, low, k > 1 and -gain > needed
+
+    cuts: list[float] = []
+    open_parts = [list(zip(values, classes, strict=True))]
+    while open_parts and len(cuts) < number:
+        listed = [(*best(rows), rows) for rows in open_parts if len({v for v, _ in rows}) > 1]
+        listed = [entry for entry in listed if entry[2] or not cuts]
+        if not listed:
+            break
+        _, low, accepted, rows = min(listed, key=lambda entry: entry[:2])
+        cuts.append(low)
+        open_parts.remove(rows)
+        if accepted:
+            open_parts += [r for r in rows if r[0] <= low], [r for r in rows if r[0] > low]
+    return sorted(cuts)

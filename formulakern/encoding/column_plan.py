@@ -7,6 +7,7 @@ faster, for all of them at once, as coordinates of the true entries.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,6 +36,9 @@ __all__ = [
     "refuse_missing",
 ]
 
+#: A column may be cut between all of its values so often.
+MOST_CUTS = 5000
+
 Coordinates = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
@@ -54,6 +58,8 @@ class ColumnPlan:
     degrees : Degrees, optional
         Of a graded column: the proposition that is the column itself, and its negation, are true
         to a degree.
+    pooled : tuple of str, int or float
+        Of a nominal column: further values of training, which have no proposition of their own.
     """
 
     name: str
@@ -61,6 +67,7 @@ class ColumnPlan:
     values: tuple[Any, ...]
     propositions: tuple[Formula, ...]
     degrees: Degrees | None = None
+    pooled: tuple[Any, ...] = ()
 
     def with_missing(self, negations: bool) -> ColumnPlan:
         """The plan with ``x is missing`` (and ``x is not missing``) as propositions of its own."""
@@ -165,6 +172,8 @@ class ColumnPlan:
         present = ~table.missing(self.name)
         if self.kind == "nominal":
             unknown = present & (self.codes(table) < 0)
+            if self.pooled:
+                unknown &= ~evaluate_proposition(Comparison(self.name, "in", self.pooled), table)
         elif self.kind == "boolean" and table.is_numeric(self.name):
             column = table.column(self.name)
             unknown = present & (column != 0) & (column != 1)
@@ -193,32 +202,72 @@ def plan_boolean(name: str, negations: bool) -> ColumnPlan:
     return ColumnPlan(name, "boolean", (), tuple(leaves))
 
 
-def plan_nominal(table: Table, name: str, negations: bool) -> ColumnPlan:
-    """One proposition ``x = v`` for every value (and ``x != v``), in order of the values."""
+def plan_nominal(
+    table: Table, name: str, negations: bool, least: int = 1, relations: Sequence[str] = ()
+) -> ColumnPlan:
+    """One proposition ``x = v`` for every value (and ``x != v``), in order of the values.
+
+    Values of fewer than ``least`` rows have one together, which says that x is none of the others
+    (with negations also that it is one of them).  A column with an order has no such values, and
+    ``x in {…}`` for all values up to each one (``relations`` has "<="), and from it on (">=").
+    """
     column = table.column(name)
+    ordered = table.orders.get(name, ())
     values: Sequence[Any]
     if column.dtype == object:
-        values = sorted((t for t in table.texts(name) if t is not None), key=_text_order)
+        repeats = Counter(text for text in column.tolist() if text is not None)
+        values = sorted(repeats, key=_text_order)
+        counts = [repeats[value] for value in values]
     else:
-        finite = column[np.isfinite(column)]
-        values = [_plain(value) for value in np.unique(finite).tolist()]
-    equal: list[Formula] = [Comparison(name, "=", value) for value in values]
-    unequal = [Comparison(name, "!=", value) for value in values] if negations else []
-    return ColumnPlan(name, "nominal", tuple(values), (*equal, *unequal))
+        known, numbers = np.unique(column[np.isfinite(column)], return_counts=True)
+        values, counts = [_plain(value) for value in known.tolist()], numbers.tolist()
+    frequent, pooled, others = values, [], list[Formula]()
+    if ordered:
+        listed = [value for value in ordered if value in set(values)]
+        for relation in relations:
+            for k in range(2, len(listed)):
+                part = listed[:k] if relation == "<=" else listed[-k:]
+                others.append(Comparison(name, "in", tuple(part)))
+    elif any(count < least for count in counts):
+        pairs = list(zip(values, counts, strict=True))
+        frequent = [value for value, count in pairs if count >= least]
+        pooled = [value for value, count in pairs if count < least]
+        signs = ["not in", "in"] if negations else ["not in"]
+        others = [Comparison(name, sign, tuple(frequent)) for sign in signs] if frequent else []
+    equal: list[Formula] = [Comparison(name, "=", value) for value in frequent]
+    unequal = [Comparison(name, "!=", value) for value in frequent] if negations else []
+    leaves = (*equal, *unequal, *others)
+    return ColumnPlan(name, "nominal", tuple(frequent), leaves, pooled=tuple(pooled))
 
 
 def plan_numeric(
-    table: Table, name: str, number: int, strategy: Strategy, relations: Sequence[str]
+    table: Table,
+    name: str,
+    number: int,
+    strategy: Strategy,
+    relations: Sequence[str],
+    classes: NDArray[np.intp] | None = None,
 ) -> ColumnPlan:
     """``x <= c`` and ``x >= c`` at the cut points of a numeric column.
 
     ``x <= 0`` is written ``x = 0`` where all training values are whole and none is negative.
+
+    Raises
+    ------
+    DataError
+        If all of more than 5,000 cuts are asked for.
     """
     column = table.column(name)
     present = column[~table.missing(name)]
     count = bool((present >= 0).all() and (present == np.floor(present)).all())
+    if strategy == "all" and (different := len(np.unique(present))) > MOST_CUTS + 1:
+        raise DataError(
+            f'column "{name}" has {different:,} different values, and strategy="all" cuts between '
+            f"all of them, at most {MOST_CUTS:,} times. Write another strategy, such as "
+            '"quantile" with cut_points=64.'
+        )
     leaves = []
-    for cut in cuts(column, number, strategy):
+    for cut in cuts(column, number, strategy, classes):
         for relation in relations:
             value = cut.at_most if relation == "<=" else cut.at_least
             sign = "=" if count and relation == "<=" and value == 0 else relation

@@ -9,12 +9,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cut", "Strategy", "cut_between", "cuts", "shortest_between"]
+from formulakern.encoding.entropy_cuts import informative_gaps
 
-Strategy = Literal["quantile", "uniform"]
+__all__ = ["Cut", "Strategy", "cut_between", "cuts", "shortest_between", "unit_of"]
+
+Strategy = Literal["quantile", "uniform", "mdlp", "all"]
 
 #: Decimals are only compared and averaged here; a float64 prints with at most 17 digits.
 CONTEXT = Context(prec=40)
+#: Values with more decimals than this have no unit.
+DECIMALS = 6
+#: A column of fewer different values has no unit but 1: they may share another by chance.
+SEVERAL = 5
 
 
 @dataclass(frozen=True)
@@ -26,15 +32,20 @@ class Cut:
     at_most : int or float
         ``x <= at_most`` holds exactly for the values below the gap.
     at_least : int or float
-        ``x >= at_least`` holds exactly for the values above the gap. The two are the same number
-        inside the gap; for whole numbers, neighbours such as 3 and 4.
+        ``x >= at_least`` holds exactly for the values above the gap.  The two are the same number
+        inside the gap, or neighbours of the column's unit such as 3 and 4.
     """
 
     at_most: int | float
     at_least: int | float
 
 
-def cuts(values: NDArray[Any], number: int, strategy: Strategy = "quantile") -> tuple[Cut, ...]:
+def cuts(
+    values: NDArray[Any],
+    number: int,
+    strategy: Strategy = "quantile",
+    classes: NDArray[np.intp] | None = None,
+) -> tuple[Cut, ...]:
     """At most so many cuts of a numeric column, ascending; each separates some of its values.
 
     Parameters
@@ -43,9 +54,13 @@ def cuts(values: NDArray[Any], number: int, strategy: Strategy = "quantile") -> 
         Missing (NaN) and infinite values are left out.
     number : int
         How many cuts at most; fewer where the values leave fewer different gaps.
-    strategy : {"quantile", "uniform"}
+    strategy : {"quantile", "uniform", "mdlp", "all"}
         ``"quantile"``: the gaps whose share of smaller values is nearest to 1/(number+1),
-        2/(number+1), …; ``"uniform"``: the gaps at equal distances between the extremes.
+        2/(number+1), …; ``"uniform"``: the gaps at equal distances between the extremes;
+        ``"mdlp"``: those that tell most about the classes, as :func:`informative_gaps` finds them;
+        ``"all"``: all gaps, whatever ``number`` is.
+    classes : ndarray of shape (n,), intp, optional
+        The class of every value, from 0; for ``"mdlp"``.
 
     Returns
     -------
@@ -58,19 +73,26 @@ def cuts(values: NDArray[Any], number: int, strategy: Strategy = "quantile") -> 
     Examples
     --------
     >>> cuts(np.array([1, 1, 2, 9]), 4)
-    (Cut(at_most=1, at_least=2), Cut(at_most=6, at_least=7))
+    (Cut(at_most=1, at_least=2), Cut(at_most=5, at_least=6))
     >>> cuts(np.array([0.1, 0.2, 0.9]), 1, "uniform")
-    (Cut(at_most=0.6, at_least=0.6),)
+    (Cut(at_most=0.5, at_least=0.5),)
+    >>> cuts(np.arange(8), 4, "mdlp", np.array([0, 0, 0, 1, 1, 1, 1, 1]))
+    (Cut(at_most=2, at_least=3),)
     """
-    finite = values[np.isfinite(values)] if values.dtype.kind == "f" else values
-    distinct, repeats = np.unique(finite, return_counts=True)
+    finite = np.isfinite(values) if values.dtype.kind == "f" else np.ones(len(values), np.bool_)
+    distinct, place, repeats = np.unique(values[finite], return_inverse=True, return_counts=True)
     if len(distinct) < 2:
         return ()
     fractions = np.arange(1, number + 1) / (number + 1)
-    if number >= len(distinct) - 1 and strategy == "quantile":
+    if strategy == "mdlp":
+        assert classes is not None
+        table = np.zeros((len(distinct), int(classes.max()) + 1))
+        np.add.at(table, (place, classes[finite]), 1)
+        gaps = informative_gaps(table, number)
+    elif strategy == "all" or (number >= len(distinct) - 1 and strategy == "quantile"):
         gaps = np.arange(len(distinct) - 1)
     elif strategy == "quantile":
-        shares = np.cumsum(repeats)[:-1] / len(finite)
+        shares = np.cumsum(repeats)[:-1] / len(place)
         above = np.searchsorted(shares, fractions).clip(1, max(1, len(shares) - 1))
         below = above - 1
         above = above.clip(0, len(shares) - 1)
@@ -81,14 +103,52 @@ def cuts(values: NDArray[Any], number: int, strategy: Strategy = "quantile") -> 
         levels = low * (1 - fractions) + high * fractions
         places = np.searchsorted(distinct, levels, side="right") - 1
         gaps = np.unique(places.clip(0, len(distinct) - 2))
-    whole = distinct.dtype.kind != "f" or bool(
-        (np.floor(distinct) == distinct).all() and np.abs(distinct).max() < 2**53
-    )
-    return tuple(cut_between(distinct[gap].item(), distinct[gap + 1].item(), whole) for gap in gaps)
+    unit = unit_of(distinct)
+    return tuple(cut_between(distinct[gap].item(), distinct[gap + 1].item(), unit) for gap in gaps)
+
+
+def unit_of(distinct: NDArray[Any]) -> Decimal | None:
+    """The roundest unit that a column is measured in: all its values are multiples of it.
+
+    Parameters
+    ----------
+    distinct : ndarray of shape (m,), any real dtype
+        The different values of the column, all finite.
+
+    Returns
+    -------
+    Decimal or None
+        The largest of …, 10, 5, 1, 0.5, 0.1, …, 0.000001; with fewer than five values 1 or None.
+
+    Examples
+    --------
+    >>> [unit_of(np.array(v)) for v in ([70, 80, 90, 100, 120], [1.5, 2, 3, 4, 6.5], [70, 80])]
+    [Decimal('1E+1'), Decimal('0.5'), Decimal('1')]
+    >>> unit_of(np.array([0.1, 0.7])) is None
+    True
+    """
+    several = len(distinct) >= SEVERAL
+    for decimals in range(DECIMALS + 1 if several else 1):
+        if distinct.dtype.kind != "f":
+            multiples = distinct
+        elif np.abs(distinct).max() < 2**53 / 10**decimals and np.array_equal(
+            np.round(distinct, decimals), distinct
+        ):
+            multiples = np.rint(distinct * 10.0**decimals).astype(np.int64)
+        else:
+            continue
+        unit = Decimal(1).scaleb(-decimals)
+        while several and not (multiples % 10).any():
+            multiples, unit = multiples // 10, unit.scaleb(1)
+        return unit * 5 if several and not (multiples % 5).any() else unit
+    return None
 
 
 def shortest_between(low: float, high: float) -> int | float | None:
     """The number strictly between two others with the fewest decimals; nearest to the middle.
+
+    Of numbers with equally many decimals one that ends in 5 comes first, if it is in the middle
+    half of the gap.
 
     Parameters
     ----------
@@ -104,13 +164,17 @@ def shortest_between(low: float, high: float) -> int | float | None:
     --------
     >>> shortest_between(4.9, 5.15), shortest_between(0.123, 0.127), shortest_between(37, 188)
     (5, 0.125, 100)
+    >>> shortest_between(21, 33), shortest_between(32, 39), shortest_between(33, 37.5)
+    (30, 35, 35)
     """
     bottom, top = Decimal(repr(low)), Decimal(repr(high))
     middle = CONTEXT.divide(CONTEXT.add(bottom, top), Decimal(2))
+    quarter = CONTEXT.divide(CONTEXT.subtract(top, bottom), Decimal(4))
     largest = CONTEXT.subtract(top, bottom).adjusted() + 1
     for exponent in range(largest, largest - 20, -1):
-        scaled = CONTEXT.scaleb(middle, -exponent)
-        candidate = CONTEXT.scaleb(CONTEXT.to_integral_value(scaled), exponent)
+        five = _nearest(middle, Decimal(5).scaleb(exponent))
+        near = CONTEXT.subtract(five, middle).copy_abs() <= quarter
+        candidate = five if near else _nearest(middle, Decimal(1).scaleb(exponent))
         if not bottom < candidate < top:
             continue
         number: int | float = float(candidate)
@@ -121,16 +185,27 @@ def shortest_between(low: float, high: float) -> int | float | None:
     return None
 
 
-def cut_between(low: int | float, high: int | float, whole: bool) -> Cut:
-    """The cut between two neighbouring values, in whole numbers where all values are whole.
+def _nearest(number: Decimal, unit: Decimal) -> Decimal:
+    """The multiple of a unit that is nearest to a number."""
+    times = CONTEXT.to_integral_value(CONTEXT.divide(number, unit))
+    return CONTEXT.multiply(times, unit)
 
-    >>> cut_between(3, 4, True), cut_between(3.0, 9.0, True), cut_between(0.123, 0.127, False)
-    (Cut(at_most=3, at_least=4), Cut(at_most=6, at_least=7), Cut(at_most=0.125, at_least=0.125))
+
+def cut_between(low: int | float, high: int | float, unit: Decimal | None) -> Cut:
+    """The cut between two neighbouring values of a column with this unit.
+
+    >>> one, tenth = Decimal(1), Decimal("0.1")
+    >>> cut_between(3, 4, one), cut_between(3.0, 9.0, one), cut_between(70, 80, Decimal(10))
+    (Cut(at_most=3, at_least=4), Cut(at_most=5, at_least=6), Cut(at_most=70, at_least=80))
+    >>> cut_between(1.6, 1.7, tenth), cut_between(1.3, 1.8, tenth)
+    (Cut(at_most=1.6, at_least=1.7), Cut(at_most=1.5, at_least=1.5))
+    >>> cut_between(1.6, 1.7, None)
+    Cut(at_most=1.65, at_least=1.65)
     """
-    if whole:
+    if unit is not None and unit >= 1:
         low, high = int(low), int(high)
-        inside = shortest_between(low, high) if high - low >= 2 else low
-        at_most = low if inside is None else int(inside)
-        return Cut(at_most, at_most + 1)
-    inside = shortest_between(low, high)
-    return Cut(low, high) if inside is None else Cut(inside, inside)
+    step = CONTEXT.subtract(Decimal(repr(high)), Decimal(repr(low)))
+    inside = None if step == unit else shortest_between(low, high)
+    if inside is None:
+        return Cut(low, high)
+    return Cut(inside, int(inside + int(unit)) if unit is not None and unit >= 1 else inside)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.encoding.column_plan import ColumnPlan
 from formulakern.encoding.columns import text_column
-from formulakern.encoding.cut_points import cut_between
+from formulakern.encoding.cut_points import cut_between, unit_of
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
 from formulakern.syntax.comparison import Comparison
@@ -89,7 +90,7 @@ class RankedColumn:
         if self.numeric:
             low = rank if relation == AT_MOST else rank - 1
             below, above = self.values[low : low + 2].tolist()
-            cut = cut_between(below, above, self._whole)
+            cut = cut_between(below, above, self._unit)
             value = cut.at_most if relation == AT_MOST else cut.at_least
             return Comparison(self.name, SIGNS[relation], value)
         part = self.values[: rank + 1] if relation == AT_MOST else self.values[rank:]
@@ -99,10 +100,8 @@ class RankedColumn:
         return Comparison(self.name, "in", several)
 
     @cached_property
-    def _whole(self) -> bool:
-        finite = self.values[np.isfinite(self.values)]
-        whole = (np.floor(finite) == finite).all() and (np.abs(finite) < 2**53).all()
-        return self.values.dtype.kind != "f" or bool(whole)
+    def _unit(self) -> Decimal | None:
+        return unit_of(self.values)
 
 
 @dataclass(frozen=True, eq=False)

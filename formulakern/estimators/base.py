@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils.validation import validate_data
 
 from formulakern.encoding.packed import PackedTable
@@ -157,13 +157,23 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         if self.encoder is None:
             return None
         if isinstance(self.encoder, str) and self.encoder == "auto":
-            return self._auto_encoder()
+            return self._checked(self._auto_encoder())
         if isinstance(self.encoder, (str, type)) or not hasattr(self.encoder, "transform"):
             raise ParameterError(
                 f"encoder={self.encoder!r} is no transformer; expected 'auto', None or a "
                 "transformer as an instance, such as PropositionEncoder()."
             )
-        return clone(self.encoder)
+        return self._checked(clone(self.encoder))
+
+    def _checked(self, encoder: Any) -> Any:
+        """An encoder, unless it wants classes where y has numbers."""
+        reads_classes = isinstance(encoder, PropositionEncoder) and encoder.reads_classes
+        if reads_classes and is_regressor(self):
+            raise ParameterError(
+                f'cuts by "{encoder.strategy}" are for classes, and {type(self).__name__} learns '
+                'numbers. Write "quantile", "uniform" or "all".'
+            )
+        return encoder
 
     def _read_plain(self, X: Any, *, reset: bool) -> PackedTable:
         """A table that needs no encoder."""
@@ -173,7 +183,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> PackedTable:
         """The output of an encoder, which is fitted first where ``reset``."""
         if isinstance(encoder, PropositionEncoder):
-            return encoder.fit_packed(X) if reset else encoder.transform_packed(X)
+            return encoder.fit_packed(X, y) if reset else encoder.transform_packed(X)
         encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
         return read_packed(encoded if is_sparse(encoded) else np.asarray(encoded))
 

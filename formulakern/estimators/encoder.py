@@ -7,7 +7,7 @@ stays what it is.  The rule language reads the names of the output columns back.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,34 +21,18 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from formulakern.checks import check_choice, check_integer
-from formulakern.encoding.column_plan import (
-    ColumnPlan,
-    is_boolean,
-    plan_boolean,
-    plan_graded,
-    plan_nominal,
-    plan_numeric,
-    refuse_missing,
-)
+from formulakern.encoding.column_plan import ColumnPlan, refuse_missing
 from formulakern.encoding.cut_points import Strategy
-from formulakern.encoding.degrees import Scales, check_scales, scale_of
+from formulakern.encoding.degrees import Scales
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.selection import column_positions
+from formulakern.encoding.planning import Planner
 from formulakern.encoding.sources import is_sparse
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.targets import refused
+from formulakern.estimators.targets import read_classes, refused, require_target
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PropositionEncoder"]
-
-CHOICES: dict[str, tuple[str, ...]] = {
-    "numeric": ("both", "<=", ">="),
-    "strategy": ("quantile", "uniform"),
-    "missing": ("value", "false", "error"),
-    "unknown": ("false", "error"),
-}
 
 
 @dataclass(eq=False, repr=False)
@@ -58,8 +42,13 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     * A *Boolean* column (bool, or numbers that are all 0 and 1) is one proposition, named as the
       column, and is never dropped. A table that is already 0/1 so goes through unchanged.
     * A *nominal* column (text, categories) becomes ``x = v`` for every value v that training shows.
+      A column with a declared order (an ordered categorical of pandas, an ``Enum`` of polars) also
+      becomes ``x in {…}`` for all values up to each v, and from each v on, with
+      ``nominal="auto"``.
     * A *numeric* column becomes ``x <= c`` and ``x >= c`` at cut points between its values. A cut
-      separates some training rows from others; it is printed as the shortest number in the gap.
+      separates some training rows from others; c is the shortest number in the gap.  Where the two
+      values differ by the unit of the column, c is the value itself: ``x <= 3`` and ``x >= 4`` of
+      whole numbers, ``x <= 1.6`` and ``x >= 1.7`` of tenths.
 
     Parameters
     ----------
@@ -69,8 +58,10 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The relations for numeric columns; of degrees, ``x`` for ">=" and ``~x`` for "<=".
     cut_points : int, default=4
         At most so many cuts per numeric column.
-    strategy : {"quantile", "uniform"}, default="quantile"
-        Cuts that split the rows evenly, or at equal distances between smallest and largest value.
+    strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"
+        Cuts that split the rows evenly; at equal distances between smallest and largest value;
+        where they tell most about the classes, as many as the minimum description length principle
+        accepts, but at least one; or between all values, whatever ``cut_points`` is.
     nominal : "auto", "all", or list of names or positions, default="auto"
         ``"auto"``: columns of text and categories, and numeric columns with two to ``max_nominal``
         different whole values. ``"all"``: every column that is not Boolean. A list: these columns
@@ -78,6 +69,10 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     max_nominal : int, default=2
         For ``nominal="auto"``: numeric columns with at most so many whole values are nominal. Raise
         it for tables that code categories as small integers.
+    min_frequency : int or float, default=1
+        Values of a nominal column with fewer training rows (or a smaller share of them) have one
+        proposition together, ``x not in {…}``, which lists the others; it holds for values that
+        training did not show, too.  Columns with an order are left as they are.
     missing : {"value", "false", "error"}, default="value"
         ``"value"``: a column with missing entries in training gets the proposition ``x is missing``
         (with ``negations`` also ``x is not missing``). ``"false"``: no proposition for it. In both
@@ -131,6 +126,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     strategy: Strategy = "quantile"
     nominal: Literal["auto", "all"] | Sequence[str | int] = "auto"
     max_nominal: int = 2
+    min_frequency: float = 1
     missing: Literal["value", "false", "error"] = "value"
     unknown: Literal["false", "error"] = "false"
     graded: Scales = False
@@ -140,14 +136,15 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     plans_: tuple[ColumnPlan, ...] = field(init=False)
     n_features_in_: int = field(init=False)
 
-    def fit(self, X: Any, y: object = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the propositions of every column.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
             Whatever :meth:`formulakern.encoding.table.Table.of` reads.
-        y : ignored
+        y : array-like of shape (n_rows,), optional
+            The class of every row, for ``strategy="mdlp"``; else it is not read.
 
         Returns
         -------
@@ -157,29 +154,29 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         DataError
-            If X is no table, is empty, has a missing entry under ``missing="error"``, or if no
-            column distinguishes any two rows.
+            If X is no table, is empty, has a missing entry under ``missing="error"``, if no
+            column distinguishes any two rows, or if classes are needed and y has none.
         ParameterError
             If a parameter is outside its range.
         """
-        self.fit_table(X)
+        self.fit_table(X, y)
         return self
 
-    def fit_table(self, X: Any) -> Table:
+    def fit_table(self, X: Any, y: Any = None) -> Table:
         """Find the propositions of every column, and return the table as it was read.
 
         Parameters
         ----------
-        X : table of shape (n_rows, n_columns)
+        X, y : as in :meth:`fit`
 
         Raises
         ------
         DataError, ParameterError
             As :meth:`fit`.
         """
-        self._check_parameters()
+        self._planner()  # refuses wrong parameters
         table = self._read(X, reset=True)
-        self.learn(table)
+        self.learn(table, y)
         return table
 
     def read_table(self, X: Any) -> Table:
@@ -197,12 +194,12 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._read(X, reset=False)
 
-    def fit_packed(self, X: Any) -> PackedTable:
+    def fit_packed(self, X: Any, y: Any = None) -> PackedTable:
         """Find the propositions, and evaluate them on the same table, which is read once.
 
         Parameters
         ----------
-        X : table of shape (n_rows, n_columns)
+        X, y : as in :meth:`fit`
 
         Returns
         -------
@@ -213,7 +210,7 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         DataError, ParameterError
             As :meth:`fit`.
         """
-        return self.pack(self.fit_table(X))
+        return self.pack(self.fit_table(X, y))
 
     def transform_packed(self, X: Any) -> PackedTable:
         """Evaluate the propositions, 64 rows to a word.
@@ -301,12 +298,14 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             leaves = tuple(leaf for plan in renamed for leaf in plan.propositions)
         return np.array([str(leaf) for leaf in leaves], dtype=object)
 
-    def learn(self, table: Table) -> None:
+    def learn(self, table: Table, y: Any = None) -> None:
         """Find the propositions of a table that was read, such as a part of its rows.
 
         Parameters
         ----------
-        table : Table
+        table : Table of n_rows rows
+        y : array-like of shape (n_rows,), optional
+            As in :meth:`fit`.
 
         Raises
         ------
@@ -318,10 +317,11 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
                 "required: an encoder learns the values of the columns from rows."
             )
-        forced = self._forced_nominal(table)
-        if isinstance(self.graded, Mapping):
-            column_positions(table, list(self.graded))  # refuses names that are not there
-        plans = tuple(self._plan(table, name, name in forced) for name in table.names)
+        classes = None
+        if self.reads_classes:
+            require_target(self, y)
+            classes = np.unique(read_classes(y, len(table)), return_inverse=True)[1]
+        plans = self._planner().plans(table, classes)
         if not any(plan.propositions for plan in plans):
             rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
             raise DataError(
@@ -330,6 +330,11 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         self.plans_ = plans
         self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
+
+    @property
+    def reads_classes(self) -> bool:
+        """Whether propositions depend on y, so that every part of a table has its own."""
+        return self.strategy == "mdlp"
 
     def pack(self, table: Table) -> PackedTable:
         """Evaluate the propositions on a table that was read, 64 rows to a word."""
@@ -355,44 +360,13 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _gives_degrees(self) -> bool:
         return any(plan.degrees is not None for plan in self.plans_)
 
-    def _plan(self, table: Table, name: str, forced: bool) -> ColumnPlan:
-        if self.missing == "error":
-            refuse_missing(table, name)
-        relations = ("<=", ">=") if self.numeric == "both" else (self.numeric,)
-        if forced or not table.is_numeric(name):
-            plan = plan_nominal(table, name, self.negations)
-        elif is_boolean(table, name):
-            plan = plan_boolean(name, self.negations)
-        elif self.nominal == "all" or (self.nominal == "auto" and self._few_values(table, name)):
-            plan = plan_nominal(table, name, self.negations)
-        elif (scale := scale_of(self.graded, name)) is not None:
-            plan = plan_graded(table, name, scale, relations)
-        else:
-            plan = plan_numeric(table, name, self.cut_points, self.strategy, relations)
-        if self.missing == "value" and table.missing(name).any():
-            plan = plan.with_missing(self.negations)
-        return plan
-
-    def _few_values(self, table: Table, name: str) -> bool:
-        column = table.column(name)[~table.missing(name)]
-        distinct = np.unique(column[: 10 * self.max_nominal + 1])
-        if len(distinct) <= self.max_nominal:
-            distinct = np.unique(column)
-        whole = np.isfinite(distinct) & (np.floor(distinct) == distinct)
-        return 2 <= len(distinct) <= self.max_nominal and bool(whole.all())
-
-    def _forced_nominal(self, table: Table) -> set[str]:
-        if isinstance(self.nominal, str) or len(self.nominal) == 0:
-            return set()
-        return {table.names[j] for j in column_positions(table, self.nominal)}
-
     def _refuse_unknown(self, table: Table, plan: ColumnPlan) -> None:
         row = plan.first_unknown(table)
         if row is None:
             return
         value = table.column(plan.name)[row]
         value = value.item() if isinstance(value, np.generic) else value
-        known = plan.values if plan.kind == "nominal" else (0, 1)
+        known = (*plan.values, *plan.pooled) if plan.kind == "nominal" else (0, 1)
         shown = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
         raise DataError(
             f'column "{plan.name}" holds {value!r} (row {row}), which is not among the values of '
@@ -430,17 +404,8 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"Pass the columns of training in their order: table.select(names)."
             )
 
-    def _check_parameters(self) -> None:
-        for parameter, choices in CHOICES.items():
-            check_choice(parameter, getattr(self, parameter), choices)
-        if isinstance(self.nominal, str) and self.nominal not in ("auto", "all"):
-            raise ParameterError(
-                f'nominal={self.nominal!r}; expected "auto", "all" or a list of columns. '
-                f"Write nominal=[{self.nominal!r}] for one column."
-            )
-        check_scales(self.graded)
-        check_integer("cut_points", self.cut_points)
-        check_integer("max_nominal", self.max_nominal, 0)
+    def _planner(self) -> Planner:
+        return Planner(**{entry.name: getattr(self, entry.name) for entry in fields(Planner)})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

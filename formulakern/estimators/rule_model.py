@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator
@@ -34,12 +35,14 @@ RELATIONS = ("=", "!=", "<=", ">=")
 class PropositionModel(TableEstimator):
     """An estimator that learns from propositions of chosen relations.
 
-    Its automatic encoder makes propositions of the relations that are asked for.
+    Its automatic encoder makes propositions of the relations that are asked for, with at most
+    ``cut_points`` cuts of a numeric column, as ``cut_strategy`` chooses them.
     """
 
     _: KW_ONLY
     relations: Sequence[str] = RELATIONS
     cut_points: int = 4
+    cut_strategy: Strategy = "quantile"
     time_limit: float | None = None
     verbose: int = 0
 
@@ -51,6 +54,7 @@ class PropositionModel(TableEstimator):
             negations="!=" in relations,
             numeric="both" if len(orders) != 1 else orders[0],
             cut_points=self.cut_points,
+            strategy=self.cut_strategy,
             nominal="all" if not orders else nominal,
         )
 

@@ -70,7 +70,7 @@ class HierarchicalEstimator(RuleModel):
         if not isinstance(encoder, PropositionEncoder):
             self._terms = ()
             return super()._encode(encoder, X, y, reset=reset)
-        table = encoder.fit_table(X) if reset else encoder.read_table(X)
+        table = encoder.fit_table(X, y) if reset else encoder.read_table(X)
         if reset:
             automatic = isinstance(self.encoder, str)
             self._directions = read_directions(self.monotone, encoder, table, automatic)

@@ -166,6 +166,8 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         What propositions say.
     cut_points : int, default=4
         At most so many cuts per numeric column.
+    cut_strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"
+        Which, as ``strategy`` of :class:`PropositionEncoder`; ``"mdlp"`` chooses them by class.
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
     verbose : int, default=0

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_integer, is_number
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import automatic_C
@@ -81,7 +82,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         equals the best score.
     rho, loss, logit_adjustment, tol, max_active, linear, monotone
         As in :class:`HKLClassifier`.
-    encoder, relations, cut_points, class_weight, time_limit
+    encoder, relations, cut_points, cut_strategy, class_weight, time_limit
         As there; ``time_limit`` is for each single fit.
     random_state : int, RandomState or None, default=0
         For the folds.
@@ -119,11 +120,11 @@ class HKLClassifierCV(HierarchicalClassifier):
     largest depth penalty after two such C in a row.  Smaller depth penalties begin at the best C of
     the larger ones, and from its solutions.
 
-    Propositions do not depend on the classes, and are those of all rows, encoded once; an encoder
-    of another kind is fitted anew for every fold.  Fits within folds have a ``tol`` of 0.02 at
-    least, and hold at most 1000 conjunctions for each class.  Where a fit stops before the gap is
-    closed (``max_active``, ``time_limit``) its score counts, and ``certified`` tells; only for the
-    last fit is that a warning.
+    Propositions that do not depend on the classes are those of all rows, encoded once; an encoder
+    of another kind, or one that cuts by class, is fitted anew for every fold.  Fits within folds
+    have a ``tol`` of 0.02 at least, and hold at most 1000 conjunctions for each class.  Where a fit
+    stops before the gap is closed (``max_active``, ``time_limit``) its score counts, and
+    ``certified`` tells; only for the last fit is that a warning.
 
     References
     ----------
@@ -255,8 +256,11 @@ class HKLClassifierCV(HierarchicalClassifier):
             check_folds(FOLDS, labels)
         elif is_integer(cv):
             check_folds(int(cv), labels)
-        own = self.encoder_ is None or isinstance(self.encoder_, PropositionEncoder)
-        rows = None if own else self._rows(X)
+        rows: Any = None
+        if isinstance(self.encoder_, PropositionEncoder):
+            rows = Table.of(X) if self.encoder_.reads_classes else None
+        elif self.encoder_ is not None:
+            rows = self._rows(X)
         parts = []
         for train, test in splits(cv, labels, seed):
             reader: HierarchicalClassifier = self._model(1.0, 1.0)

@@ -32,6 +32,8 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
         As in :class:`HKLClassifier`; its notation too.
     linear, encoder, relations, cut_points
         As there.
+    cut_strategy : {"quantile", "uniform", "all"}, default="quantile"
+        As there.
     monotone : mapping of column to 1 or −1, optional
         As there; the number that is predicted does not fall, or does not rise, with the column.
     verbose

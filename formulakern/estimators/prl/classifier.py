@@ -98,6 +98,8 @@ class PRLClassifier(PreferenceModel):
         As in :class:`FormulaSVC`.  ``relations`` and ``cut_points`` are for ``"auto"``.
     cut_points : int, default=8
         At most so many cuts per numeric column.
+    cut_strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"
+        Which, as ``strategy`` of :class:`PropositionEncoder`.
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
     time_limit : float, optional

@@ -105,6 +105,8 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         For ``"optimal"``: stop when the gap is at most this.
     cut_points : int, default=4
         For ``"optimal"``; the other learners look at all.
+    cut_strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"
+        Which, as ``strategy`` of :class:`PropositionEncoder`; also for ``"optimal"`` only.
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
     time_limit : float, optional
@@ -317,7 +319,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             if not automatic or self.learner == "optimal" or self.encoder_ is None:
                 return packed
         self.__dict__.pop("feature_names_in_", None)
-        self.encoder_ = self._auto_encoder()
+        self.encoder_ = self._auto_encoder().set_params(strategy="quantile")  # no cut is asked for
         table: Table = self.encoder_.fit_table(X)
         self._copy_from(self.encoder_, ("n_features_in_", "feature_names_in_"))
         return table

@@ -1,0 +1,135 @@
+"""Which propositions every column of a table gets: what an encoder is told, put to work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.checks import check_choice, check_integer, check_number, is_integer
+from formulakern.encoding.column_plan import (
+    ColumnPlan,
+    is_boolean,
+    plan_boolean,
+    plan_graded,
+    plan_nominal,
+    plan_numeric,
+    refuse_missing,
+)
+from formulakern.encoding.cut_points import Strategy
+from formulakern.encoding.degrees import Scales, check_scales, scale_of
+from formulakern.encoding.selection import column_positions
+from formulakern.encoding.table import Table
+from formulakern.errors import ParameterError
+
+__all__ = ["Planner"]
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "numeric": ("both", "<=", ">="),
+    "strategy": ("quantile", "uniform", "mdlp", "all"),
+    "missing": ("value", "false", "error"),
+    "unknown": ("false", "error"),
+}
+
+
+@dataclass(frozen=True)
+class Planner:
+    """The parameters of :class:`formulakern.PropositionEncoder` that say what is true of a row.
+
+    Raises
+    ------
+    ParameterError
+        If one is outside its range.
+    """
+
+    negations: bool
+    numeric: Literal["both", "<=", ">="]
+    cut_points: int
+    strategy: Strategy
+    nominal: Literal["auto", "all"] | Sequence[str | int]
+    max_nominal: int
+    min_frequency: float
+    missing: Literal["value", "false", "error"]
+    unknown: Literal["false", "error"]
+    graded: Scales
+
+    def __post_init__(self) -> None:
+        for parameter, choices in CHOICES.items():
+            check_choice(parameter, getattr(self, parameter), choices)
+        if isinstance(self.nominal, str) and self.nominal not in ("auto", "all"):
+            raise ParameterError(
+                f'nominal={self.nominal!r}; expected "auto", "all" or a list of columns. '
+                f"Write nominal=[{self.nominal!r}] for one column."
+            )
+        check_scales(self.graded)
+        check_integer("cut_points", self.cut_points)
+        check_integer("max_nominal", self.max_nominal, 0)
+        if is_integer(self.min_frequency):
+            check_integer("min_frequency", self.min_frequency)
+        else:
+            expected = "a number of rows, or a share of them between 0 and 1"
+            check_number("min_frequency", self.min_frequency, 0, 1, above=True, expected=expected)
+
+    def plans(
+        self, table: Table, classes: NDArray[np.intp] | None = None
+    ) -> tuple[ColumnPlan, ...]:
+        """One plan for every column of the training table.
+
+        Parameters
+        ----------
+        table : Table of n_rows rows
+        classes : ndarray of shape (n_rows,), intp, optional
+            From 0; for ``strategy="mdlp"``.
+
+        Raises
+        ------
+        DataError
+            If a column is named that is not there, or has what is refused.
+        """
+        forced: set[str] = set()
+        if not isinstance(self.nominal, str) and len(self.nominal):
+            forced = {table.names[j] for j in column_positions(table, self.nominal)}
+        if isinstance(self.graded, Mapping):
+            column_positions(table, list(self.graded))  # refuses names that are not there
+        return tuple(self._plan(table, name, name in forced, classes) for name in table.names)
+
+    def _plan(
+        self, table: Table, name: str, forced: bool, classes: NDArray[np.intp] | None
+    ) -> ColumnPlan:
+        if self.missing == "error":
+            refuse_missing(table, name)
+        relations = ("<=", ">=") if self.numeric == "both" else (self.numeric,)
+        if not forced and table.is_numeric(name) and is_boolean(table, name):
+            plan = plan_boolean(name, self.negations)
+        elif forced or not table.is_numeric(name) or self._is_nominal(table, name):
+            orders = relations if self.nominal == "auto" else ()
+            plan = plan_nominal(table, name, self.negations, self._least(len(table)), orders)
+        elif (scale := scale_of(self.graded, name)) is not None:
+            plan = plan_graded(table, name, scale, relations)
+        else:
+            number, strategy = self.cut_points, self.strategy
+            plan = plan_numeric(table, name, number, strategy, relations, classes)
+        if self.missing == "value" and table.missing(name).any():
+            plan = plan.with_missing(self.negations)
+        return plan
+
+    def _least(self, n_rows: int) -> int:
+        """The number of rows that a value needs for a proposition of its own."""
+        if is_integer(self.min_frequency):
+            return int(self.min_frequency)
+        return math.ceil(self.min_frequency * n_rows)
+
+    def _is_nominal(self, table: Table, name: str) -> bool:
+        """Whether a column of numbers is one of categories."""
+        if self.nominal != "auto":
+            return self.nominal == "all"
+        column = table.column(name)[~table.missing(name)]
+        distinct: NDArray[Any] = np.unique(column[: 10 * self.max_nominal + 1])
+        if len(distinct) <= self.max_nominal:
+            distinct = np.unique(column)
+        whole = np.isfinite(distinct) & (np.floor(distinct) == distinct)
+        return 2 <= len(distinct) <= self.max_nominal and bool(whole.all())

@@ -1,0 +1,121 @@
+"""Columns of categories: rare values pooled, declared orders, entries that are missing."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulakern.datasets import read_table
+from formulakern.encoding.propositions import evaluate_proposition
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.syntax.parser import parse_rule
+
+DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
+GRADES = ["low", "mid", "high", "top"]
+
+
+def names(table, **parameters):
+    return PropositionEncoder(**parameters).fit(table).get_feature_names_out().tolist()
+
+
+def test_rare_values_have_one_proposition_together():
+    city = Table({"city": ["Paris"] * 3 + ["London"] * 2 + ["Lund", "Kiel", None]})
+    assert names(city, min_frequency=2) == [
+        "city = London", "city = Paris", "city not in {London, Paris}", "city is missing",
+    ]  # fmt: skip
+    assert names(city, min_frequency=0.3) == [
+        "city = Paris", "city not in {Paris}", "city is missing",
+    ]  # fmt: skip
+    assert names(city, min_frequency=3, negations=True, missing="false") == [
+        "city = Paris", "city != Paris", "city not in {Paris}", "city in {Paris}",
+    ]  # fmt: skip
+    assert names(city, min_frequency=9) == ["city is missing"]
+    assert names(city, min_frequency=1) == names(city)
+    codes = Table({"code": [3, 3, 7, 8, 3]})
+    assert names(codes, min_frequency=2, nominal="all") == ["code = 3", "code not in {3}"]
+
+
+def test_values_that_training_did_not_show_are_rare():
+    encoder = PropositionEncoder(min_frequency=2).fit({"city": ["Paris", "Paris", "Lund"]})
+    later = {"city": ["Oslo", "Lund", "Paris", None]}
+    assert encoder.transform(later).tolist() == [[0, 1], [0, 1], [1, 0], [0, 0]]
+    strict = PropositionEncoder(min_frequency=2, unknown="error").fit({"city": ["Paris"] * 2})
+    with pytest.raises(DataError, match="'Oslo'"):
+        strict.transform(later)
+    strict = PropositionEncoder(min_frequency=2, unknown="error")
+    strict.fit({"city": ["Paris", "Paris", "Lund"]}).transform({"city": ["Lund", "Paris"]})
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=1, max_size=12),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_pooled_propositions_are_what_they_say(values, least, negations):
+    table = Table({"x": values, "y": [True] * len(values)})
+    encoder = PropositionEncoder(min_frequency=least, negations=negations).fit(table)
+    later = Table({"x": ["a", "b", "c", "d", "e", None], "y": [True] * 6})
+    packed = encoder.pack(later).unpacked()
+    listed = [text for text in encoder.get_feature_names_out() if text.startswith("x")]
+    for part, found in ((table, encoder.transform(table)), (later, packed)):
+        for place, text in enumerate(listed):
+            np.testing.assert_array_equal(
+                found[:, place], evaluate_proposition(parse_rule(text), part)
+            )
+    frequent = [v for v in "abcd" if values.count(v) >= least]
+    assert [p.value for p in encoder.propositions_ if str(p).startswith("x = ")] == frequent
+
+
+def test_min_frequency_is_checked():
+    for wrong in (0, -1, 0.0, 1.5, "2", True):
+        with pytest.raises(ParameterError, match="min_frequency="):
+            PropositionEncoder(min_frequency=wrong).fit({"x": ["a", "b"]})
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_declared_order_has_sets_of_smaller_and_larger_values(library):
+    values = ["mid", "low", "top", None, "high", "mid"]
+    if library == "pandas":
+        column = pd.Categorical(values, categories=[*GRADES, "best"], ordered=True)
+        frame = pd.DataFrame({"grade": column})
+    else:
+        frame = pl.DataFrame({"grade": pl.Series(values, dtype=pl.Enum([*GRADES, "best"]))})
+    equal = [f"grade = {grade}" for grade in sorted(GRADES)]
+    up = ["grade in {low, mid}", "grade in {low, mid, high}"]
+    down = ["grade in {high, top}", "grade in {mid, high, top}"]
+    assert names(frame) == [*equal, *up, *down, "grade is missing"]
+    assert names(frame, numeric="<=", min_frequency=2) == [*equal, *up, "grade is missing"]
+    assert names(frame, nominal="all") == [*equal, "grade is missing"]
+    encoder = PropositionEncoder(numeric=">=").fit(frame)
+    found = encoder.transform(frame)[:, 4:6]
+    assert found.tolist() == [[0, 1], [0, 0], [1, 1], [0, 0], [1, 1], [0, 1]]
+    assert names(pd.DataFrame({"grade": pd.Categorical(values)})) == [*equal, "grade is missing"]
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"no data at {DATA}; set FORMULAKERN_DATA")
+@pytest.mark.parametrize(
+    ("file", "numeric"), [("mammographic-masses.csv", True), ("house-votes-84.csv", False)]
+)
+def test_missing_entries_of_real_tables(file, numeric):
+    """Of a missing entry "is missing" is true, and nothing else."""
+    X, _ = read_table(DATA / file, missing="?")
+    encoder = PropositionEncoder(negations=True).fit(X)
+    found = encoder.transform(X)
+    assert sum(X.missing(name).sum() for name in X) > 100
+    assert any(X.is_numeric(name) for name in X) == numeric
+    for place, leaf in enumerate(encoder.propositions_):
+        gone, truths = X.missing(leaf.column), found[:, place].astype(bool)
+        if leaf.relation == "is missing":
+            np.testing.assert_array_equal(truths, gone)
+        else:
+            assert not truths[gone].any()
+    asked = {leaf.column for leaf in encoder.propositions_ if leaf.relation == "is missing"}
+    assert asked == {name for name in X if X.missing(name).any()}
