@@ -204,7 +204,7 @@ def test_names_and_numbers_are_those_of_the_table():
     model = DecisionTreeClassifier(random_state=0).fit(frame[["gill size"]], [0, 0, 1, 1])
     for X in (frame, frame[["gill size"]], frame[["gill size"]].to_numpy()):
         rules = fk.rules_from_tree(model, X, [0, 0, 1, 1], prune=False)
-        assert [str(item.rule) for item in rules] == ["`gill size` <= 6", "`gill size` > 6"]
+        assert [str(item.rule) for item in rules] == ["`gill size` <= 5", "`gill size` > 5"]
     anonymous = DecisionTreeClassifier().fit(frame.to_numpy(), [0, 1, 0, 1])
     assert [
         str(r) for r in fk.rules_from_tree(anonymous, frame.to_numpy(), [0, 1, 0, 1], prune=False)
