@@ -18,12 +18,15 @@ from formulakern.rules.decision import conditions_of
 from formulakern.rules.logic.merging import Group, Member, of_groups, simplified_votes
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules
+from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import Formula
 
 __all__ = ["JoinedRules", "joined_votes"]
 
 V = TypeVar("V", bound=VotingRules)
 
+#: Relations whose values are near or far.
+ORDERS = frozenset({"<", "<=", ">", ">="})
 #: Scores may differ by so much more than the tolerance, by rounding.
 ROUNDING = 1e-12
 
@@ -147,9 +150,26 @@ def _near(ensemble: VotingRules) -> Iterator[tuple[int, int]]:
         for condition in conditions:
             columns = Rule(condition).columns
             if len(columns) == 1:
-                places[about, conditions - {condition}, columns].append(row)
-    found = {pair for rows in places.values() for pair in combinations(rows, 2)}
+                places[about, conditions - {condition}, columns].append((row, condition))
+    found = set()
+    for entries in places.values():
+        for (one, left), (other, right) in combinations(entries, 2):
+            if _comparable(left, right):
+                found.add((one, other))
     return iter(sorted(found))
+
+
+def _comparable(left: Formula, right: Formula) -> bool:
+    """Whether two conditions on one column are near if their values are, or are opposite.
+
+    >>> from formulakern.rules.rule import rule
+    >>> pairs = ("n >= 1", "n = 0"), ("x = 3", "x != 3"), ("x = 3", "x = 4"), ("t", "~t")
+    >>> [_comparable(*(rule(text).formula for text in pair)) for pair in pairs]
+    [True, True, False, True]
+    """
+    if not (isinstance(left, Comparison) and isinstance(right, Comparison)):
+        return True
+    return bool({left.relation, right.relation} & ORDERS) or left.value == right.value
 
 
 def _winners(scores: FloatArray) -> NDArray[np.intp]:
