@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,9 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
     feature_names_in_ : ndarray of str
         Only where the table has names.
     """
+
+    #: Whether a cross-validation inside fits an encoder that reads classes anew for each fold.
+    encodes_folds: ClassVar[bool] = False
 
     _: KW_ONLY
     encoder: Any = "auto"
@@ -166,12 +169,16 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return self._checked(clone(self.encoder))
 
     def _checked(self, encoder: Any) -> Any:
-        """An encoder, unless it wants classes where y has numbers."""
-        reads_classes = isinstance(encoder, PropositionEncoder) and encoder.reads_classes
-        if reads_classes and is_regressor(self):
+        """An encoder, unless it wants classes where there are none that it may read."""
+        if not isinstance(encoder, PropositionEncoder) or not encoder.reads_classes:
+            return encoder
+        reason = "learns numbers" if is_regressor(self) else ""
+        if hasattr(self, "cv") and not self.encodes_folds:
+            reason = "encodes the rows that it holds out together with the others"
+        if reason:
             raise ParameterError(
-                f'cuts by "{encoder.strategy}" are for classes, and {type(self).__name__} learns '
-                'numbers. Write "quantile", "uniform" or "all".'
+                f'cuts by "{encoder.strategy}" are chosen by the classes of training, and '
+                f'{type(self).__name__} {reason}. Write "quantile", "uniform" or "all".'
             )
         return encoder
 

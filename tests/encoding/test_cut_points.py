@@ -16,6 +16,8 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.cross_validation import HKLClassifierCV
 from formulakern.estimators.hkl.regressor import HKLRegressor
+from formulakern.estimators.prl.cross_validation import PRLClassifierCV
+from formulakern.estimators.search.estimator import FormulaSearch
 from tests.oracle import informative_cuts
 
 UNITS = [Fraction(10) ** k * five for k in range(4, -7, -1) for five in (1, Fraction(1, 2))]
@@ -131,8 +133,12 @@ def test_cut_strategy_of_rule_models():
     model = HKLClassifier(cut_strategy="mdlp", linear=False).fit(X, Y)
     assert [str(item.rule) for item in model.rules_] == ["age <= 11"]
     assert model.encoder_.strategy == "mdlp"
-    with pytest.raises(ParameterError, match='cuts by "mdlp" are for classes'):
+    with pytest.raises(ParameterError, match="HKLRegressor learns numbers"):
         HKLRegressor(cut_strategy="mdlp").fit(X, X["age"])
+    by_class = PropositionEncoder(strategy="mdlp")
+    for search in (PRLClassifierCV(encoder=by_class), FormulaSearch(encoder=by_class)):
+        with pytest.raises(ParameterError, match="encodes the rows that it holds out"):
+            search.fit(X, Y)
     with pytest.raises(ParameterError, match="'quantile', 'uniform', 'mdlp', 'all'"):
         HKLClassifier(cut_strategy="median").fit(X, Y)
 

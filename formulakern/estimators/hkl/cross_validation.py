@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -141,6 +141,8 @@ class HKLClassifierCV(HierarchicalClassifier):
     >>> bool(search.score(X, y) > 0.95)
     True
     """
+
+    encodes_folds: ClassVar[bool] = True
 
     Cs: Sequence[float] | Literal["auto"] = "auto"
     depth_penalties: Sequence[float] = (2.0, 4.0)
