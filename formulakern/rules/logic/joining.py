@@ -75,7 +75,7 @@ def joined_votes(
     rules, _ = of_groups(shorter, search.groups, search.intercept)
     scores = rules.scores(table)
     change = float(np.abs(scores - start).max(initial=0.0))
-    changed = int((_winners(scores) != _winners(start)).sum())
+    changed = int((_predicted(ensemble, scores) != _predicted(ensemble, start)).sum())
     return JoinedRules(rules, change, changed, len(table), tuple(search.replaced))
 
 
@@ -86,7 +86,7 @@ class _Search:
         self, ensemble: VotingRules, table: Table, start: FloatArray, tolerance: float, most: int
     ) -> None:
         self.start, self.tolerance, self.most = start, tolerance + ROUNDING, most
-        self.winners = _winners(start)
+        self.ensemble, self.predicted = ensemble, _predicted(ensemble, start)
         self.difference = ensemble.scores(table) - start
         self.truths = ensemble.values(table).T != 0
         self.intercept = ensemble.intercept.copy()
@@ -125,7 +125,7 @@ class _Search:
             return False
         after = self.start + self.difference
         after[rows] += change
-        return bool((_winners(after) != self.winners).sum() <= self.most)
+        return bool((_predicted(self.ensemble, after) != self.predicted).sum() <= self.most)
 
     def _replace(self, kept: int, gone: int, negated: bool) -> None:
         """One rule, or its negation, has the votes of another one too."""
@@ -172,6 +172,8 @@ def _comparable(left: Formula, right: Formula) -> bool:
     return bool({left.relation, right.relation} & ORDERS) or left.value == right.value
 
 
-def _winners(scores: FloatArray) -> NDArray[np.intp]:
-    """The class of every row, by number."""
+def _predicted(ensemble: VotingRules, scores: FloatArray) -> NDArray[np.intp]:
+    """The class of every row, by number; 0 where numbers are predicted."""
+    if ensemble.levels is not None:
+        return np.asarray(np.searchsorted(ensemble.thresholds, scores[:, 0]))
     return np.asarray(scores.argmax(axis=1))
