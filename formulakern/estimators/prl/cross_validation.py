@@ -85,8 +85,10 @@ class PRLClassifierCV(PreferenceModel):
         ``PRLClassifier()`` takes, where that is among the settings and behind by no more than half
         a standard error.  ``"one-standard-error"``: the fewest rules, mean over folds, among all
         settings that are behind the best by no more than one; of equals the best score.  Standard
-        errors are of the mean difference, over rows, or folds where there is a scorer.
-    max_rules, relations, bias_rule, epochs, tol
+        errors are of the mean difference, over rows, or folds where there is a scorer.  A setting
+        that predicts one class for all rows, of those held out or of all that it is fitted to at
+        the end, is chosen only where all do.
+    max_rules, relations, bias_rule, epochs, tol, monotone
         As in :class:`PRLClassifier`.
     encoder, cut_points, class_weight, time_limit
         As there; ``time_limit`` is for each single fit.
@@ -198,9 +200,16 @@ class PRLClassifierCV(PreferenceModel):
         preferences, rows = model._of_classes(labels, sample_weight)
         unit = automatic_C(preferences) if self._automatic else 1.0
         usual = settings.index(DEFAULT) if self._automatic and DEFAULT in settings else None
-        self._choose([s._replace(C=s.C * unit) for s in settings], trials, usual)
-        model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
-        model._solve(whole, preferences, rows)
+        settings = [setting._replace(C=setting.C * unit) for setting in settings]
+        passed: list[int] = []
+        known = sum(trial is not None for trial in trials)
+        while True:
+            self._choose(settings, trials, usual, passed)
+            model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
+            model._solve(whole, preferences, rows)
+            passed.append(self.best_index_)
+            if len(np.unique(model.predict(whole))) > 1 or len(passed) == known:
+                break
         self.best_estimator_ = model
         self._copy_from(model, FITTED)
         return self
@@ -315,10 +324,12 @@ class PRLClassifierCV(PreferenceModel):
         settings: Sequence[Setting],
         trials: Sequence[Trial | None],
         usual: int | None = None,
+        passed: Sequence[int] = (),
     ) -> None:
         """Set what is known of the settings, and the one that is chosen.
 
-        ``usual`` is the position of the one that a classifier has by default.
+        ``usual`` is the position of the one that a classifier has by default; those of ``passed``
+        are passed over, as long as there are others.
         """
         tried = np.array([k for k, trial in enumerate(trials) if trial is not None])
         known = [trial for trial in trials if trial is not None]
@@ -332,14 +343,16 @@ class PRLClassifierCV(PreferenceModel):
         scores, by_fold = spread([t.scores for t in known]), spread([t.splits for t in known])
         means = spread([np.nanmean(t.scores) for t in known])
         shapes = spread([t.shapes.mean(axis=0) for t in known])
-        rules = shapes[:, 0]
-        best = int(tried[np.lexsort((rules[tried], -np.round(means[tried], 12)))[0]])
+        rules, several = shapes[:, 0], shapes[:, SHAPE.index("several")]
+        left = np.setdiff1d(tried, passed) if {*tried.tolist()} - {*passed} else tried
+        some = left[several[left] > 0] if (several[left] > 0).any() else left
+        best = int(some[np.lexsort((rules[some], -np.round(means[some], 12)))[0]])
         behind, error = np.array([compared(scores[best], one) for one in scores]).T
         self.best_index_ = best
-        if usual in tried and behind[usual] <= NEAR * error[usual]:
+        if usual in some and behind[usual] <= NEAR * error[usual]:
             self.best_index_ = int(usual or 0)
         if self.selection == "one-standard-error":
-            near = tried[behind[tried] <= error[tried] + 1e-12]
+            near = some[behind[some] <= error[some] + 1e-12]
             self.best_index_ = int(near[np.lexsort((-means[near], rules[near]))[0]])
         self.C_, self.degree_, self.depth_penalty_ = settings[self.best_index_]
         self.best_score_ = float(means[self.best_index_])
@@ -375,7 +388,7 @@ def _selectable(X: Any) -> Any:
 
 def _line(setting: Setting, trial: Trial, automatic: bool) -> str:
     """One setting, as ``verbose`` shows it."""
-    rules, _, certified = trial.shapes.mean(axis=0)
+    rules, _, certified, _ = trial.shapes.mean(axis=0)
     return (
         f"C = {setting.C:g}{' automatic ones' * automatic}, degree {setting.degree}, depth penalty "
         f"{setting.depth_penalty:g}: score {np.nanmean(trial.scores):.4f}, {rules:.1f} rules, "

@@ -27,7 +27,7 @@ LEAST, NEVER = float(np.log(1e-6)), -3.0
 #: The logarithm of the factor of the scores is at most so large, and at least less that.
 WIDEST = float(np.log(20))
 #: What is known of every fit beside its score.
-SHAPE = ("rules", "length", "certified")
+SHAPE = ("rules", "length", "certified", "several")
 
 
 @dataclass(eq=False)
@@ -99,10 +99,11 @@ def trial_of(
         Of all rows.
     scorer : callable or None
     """
-    shapes = np.array([_shape(model) for model in models])
     rows = np.concatenate([fold.test for fold in folds])
     classes, codes = np.unique(labels, return_inverse=True)
     held_out = [fold.scores(model, classes) for fold, model in zip(folds, models, strict=True)]
+    several = len(np.unique(np.concatenate(held_out).argmax(axis=1))) > 1  # classes are predicted
+    shapes = np.array([[*_shape(model), several] for model in models])
     weights = (np.bincount(codes)[codes] / len(codes))[rows] ** -0.5
     t, values = calibrated_votes(np.concatenate(held_out), codes[rows], weights / weights.mean())
     if scorer is not None:

@@ -130,8 +130,8 @@ def test_calibration_of_votes():
     )
 
 
-def trial(scores, rules):
-    shapes = np.array([[rules, 1.0, 1.0]] * 3)
+def trial(scores, rules, several=1.0):
+    shapes = np.array([[rules, 1.0, 1.0, several]] * 3)
     return Trial(np.array(scores), np.array(scores[:3]), shapes, 1.0)
 
 
@@ -165,9 +165,37 @@ def test_the_rule_of_one_standard_error():
     assert search.best_index_ == 1
     search._choose(settings, trials, 5)
     assert search.best_index_ == 1
+    trials[1] = trial(rows, 9.0, 0.0)  # of one class
+    search._choose(settings, trials)
+    assert search.best_index_ == 3
+    search._choose(settings[:2], [trials[1], None])
+    assert search.best_index_ == 0
+    trials[1] = trial(rows, 9.0)
     trials[3] = trial(rows, 5.0)  # of equal scores the fewest rules
     search._choose(settings, trials)
     assert search.best_index_ == 3
+
+
+def test_one_class_for_all_rows_is_passed_over(monkeypatch):
+    X, y = table(0, 60)
+    solve = PRLClassifier._solve
+
+    def constant(self, encoded, *arguments, **options):
+        columns = solve(self, encoded, *arguments, **options)
+        if encoded.n_rows == 60 and self.degree == 1:
+            self._set_rules([], self.classes_.tolist())
+        return columns
+
+    options = {"Cs": [0.1, 1.0], "degrees": [1, 2], "cv": 2}
+    before = PRLClassifierCV(**options, scoring=lambda model, *_: 1 / model.degree).fit(X, y)
+    assert before.degree_ == 1
+    monkeypatch.setattr(PRLClassifier, "_solve", constant)
+    search = PRLClassifierCV(**options, scoring=lambda model, *_: 1 / model.degree).fit(X, y)
+    assert search.degree_ == 2
+    assert search.best_score_ == 0.5
+    assert len({*search.predict(X)}) == 2
+    search = PRLClassifierCV(**{**options, "degrees": [1]}).fit(X, y)
+    assert len({*search.predict(X)}) == 1
 
 
 def test_paths_start_from_columns_of_before(monkeypatch):
