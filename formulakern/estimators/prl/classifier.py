@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,13 +15,15 @@ from sklearn.utils import check_random_state
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
+from formulakern.errors import ParameterError
 from formulakern.estimators.prl.history import EpochHistory, epoch_line
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
 from formulakern.estimators.prl.prediction import PreferenceModel
-from formulakern.estimators.prl.reading import TrainingRows, advice_on, rules_of
-from formulakern.estimators.targets import row_weights, several_classes
+from formulakern.estimators.prl.reading import TrainingRows, advice_on, ordered_rules_of, rules_of
+from formulakern.estimators.targets import class_order, row_weights, several_classes
 from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
 from formulakern.learning.prl.hypothesis import best_hypothesis
+from formulakern.learning.prl.ordered import OrderedFeatures, ordered_preferences
 from formulakern.learning.prl.preferences import Preferences, read_preferences
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solver
 from formulakern.progress import say
@@ -57,6 +59,12 @@ class PRLClassifier(PreferenceModel):
     least 1 − ξ_i: the 1-norm support vector machine.  It gives no preference more than V*·C·w_i of
     the other player's weight, which is the ν-machine with ν = 1/(V*·C·Σw) (``nu_``): at most
     that share of the preferences, by weight, has a margin below V*.
+
+    *Ordered classes.*  With ``ordinal=True`` there is one score s(x) = Σ q·φ(x), q of any sign,
+    and thresholds θ_1 ≤ … ≤ θ_{K−1}; class k is predicted where θ_{k−1} < s(x) ≤ θ_k.  A row has a
+    preference for each threshold, to lie above it or below it.  θ_1 is the weight of the bias rule,
+    and θ_k − θ_{k−1} that of a column of the game that speaks for "below" at k and the thresholds
+    after it; so the bound is for all rules and all thresholds.
 
     Parameters
     ----------
@@ -94,6 +102,16 @@ class PRLClassifier(PreferenceModel):
         all training rows are rules like any other; with it, it stands for them.
     tol : float, default=1e-2
         Stop when the gap is at most this share of the bound.
+    monotone : mapping of column to 1 or −1, optional
+        The score of the second class less that of the first, or that of ordered classes, does not
+        fall, or does not rise, with a numeric or Boolean column, whatever the other columns are.
+        Columns that would violate it are left out of the game: with 1 a rule that holds x ≥ c may
+        only speak for the second class, one that holds x ≤ c only for the first, and one that holds
+        both, x = c or x ≠ c for neither.  Columns by name, or by position.  For rules or
+        conjunctions of propositions that an encoder of this package made.
+    ordinal : bool, default=False
+        Whether classes are ordered: as NumPy sorts them, or as an ordered categorical of pandas
+        has them.  For exact columns.
     encoder : "auto", None or transformer, default="auto"
         As in :class:`FormulaSVC`.  ``relations`` and ``cut_points`` are for ``"auto"``.
     cut_points : int, default=8
@@ -112,7 +130,8 @@ class PRLClassifier(PreferenceModel):
     Attributes
     ----------
     rules_ : RuleEnsemble
-        Rules in the table's own words, largest weight first.
+        Rules in the table's own words, largest weight first.  Of ordered classes weights have
+        signs, and the ensemble has levels and thresholds.
     value_, bound_, gap_ : float
         The margin, what no hypothesis passes, and the difference.  The bound is for any number of
         rules, so that with ``max_rules`` the gap says what the limit costs at most.
@@ -153,6 +172,7 @@ class PRLClassifier(PreferenceModel):
     Polato & Aiolli (2019), Interpretable preference learning: a game theoretic framework for large
     margin on-line feature and rule learning, AAAI 33, doi:10.1609/aaai.v33i01.33014723.
     Zhu, Rosset, Hastie & Tibshirani (2003), 1-norm Support Vector Machines, NIPS 16.
+    L. Li, H.-T. Lin (2006), Ordinal regression by extended binary classification, NIPS 19.
     Demiriz, Bennett & Shawe-Taylor (2002), Linear Programming Boosting via Column Generation,
     Machine Learning 46:225-254, doi:10.1023/A:1012470815092.
 
@@ -191,8 +211,10 @@ class PRLClassifier(PreferenceModel):
     bias_rule: bool = True
     tol: float = 1e-2
     cut_points: int = 8
+    ordinal: bool = False
     random_state: int | np.random.RandomState | None = None
     verbose: bool = False
+    _levels: list[Any] | None = field(init=False)  # the ordered classes that have rows
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.
@@ -221,7 +243,10 @@ class PRLClassifier(PreferenceModel):
         templates = check_parameters(self)
         what = "the class of every row, or use fit_preferences"
         encoded, labels = self._read_training(X, y, what)
-        self._solve(encoded, *self._of_classes(labels, sample_weight), templates)
+        self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
+        preferences, rows = self._of_classes(labels, sample_weight)
+        name = str(getattr(y, "name", None) or "class")
+        self._solve(encoded, preferences, rows, templates, name=name)
         return self
 
     def fit_preferences(
@@ -256,6 +281,8 @@ class PRLClassifier(PreferenceModel):
         array(['coffee', 'tea'], dtype='<U6')
         """
         templates = check_parameters(self)
+        if self.ordinal:
+            raise ParameterError("ordinal=True is for fit: preferences need no order of classes.")
         encoded = self._fit_table(X, None)
         read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
         rows = TrainingRows(np.ones(encoded.shape[0], dtype=np.int64))
@@ -267,14 +294,21 @@ class PRLClassifier(PreferenceModel):
     def _of_classes(
         self, labels: npt.NDArray[Any], sample_weight: Any
     ) -> tuple[Preferences, TrainingRows]:
-        """Every class before all others on its rows, and the rows as they are counted."""
+        """What the rows prefer, and how they are counted; ``classes_`` are known.
+
+        Every class before all others on its rows; or of ordered classes, which thresholds are below
+        and above.
+        """
         weights = row_weights(labels, self.class_weight, sample_weight)
-        several_classes(labels, weights)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        K = len(self.classes_)
+        present = np.isin(self.classes_, several_classes(labels, weights))
         counted = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
-        rows = TrainingRows.of_classes(codes, K, counted)
-        return Preferences.of_classes(codes, K, weights), rows
+        known = self.classes_[present] if self.ordinal else self.classes_
+        place_of = {name: place for place, name in enumerate(known.tolist())}
+        codes = np.array([place_of.get(name, 0) for name in labels.tolist()], dtype=np.intp)
+        rows = TrainingRows.of_classes(codes, len(known), counted)
+        self._levels = known.tolist() if self.ordinal else None
+        read = ordered_preferences if self.ordinal else Preferences.of_classes
+        return read(codes, len(known), weights), rows
 
     def _solve(
         self,
@@ -283,12 +317,18 @@ class PRLClassifier(PreferenceModel):
         rows: TrainingRows,
         templates: tuple[Formula, ...] = (),
         known: Sequence[Column] = (),
+        name: str = "class",
     ) -> Sequence[Column]:
         """Solve the game over different rows, and read the strategy as rules.
 
         ``known`` are columns of a similar game on the same rows, to begin with; the columns of this
         game come back.
         """
+        if self.monotone and len(self.classes_) > 2 and not self.ordinal:
+            raise ParameterError(
+                f"monotone={self.monotone!r} with {len(self.classes_)} classes; expected two "
+                "classes, or ordinal=True for ordered ones, which have one score."
+            )
         generator = np.random.default_rng(
             check_random_state(self.random_state).randint(2**31 - 1, size=4)
         )
@@ -298,7 +338,9 @@ class PRLClassifier(PreferenceModel):
         if isinstance(encoded, PackedTable):
             encoded, kind = encoded.distinct()
             rows = rows.merged(kind, encoded.n_rows)
-            preferences = preferences.merged(kind, encoded.n_rows)
+            each = np.arange(preferences.n_rows // len(kind))  # thresholds of ordered classes
+            kinds = np.add.outer(kind * len(each), each).ravel()
+            preferences = preferences.merged(kinds, encoded.n_rows * len(each))
         family = feature_family(self, encoded, preferences, templates)
         C, rounds = None if self.margin == "hard" else self.C_, self.solver_iterations
         game = RestrictedGame(preferences, C, self.solver, max_iter=rounds, binary=family.binary)
@@ -317,9 +359,13 @@ class PRLClassifier(PreferenceModel):
         outcome = best_hypothesis(generation, drawing, given, self.max_rules)
         if outcome.softened:
             self.C_ = given
-        names = self.classes_.tolist()
-        found = rules_of(outcome, family, rows, self._leaves, names)
-        self._set_rules(found, names)
+        if isinstance(family, OrderedFeatures):
+            items, ends = ordered_rules_of(outcome, family, rows, self._leaves)
+            shift = [-float(ends[0]) if len(ends) == 1 else 0.0]  # of two classes the sign decides
+            self._set_rules(items, None, shift, name, levels=self._levels, thresholds=ends + shift)
+        else:
+            names = self.classes_.tolist()
+            self._set_rules(rules_of(outcome, family, rows, self._leaves, names), names)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_
         self._margin = self.value_ / (sum(outcome.weights) or 1.0)

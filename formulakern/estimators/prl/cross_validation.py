@@ -90,8 +90,8 @@ class PRLClassifierCV(PreferenceModel):
         the end, is chosen only where all do.
     max_rules, relations, bias_rule, epochs, tol, monotone
         As in :class:`PRLClassifier`.
-    encoder, cut_points, class_weight, time_limit
-        As there; ``time_limit`` is for each single fit.
+    encoder, cut_points, cut_strategy, class_weight, time_limit
+        As there, but for cuts that are chosen by classes; ``time_limit`` is for each single fit.
     random_state : int, RandomState or None, default=0
         For the folds.
     verbose : int, default=0

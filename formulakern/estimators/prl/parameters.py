@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
+from formulakern.estimators.hkl.monotone import asked_of
 from formulakern.learning.prl.features import (
     ConjunctionFeatures,
     FeatureFamily,
     TemplateFeatures,
 )
 from formulakern.learning.prl.monomials import MonomialFeatures
+from formulakern.learning.prl.ordered import OrderedFeatures
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
@@ -53,7 +57,20 @@ def check_parameters(estimator: Any) -> tuple[Formula, ...]:
     check_number("depth_penalty", estimator.depth_penalty, 1, MOST_PENALTY)
     check_number("time_limit", estimator.time_limit, 0, otherwise="None for no limit")
     check_flag("bias_rule", estimator.bias_rule)
-    return _templates(estimator.features)
+    check_flag("ordinal", estimator.ordinal)
+    templates = _templates(estimator.features)
+    for name, wrong, right in (
+        ("column_selection", "random", "column_selection='exact'"),
+        ("features", "polynomial", "features='rules', 'conjunctions' or templates"),
+    ):
+        if estimator.ordinal and getattr(estimator, name) == wrong:
+            raise ParameterError(f"ordinal=True with {name}={wrong!r}; expected {right}.")
+    if estimator.monotone and (templates or estimator.features == "polynomial"):
+        raise ParameterError(
+            f"monotone={estimator.monotone!r} with features={estimator.features!r}; expected "
+            "features='rules' or 'conjunctions', whose conditions have a direction."
+        )
+    return templates
 
 
 def automatic_C(preferences: Preferences) -> float:
@@ -70,20 +87,31 @@ def feature_family(
     ----------
     estimator : PRLClassifier
     encoded : PackedTable, or for monomials float64 (m, n)
-    exclusive : int64 (p,)
-        Groups of propositions that exclude each other.
     preferences : Preferences
-        On the rows of ``encoded``.
+        On the rows of ``encoded``, or of ordered classes on these with every threshold.
     templates : tuple of Formula
     """
+    if estimator.ordinal:
+        family = _rows_family(estimator, encoded, preferences, templates)
+        return OrderedFeatures(family, preferences.n_rows // encoded.n_rows)
+    return _rows_family(estimator, encoded, preferences, templates)
+
+
+def _rows_family(
+    estimator: Any, encoded: Any, preferences: Preferences, templates: tuple[Formula, ...]
+) -> FeatureFamily:
+    """The features on rows, whatever the order of classes."""
     bias, degree = bool(estimator.bias_rule), int(estimator.degree)
     if not isinstance(encoded, PackedTable):
         return MonomialFeatures(encoded, degree, bias, preferences)
     if templates:
         return TemplateFeatures(encoded, bias, templates)
     least = degree if estimator.features == "conjunctions" else 1
-    a = float(estimator.depth_penalty)
-    return ConjunctionFeatures(encoded, bias, estimator._exclusive(), least, degree, a)
+    a, asked = float(estimator.depth_penalty), None
+    if directions := estimator._directions:
+        asked = np.array([asked_of(leaf, directions) for leaf in estimator._leaves], dtype=np.int64)
+    groups = estimator._exclusive()
+    return ConjunctionFeatures(encoded, bias, groups, least, degree, a, asked)
 
 
 def _templates(given: Any) -> tuple[Formula, ...]:

@@ -17,11 +17,12 @@ from formulakern.learning.prl.features import (
     FeatureFamily,
     TemplateFeatures,
 )
+from formulakern.learning.prl.ordered import ABOVE, OrderedFeatures, Step
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
 
-__all__ = ["TrainingRows", "advice_on", "rules_of"]
+__all__ = ["TrainingRows", "advice_on", "ordered_rules_of", "rules_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +113,34 @@ def rules_of(
     return found
 
 
+def ordered_rules_of(
+    outcome: Outcome, family: OrderedFeatures, rows: TrainingRows, words: Sequence[Any]
+) -> tuple[list[tuple[Feature, WeightedRule]], FloatArray]:
+    """Rules of any sign for the one score of ordered classes, and its thresholds.
+
+    Parameters are as for :func:`rules_of`.
+    """
+    total = sum(outcome.weights) or 1.0
+    ends = np.zeros(family.n_thresholds)
+    weight_of: dict[Feature, float] = {}
+    for column, q in zip(outcome.columns, outcome.weights, strict=True):
+        vote = column.scale * q / total * (1 if column.winner == ABOVE else -1)
+        if isinstance(column.feature, Step):
+            ends[column.feature.first - 1 :] -= vote
+        elif family.free(column):
+            ends -= vote
+        else:
+            weight_of[column.feature] = weight_of.get(column.feature, 0.0) + vote
+    found = []
+    for feature, weight in weight_of.items():
+        fired = family.family.values(feature) != 0
+        support = int(rows.number[fired].sum())
+        coverage = support / int(rows.number.sum())
+        rule = WeightedRule(feature.named(words), weight, support=support, coverage=coverage)
+        found.append((feature, rule))
+    return found, ends
+
+
 def advice_on(
     estimator: Any, outcome: Outcome, preferences: Preferences, family: FeatureFamily
 ) -> tuple[str, type[Warning]] | None:
@@ -119,7 +148,7 @@ def advice_on(
     lost = estimator.margin == "hard" and estimator.value_ <= ZERO * family.unit
     clash = 0
     if isinstance(family, (ConjunctionFeatures, TemplateFeatures)) and (
-        lost or not len(estimator.rules_)
+        lost or not outcome.columns
     ):
         clash = preferences.contradictions()
     why = f": {clash:,} preferences are opposite on rows that no rule tells apart" * bool(clash)
@@ -131,7 +160,7 @@ def advice_on(
             f"separates the classes{why}. The rules that are kept are {kept}. "
             "Use margin='soft', or a larger degree."
         ), UserWarning
-    if not len(estimator.rules_):
+    if not outcome.columns:
         return (
             f"no rule is worth its weight at C={estimator.C_:g}, everything is margin error{why}. "
             f"Use a larger C{', or more columns' * bool(clash)}."

@@ -123,6 +123,24 @@ class FeatureFamily(ABC):
         """Whether a feature of a similar family belongs to this one."""
         return True
 
+    def allows(self, column: Column) -> bool:  # noqa: ARG002 - of families that allow all
+        """Whether the feature may speak for the winner of the column."""
+        return True
+
+    def best_free(self, weights: FloatArray) -> tuple[Column, float] | None:
+        """Of the columns that do not count as rules the one that pays most, and what it pays.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (m, K)
+            As for :meth:`price`.
+        """
+        if not self.bias:
+            return None
+        total = weights.sum(axis=0)
+        column = Column(self.always, int(total.argmax()), int(total.argmin()))
+        return column, float(np.ptp(total))
+
     def scaled(self, column: Column) -> Column:
         """The column of a similar family, scaled as in this one."""
         return replace(column, scale=self.scale(column.feature))
@@ -154,7 +172,9 @@ class FeatureFamily(ABC):
                 winner, loser = int(preferences.winners[j]), int(preferences.losers[j])
                 feature = feature_of(place)
                 scale = float(values[place]) * self.scale(feature)
-                columns.setdefault(Column(feature, winner, loser, scale))
+                column = Column(feature, winner, loser, scale)
+                if self.allows(column):
+                    columns.setdefault(column)
                 if len(columns) == count:
                     return list(columns)
             if before and len(columns) == before:
@@ -171,9 +191,9 @@ class _Rules(FeatureFamily):
 
     @abstractmethod
     def mined(
-        self, weights: FloatArray, **options: Any
-    ) -> Iterator[tuple[MiningResult, list[Feature]]]:
-        """What the searches of the family find, and the features that are meant."""
+        self, weights: FloatArray, threshold: float, **options: Any
+    ) -> Iterator[tuple[MiningResult, list[Feature], FloatArray]]:
+        """What the searches of the family find: features that pay more, and their v, (r, K)."""
 
     def price(
         self, weights: FloatArray, threshold: float, top: int, time_limit: float | None = None
@@ -181,16 +201,12 @@ class _Rules(FeatureFamily):
         """By branch and bound; one column for each set of covered rows."""
         listed: list[tuple[Feature, FloatArray]] = []
         bounds: list[float] = []
-        for result, features in self.mined(
-            weights,
-            top=SPARE * top,
-            objective="spread",
-            threshold=threshold,
-            time_limit=time_limit,
+        for result, features, found in self.mined(
+            weights, threshold, top=SPARE * top, time_limit=time_limit
         ):
             listed += [
                 (feature, self.scale(feature) * sums)
-                for feature, sums in zip(features, result.sums, strict=True)
+                for feature, sums in zip(features, found, strict=True)
             ]
             bounds += [result.bound] * (not result.proven)
         if self.bias:
@@ -224,43 +240,62 @@ class ConjunctionFeatures(_Rules):
         Numbers of propositions in a conjunction.
     depth_penalty : float
         a, at least 1.
+    asked : ndarray of shape (p,), int64, optional
+        Of two classes: 1 for propositions that may only speak for the second one, alone and in
+        conjunctions, −1 for those that may only speak for the first, 0 for free ones.
     """
 
     groups: NDArray[np.int64]
     least: int
     greatest: int
     depth_penalty: float = 1.0
+    asked: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         p = self.table.n_columns
         longer = np.maximum(np.arange(min(self.greatest, p) + 1) - self.least, 0)
         with np.errstate(over="ignore"):
             self._divisors = np.minimum(float(self.depth_penalty) ** longer, FINITE)
-        self._usable = np.arange(p)
-        if self.least <= 1:  # a longer conjunction with an equal cover is no other column
-            self._usable = self.table.different_columns(everywhere=not self.bias)
-        elif self.least > p:
+        if self.least > max(p, 1):
             raise ParameterError(
                 f"degree={self.least} and the table has {p} propositions; a conjunction needs as "
                 "many. Lower the degree, or use features='rules'."
             )
-        self._columns_used = self.table.select(self._usable)
+        self._sides: list[tuple[str, NDArray[np.intp], PackedTable]] = []
+        asked = np.zeros(p, dtype=np.int64) if self.asked is None else self.asked
+        for direction, sign in {"both": 0, "positive": 1, "negative": -1}.items():
+            if (sign == 0) == asked.any():
+                continue
+            side = np.flatnonzero((asked == 0) | (asked == sign))
+            if self.least <= 1 and len(side):  # a longer one with an equal cover is no other column
+                side = side[self.table.select(side).different_columns(everywhere=not self.bias)]
+            if len(side) >= self.least:
+                self._sides.append((direction, side, self.table.select(side)))
 
     def mined(
-        self, weights: FloatArray, **options: Any
-    ) -> Iterator[tuple[MiningResult, list[Feature]]]:
-        """Conjunctions of different columns."""
-        result = mine_conjunctions(
-            self._columns_used,
-            weights,
-            min_length=self.least,
-            max_length=self.greatest,
-            length_factor=self._divisors,
-            exclusive=self.groups[self._usable],
-            **options,
-        )
-        usable = self._usable
-        yield result, [Conjunction(tuple(usable[list(w)].tolist())) for w in result.conjunctions]
+        self, weights: FloatArray, threshold: float, **options: Any
+    ) -> Iterator[tuple[MiningResult, list[Feature], FloatArray]]:
+        """Conjunctions of different columns; for each side apart, where some have one."""
+        if options["time_limit"] is not None:
+            options["time_limit"] /= max(len(self._sides), 1)
+        for direction, side, table in self._sides:
+            both = direction == "both"
+            # of two classes v_1 = −v_0, so that the spread is 2·|v_1|
+            result = mine_conjunctions(
+                table,
+                weights if both else 2 * weights[:, 1:],
+                min_length=self.least,
+                max_length=self.greatest,
+                length_factor=self._divisors,
+                exclusive=self.groups[side],
+                objective="spread" if both else "absolute",
+                direction=direction,
+                threshold=threshold,
+                **options,
+            )
+            features = [Conjunction(tuple(side[list(w)].tolist())) for w in result.conjunctions]
+            sums = result.sums if both else result.sums * [-0.5, 0.5]
+            yield result, [*features], sums
 
     def scale(self, feature: Any) -> float:
         """1/a^(l − least) for l propositions; 1 for the bias."""
@@ -269,6 +304,12 @@ class ConjunctionFeatures(_Rules):
     def admits(self, feature: Any) -> bool:
         """Whether the number of propositions is right."""
         return feature == BIAS or self.least <= len(feature.propositions) <= self.greatest
+
+    def allows(self, column: Column) -> bool:
+        """Whether no proposition may only speak for the other class."""
+        feature: Any = column.feature
+        wrong = -1 if column.winner else 1
+        return self.asked is None or wrong not in self.asked[list(feature.propositions)]
 
     def drawn(self, generator: np.random.Generator, size: int) -> Drawn:
         """Random propositions, different ones and none that exclude each other."""
@@ -306,13 +347,15 @@ class TemplateFeatures(_Rules):
     templates: tuple[Formula, ...]
 
     def mined(
-        self, weights: FloatArray, **options: Any
-    ) -> Iterator[tuple[MiningResult, list[Feature]]]:
+        self, weights: FloatArray, threshold: float, **options: Any
+    ) -> Iterator[tuple[MiningResult, list[Feature], FloatArray]]:
         """The instances of each template."""
+        options |= {"objective": "spread", "threshold": threshold, "distinct": True}
         for template in self.templates:
-            result = mine_templates(template, self.table, weights, distinct=True, **options)
+            result = mine_templates(template, self.table, weights, **options)
             formula, leaves = result.expansion.formula, result.expansion.leaves
-            yield result, [Instance(formula, leaves, chosen) for chosen in result.assignments]
+            found = [Instance(formula, leaves, chosen) for chosen in result.assignments]
+            yield result, [*found], result.sums
 
     def drawn(self, generator: np.random.Generator, size: int) -> Drawn:
         """Random propositions for the variables of a random template."""

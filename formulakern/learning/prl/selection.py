@@ -163,7 +163,7 @@ class ColumnSelection:
             solution = (
                 self.game.of(columns, self.game.C).solve(ROUGHLY) if columns else self.game.start()
             )
-            if not self.family.bias or not self._add_free(solution):
+            if not self._add_free(solution):
                 break
         order = np.argsort(-solution.q[: len(counted)], kind="stable").tolist()
         order += range(len(counted), len(columns))
@@ -171,13 +171,12 @@ class ColumnSelection:
         return Chosen(ordered, replace(solution, q=solution.q[order]))
 
     def _add_free(self, solution: Solution) -> bool:
-        """Add the column of the bias that pays most, if it pays and is new."""
-        total = self.game.preferences.row_weights(solution.p).sum(axis=0)
-        if float(np.ptp(total)) <= solution.value * (1 + BETTER):
+        """Add the free column that pays most, if it pays and is new."""
+        weights = self.game.preferences.row_weights(solution.p)
+        best = self.family.best_free(weights)
+        if best is None or best[1] <= solution.value * (1 + BETTER):
             return False
-        always = self.family.always
-        column = Column(always, int(total.argmax()), int(total.argmin()))
-        return self.game.add(column, self.family.values(always))
+        return self.game.add(best[0], self.family.values(best[0].feature))
 
     def _remember(self, chosen: Chosen) -> Chosen:
         if chosen.value > self.best.value and len(self._counted(chosen)) <= self.most:
