@@ -204,10 +204,10 @@ class Scoring:
         self, gram: FloatArray, train: npt.NDArray[np.intp], test: npt.NDArray[np.intp]
     ) -> Any:
         """The score of a fold; for the log loss, the decisions for all classes."""
-        rows = gram[np.ix_(test, train)]
         with config_context(assume_finite=True, skip_parameter_validation=True):
             model = SVC(kernel="precomputed", **self.svc)
             model.fit(gram[np.ix_(train, train)], self.y[train])
+            rows = gram[np.ix_(test, train)]
             if self.scorer is not None:
                 return float(self.scorer(model, rows, self.y[test]))
             decision = model.decision_function(rows)
