@@ -35,6 +35,7 @@ class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
     _: KW_ONLY
     loss: Literal["hinge", "squared_hinge", "logistic"] = "logistic"
     logit_adjustment: float = 0.5
+    ordinal: bool = False
     adjustment_: FloatArray = field(init=False)
     thresholds_: FloatArray = field(init=False)  # of ordered classes
 
@@ -252,9 +253,6 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     True
     """
 
-    _: KW_ONLY
-    ordinal: bool = False
-
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.
 
@@ -358,7 +356,10 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         start: HKLClassifier | None,
         name: str = "class",
     ) -> Self:
-        """Fit to rows that are encoded already, of classes in this order."""
+        """Fit to rows that are encoded already, of classes in this order.
+
+        For two classes thresholds are moved so that decisions are by the sign of the score.
+        """
         self.classes_ = order
         weights = row_weights(labels, self.class_weight, sample_weight)
         present = np.isin(order, several_classes(labels, weights))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import check_random_state
@@ -29,7 +32,8 @@ from formulakern.estimators.hkl.folds import (
     compared,
     trial_of,
 )
-from formulakern.estimators.targets import row_weights, several_classes, splits
+from formulakern.estimators.targets import class_order, row_weights, several_classes, splits
+from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.progress import say
 from formulakern.rules.ensemble import RuleEnsemble
 
@@ -80,7 +84,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         the fewest rules, mean over folds, among all pairs that are behind the best by no more than
         the standard error of the mean difference (over rows, or folds where there is a scorer); of
         equals the best score.
-    rho, loss, logit_adjustment, tol, max_active, linear, monotone
+    rho, loss, logit_adjustment, ordinal, tol, max_active, linear, monotone
         As in :class:`HKLClassifier`.
     encoder, relations, cut_points, cut_strategy, class_weight, time_limit
         As there; ``time_limit`` is for each single fit.
@@ -110,6 +114,9 @@ class HKLClassifierCV(HierarchicalClassifier):
     rules_, intercept_ : RuleEnsemble, ndarray
         Those of ``best_estimator_``, times t; so decisions are its decisions, and probabilities
         are stretched.
+    thresholds_ : ndarray of shape (n_classes − 1,)
+        With ``ordinal=True``: those for the stretched scores.  Decisions are then for the class
+        with the largest ln P(y = k) − τ ln π_k by the stretched probabilities.
     classes_, adjustment_, n_features_in_, feature_names_in_
         As in :class:`HKLClassifier`.
 
@@ -189,6 +196,12 @@ class HKLClassifierCV(HierarchicalClassifier):
         scorer = None if self.scoring is None else get_scorer(self.scoring)
         whole, labels = self._read_training(X, y)
         several_classes(labels)
+        order, class_weight = class_order(y, labels), self.class_weight
+        if self.ordinal:  # by number, so that folds have them in order
+            number_of = {name: k for k, name in enumerate(order.tolist())}
+            labels = np.array([number_of[name] for name in labels.tolist()])
+            if isinstance(class_weight, Mapping):
+                class_weight = {number_of[k]: w for k, w in class_weight.items() if k in number_of}
         weights = row_weights(labels, None, sample_weight)
         parts = self._parts(X, whole, labels, weights)
         shares, tau = self._shares(labels, weights)
@@ -204,8 +217,9 @@ class HKLClassifierCV(HierarchicalClassifier):
             for place in [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]:
                 multiple, models = pairs[place][0], []
                 for part, start in zip(parts, starts, strict=True):
-                    C = multiple * (self._automatic_C(part) if automatic else 1.0)
-                    models.append(part.fitted(self._model(C, depth, coarse=True), start))
+                    C = multiple * (self._automatic_C(part, class_weight) if automatic else 1.0)
+                    model = self._model(C, depth, coarse=True)
+                    models.append(part.fitted(model.set_params(class_weight=class_weight), start))
                 solved[multiple] = starts = models
                 trial = trial_of(parts, models, labels, shares, tau, scorer)
                 trials[place] = trial
@@ -219,19 +233,43 @@ class HKLClassifierCV(HierarchicalClassifier):
                 if automatic and worse == (PATIENCE if depth == depths[-1] else 1):
                     break  # nor will a larger C be better
         everyone = Part(whole, whole, labels, weights, labels, np.arange(len(labels)), self)
-        factor = self._automatic_C(everyone) if automatic else 1.0
+        factor = self._automatic_C(everyone, class_weight) if automatic else 1.0
         self._choose([(C * factor, a) for C, a in pairs], trials)
-        model = everyone.fitted(self._model(self.C_, self.depth_penalty_), None)
+        model = self._model(self.C_, self.depth_penalty_)
+        if self.ordinal:
+            name = str(getattr(y, "name", None) or "class")
+            model._share_encoding(self)
+            with warnings.catch_warnings():  # told below
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model._fit_ordered(whole, order[labels], order, weights, None, name)
+        else:
+            model = everyone.fitted(model, None)
         self.best_estimator_ = model
         self._copy_from(model, ("classes_", "_features"))
-        t = self.temperature_
-        scaled = [replace(rule, weight=t * rule.weight) for rule in model.rules_]
-        bias = t * model.rules_.intercept
-        self.adjustment_ = (1 - t) * base_scores(shares) + t * model.adjustment_
-        self.rules_ = RuleEnsemble.of(scaled, model.rules_.classes, bias)
-        self.intercept_ = bias[1:] if len(bias) == 2 else bias
+        self._stretch(model, shares)
         model._warn_if_open()
         return self
+
+    def _stretch(self, model: HKLClassifier, shares: FloatArray) -> None:
+        """Set the rules, and what else is known of scores, to those of a model, times t."""
+        t, rules = self.temperature_, model.rules_
+        scaled = [replace(rule, weight=t * rule.weight) for rule in rules]
+        bias = t * rules.intercept
+        if rules.levels is None:
+            self.adjustment_ = (1 - t) * base_scores(shares) + t * model.adjustment_
+            self.rules_ = RuleEnsemble.of(scaled, rules.classes, bias)
+            self.intercept_ = bias[1:] if len(bias) == 2 else bias
+            return
+        known = np.isin(model.classes_, rules.levels)
+        base = base_scores(shares[known] / shares[known].sum(), ordered=True)
+        thresholds = np.maximum.accumulate(t * model.thresholds_ - (1 - t) * base)
+        self.adjustment_ = model.adjustment_
+        ends = decision_thresholds(thresholds, self.adjustment_[known])
+        shift = float(ends[0]) if len(ends) == 1 else 0.0  # decisions for two are by the sign
+        self.thresholds_, self.intercept_ = thresholds - shift, bias - shift
+        self.rules_ = RuleEnsemble.of(
+            scaled, None, self.intercept_, rules.target, rules.levels, ends - shift
+        )
 
     # -- what is computed -------------------------------------------------------------------------
 
@@ -243,8 +281,10 @@ class HKLClassifierCV(HierarchicalClassifier):
         verbose = max(0, int(self.verbose) - 1)
         return HKLClassifier(C=C, depth_penalty=depth_penalty, verbose=verbose, **shared)
 
-    def _automatic_C(self, part: Part) -> float:
-        return automatic_C(row_weights(part.labels, self.class_weight, part.weights))
+    def _automatic_C(self, part: Part, class_weight: Any) -> float:
+        found = automatic_C(row_weights(part.labels, class_weight, part.weights))
+        losses = len(np.unique(part.labels)) - 1 if self.ordinal else 1
+        return found / math.sqrt(losses)
 
     def _parts(
         self, X: Any, whole: PackedTable, labels: npt.NDArray[Any], weights: FloatArray

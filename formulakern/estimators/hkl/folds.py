@@ -19,6 +19,7 @@ from formulakern.estimators.hkl.classifier import (
     HKLClassifier,
     log_probabilities,
 )
+from formulakern.learning.hkl.ordinal import log_chances
 from formulakern.rules.rule import Rule
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
 
 #: The least logarithm of a probability that counts, and the score of classes a fold does not know.
 LEAST, NEVER = float(np.log(1e-6)), -30.0
+#: Thresholds below and above all scores.
+FAR = 1e6
 #: The logarithm of the factor of the scores is at most so large, and at least less that.
 WIDEST = float(np.log(20))
 #: What is known of every fit beside its score.
@@ -72,7 +75,16 @@ class Part:
             return model._fit_encoded(self.train, self.labels, self.weights, start)
 
     def scores(self, model: HKLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
-        """The scores of all classes on the rows that are held out, before they are adjusted."""
+        """The scores of all classes on the rows that are held out, before they are adjusted.
+
+        Of ordered classes what the score is above each threshold, (rows, classes − 1); those of a
+        class that the fold does not know are equal.
+        """
+        levels = model.rules_.levels
+        if levels is not None:
+            ends = np.concatenate([[-FAR], model.thresholds_, [FAR]])
+            above = np.searchsorted(np.asarray(levels), classes[1:])
+            return np.asarray(model._scores(self.unseen) - ends[above])
         scores = np.full((len(self.right), len(classes)), NEVER)
         known = np.searchsorted(classes, model.classes_)
         scores[:, known] = model._scores(self.unseen) + model.adjustment_
@@ -159,13 +171,14 @@ def calibrated(
     """The factor by which scores are best stretched, and how good they are then.
 
     With π_k the share of class k, a score s_k becomes b_k + t·(s_k − b_k), where b_k = ln π_k, and
-    for two classes ±ln π_1/π_0; scores give probabilities p_k.  Decisions are for the largest
-    p_k/π_k^τ, so what counts is the mean logarithm of that, divided by its sum over the classes,
-    for the right class, where a row of class k weighs π_k^{−τ}.
+    for two classes ±ln π_1/π_0; for the thresholds of ordered classes b_k has the odds of the
+    classes above (and order is kept).  Scores give probabilities p_k.  Decisions are for the
+    largest p_k/π_k^τ, so what counts is the mean logarithm of that, divided by its sum over the
+    classes, for the right class, where a row of class k weighs π_k^{−τ}.
 
     Parameters
     ----------
-    scores : float64 (m, K)
+    scores : float64 (m, K), or (m, K − 1) of ordered classes
     codes : intp (m,)
         The number of the right class.
     shares : float64 (K,)
@@ -186,13 +199,15 @@ def calibrated(
     """
     from scipy.optimize import minimize_scalar
 
-    base = base_scores(shares)
+    ordered = scores.shape[1] < len(shares)
+    base = base_scores(shares, ordered)
     weights = shares[codes] ** -tau
     weights /= weights.mean()
 
     def values(log_t: float) -> FloatArray:
         stretched = base + np.exp(log_t) * (scores - base)
-        logs = log_probabilities(stretched) - tau * np.log(shares)
+        logs = log_margins(stretched) if ordered else log_probabilities(stretched)
+        logs = logs - tau * np.log(shares)
         right = logs[np.arange(len(codes)), codes] - np.logaddexp.reduce(logs, axis=1)
         return np.asarray(weights * np.maximum(right, LEAST))
 
@@ -202,8 +217,23 @@ def calibrated(
     return float(np.exp(found.x)), values(found.x)
 
 
-def base_scores(shares: FloatArray) -> FloatArray:
-    """The scores that give every class its share as probability."""
+def log_margins(margins: FloatArray) -> FloatArray:
+    """ln P(y = k) from what the scores are above the thresholds, (m, K − 1), in order."""
+    kept = np.minimum.accumulate(margins, axis=1)
+    return np.maximum(log_chances(np.zeros(len(kept)), -kept), LEAST)
+
+
+def base_scores(shares: FloatArray, ordered: bool = False) -> FloatArray:
+    """The scores that give every class its share as probability.
+
+    Of ordered classes what a score is above each threshold.
+
+    >>> base_scores(np.array([0.5, 0.25, 0.25]), ordered=True).round(6)  # odds 1 and 1/3
+    array([ 0.      , -1.098612])
+    """
+    if ordered:
+        above = np.cumsum(shares[::-1])[::-1][1:]
+        return np.asarray(np.log(above / (1 - above)))
     logs = np.log(shares)
     return np.asarray(logs - logs[::-1] if len(logs) == 2 else logs)
 

@@ -90,8 +90,8 @@ def log_chances(f: FloatArray, thresholds: FloatArray) -> FloatArray:
     Parameters
     ----------
     f : float64 (m,)
-    thresholds : float64 (K − 1,)
-        θ, ascending.
+    thresholds : float64 (K − 1,), or (m, K − 1)
+        θ, ascending; for all rows, or for each.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def log_chances(f: FloatArray, thresholds: FloatArray) -> FloatArray:
     """
     away = f[:, None] - thresholds
     above, below = -np.logaddexp(0, -away), -np.logaddexp(0, away)
-    found = np.zeros((len(f), len(thresholds) + 1))
+    found = np.zeros((len(f), thresholds.shape[-1] + 1))
     found[:, 1:] += above
     found[:, :-1] += below
     with np.errstate(divide="ignore"):  # equal thresholds have nothing between them

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from formulakern import HKLClassifier, RuleEnsemble
+from formulakern import HKLClassifier, HKLClassifierCV, RuleEnsemble
 from formulakern.errors import DataError, ParameterError
 from tests.database import answers
 
@@ -151,3 +151,46 @@ def test_wrong_parameters():
         HKLClassifier(ordinal=True, loss="hinge").fit(X, y)
     with pytest.raises(ParameterError, match="ordinal"):
         HKLClassifier(ordinal="yes").fit(X, y)
+
+
+def test_cross_validation_keeps_the_order():
+    X, y = graded(0, 120)
+    Z, t = graded(1, 300)
+    names = np.array(["low", "fair", "good", "best"])
+    labels = pd.Series(pd.Categorical(names[y], categories=names, ordered=True), name="grade")
+    model = HKLClassifierCV(ordinal=True, depth_penalties=(4.0,), cv=2).fit(X, labels)
+    assert model.classes_.tolist() == names.tolist()
+    assert (np.diff(model.thresholds_) > 0).all()
+    predicted = model.predict(Z)
+    places = np.array([names.tolist().index(one) for one in predicted])
+    assert np.abs(places - t).mean() < 0.5
+    np.testing.assert_array_equal(model.rules_.predict(Z), predicted)
+    chances = model.predict_proba(Z)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    tau, shares = model.logit_adjustment, np.bincount(y) / len(y)
+    decided = (np.log(chances) - tau * np.log(shares)).argmax(axis=1)
+    np.testing.assert_array_equal(decided, places)
+    # the score of a pair is that of its folds, stretched by one factor
+    best = model.best_index_
+    assert model.cv_results_["mean_score"][best] == model.best_score_
+    assert str(model.rules_).startswith("grade by")
+
+
+def test_cross_validation_of_two_ordered_classes_decides_by_the_sign():
+    X, y = graded(0, 90, K=2)
+    model = HKLClassifierCV([10.0], [4.0], cv=2, ordinal=True).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), model.decision_function(X) > 0)
+    np.testing.assert_array_equal(model.rules_.predict(X), model.predict(X))
+    weighted = HKLClassifierCV([10.0], [4.0], cv=2, ordinal=True, class_weight={0: 1, 1: 9})
+    assert weighted.fit(X, y).predict(X).mean() > model.predict(X).mean()
+
+
+def test_a_class_that_a_fold_does_not_know():
+    X, y = graded(0, 60, K=3)
+    kept = np.append(np.flatnonzero(y < 2), np.flatnonzero(y == 2)[0])
+    X, y = X.iloc[kept], y[kept]  # one row of the highest class, the last
+    rows = np.arange(len(y))
+    folds = [(rows[:-1], rows[-1:]), (rows[5:], rows[:5])]
+    model = HKLClassifierCV([10.0], [4.0], cv=folds, ordinal=True).fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert np.isfinite(model.best_score_)
