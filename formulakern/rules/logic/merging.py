@@ -122,7 +122,8 @@ class _Meanings:
     def __init__(self, ensemble: VotingRules, domains: Any, missing: bool) -> None:
         formulas = [term.formula for term in ensemble.rules if isinstance(term, Rule)]
         self.logic = Simplifier(formulas, domains, missing)
-        self.others: dict[bytes, list[Formula]] = {}  # by what they are on some rows
+        self.others: dict[bytes, list[tuple[Formula, Hashable, bool]]] = {}  # by some rows
+        self.boxes: dict[Hashable, tuple[Hashable, bool]] = {}
         generator = np.random.default_rng(0)
         self.cases = {
             key: generator.integers(len(values), size=SAMPLED)
@@ -140,41 +141,57 @@ class _Meanings:
         return key, negated, Rule(formula)
 
     def _key(self, formula: Formula) -> tuple[Hashable, bool]:
-        """TRUE for a constant; for a rule that is one box, or whose negation is one, that box."""
-        logic = self.logic.assignments
+        """TRUE for a constant; for a rule that is one box, or whose negation is one, that box.
+
+        Other rules have the key of an earlier one that is proved to be equal or opposite.
+        """
         try:
-            for negated in (False, True):
-                boxes = logic.boxes(formula, not negated)
-                if not boxes:
-                    return TRUE, not negated
-                if len(boxes) == 1:
-                    box = {k: bits for k, bits in boxes[0].items() if bits != logic.all[k]}
-                    if len(box) == 1:  # the negation is a box too: the key has the first case
-                        [(column, bits)] = box.items()
-                        if not bits & 1:
-                            bits, negated = logic.all[column] & ~bits, not negated
-                        box = {column: bits}
-                    return (frozenset(box.items()) if box else TRUE), negated
+            box, negated = self._box(formula)
         except FormulaSizeError:
             return formula, False
-        return self._proved_key(formula)
+        if box is None:
+            return self._proved_key(formula, formula, False)
+        if box is TRUE:
+            return TRUE, negated
+        if box not in self.boxes:
+            key, turned = self._proved_key(formula, box, negated)
+            self.boxes[box] = key, turned != negated
+        key, turned = self.boxes[box]
+        return key, turned != negated
 
-    def _proved_key(self, formula: Formula) -> tuple[Hashable, bool]:
-        """An earlier rule that is proved to be equal or opposite, else the rule itself."""
+    def _box(self, formula: Formula) -> tuple[Hashable | None, bool]:
+        """The box that a rule is, or that its negation is (True); None if there is none."""
+        logic = self.logic.assignments
+        for negated in (False, True):
+            boxes = logic.boxes(formula, not negated)
+            if not boxes:
+                return TRUE, not negated
+            if len(boxes) == 1:
+                box = {k: bits for k, bits in boxes[0].items() if bits != logic.all[k]}
+                if len(box) == 1:  # the negation is a box too: the key has the first case
+                    [(column, bits)] = box.items()
+                    if not bits & 1:
+                        bits, negated = logic.all[column] & ~bits, not negated
+                    box = {column: bits}
+                return (frozenset(box.items()) if box else TRUE), negated
+        return None, False
+
+    def _proved_key(self, formula: Formula, key: Hashable, negated: bool) -> tuple[Hashable, bool]:
+        """An earlier rule's that is proved to be equal or opposite, else this key."""
         prove = self.logic.covered
         if prove(TRUE, [formula]):
             return TRUE, False
         if prove(formula, []):
             return TRUE, True
         truths = self._sampled(formula)
-        for other in self.others.get(truths.tobytes(), ()):
+        for other, known, turned in self.others.get(truths.tobytes(), ()):
             if prove(formula, [other]) and prove(other, [formula]):
-                return other, False
-        for other in self.others.get((~truths).tobytes(), ()):
+                return known, turned
+        for other, known, turned in self.others.get((~truths).tobytes(), ()):
             if prove(TRUE, [formula, other]) and prove(formula & other, []):
-                return other, True
-        self.others.setdefault(truths.tobytes(), []).append(formula)
-        return formula, False
+                return known, not turned
+        self.others.setdefault(truths.tobytes(), []).append((formula, key, negated))
+        return key, negated
 
     def _sampled(self, formula: Formula) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """The truth of a rule in some rows, whose cases are drawn."""
