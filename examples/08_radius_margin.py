@@ -24,7 +24,7 @@ Where the paper (Polato & Aiolli, Entropy 23(8):1020, 2021, doi:10.3390/e2308102
 * ratio: hard margin, on the training rows of each fold, mean over folds and classes; infinite if
   the kernel does not separate the classes.  Where equal rows have different classes no kernel does,
   and margins are soft (squared hinge loss), C = 100 in the same unit.  Beside it stands, for all
-  sets, the ratio with a softer margin, C = 1, which fk.FormulaSearch uses;
+  sets, the ratio with a softer margin, C = 1, which fk.FormulaSearch uses for it;
 * "chosen" is the AUC of the formula with the smallest ratio on the training rows of each fold: no
   test row is looked at.  "best" is the largest of the AUCs in the same table, hence optimistic;
 * Pearson's correlation is of the AUC with the logarithm of the ratio, over formulas where it is
