@@ -282,10 +282,15 @@ class LinearTerm:
     def effect(self, weight: float) -> str:
         """What a weight of the term gives for a step of the column, in words.
 
-        The step is 1 where the range has 2 to 200 of them, else a power of ten of which the range
-        has 2 to 20.
+        The step is 1 where the range has 2 to 200 of them, or one between whole numbers; else a
+        power of ten of which the range has 2 to 20.
+
+        >>> LinearTerm("density", 2, 3).effect(1.0), LinearTerm("dose", 0.5, 1.5).effect(1.0)
+        ('each 1: +1', 'each 0.1: +0.1')
         """
-        step = 1.0 if 1 <= self._half < 100 else 10.0 ** math.floor(math.log10(self._half))
+        whole = self.least.is_integer() and self.largest.is_integer()
+        ones = (0 if whole else 1) <= self._half < 100
+        step = 1.0 if ones else 10.0 ** math.floor(math.log10(self._half))
         return f"each {_plain(step)}: {weight * (step / 2 / self._half):+.2g}"
 
 
