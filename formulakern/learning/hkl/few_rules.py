@@ -195,6 +195,8 @@ class FeatureSelection(Generic[Solution]):
         k.
     stop : callable
         Whether to be content with what is found.
+    report : callable
+        Called with the number of features and the objective of every better choice.
 
     Attributes
     ----------
@@ -210,6 +212,7 @@ class FeatureSelection(Generic[Solution]):
     support: Sequence[int]
     most: int
     stop: Callable[[], bool]
+    report: Callable[[int, float], None]
     best: _Chosen[Solution] = field(init=False)
     interrupted: bool = field(init=False, default=False)
 
@@ -294,6 +297,7 @@ class FeatureSelection(Generic[Solution]):
     def _remember(self, chosen: _Chosen[Solution]) -> _Chosen[Solution]:
         if len(chosen.kept) <= self.most and chosen.objective < self.best.objective:
             self.best = chosen
+            self.report(len(chosen.kept), chosen.objective)
         return chosen
 
 

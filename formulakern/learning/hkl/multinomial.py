@@ -296,7 +296,13 @@ def learn_together(
     ]
     models, objective, best = _shortened(examples, functions, together, weights, best, tol)
     if max_rules is not None:
-        chosen = _few(examples, functions, models, max_rules, tol, stopping(begun, time_limit))
+
+        def tell(number: int, value: float) -> None:
+            gap, seconds = relative_gap(value, best), time.perf_counter() - begun
+            report(0, GrowthStep(number, value, gap, 0, seconds))
+
+        late = stopping(begun, time_limit)
+        chosen = _few(examples, functions, models, max_rules, tol, late, tell)
         if chosen is not None:
             return _shortened(examples, *chosen, weights, best, tol)
     return models, objective, best
@@ -309,6 +315,7 @@ def _few(
     most: int,
     tol: float,
     late: Callable[[], bool],
+    tell: Callable[[int, float], None],
 ) -> tuple[list[GrownSolution], Together] | None:
     """The functions of the best rules, at most so many; None where there are no more anyway."""
     options, table, kind = examples.options, examples.table, examples.kind
@@ -336,7 +343,7 @@ def _few(
         )
         return Answer(np.array(together.weights), together.objective, together.beta, together)
 
-    selection = FeatureSelection(found, solve, K, support, most, late)
+    selection = FeatureSelection(found, solve, K, support, most, late, tell)
     best = selection.run()
     together, one = best.answer.solution, best.restriction
     parts = zip(functions, together.weights, together.intercepts.tolist(), strict=True)

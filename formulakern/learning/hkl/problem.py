@@ -178,8 +178,13 @@ def learn(
     if signs is not None:
         found = replace(found, signs=signs.of_all(found.forms))
     support = positions(found, table, kind, model.rules)
+
+    def tell(number: int, objective: float) -> None:
+        gap = relative_gap(objective, grown.lower_bound)
+        report(GrowthStep(number, objective, gap, 0, time.perf_counter() - begun))
+
     late = stopping(begun, time_limit)
-    selection = FeatureSelection(found, solve, 1, support, max_rules, late)
+    selection = FeatureSelection(found, solve, 1, support, max_rules, late, tell)
     best = selection.run()
     few = replace(
         grown,

@@ -42,7 +42,9 @@ def selection(seed, most):
 
     held = [one for one, weight in grown.weights.items() if weight]
     support = positions(found, table, kind, held)
-    return grown, FeatureSelection(found, solve, 1, support, most, lambda: False)
+    return grown, FeatureSelection(
+        found, solve, 1, support, most, lambda: False, lambda *better: None
+    )
 
 
 def test_most_often_the_best_of_all_subsets_is_found():
@@ -96,6 +98,14 @@ def test_a_classifier_of_few_rules(classes):
         gaps.append(few.gap_)
     assert 0 < gaps[0] < gaps[1] < 1
     assert fk.HKLClassifier(max_rules=500).fit(X, y).rules_ == full.rules_
+
+
+def test_the_choice_is_told(capsys):
+    X, _, y = table()
+    few = fk.HKLClassifier(max_rules=2, verbose=1).fit(X, y)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > len(few.history_)  # rounds, then better choices
+    assert lines[-1].startswith("2 conjunctions, objective")
 
 
 def test_a_regressor_of_one_rule():
