@@ -249,18 +249,14 @@ OURS = {
     "HKL": Learner(fk.HKLClassifier, weighted_rules),
     "HKL CV": Learner(fk.HKLClassifierCV, weighted_rules),
     "PRL": Learner(fk.PRLClassifier, weighted_rules),
+    "PRL CV": Learner(fk.PRLClassifierCV, weighted_rules),
     "RIPPER": Learner(lambda: fk.RuleListClassifier(random_state=0), listed_rules),
     "CN2": Learner(lambda: fk.RuleListClassifier("cn2"), listed_rules),
     "optimal list": Learner(lambda: fk.RuleListClassifier("optimal", time_limit=10), listed_rules),
     "formula SVC": Learner(fk.FormulaSVC, no_rules),
     "formula SVC CV": Learner(fk.FormulaSVC, no_rules, grid=SVC_GRID),
     "formula search": Learner(lambda: fk.FormulaSearch(random_state=0), no_rules),
-    "formula search CV": Learner(
-        lambda: fk.FormulaSearch(criterion="f1_macro", random_state=0), no_rules
-    ),
 }
-if hasattr(fk, "PRLClassifierCV"):
-    OURS["PRL CV"] = Learner(fk.PRLClassifierCV, weighted_rules)
 SKLEARN = {
     "logistic": (scaled_logistic, coefficients, None),
     "logistic CV": (scaled_logistic, coefficients, C_GRID),
