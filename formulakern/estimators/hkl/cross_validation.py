@@ -77,6 +77,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         frequent as decisions are made for.  First the scores of all rows are stretched, by one
         factor t, from b_k = ln π_k (for two classes their odds) to b_k + t·(s_k − b_k), so that
         this is largest.
+        Rows of a class that the training rows of their fold lack do not count.
         Else a name of ``sklearn.metrics.get_scorer_names()``, or a scorer, which gives each fold
         one number.  Larger is better.
     selection : {"one-standard-error", "best"}, default="best"
@@ -355,7 +356,7 @@ class HKLClassifierCV(HierarchicalClassifier):
             "C": Cs,
             "depth_penalty": depth_penalties,
             "mean_score": means,
-            "std_score": splits_of.std(axis=1),
+            "std_score": spread([np.nanstd(t.splits) for t in known]),
             "behind": behind,
             "error": error,
             **{f"mean_{name}": shapes[:, :, j].mean(axis=1) for j, name in enumerate(SHAPE)},

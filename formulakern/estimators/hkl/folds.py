@@ -33,8 +33,8 @@ __all__ = [
     "trial_of",
 ]
 
-#: The least logarithm of a probability that counts, and the score of classes a fold does not know.
-LEAST, NEVER = float(np.log(1e-6)), -30.0
+#: The least logarithm of a probability that counts.
+LEAST = float(np.log(1e-6))
 #: Thresholds below and above all scores.
 FAR = 1e6
 #: The logarithm of the factor of the scores is at most so large, and at least less that.
@@ -77,17 +77,19 @@ class Part:
     def scores(self, model: HKLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
         """The scores of all classes on the rows that are held out, before they are adjusted.
 
-        Of ordered classes what the score is above each threshold, (rows, classes − 1); those of a
-        class that the fold does not know are equal.
+        Those of a class that the fold does not know are −∞.  Of ordered classes what the score is
+        above each threshold, (rows, classes − 1); thresholds of a class that the fold does not know
+        are equal.
         """
         levels = model.rules_.levels
         if levels is not None:
             ends = np.concatenate([[-FAR], model.thresholds_, [FAR]])
             above = np.searchsorted(np.asarray(levels), classes[1:])
             return np.asarray(model._scores(self.unseen) - ends[above])
-        scores = np.full((len(self.right), len(classes)), NEVER)
+        scores = np.full((len(self.right), len(classes)), -np.inf)
         known = np.searchsorted(classes, model.classes_)
-        scores[:, known] = model._scores(self.unseen) + model.adjustment_
+        found = model._scores(self.unseen) + model.adjustment_
+        scores[:, known] = found / 2 if len(known) == 2 < len(classes) else found
         return scores
 
 
@@ -136,18 +138,24 @@ def trial_of(
     classes = np.unique(labels)
     held_out = [part.scores(m, classes) for part, m in zip(parts, models, strict=True)]
     codes = np.searchsorted(classes, labels[rows])
-    t, values = calibrated(np.concatenate(held_out), codes, shares, tau)
+    known = np.concatenate([np.isin(part.right, part.labels) for part in parts])
+    if not known.any():
+        known[:] = True
+    values = np.full(len(rows), np.nan)  # what no model can know says nothing of any
+    scores = np.concatenate(held_out)[known]
+    t, values[known] = calibrated(scores, codes[known], shares, tau)
     if scorer is not None:
         split_scores = np.array(
             [float(scorer(m, p.unseen, p.right)) for p, m in zip(parts, models, strict=True)]
         )
         return Trial(split_scores, split_scores, shapes, t)
     ends = np.cumsum([len(part.test) for part in parts])
-    split_scores = np.array([np.mean(part) for part in np.split(values, ends[:-1])])
-    times = np.bincount(rows, minlength=len(labels))
+    by_fold = zip(np.split(values, ends[:-1]), np.split(known, ends[:-1]), strict=True)
+    split_scores = np.array([part[some].mean() if some.any() else np.nan for part, some in by_fold])
+    times = np.bincount(rows[known], minlength=len(labels))
     with np.errstate(invalid="ignore"):  # NaN for rows that were never held out
-        scores = np.bincount(rows, values, len(labels)) / times
-    return Trial(scores, split_scores, shapes, t)
+        means = np.bincount(rows[known], values[known], len(labels)) / times
+    return Trial(means, split_scores, shapes, t)
 
 
 def compared(best: FloatArray, other: FloatArray) -> tuple[float, float]:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from formulakern.arrays import FloatArray
+from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical.norm import DualNorm, Lattice
 from formulakern.solvers.hierarchical.solve import (
     DUAL_STEPS,
@@ -40,7 +41,9 @@ ROUNDS = 500
 #: Features whose κ Σ_i c_i φ_i² is less move to κ g alone in a Newton step.
 LEFT_OUT = 1e-3
 #: Newton steps for the intercepts alone, and their largest one.
-INTERCEPTS, LONGEST = 50, 2.0
+INTERCEPTS, LONGEST = 100, 2.0
+#: What is added to their curvature, as a share.
+DAMPING = 1e-8
 #: The smallest part of a Newton step that is tried.
 SHORTEST = 2.0**-30
 
@@ -94,16 +97,36 @@ def balanced(
     K = scores.shape[1]
     right = codes[:, None] == np.arange(K)
     goal = c @ right
-    shift = np.zeros(K)
-    for _ in range(INTERCEPTS):
+    total = float(goal.sum())
+
+    def at(shift: FloatArray) -> tuple[float, FloatArray]:
+        """What is least at the best shift, and the probabilities."""
         logs = scores + shift
-        chances = np.exp(logs - np.logaddexp.reduce(logs, axis=1)[:, None])
-        lack = goal - c @ chances
-        if np.abs(lack).max() <= 1e-13 * goal.sum():
+        sums = np.logaddexp.reduce(logs, axis=1)
+        return float(c @ sums - goal @ shift), np.exp(logs - sums[:, None])
+
+    shift = np.zeros(K)
+    value, chances = at(shift)
+    lack = goal - c @ chances
+    for _ in range(INTERCEPTS):
+        if np.abs(lack).max() <= 1e-13 * total:
             break
         curvature = np.diag(c @ chances) - (c[:, None] * chances).T @ chances
-        curvature += np.full((K, K), goal.sum() / K**2)  # a common shift changes nothing
-        shift += np.clip(np.linalg.solve(curvature, lack), -LONGEST, LONGEST)
+        curvature += np.full((K, K), total / K**2)  # a common shift changes nothing
+        curvature[range(K), range(K)] *= 1 + DAMPING
+        curvature[range(K), range(K)] += DAMPING**2 * total  # where probabilities are 0 and 1
+        step = np.clip(np.linalg.solve(curvature, lack), -LONGEST, LONGEST)
+        after, moved = at(shift + step)
+        while after > value + 1e-12 * abs(value) and np.abs(step).max() > SHORTEST:
+            step /= 4
+            after, moved = at(shift + step)
+        before = np.abs(lack).max()
+        lack = goal - c @ moved
+        shift, value, chances = shift + step, after, moved
+        if np.abs(lack).max() > before / 2 and (
+            before <= 1e-9 * total or np.abs(step).max() <= SHORTEST
+        ):
+            break  # the rest is rounding
     rest = float(np.abs(lack).max())
     if not rest <= 1e-6 * goal.sum():
         return None
@@ -185,7 +208,8 @@ def solve_together(
     lower, gap, value_before, steps = 0.0, 1.0, np.inf, DUAL_STEPS
     for _ in range(ROUNDS):
         accuracy = min(1e-3, max(0.01 * gap**2, 0.01 * tol**2, 1e-13))
-        weights, intercepts = _ridge(columns, scales, codes, c, weights, intercepts, accuracy)
+        with one_thread():
+            weights, intercepts = _ridge(columns, scales, codes, c, weights, intercepts, accuracy)
         scores = _scores(columns, weights, intercepts)
         found = balanced(scores, codes, c)
         if found is not None:

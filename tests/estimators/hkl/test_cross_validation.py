@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import formulakern as fk
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.cross_validation import HKLClassifierCV
-from formulakern.estimators.hkl.folds import Trial
+from formulakern.estimators.hkl.folds import Trial, calibrated
 
 WEIGHTS = "cut points are quantiles of the unweighted rows, and folds do not see weights"
 
@@ -211,3 +211,25 @@ def test_wrong_data():
         HKLClassifierCV().fit(X, y, sample_weight=[1.0])
     with pytest.raises(NotFittedError):
         HKLClassifierCV().predict(X)
+
+
+def test_rows_of_a_class_that_a_fold_lacks_do_not_count():
+    X, y = table(m=61)
+    y = np.append(
+        np.unique(y, return_inverse=True)[1][:60], 2
+    )  # of the third class there is one row
+    rows = np.arange(61)
+    folds = [(rows[:40], rows[40:]), (rows[20:], rows[:20])]
+    search = HKLClassifierCV([1.0], [4.0], cv=folds, linear=False).fit(X, y)
+    scores, rights = [], []
+    for train, test in folds:
+        model = HKLClassifier(C=1.0, depth_penalty=4.0, tol=0.02, linear=False)
+        model.fit(X.iloc[train], y[train])
+        test = test[np.isin(y[test], y[train])]
+        scores.append(np.full((len(test), 3), -np.inf))
+        scores[-1][:, model.classes_] = np.log(model.predict_proba(X.iloc[test]))
+        rights.append(y[test])
+    shares = np.bincount(y) / 61
+    _, values = calibrated(np.concatenate(scores), np.concatenate(rights), shares, 0.5)
+    assert len(values) == 40
+    assert search.best_score_ == pytest.approx(values.mean(), rel=1e-6)

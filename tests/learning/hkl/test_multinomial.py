@@ -109,3 +109,14 @@ def test_an_interrupt_keeps_the_best_so_far():
     models, objective, bound = learn_together(*parts, report=stop, **limits)
     assert {model.grown.status for model in models} == {"interrupted"}
     assert bound < objective
+
+
+def test_rare_classes_and_a_large_penalty_parameter():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (48, 8))
+    codes = np.repeat(np.arange(7), [1, 4, 10, 12, 13, 6, 2])
+    X[:, 0], X[:, 1] = codes > 2, codes > 4  # probabilities of 0 and 1
+    for C in (1e4, 1e6):
+        options = {"rho": 1.1, "C": C, "depth_penalty": 4.0, "other_penalty": 1.0}
+        _, objective, bound, _ = learned(X, codes, np.zeros((48, 0)), options)
+        assert 0 < bound <= objective <= bound / 0.99
