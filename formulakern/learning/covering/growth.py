@@ -233,8 +233,11 @@ def candidates(
                         possible = asked & 32 != 0
                     else:
                         possible = asked & 1 != 0 or (asked & 16 != 0 and value == 1)
-                elif cut and single:  # not between two values of this class alone
-                    beyond, others = place + 1 if relation == AT_MOST else place - 1, 0.0
+                elif cut and single:
+                    # A value of this class alone belongs on the side of the class, except the
+                    # last beside missing entries: no cut has all values and leaves these out.
+                    beyond = place + 1 if relation == AT_MOST else place - 1
+                    others = 1.0 if step + 1 == n_steps and n_present < n_all else 0.0
                     for k in range(len(sums)):
                         others += counts[beyond, k] if k != target else 0.0
                     possible = counts[place, target] > 0.0 and others > 0.0

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, EQUAL, UNEQUAL
@@ -109,8 +109,32 @@ def foil_gain(sums, target, share):
     return right * math.log2(right / total / share) if right > 0 else -math.inf
 
 
+# A cut before a value of the target class alone, with missing entries in the column.
+UPWARD = (
+    np.array([[0, 1, 2]], dtype=np.int32),
+    np.array([2]),
+    np.array([BELOW + MISSING]),
+    np.array([[4.0, 3.0], [2.0, 0.0], [4.0, 6.0]]),
+)
+DOWNWARD = (
+    np.array([[1, 0, 2]], dtype=np.int32),
+    UPWARD[1],
+    np.array([ABOVE + MISSING]),
+    UPWARD[3],
+)
+SECOND = (
+    np.array([list("00012101122202010010"), list("00212221012222110001")], dtype=np.int32),
+    np.array([2, 2]),
+    np.array([BELOW + MISSING, ABOVE + MISSING]),
+    np.array([list("22201212211111210110"), list("20212000222111121212")], dtype=float).T,
+)
+
+
 @settings(max_examples=80, deadline=None)
 @given(problems(), st.integers(0, 1))
+@example(UPWARD, 0)
+@example(DOWNWARD, 0)
+@example(SECOND, 0)
 def test_growing_takes_a_condition_of_the_largest_gain(problem, target):
     ranks, n_values, relations, weights = problem
     state = growth_state(ranks, n_values, relations, weights)
