@@ -47,7 +47,7 @@ MULTIPLES = (0.1, 1.0, 10.0, 100.0)
 FOLDS, HELD_OUT, REPEATS = 3, 90, 3
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 COARSE = 0.02
-#: The most conjunctions that are held in them, unless ``max_active`` is smaller.
+#: The most conjunctions that are held in them for all classes, unless ``max_active`` is smaller.
 HELD = 1000
 #: A path ends where C is so many standard errors behind the best pair so far; the first path only
 #: after so many C in a row.
@@ -130,9 +130,9 @@ class HKLClassifierCV(HierarchicalClassifier):
 
     Propositions that do not depend on the classes are those of all rows, encoded once; an encoder
     of another kind, or one that cuts by class, is fitted anew for every fold.  Fits within folds
-    have a ``tol`` of 0.02 at least, and hold at most 1000 conjunctions for each class.  Where a fit
-    stops before the gap is closed (``max_active``, ``time_limit``) its score counts, and
-    ``certified`` tells; only for the last fit is that a warning.
+    have a ``tol`` of 0.02 at least, and hold at most 1000 conjunctions, for all classes together.
+    Where a fit stops before the gap is closed (``max_active``, ``time_limit``) its score counts,
+    and ``certified`` tells; only for the last fit is that a warning.
 
     References
     ----------
@@ -208,6 +208,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         shares, tau = self._shares(labels, weights)
         pairs = [(C, a) for a in depths for C in penalties]
 
+        held = HELD if self.ordinal or len(order) == 2 else max(1, HELD // len(order))
         trials: list[Trial | None] = [None] * len(pairs)
         least = penalties[0]  # other depth penalties begin at the best C of the one before
         solved: dict[float, list[HKLClassifier]] = {}
@@ -219,7 +220,7 @@ class HKLClassifierCV(HierarchicalClassifier):
                 multiple, models = pairs[place][0], []
                 for part, start in zip(parts, starts, strict=True):
                     C = multiple * (self._automatic_C(part, class_weight) if automatic else 1.0)
-                    model = self._model(C, depth, coarse=True)
+                    model = self._model(C, depth, held)
                     models.append(part.fitted(model.set_params(class_weight=class_weight), start))
                 solved[multiple] = starts = models
                 trial = trial_of(parts, models, labels, shares, tau, scorer)
@@ -274,11 +275,12 @@ class HKLClassifierCV(HierarchicalClassifier):
 
     # -- what is computed -------------------------------------------------------------------------
 
-    def _model(self, C: float, depth_penalty: float, coarse: bool = False) -> HKLClassifier:
+    def _model(self, C: float, depth_penalty: float, held: int | None = None) -> HKLClassifier:
+        """A model for all rows, or for a fold, which holds so many conjunctions for each class."""
         shared = self._shared_parameters(HKLClassifier())
-        if coarse:
+        if held is not None:
             shared["tol"] = max(self.tol, COARSE)
-            shared["max_active"] = min(self.max_active, HELD)
+            shared["max_active"] = min(self.max_active, held)
         verbose = max(0, int(self.verbose) - 1)
         return HKLClassifier(C=C, depth_penalty=depth_penalty, verbose=verbose, **shared)
 
