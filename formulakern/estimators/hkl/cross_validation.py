@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import check_random_state
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, is_integer, is_number
+from formulakern.checks import check_choice, is_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
@@ -26,13 +25,11 @@ from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLCla
 from formulakern.estimators.hkl.folds import (
     SHAPE,
     Part,
-    Trial,
     base_scores,
-    check_folds,
-    compared,
     trial_of,
 )
-from formulakern.estimators.targets import class_order, row_weights, several_classes, splits
+from formulakern.estimators.targets import class_order, row_weights, several_classes
+from formulakern.estimators.trials import Trial, compared, folds_of, selectable
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.progress import say
 from formulakern.rules.ensemble import RuleEnsemble
@@ -43,8 +40,6 @@ __all__ = ["HKLClassifierCV"]
 SELECTIONS = ("best", "one-standard-error")
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.
 MULTIPLES = (0.1, 1.0, 10.0, 100.0)
-#: ``cv="auto"``: so many folds, repeated until so many rows were held out, at most so often.
-FOLDS, HELD_OUT, REPEATS = 3, 90, 3
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 COARSE = 0.02
 #: The most conjunctions that are held in them for all classes, unless ``max_active`` is smaller.
@@ -294,20 +289,13 @@ class HKLClassifierCV(HierarchicalClassifier):
     ) -> list[Part]:
         """The folds."""
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        cv = self.cv
-        if isinstance(cv, str) and cv == "auto":
-            repeats = int(np.clip(HELD_OUT // len(labels), 1, REPEATS))
-            cv = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=repeats, random_state=seed)
-            check_folds(FOLDS, labels)
-        elif is_integer(cv):
-            check_folds(int(cv), labels)
         rows: Any = None
         if isinstance(self.encoder_, PropositionEncoder):
             rows = Table.of(X) if self.encoder_.reads_classes else None
         elif self.encoder_ is not None:
-            rows = self._rows(X)
+            rows = selectable(X)
         parts = []
-        for train, test in splits(cv, labels, seed):
+        for train, test in folds_of(self.cv, labels, seed):
             reader: HierarchicalClassifier = self._model(1.0, 1.0)
             if rows is not None:
                 table, unseen = reader._fit_table(rows[train], labels[train]), rows[test]
@@ -321,12 +309,6 @@ class HKLClassifierCV(HierarchicalClassifier):
             right = labels[test]
             parts.append(Part(table, unseen, labels[train], weights[train], right, test, reader))
         return parts
-
-    def _rows(self, X: Any) -> Any:
-        """A table whose rows can be selected by an array of positions."""
-        if hasattr(X, "tocsr"):
-            return X.tocsr()
-        return X.iloc if hasattr(X, "iloc") else np.asarray(X)
 
     def _choose(self, pairs: list[tuple[float, float]], trials: list[Trial | None]) -> None:
         """Set what is known of the pairs, and the one that is chosen."""

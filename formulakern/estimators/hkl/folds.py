@@ -13,23 +13,20 @@ from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
-from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.hkl.classifier import (
     HierarchicalClassifier,
     HKLClassifier,
     log_probabilities,
 )
+from formulakern.estimators.trials import Trial, means_of
 from formulakern.learning.hkl.ordinal import log_chances
 from formulakern.rules.rule import Rule
 
 __all__ = [
     "SHAPE",
     "Part",
-    "Trial",
     "base_scores",
     "calibrated",
-    "check_folds",
-    "compared",
     "trial_of",
 ]
 
@@ -93,26 +90,6 @@ class Part:
         return scores
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """What the folds say of one pair.
-
-    Attributes
-    ----------
-    scores : float64 (units,)
-        Of every row, or of every fold; NaN where nothing was held out.
-    splits : float64 (folds,)
-    shapes : float64 (folds, 3)
-        Rules, their mean length and the gap of every fit.
-    temperature : float
-    """
-
-    scores: FloatArray
-    splits: FloatArray
-    shapes: FloatArray
-    temperature: float
-
-
 def trial_of(
     parts: Sequence[Part],
     models: Sequence[Any],
@@ -149,28 +126,7 @@ def trial_of(
             [float(scorer(m, p.unseen, p.right)) for p, m in zip(parts, models, strict=True)]
         )
         return Trial(split_scores, split_scores, shapes, t)
-    ends = np.cumsum([len(part.test) for part in parts])
-    by_fold = zip(np.split(values, ends[:-1]), np.split(known, ends[:-1]), strict=True)
-    split_scores = np.array([part[some].mean() if some.any() else np.nan for part, some in by_fold])
-    times = np.bincount(rows[known], minlength=len(labels))
-    with np.errstate(invalid="ignore"):  # NaN for rows that were never held out
-        means = np.bincount(rows[known], values[known], len(labels)) / times
-    return Trial(means, split_scores, shapes, t)
-
-
-def compared(best: FloatArray, other: FloatArray) -> tuple[float, float]:
-    """The mean of best − other over what both have, and its standard error; NaN for nothing.
-
-    >>> behind, error = compared(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 1.0]))
-    >>> behind, round(error, 6)  # 1/√3
-    (1.0, 0.57735)
-    """
-    difference = best - other
-    difference = difference[~np.isnan(difference)]
-    n = len(difference)
-    if not n:
-        return np.nan, np.nan
-    return float(difference.mean()), float(difference.std(ddof=1)) / n**0.5 if n > 1 else 0.0
+    return Trial(*means_of([part.test for part in parts], values, len(labels)), shapes, t)
 
 
 def calibrated(
@@ -244,27 +200,6 @@ def base_scores(shares: FloatArray, ordered: bool = False) -> FloatArray:
         return np.asarray(np.log(above / (1 - above)))
     logs = np.log(shares)
     return np.asarray(logs - logs[::-1] if len(logs) == 2 else logs)
-
-
-def check_folds(folds: int, labels: npt.NDArray[Any]) -> None:
-    """Check that so many stratified folds can be made.
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer than two.
-    DataError
-        If the rows do not suffice.
-    """
-    if folds < 2:
-        raise ParameterError(f"cv={folds}; expected at least 2 folds.")
-    counts = np.unique(labels, return_counts=True)[1]
-    if np.sort(counts)[-2] < 2 or counts.max() < folds:
-        raise DataError(
-            f"{len(counts)} classes of {sorted(counts.tolist())} rows for {folds} folds; expected "
-            "two classes with 2 rows or more, one of them with a row for every fold. Pass more "
-            "rows, or fewer folds."
-        )
 
 
 def _shape(model: HKLClassifier) -> tuple[float, float, float]:

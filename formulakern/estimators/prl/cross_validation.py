@@ -10,21 +10,20 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils import check_random_state
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, is_integer, is_number
+from formulakern.checks import check_choice, is_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.classifier import log_probabilities
-from formulakern.estimators.hkl.folds import Trial, check_folds, compared
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.prl.folds import SHAPE, Fold, trial_of
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters
 from formulakern.estimators.prl.prediction import PreferenceModel
-from formulakern.estimators.targets import row_weights, several_classes, splits
+from formulakern.estimators.targets import row_weights, several_classes
+from formulakern.estimators.trials import Trial, compared, folds_of, selectable
 from formulakern.progress import say
 
 __all__ = ["PRLClassifierCV"]
@@ -34,8 +33,6 @@ FITTED = ("_features", "_margin", "rules_", "value_", "bound_", "gap_")
 SELECTIONS = ("best", "one-standard-error")
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many preferences.
 MULTIPLES = (0.25, 1.0, 4.0)
-#: ``cv="auto"``: so many folds, repeated until so many rows were held out, at most so often.
-FOLDS, HELD_OUT, REPEATS = 3, 90, 3
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
 COARSE = 0.03
 #: A path ends where C is so many standard errors behind the best smaller one; and the default stays
@@ -261,19 +258,13 @@ class PRLClassifierCV(PreferenceModel):
     ) -> list[Fold]:
         """Rows to learn from and rows that are held out; encoded together where that is fair."""
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        cv, weights = self.cv, None
+        weights = None
         if sample_weight is not None:
             weights = row_weights(labels, None, sample_weight)
-        if isinstance(cv, str) and cv == "auto":
-            repeats = int(np.clip(HELD_OUT // len(labels), 1, REPEATS))
-            cv = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=repeats, random_state=seed)
-            check_folds(FOLDS, labels)
-        elif is_integer(cv):
-            check_folds(int(cv), labels)
         own = self.encoder_ is None or isinstance(self.encoder_, PropositionEncoder)
-        rows = None if own else _selectable(X)
+        rows = None if own else selectable(X)
         folds = []
-        for train, test in splits(cv, labels, seed):
+        for train, test in folds_of(self.cv, labels, seed):
             reader: PreferenceModel = self
             if rows is None:
                 table, unseen = whole.take(train), whole.take(test)
@@ -377,13 +368,6 @@ def _listed(name: str, values: Any) -> list[Any]:
     if not listed or not all(map(is_number, listed)):
         raise ParameterError(f"{name}={values!r}; expected numbers, one at least.")
     return sorted({*listed})
-
-
-def _selectable(X: Any) -> Any:
-    """A table whose rows can be selected by an array of positions."""
-    if hasattr(X, "tocsr"):
-        return X.tocsr()
-    return X.iloc if hasattr(X, "iloc") else np.asarray(X)
 
 
 def _line(setting: Setting, trial: Trial, automatic: bool) -> str:

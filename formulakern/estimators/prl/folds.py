@@ -13,10 +13,10 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.hkl.classifier import log_probabilities
-from formulakern.estimators.hkl.folds import Trial
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.prl.parameters import automatic_C
 from formulakern.estimators.prl.prediction import PreferenceModel
+from formulakern.estimators.trials import Trial, means_of
 from formulakern.learning.prl.restricted_game import Column
 from formulakern.rules.rule import Rule
 
@@ -110,12 +110,7 @@ def trial_of(
         pairs = zip(folds, models, strict=True)
         by_fold = np.array([float(scorer(model, f.unseen, f.right)) for f, model in pairs])
         return Trial(by_fold, by_fold, shapes, t)
-    ends = np.cumsum([len(fold.test) for fold in folds])
-    by_fold = np.array([np.mean(part) for part in np.split(values, ends[:-1])])
-    times = np.bincount(rows, minlength=len(labels))
-    with np.errstate(invalid="ignore"):  # NaN for rows that were never held out
-        scores = np.bincount(rows, values, len(labels)) / times
-    return Trial(scores, by_fold, shapes, t)
+    return Trial(*means_of([fold.test for fold in folds], values, len(labels)), shapes, t)
 
 
 def calibrated_votes(

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.errors import ParameterError
-from formulakern.estimators.hkl.folds import compared
 from formulakern.estimators.search.candidates import simplicity
+from formulakern.estimators.trials import compared
 from formulakern.kernels.algebra import Kernel
 from formulakern.optional import data_frame, new_axes
 from formulakern.syntax.formula import Formula

@@ -14,7 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import formulakern as fk
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.cross_validation import HKLClassifierCV
-from formulakern.estimators.hkl.folds import Trial, calibrated
+from formulakern.estimators.hkl.folds import calibrated
+from formulakern.estimators.trials import Trial
 
 WEIGHTS = "cut points are quantiles of the unweighted rows, and folds do not see weights"
 

@@ -12,11 +12,11 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
-from formulakern.estimators.hkl.folds import Trial
 from formulakern.estimators.prl import folds as prl_folds
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.prl.cross_validation import PRLClassifierCV, Setting
 from formulakern.estimators.prl.folds import calibrated_votes
+from formulakern.estimators.trials import Trial
 
 WEIGHTS = "cut points are quantiles of the unweighted rows, and folds do not see weights"
 

@@ -1,0 +1,131 @@
+"""Cross-validation of learners with paths of settings: folds, and what they say of a setting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.model_selection import RepeatedStratifiedKFold
+
+from formulakern.arrays import FloatArray
+from formulakern.checks import is_integer
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.targets import splits
+
+__all__ = ["Trial", "check_folds", "compared", "folds_of", "means_of", "selectable"]
+
+#: ``cv="auto"``: so many folds, repeated until so many rows were held out, at most so often.
+FOLDS, HELD_OUT, REPEATS = 3, 90, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What the folds say of one pair.
+
+    Attributes
+    ----------
+    scores : float64 (units,)
+        Of every row, or of every fold; NaN where nothing was held out.
+    splits : float64 (folds,)
+    shapes : float64 (folds, 3)
+        Rules, their mean length and the gap of every fit.
+    temperature : float
+    """
+
+    scores: FloatArray
+    splits: FloatArray
+    shapes: FloatArray
+    temperature: float
+
+
+def folds_of(
+    cv: Any, labels: npt.NDArray[Any], seed: int
+) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
+    """Rows to learn from and rows that are held out: "auto", so many folds, or a splitter's.
+
+    Raises
+    ------
+    DataError, ParameterError
+        As :func:`check_folds`.
+    """
+    if isinstance(cv, str) and cv == "auto":
+        check_folds(FOLDS, labels)
+        repeats = int(np.clip(HELD_OUT // len(labels), 1, REPEATS))
+        cv = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=repeats, random_state=seed)
+    elif is_integer(cv):
+        check_folds(int(cv), labels)
+    return splits(cv, labels, seed)
+
+
+def selectable(X: Any) -> Any:
+    """A table whose rows can be selected by an array of positions."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    return X.iloc if hasattr(X, "iloc") else np.asarray(X)
+
+
+def means_of(
+    tests: Sequence[npt.NDArray[np.intp]], values: FloatArray, n_rows: int
+) -> tuple[FloatArray, FloatArray]:
+    """The mean value of every row, and of every fold; NaN where nothing is known.
+
+    Parameters
+    ----------
+    tests : sequence of intp arrays
+        The rows that each fold holds out.
+    values : float64 (sum of their lengths,)
+        One after the other; NaN does not count.
+    n_rows : int
+
+    Examples
+    --------
+    >>> rows, folds = means_of([np.array([0, 1]), np.array([1])], np.array([1.0, 2.0, 4.0]), 3)
+    >>> rows, folds
+    (array([ 1.,  3., nan]), array([1.5, 4. ]))
+    """
+    rows, known = np.concatenate(tests), ~np.isnan(values)
+    ends = np.cumsum([len(test) for test in tests])[:-1]
+    folds = [part[~np.isnan(part)] for part in np.split(values, ends)]
+    times = np.bincount(rows[known], minlength=n_rows)
+    with np.errstate(invalid="ignore"):
+        means = np.bincount(rows[known], values[known], n_rows) / times
+    return means, np.array([part.mean() if len(part) else np.nan for part in folds])
+
+
+def compared(best: FloatArray, other: FloatArray) -> tuple[float, float]:
+    """The mean of best − other over what both have, and its standard error; NaN for nothing.
+
+    >>> behind, error = compared(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 1.0]))
+    >>> behind, round(error, 6)  # 1/√3
+    (1.0, 0.57735)
+    """
+    difference = best - other
+    difference = difference[~np.isnan(difference)]
+    n = len(difference)
+    if not n:
+        return np.nan, np.nan
+    return float(difference.mean()), float(difference.std(ddof=1)) / n**0.5 if n > 1 else 0.0
+
+
+def check_folds(folds: int, labels: npt.NDArray[Any]) -> None:
+    """Check that so many stratified folds can be made.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two.
+    DataError
+        If the rows do not suffice.
+    """
+    if folds < 2:
+        raise ParameterError(f"cv={folds}; expected at least 2 folds.")
+    counts = np.unique(labels, return_counts=True)[1]
+    if np.sort(counts)[-2] < 2 or counts.max() < folds:
+        raise DataError(
+            f"{len(counts)} classes of {sorted(counts.tolist())} rows for {folds} folds; expected "
+            "two classes with 2 rows or more, one of them with a row for every fold. Pass more "
+            "rows, or fewer folds."
+        )
