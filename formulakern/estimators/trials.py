@@ -15,7 +15,7 @@ from formulakern.checks import is_integer
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.targets import splits
 
-__all__ = ["Trial", "check_folds", "compared", "folds_of", "means_of", "selectable"]
+__all__ = ["Trial", "check_folds", "compared", "countable", "folds_of", "means_of", "selectable"]
 
 #: ``cv="auto"``: so many folds, repeated until so many rows were held out, at most so often.
 FOLDS, HELD_OUT, REPEATS = 3, 90, 3
@@ -65,6 +65,29 @@ def selectable(X: Any) -> Any:
     if hasattr(X, "tocsr"):
         return X.tocsr()
     return X.iloc if hasattr(X, "iloc") else np.asarray(X)
+
+
+def countable(folds: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> npt.NDArray[np.bool_]:
+    """Which rows that are held out count: those of a class that the training rows have.
+
+    What no model can know says nothing of any.  All count where else none would.
+
+    Parameters
+    ----------
+    folds : sequence of (labels of the training rows, labels of the rows that are held out)
+
+    Returns
+    -------
+    bool (rows that are held out,)
+        One fold after the other.
+
+    Examples
+    --------
+    >>> countable([(np.array(["a", "b"]), np.array(["a", "c"]))])
+    array([ True, False])
+    """
+    known = np.concatenate([np.isin(unseen, labels) for labels, unseen in folds])
+    return np.asarray(known if known.any() else np.ones_like(known))
 
 
 def means_of(

@@ -18,7 +18,7 @@ from formulakern.estimators.hkl.classifier import (
     HKLClassifier,
     log_probabilities,
 )
-from formulakern.estimators.trials import Trial, means_of
+from formulakern.estimators.trials import Trial, countable, means_of
 from formulakern.learning.hkl.ordinal import log_chances
 from formulakern.rules.rule import Rule
 
@@ -115,10 +115,8 @@ def trial_of(
     classes = np.unique(labels)
     held_out = [part.scores(m, classes) for part, m in zip(parts, models, strict=True)]
     codes = np.searchsorted(classes, labels[rows])
-    known = np.concatenate([np.isin(part.right, part.labels) for part in parts])
-    if not known.any():
-        known[:] = True
-    values = np.full(len(rows), np.nan)  # what no model can know says nothing of any
+    known = countable([(part.labels, part.right) for part in parts])
+    values = np.full(len(rows), np.nan)
     scores = np.concatenate(held_out)[known]
     t, values[known] = calibrated(scores, codes[known], shares, tau)
     if scorer is not None:

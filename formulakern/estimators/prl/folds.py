@@ -16,14 +16,14 @@ from formulakern.estimators.hkl.classifier import log_probabilities
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.prl.parameters import automatic_C
 from formulakern.estimators.prl.prediction import PreferenceModel
-from formulakern.estimators.trials import Trial, means_of
+from formulakern.estimators.trials import Trial, countable, means_of
 from formulakern.learning.prl.restricted_game import Column
 from formulakern.rules.rule import Rule
 
 __all__ = ["SHAPE", "Fold", "calibrated_votes", "trial_of"]
 
-#: The least logarithm of a probability that counts, and the score of classes a fold does not know.
-LEAST, NEVER = float(np.log(1e-6)), -3.0
+#: The least logarithm of a probability that counts.
+LEAST = float(np.log(1e-6))
 #: The logarithm of the factor of the scores is at most so large, and at least less that.
 WIDEST = float(np.log(20))
 #: What is known of every fit beside its score.
@@ -79,8 +79,10 @@ class Fold:
         return model
 
     def scores(self, model: PRLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
-        """The votes for all classes on the rows that are held out, with a margin of 1."""
-        scores = np.full((len(self.right), len(classes)), NEVER)
+        """The votes for all classes on the rows that are held out, with a margin of 1; −∞ for
+        classes that the training rows lack.
+        """
+        scores = np.full((len(self.right), len(classes)), -np.inf)
         known = np.searchsorted(classes, model.classes_)
         scores[:, known] = model._scores(self.unseen) / model._margin
         return scores
@@ -90,6 +92,8 @@ def trial_of(
     folds: Sequence[Fold], models: Sequence[PRLClassifier], labels: npt.NDArray[Any], scorer: Any
 ) -> Trial:
     """What the models of all folds are worth on the rows that each does not know.
+
+    Rows of a class that the training rows of their fold lack do not count.
 
     Parameters
     ----------
@@ -104,8 +108,12 @@ def trial_of(
     held_out = [fold.scores(model, classes) for fold, model in zip(folds, models, strict=True)]
     several = len(np.unique(np.concatenate(held_out).argmax(axis=1))) > 1  # classes are predicted
     shapes = np.array([[*_shape(model), several] for model in models])
-    weights = (np.bincount(codes)[codes] / len(codes))[rows] ** -0.5
-    t, values = calibrated_votes(np.concatenate(held_out), codes[rows], weights / weights.mean())
+    known = countable([(fold.labels, fold.right) for fold in folds])
+    weights = (np.bincount(codes)[codes] / len(codes))[rows][known] ** -0.5
+    values = np.full(len(rows), np.nan)
+    t, values[known] = calibrated_votes(
+        np.concatenate(held_out)[known], codes[rows][known], weights / weights.mean()
+    )
     if scorer is not None:
         pairs = zip(folds, models, strict=True)
         by_fold = np.array([float(scorer(model, f.unseen, f.right)) for f, model in pairs])
