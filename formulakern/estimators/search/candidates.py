@@ -136,12 +136,18 @@ def equal_kernels(candidates: Sequence[Formula | Kernel], variables: Reading) ->
     return simplest
 
 
-def read_candidates(candidates: Any) -> list[Formula | Kernel]:
+def read_candidates(
+    candidates: Any, name: str = "candidates", otherwise: str = "how many formulas to draw"
+) -> list[Formula | Kernel]:
     """Formulas and kernels, texts parsed.
 
     Parameters
     ----------
     candidates : iterable of str, Formula or Kernel
+    name : str
+        The parameter, for error messages.
+    otherwise : str
+        What else it may be, for error messages.
 
     Returns
     -------
@@ -154,22 +160,22 @@ def read_candidates(candidates: Any) -> list[Formula | Kernel]:
     ParameterError
         If there is none, or something else among them.
     """
+    other = f", or {otherwise}" if otherwise else ""
     if isinstance(candidates, (str, Formula, Kernel)) or not isinstance(candidates, Iterable):
         raise ParameterError(
-            f"candidates={candidates!r}; expected how many formulas to draw, or a list of formulas "
-            "and kernels such as ['a & b', 'a | ~b']."
+            f"{name}={candidates!r}; expected a list of formulas and kernels such as "
+            f"['a & b', 'a | ~b']{other}."
         )
+    one = name.removesuffix("s")
     read: list[Formula | Kernel] = []
     for candidate in candidates:
         if not isinstance(candidate, (str, Formula, Kernel)):
             raise ParameterError(
-                f"candidate {len(read)} is {candidate!r}; expected a str, Formula or Kernel."
+                f"{one} {len(read)} is {candidate!r}; expected a str, Formula or Kernel."
             )
         read.append(parse(candidate) if isinstance(candidate, str) else candidate)
     if not read:
-        raise ParameterError(
-            "candidates is empty; expected at least one formula or kernel, or how many to draw."
-        )
+        raise ParameterError(f"{name} is empty; expected at least one formula or kernel{other}.")
     return read
 
 

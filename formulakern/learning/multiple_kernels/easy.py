@@ -60,7 +60,7 @@ def easy_weights(
 
     Notes
     -----
-    One Gram matrix is held, and one of a task.
+    One Gram matrix is held, and one between the rows of a task, if these are not all.
 
     References
     ----------
@@ -69,8 +69,6 @@ def easy_weights(
 
     Examples
     --------
-    The classes differ in pairs of columns; a pair more is a difference less:
-
     >>> from formulakern.kernels.formula import kernel
     >>> family = KernelFamily([kernel("a"), kernel("a & b", "distinct")], [[1, 1, 0], [0, 1, 1]])
     >>> task = Task(np.arange(2), np.array([1, -1], np.int8), np.ones(2))
@@ -84,9 +82,11 @@ def easy_weights(
         u, margin = _means(task), None
         if K is not None:
             part = task.part(K)
-            part[np.diag_indices_from(part)] += lam / (1 - lam) / task.row_weights
+            diagonal = part.diagonal().copy()
+            np.fill_diagonal(part, diagonal + lam / (1 - lam) / task.row_weights)
             share = _share_of(progress, number, len(tasks))
             margin = hull_margin(part, task.signs, tol=tol, max_iter=max_iter, progress=share)
+            np.fill_diagonal(part, diagonal)
             u = margin.coefficients
             margins.append(margin)
         coefficients.append(u)

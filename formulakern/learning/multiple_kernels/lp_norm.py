@@ -85,8 +85,9 @@ def lp_norm_weights(
 
     Notes
     -----
-    One Gram matrix is held, and one of a task.  A round is a pass over the pairs of rows, whatever
-    the number of kernels, and the steps of the solver, O(m) each.
+    One Gram matrix is held, and one between the rows of a task, if these are not all.  A round is a
+    pass over the pairs of rows, whatever the number of kernels, and the steps of the solver, O(m)
+    each.
 
     References
     ----------
@@ -123,7 +124,7 @@ def lp_norm_weights(
             scaled += scale**2 * own
             losses += lost
         sizes = [float(np.abs(u).sum()) for u in us]
-        noise = ROUNDING * sum(size**2 for size in sizes) * float(family.largest.sum())
+        noise = ROUNDING * sum(size**2 for size in sizes) * float(family.largest.sum()) / 2
         norms = weights * np.sqrt(scaled)
         primal = losses + _norm(norms, mixed_norm) ** 2 / 2 + noise
         dual = sum(sizes) - _norm(forms, dual_norm) / 2 - noise

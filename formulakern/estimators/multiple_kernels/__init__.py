@@ -1,0 +1,1 @@
+"""Classification with a weighted sum of the kernels of several formulas."""

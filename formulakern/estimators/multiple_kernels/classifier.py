@@ -1,0 +1,387 @@
+"""Classification with a weighted sum of the kernels of several formulas, the weights learnt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.svm import SVC
+from sklearn.utils.validation import check_is_fitted
+
+from formulakern.arrays import FloatArray
+from formulakern.backends.base import Scale
+from formulakern.checks import check_choice, check_flag, check_integer, check_number
+from formulakern.errors import ParameterError
+from formulakern.estimators.base import TableEstimator
+from formulakern.estimators.multiple_kernels.weights import FormulaWeights
+from formulakern.estimators.search.candidates import read_candidates
+from formulakern.estimators.svm.classifier import SOLVED, FormulaSVC
+from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
+from formulakern.estimators.svm.prediction import grams_with_training
+from formulakern.estimators.targets import row_weights, several_classes
+from formulakern.kernels.algebra import Kernel, ScaledKernel, SumKernel
+from formulakern.kernels.formula import Reading
+from formulakern.kernels.shared_grams import CandidateGrams
+from formulakern.learning.multiple_kernels.easy import easy_weights
+from formulakern.learning.multiple_kernels.family import KernelFamily
+from formulakern.learning.multiple_kernels.lp_norm import lp_norm_weights
+from formulakern.learning.multiple_kernels.tasks import KernelWeights, one_against_one
+from formulakern.progress import Progress
+from formulakern.solvers.solution import warn_unless
+from formulakern.syntax.formula import Formula
+
+__all__ = ["FORMULAS", "FormulaMKL"]
+
+#: The formulas by default.
+FORMULAS = ("a", "a & b", "a & b & c")
+#: A kernel of less than this share of the largest weight is left out of the sum.
+NEGLIGIBLE = 1e-9
+
+
+@dataclass(eq=False, repr=False)
+class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
+    """Support vector classification with a weighted sum of the kernels of several formulas.
+
+    The kernel is K = Σ_r η_r K_r with K_r that of the r-th formula: the features of all formulas
+    side by side, those of the r-th multiplied by √η_r.  The weights η_r ≥ 0 are learnt, in one of
+    two ways:
+
+    * ``method="easy"`` (EasyMKL, Aiolli & Donini): two points, one in the convex hull of each
+      class, are brought as near as they come in the plain sum of all kernels, where λ draws them to
+      the means of the classes.  η_r is the share of the r-th kernel in their squared distance;
+      the weights sum to 1.
+    * ``method="lp"`` (Kloft et al.): weights of ‖η‖_p ≤ 1 and the support vector machine minimise
+      ½ Σ_r ‖w_r‖²/η_r + C Σ_i max(0, 1 − y_i f(x_i)) together.  p = 1 leaves few formulas,
+      p = ∞ is the plain sum.
+
+    Several classes are compared one against one, as in :class:`FormulaSVC`; all pairs share the
+    weights: the squared distances, or the objectives, are summed over the pairs.  So there is one
+    kernel for all classes, few weights to read, and the rows of all pairs to learn them from.
+
+    Parameters
+    ----------
+    formulas : sequence of str, Formula or Kernel, default=("a", "a & b", "a & b & c")
+        The formulas.  A kernel is taken as it is; ``variables``, ``domains``, ``scale`` and
+        ``backend`` then do not apply.
+    method : {"easy", "lp"}, default="easy"
+        How weights are learnt.
+    variables : {"bound", "free", "distinct"}, default="bound"
+        What the names in a formula mean.
+    C : float, default=10.0
+        Penalty parameter of margin errors.
+    lam : float, default=0.1
+        λ of ``method="easy"``, from 0 (the hulls of the classes) to 1 (their means).
+    p : float, default=1.5
+        Of ``method="lp"``: at least 1; ``float("inf")`` for equal weights.
+    normalize : bool, default=True
+        Use cosines K_r(x, z) / √(K_r(x, x)·K_r(z, z)), so that weights are comparable.
+    encoder : "auto", None or transformer, default="auto"
+        How a table becomes 0 and 1; see :class:`FormulaSVC`.
+    domains : mapping of str to columns, optional
+        For formulas with domains; see :class:`FormulaSVC`.
+    class_weight : mapping or "balanced", optional
+        Weights of the rows of a class: they multiply C, and a row of weight 2 counts as two rows
+        when weights of kernels are learnt.
+    scale, backend : str
+        See :func:`formulakern.kernel`.
+    tol : float, default=1e-4
+        The relative gap to reach: of the distances of hulls, or of the objective of "lp".
+    max_iter : int, default=200
+        At most so many rounds of "lp".
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        Whether ``decision_function`` has one column per class, or per pair of classes.
+    break_ties : bool, default=False
+        Break ties of the votes by the decision function, as in :class:`sklearn.svm.SVC`.
+    cache_size : float, default=200
+        Megabytes of the cache of the last solver.
+    verbose : bool, default=False
+        Show how far the weights are, on standard error.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_formulas,)
+        η_r.
+    kernels_ : tuple of Kernel
+        K_r between encoded rows.
+    kernel_ : Kernel
+        Σ_r η_r K_r, without kernels of weight 0.
+    gap_ : float
+        The relative duality gap.  "easy": of the distances of the hulls, the largest of all pairs
+        of classes.  "lp": the support vector machine with these weights has an objective that is at
+        most this share above the smallest that any weights allow.
+    n_iter_ : int
+        Rounds of "lp", or steps of "easy".
+    summary_ : FormulaWeights
+        Prints as a table of the weights; ``to_frame()``, ``plot()``.
+    classes_ : ndarray of shape (n_classes,)
+    encoder_ : transformer or None
+    propositions_ : tuple of str
+        The columns of the encoded table, each a rule that :func:`formulakern.rule` reads.
+    svc_ : SVC
+        The solved model, on the precomputed weighted sum of Gram matrices.
+    support_, n_support_, dual_coef_, intercept_ : ndarray
+        As in :class:`sklearn.svm.SVC`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the table has names.
+
+    Notes
+    -----
+    The joint counts of all pairs of rows are found once, and a kernel costs its values on the few
+    different ones: twenty formulas take little longer than one (see
+    :class:`~formulakern.learning.multiple_kernels.family.KernelFamily`).  Memory is that of one
+    Gram matrix, one or two bytes more a pair of rows, and what the solver copies.
+
+    References
+    ----------
+    Aiolli & Donini (2015), EasyMKL: a scalable multiple kernel learning algorithm, Neurocomputing
+    169:215-224, doi:10.1016/j.neucom.2014.11.078.
+    Kloft, Brefeld, Sonnenburg & Zien (2011), lp-Norm Multiple Kernel Learning, Journal of Machine
+    Learning Research 12:953-997, https://www.jmlr.org/papers/v12/kloft11a.html.
+
+    Examples
+    --------
+    >>> from formulakern import datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> model = FormulaMKL(("a", "a & b", "a & b & c"), variables="distinct").fit(X, y)
+    >>> print(model.summary_)  # three in a row
+    formula    weight  share of the model
+    ─────────────────────────────────────
+    a & b & c   0.643               86.4%
+    a           0.183                6.9%
+    a & b       0.174                6.7%
+    <BLANKLINE>
+    EasyMKL, lam = 0.1; relative gap 6.9e-05.
+    """
+
+    formulas: Sequence[str | Formula | Kernel] = FORMULAS
+    method: Literal["easy", "lp"] = "easy"
+    variables: Reading = "bound"
+    C: float = 10.0
+    _: KW_ONLY
+    lam: float = 0.1
+    p: float = 1.5
+    normalize: bool = True
+    domains: Mapping[str, Any] | None = None
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    scale: Scale = "count"
+    backend: str = "auto"
+    tol: float = 1e-4
+    max_iter: int = 200
+    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
+    break_ties: bool = False
+    cache_size: float = 200
+    verbose: bool = False
+    classes_: npt.NDArray[Any] = field(init=False)
+    support_: npt.NDArray[np.intp] = field(init=False)
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Encode the table, learn the weights, solve.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that :class:`formulakern.Table` reads.  A sparse 0/1 table stays sparse.
+        y : array-like of shape (n_rows,)
+            Classes, of any type.
+        sample_weight : array-like of shape (n_rows,), optional
+            Multiplies C per row; a row of weight 2 is the same as two rows, one of weight 0 is left
+            out.
+
+        Returns
+        -------
+        FormulaMKL
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If the table, the classes or their weights cannot be read, or there is one class only.
+        FormulaSyntaxError, ParameterError
+            If a formula or a parameter is wrong.
+        GramSizeError
+            If the Gram matrix does not fit into memory.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the gap is above ``tol``.
+        """
+        self._check_parameters()
+        formulas = read_candidates(self.formulas, "formulas", "")
+        table, labels = self._read_training(X, y)
+        given = row_weights(labels, self.class_weight, sample_weight)
+        used = np.flatnonzero(given)
+        several_classes(labels, given if len(used) < len(labels) else None)
+        if len(used) < len(labels):
+            table, labels, given = table.take(used), labels[used], given[used]
+        self.kernels_ = tuple(self._kernel(formula, X) for formula in formulas)
+        family = KernelFamily(self.kernels_, table)
+        tasks = one_against_one(np.unique(labels, return_inverse=True)[1], given)
+        with Progress(shown=self.verbose) as bar:
+            learnt = self._learn(family, list(tasks.values()), lambda x: bar.reach(x, "weights"))
+        self.weights_, self.gap_, self.n_iter_ = learnt.weights, learnt.gap, learnt.iterations
+        kept = self.weights_ > NEGLIGIBLE * self.weights_.max()
+        self.kernel_ = _weighted_sum(self.kernels_, np.where(kept, self.weights_, 0.0))
+        gram = family.combined(np.where(kept, self.weights_, 0.0))
+        self.svc_ = SVC(
+            kernel="precomputed",
+            C=self.C,
+            tol=min(1e-3, 10 * self.tol),
+            decision_function_shape=self.decision_function_shape,
+            break_ties=self.break_ties,
+            cache_size=self.cache_size,
+        )
+        self.svc_.fit(gram, labels, given)
+        self._copy_from(self.svc_, [name for name in SOLVED if name != "n_iter_"])
+        self._trained = TrainedModel(self.svc_, self.kernel_, table, labels)
+        self._support_rows = table.take(self.support_)
+        self.summary_ = self._summary(formulas, family)
+        return self
+
+    def rules(
+        self,
+        top: int = 10,
+        *,
+        time_limit: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> RuleExtraction:
+        """The heaviest features of all formulas of the sum, as rules in the table's own words.
+
+        Parameters
+        ----------
+        top : int, default=10
+            How many rules, per pair of classes.
+        time_limit : float, optional
+            Seconds; the best rules found so far come with a proven bound on all others.
+        progress : callable, optional
+            Called with the share that is done.
+
+        Returns
+        -------
+        RuleExtraction
+            Prints as a table with weight, classes, coverage and precision on the training rows.  A
+            rule that two formulas have among their features is listed for each.
+
+        Raises
+        ------
+        ParameterError
+            If the features of a kernel cannot be listed (see :func:`formulakern.extract_rules`).
+
+        Examples
+        --------
+        >>> from formulakern import datasets
+        >>> X, y = datasets.tic_tac_toe()
+        >>> model = FormulaMKL(("a", "all[3](x)"), variables="distinct", C=100).fit(X, y)
+        >>> result = model.rules(top=8)  # three in a row
+        >>> result.proven, {(item.winner, item.precision) for item in result}
+        (True, {('positive', 1.0)})
+        """
+        check_is_fitted(self, "svc_")
+        return self._trained.rules(self._leaves, top, time_limit, progress)
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """Signed distances from the separating surfaces, in units of the margin.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
+        """
+        return np.concatenate([self.svc_.decision_function(gram) for gram in self._grams(X)])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of every row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return np.concatenate([self.svc_.predict(gram) for gram in self._grams(X)])
+
+    # -- what is computed ---------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_choice("method", self.method, ("easy", "lp"))
+        check_number("C", self.C, 0, above=True)
+        check_number("lam", self.lam, 0, 1)
+        if self.p != math.inf:
+            check_number("p", self.p, 1, otherwise="float('inf')")
+        check_flag("normalize", self.normalize)
+        check_number("tol", self.tol, 0, 1, above=True)
+        check_integer("max_iter", self.max_iter)
+
+    def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel:
+        """The kernel of one formula, as :class:`FormulaSVC` makes it."""
+        if isinstance(formula, Kernel) and formula.reads != "tables":
+            raise ParameterError(
+                f"{formula!r} reads {formula.reads}, and FormulaMKL tables. Add kernels of strings "
+                "with + and use fk.StringSVC(kernel)."
+            )
+        model = FormulaSVC(formula, **self._shared_parameters(FormulaSVC()))
+        model.encoder_ = self.encoder_
+        return model._make_kernel(X)
+
+    def _learn(
+        self, family: KernelFamily, tasks: Any, progress: Callable[[float], None]
+    ) -> KernelWeights:
+        if self.method == "easy":
+            found = easy_weights(family, tasks, self.lam, tol=self.tol, progress=progress)
+            what, advice = "the gap of the distance of the classes", "A larger lam is easier."
+        else:
+            options: dict[str, Any] = {"tol": self.tol, "max_iter": int(self.max_iter)}
+            found = lp_norm_weights(
+                family, tasks, float(self.p), float(self.C), progress=progress, **options
+            )
+            what = "the gap of the objective"
+            advice = "Allow more rounds, max_iter, or a larger tol; or take a larger p."
+        warn_unless(found.converged, what, found.gap, self.tol, advice)
+        return found
+
+    def _summary(self, formulas: Sequence[Any], family: KernelFamily) -> FormulaWeights:
+        shares = np.zeros(len(formulas))
+        for _, _, coefficients in pair_weights(self.svc_):
+            u = np.zeros(family.n_rows)
+            u[self.support_] = coefficients
+            shares += self.weights_ * family.forms(u)
+        total = shares.sum()
+        how = f"EasyMKL, lam = {self.lam:g}" if self.method == "easy" else f"p = {self.p:g}"
+        return FormulaWeights(
+            [str(formula) for formula in formulas],
+            self.weights_,
+            shares / total if total > 0 else shares,
+            f"{how}; relative gap {self.gap_:.1e}.",
+        )
+
+    def _grams(self, X: Any) -> Iterator[FloatArray]:
+        """K between X and the training rows, so many rows at a time; 0 off the support."""
+        check_is_fitted(self, "svc_")
+        table = self._read_table(X)
+
+        def with_support(rows: Any, support: Any) -> FloatArray:
+            return CandidateGrams(rows, support).gram(self.kernel_)  # the counts of a pair once
+
+        compute: Any = with_support
+        return grams_with_training(self.svc_, compute, table, self._support_rows)
+
+
+def _weighted_sum(kernels: Sequence[Kernel], weights: FloatArray) -> Kernel:
+    """Σ η_r K_r over the kernels of positive weight."""
+    parts = [
+        ScaledKernel.of(float(weight), kernel)
+        for weight, kernel in zip(weights, kernels, strict=True)
+        if weight > 0
+    ]
+    return parts[0] if len(parts) == 1 else SumKernel.of(*parts)
