@@ -13,6 +13,7 @@ from .errors import ParameterError as ParameterError
 from .estimators.choquet.classifier import ChoquetSVC as ChoquetSVC
 from .estimators.choquet.regressor import ChoquetRegressor as ChoquetRegressor
 from .estimators.encoder import PropositionEncoder as PropositionEncoder
+from .estimators.features import FormulaFeatures as FormulaFeatures
 from .estimators.hkl.classifier import HKLClassifier as HKLClassifier
 from .estimators.hkl.cross_validation import HKLClassifierCV as HKLClassifierCV
 from .estimators.hkl.regressor import HKLRegressor as HKLRegressor

@@ -155,7 +155,8 @@ class CompiledFunction(Generic[P, R]):
 
     @cached_property
     def _by_dtype(self) -> dict[str, str]:
-        return {str(_parsed(text).args[0].dtype): text for text in self.signatures}
+        types = {text: _parsed(text, self.state).args[0] for text in self.signatures}
+        return {str(kind.dtype): text for text, kind in types.items()}
 
 
 def intrinsic(function: Callable[..., Any]) -> Intrinsic:

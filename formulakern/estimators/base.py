@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils.validation import validate_data
 
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.selection import column_positions
 from formulakern.encoding.sources import default_names, is_sparse
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, FormulaSyntaxError, ParameterError
@@ -139,6 +140,21 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
                 "required. Pass at least one row."
             )
         return table.select(self._kept)
+
+    def _domains_of(self, X: Any, domains: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """Domains over the columns of a table as domains over those of the encoded one.
+
+        With a :class:`PropositionEncoder` a domain holds all propositions about its columns;
+        other encoders' columns are named by themselves.
+        """
+        if domains is None or not isinstance(self.encoder_, PropositionEncoder):
+            return None if domains is None else dict(domains)
+        widths = [len(plan.propositions) for plan in self.encoder_.plans_]
+        parts = np.split(np.arange(sum(widths)), np.cumsum(widths)[:-1])  # of each column
+        return {
+            name: [i for column in column_positions(X, columns) for i in parts[column].tolist()]
+            for name, columns in domains.items()
+        }
 
     def _share_encoding(self, other: TableEstimator) -> None:
         """Take over the encoding that another estimator was fitted with."""

@@ -27,13 +27,12 @@ from formulakern.estimators.targets import read_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.svm_rules.feature_space import parts_of
 from formulakern.mining.options import check_time_limit
+from formulakern.rewrite.repeats import without_repeats
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.export.text import ensemble_text
 from formulakern.rules.features import Instance
 from formulakern.rules.rule import Rule
-from formulakern.syntax.connectives import AND, OR
-from formulakern.syntax.formula import Formula, Operation
-from formulakern.syntax.traversal import fold
+from formulakern.syntax.formula import Formula
 from formulakern.text import preformatted
 
 __all__ = ["RuleExtraction", "TrainedModel", "extract_rules", "pair_weights"]
@@ -252,7 +251,7 @@ class TrainedModel:
             bounds[winner, loser] = max(bound, *(abs(w) for w, _ in found[top:]), 0.0)
             for weight, feature in found[:top]:
                 votes = (winner, loser) if weight > 0 else (loser, winner)
-                named = _without_repeats(feature.named(leaves).formula)
+                named = without_repeats(feature.named(leaves).formula)
                 cover = feature.values(self.rows)
                 support = int(cover.sum())
                 right = self.classes == votes[0]
@@ -310,30 +309,6 @@ class TrainedModel:
                     "Pass the kernel, the rows and the classes that it was trained with (and let "
                     "it converge; rows of sample weight 0 are rows that it was not trained with)."
                 )
-
-
-def _without_repeats(formula: Formula) -> Formula:
-    """The same Boolean function: ``a & a`` as ``a``, ``(a & b) & a`` as ``a & b``, the same for or.
-
-    An instance of a template repeats a column wherever two variables stand for one.
-    """
-
-    def build(node: Formula, parts: list[Formula]) -> Formula:
-        connective = node.connective
-        if connective is None:
-            return node
-        if connective in (AND, OR):
-            flat = [
-                argument
-                for part in parts
-                for argument in (part.arguments if part.connective is connective else (part,))
-            ]
-            parts = list(dict.fromkeys(flat))
-            if len(parts) == 1:
-                return parts[0]
-        return Operation(connective, parts)
-
-    return fold(formula, build)
 
 
 def pair_weights(svc: SVC) -> Any:

@@ -44,7 +44,7 @@ from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import TRUE, Formula, Operation, Variable
 from formulakern.syntax.traversal import fold
 
-__all__ = ["Part", "parts_of"]
+__all__ = ["Part", "parts_of", "template_of", "template_of_product"]
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ def parts_of(kernel: Kernel, rows: Any) -> list[Part]:
     if isinstance(kernel, SumKernel):
         return [part for term in kernel.parts for part in parts_of(term, pair)]
     if isinstance(kernel, ProductKernel):
-        return [Part(_product(kernel, pair))]
+        return [Part(template_of_product(kernel, pair))]
     if isinstance(kernel, FormulaKernel):
         scale = 1.0
         if kernel.scale == "probability":
@@ -220,7 +220,7 @@ class TemplateSearch:
 
 
 def _formula_search(kernel: FormulaKernel, pair: TablePair) -> ClauseSearch | TemplateSearch:
-    formula, ranges = _template(kernel, pair, "")
+    formula, ranges = template_of(kernel, pair, "")
     if all(name is None for name in kernel.program.domains):
         clauses = _clauses(kernel.rewriting.formula, kernel.variables)
         if clauses is not None:
@@ -250,12 +250,31 @@ def _columns(kernel: FormulaKernel, domain: str | None, pair: TablePair) -> tupl
     return tuple(range(pair.x.n_columns)) if columns is None else columns
 
 
-def _template(
+def template_of(
     kernel: FormulaKernel, pair: TablePair, prefix: str
 ) -> tuple[Formula, dict[Variable, tuple[int, ...]]]:
     """The formula of a kernel over names with a prefix, and the columns of those with a domain.
 
     In the free reading every occurrence of a variable has a name of its own.
+
+    Parameters
+    ----------
+    kernel : FormulaKernel
+    pair : TablePair
+        The degrees and the domains are checked against its columns.
+    prefix : str
+        None, if "".
+
+    Returns
+    -------
+    formula : Formula
+    ranges : dict
+        Variable → positions of columns, for variables with a domain.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If a domain is not described, or a choice asks for more features than there are.
     """
     kernel.task(pair)  # degrees and domains are checked against the table
     formula, numbers = kernel.rewriting.formula, itertools.count()
@@ -300,8 +319,14 @@ def _fold_occurrences(root: Formula, function: Callable[[Formula, list[T]], T]) 
         open_nodes[-1][1].append(value)
 
 
-def _product(kernel: ProductKernel, pair: TablePair) -> TemplateSearch:
-    """Pairs of features of formula kernels are the instances of the conjunction."""
+def template_of_product(kernel: ProductKernel, pair: TablePair) -> TemplateSearch:
+    """Pairs of features of formula kernels are the instances of the conjunction.
+
+    Raises
+    ------
+    ParameterError
+        If a factor is something else, or counts features of different columns.
+    """
     formulas: list[Formula] = []
     ranges: dict[Variable, tuple[int, ...]] = {}
     for number, factor in enumerate(kernel.parts):
@@ -315,7 +340,7 @@ def _product(kernel: ProductKernel, pair: TablePair) -> TemplateSearch:
                 "where its factors are formula kernels in the readings 'bound' or 'free', at "
                 "scale='count'."
             )
-        formula, named = _template(factor, pair, f"f{number}_")
+        formula, named = template_of(factor, pair, f"f{number}_")
         formulas.append(formula)
         ranges |= named
     return TemplateSearch(Operation(AND, formulas), False, ranges)

@@ -35,6 +35,7 @@ __all__ = [
     "Expansion",
     "Order",
     "Slot",
+    "atoms_of",
     "bit_program",
     "depends",
     "expand",
@@ -119,7 +120,12 @@ class BitProgram:
 
 
 def expand(
-    formula: Formula, distinct: bool, kind_of: Callable[[Variable], Hashable] = lambda _: None
+    formula: Formula,
+    distinct: bool,
+    kind_of: Callable[[Variable], Hashable] = lambda _: None,
+    *,
+    every_substitution: bool = False,
+    every_variable: bool = False,
 ) -> Expansion:
     """Write the choices of a template out, and find what is symmetric about it.
 
@@ -131,6 +137,11 @@ def expand(
         Different variables of one formula hold different propositions.
     kind_of : callable
         Equal for variables that range over the same propositions; only these are exchanged.
+    every_substitution : bool
+        Keep instances that differ in the order of equal places, where different names may hold
+        one proposition: they are different substitutions of one feature.
+    every_variable : bool
+        Keep slots for variables on which the truth value does not depend.
 
     Raises
     ------
@@ -145,7 +156,7 @@ def expand(
     >>> expand(parse("all[2](a & ~b)"), True).formula
     Formula('s0 & ~s1 & s2 & ~s3')
     """
-    writer = _Writer(distinct, kind_of)
+    writer = _Writer(distinct, kind_of, every_substitution, every_variable)
     written, _ = writer.instance(formula, (), inside=False)
     return Expansion(
         formula=written,
@@ -158,9 +169,17 @@ def expand(
 
 
 class _Writer:
-    def __init__(self, distinct: bool, kind_of: Callable[[Variable], Hashable]) -> None:
+    def __init__(
+        self,
+        distinct: bool,
+        kind_of: Callable[[Variable], Hashable],
+        every_substitution: bool,
+        every_variable: bool,
+    ) -> None:
         self.distinct = distinct
         self.kind_of = kind_of
+        self.every_substitution = every_substitution
+        self.every_variable = every_variable
         self.slots: list[Slot] = []
         self.leaves: list[Variable] = []
         self.all_different: list[tuple[int, ...]] = []
@@ -171,9 +190,9 @@ class _Writer:
         self, formula: Formula, copy: tuple[int, ...], inside: bool
     ) -> tuple[Formula, tuple[int, ...]]:
         """One feature of the space of a formula, and its slots (as deep as choices nest)."""
-        atoms = _atoms(formula)
+        atoms = atoms_of(formula)
         table = truth_table(formula, {atom: i for i, atom in enumerate(atoms)})
-        needed = [i for i in range(len(atoms)) if depends(table, i)]
+        needed = [i for i in range(len(atoms)) if self.every_variable or depends(table, i)]
         if self.distinct and len(needed) > 1 and any(isinstance(a, Choice) for a in atoms):
             raise FormulaError(
                 f"with distinct=True a choice stands alone or negated; {str(formula)!r} has "
@@ -191,7 +210,8 @@ class _Writer:
                 written[atom] = self._slot(atom, copy)
         if self.distinct and len(slot_of) > 1:
             self.all_different.append(tuple(slot_of.values()))
-        if self.distinct or not inside:  # in a choice, features that name the same set differ
+        # in a choice, features that name the same set differ
+        if self.distinct or not (inside or self.every_substitution):
             for i, j in _exchanges(table, list(slot_of), [self.kind_of_atom(a) for a in atoms]):
                 self.orders.append(Order((slot_of[i],), (slot_of[j],), self.distinct))
         return substitute(formula, written), tuple(range(first, len(self.slots)))
@@ -305,8 +325,18 @@ def _either(left: Formula, right: Formula) -> Formula:
     return right if left == FALSE else left if right == FALSE else left | right
 
 
-def _atoms(formula: Formula) -> list[Formula]:
-    """The variables and choices of a formula, those nearest the root first: they decide most."""
+def atoms_of(formula: Formula) -> list[Formula]:
+    """The variables and choices of a formula, those nearest the root first: they decide most.
+
+    Slots are in this order, those of a choice in the place of the choice.
+
+    Raises
+    ------
+    FormulaError
+        If a leaf is a comparison.
+    FormulaSizeError
+        If there are more than ``MAX_SLOTS``.
+    """
     depth = {id(formula): 0}
     for node in reversed(postorder(formula)):
         for argument in node.arguments:

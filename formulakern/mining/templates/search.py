@@ -35,7 +35,7 @@ from formulakern.mining.templates.expansion import (
 from formulakern.slices import DONE
 from formulakern.syntax.formula import Formula, Variable, evaluate
 
-__all__ = ["MinedInstances", "mine_templates"]
+__all__ = ["MinedInstances", "function_of", "mine_templates"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,16 +273,31 @@ def _different(
         used = sorted(set(assignment))
         pattern = tuple(used.index(j) for j in assignment)
         if pattern not in tables:
-            tables[pattern] = _function(expansion, pattern, len(used))
+            tables[pattern] = function_of(expansion, pattern, len(used))
         needed, table = tables[pattern]
         first.setdefault((tuple(used[i] for i in needed), table), assignment)
     return list(first.values())
 
 
-def _function(
-    expansion: Expansion, pattern: tuple[int, ...], n: int
+def function_of(
+    expansion: Expansion, pattern: Sequence[int], n: int
 ) -> tuple[tuple[int, ...], bytes]:
-    """Which of n arguments a template with these arguments depends on, and its truth table."""
+    """Which of n arguments a template with these arguments depends on, and its truth table.
+
+    Parameters
+    ----------
+    expansion : Expansion
+    pattern : sequence of int
+        For every slot which of the arguments 0 … n − 1 it holds.
+    n : int
+
+    Returns
+    -------
+    needed : tuple of int
+        The arguments that the Boolean function depends on.
+    table : bytes
+        Its values for all truth values of these.
+    """
     table = truth_table(expansion.formula, dict(zip(expansion.leaves, pattern, strict=True)))
     needed = tuple(i for i in range(n) if depends(table, i))
     index = tuple(slice(None) if i in needed else 0 for i in range(n))
