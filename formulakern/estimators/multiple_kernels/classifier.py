@@ -38,7 +38,7 @@ from formulakern.syntax.formula import Formula
 __all__ = ["FORMULAS", "FormulaMKL"]
 
 #: The formulas by default.
-FORMULAS = ("a", "a & b", "a & b & c")
+FORMULAS = ("a", "a & b", "a | b", "a & ~b", "a ^ b", "(a & b) | c")
 #: A kernel of less than this share of the largest weight is left out of the sum.
 NEGLIGIBLE = 1e-9
 
@@ -65,16 +65,16 @@ class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    formulas : sequence of str, Formula or Kernel, default=("a", "a & b", "a & b & c")
-        The formulas.  A kernel is taken as it is; ``variables``, ``domains``, ``scale`` and
-        ``backend`` then do not apply.
+    formulas : sequence of str, Formula or Kernel
+        By default ``a``, ``a & b``, ``a | b``, ``a & ~b``, ``a ^ b`` and ``(a & b) | c``.  A kernel
+        is taken as it is; ``variables``, ``domains``, ``scale`` and ``backend`` then do not apply.
     method : {"easy", "lp"}, default="easy"
         How weights are learnt.
     variables : {"bound", "free", "distinct"}, default="bound"
         What the names in a formula mean.
     C : float, default=10.0
         Penalty parameter of margin errors.
-    lam : float, default=0.1
+    lam : float, default=0.9
         λ of ``method="easy"``, from 0 (the hulls of the classes) to 1 (their means).
     p : float, default=1.5
         Of ``method="lp"``: at least 1; ``float("inf")`` for equal weights.
@@ -138,6 +138,11 @@ class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     :class:`~formulakern.learning.multiple_kernels.family.KernelFamily`).  Memory is that of one
     Gram matrix, one or two bytes more a pair of rows, and what the solver copies.
 
+    The default formulas and λ were chosen on fourteen development tables, of seven lists of two to
+    eighteen formulas and five λ; there the means of macro F1 lie within a point for C = 10, and
+    λ = 0.1 is a quarter of a point behind.  Weights of its own for every pair of classes were no
+    better (0.0 ± 0.1 points).
+
     References
     ----------
     Aiolli & Donini (2015), EasyMKL: a scalable multiple kernel learning algorithm, Neurocomputing
@@ -153,11 +158,11 @@ class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     >>> print(model.summary_)  # doctest: +ELLIPSIS
     formula    weight  share of the model
     ─────────────────────────────────────
-    a & b & c   0.643               86.4%
-    a           0.183                6.9%
-    a & b       0.174                6.7%
+    a & b & c   0.484               78.1%
+    a & b       0.294               12.4%
+    a           0.223                9.5%
     <BLANKLINE>
-    EasyMKL, lam = 0.1; relative gap ...
+    EasyMKL, lam = 0.9; relative gap ...
     """
 
     formulas: Sequence[str | Formula | Kernel] = FORMULAS
@@ -165,7 +170,7 @@ class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     variables: Reading = "bound"
     C: float = 10.0
     _: KW_ONLY
-    lam: float = 0.1
+    lam: float = 0.9
     p: float = 1.5
     normalize: bool = True
     domains: Mapping[str, Any] | None = None

@@ -1,0 +1,61 @@
+"""What twenty formulas cost beside one: ``pytest tests/benchmarks -s``.
+
+What is compared runs in turns, and medians of processor time are divided.  ``goal`` is the most a
+ratio should be; the tests fail only far beyond it.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import formulakern as fk
+
+FORMULAS = (
+    "a & b", "a", "a & b & c", "a & b & c & d", "a | b", "a | b | c", "a ^ b", "a & ~b", "a -> b",
+    "(a & b) | c", "(a & ~b) | c", "(a & b) | (c & d)", "~a", "~a & ~b", "a <-> b", "a & (b | c)",
+    "a & b & ~c", "(a ^ b) & c", "(a | b) & (c | d)", "~a & b & c",
+)  # fmt: skip
+ROWS = 2_000
+REPETITIONS = 5
+
+
+def problem(one_hot: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of 60 bits, each with a tenth of the classes changed."""
+    generator = np.random.default_rng(0)
+    X = generator.integers(0, 2, (ROWS, 60), dtype=np.uint8)
+    if one_hot:
+        X = np.eye(4, dtype=np.uint8)[generator.integers(0, 4, (ROWS, 15))].reshape(ROWS, 60)
+    y = ((X[:, 0] & X[:, 1]) | X[:, 2]) ^ (generator.random(ROWS) < 0.1)
+    return X, y
+
+
+def medians(**functions: Callable[[], Any]) -> dict[str, float]:
+    """Median processor seconds of each, run in turns after one run that does not count."""
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for repetition in range(REPETITIONS + 1):
+        for name, function in functions.items():
+            begin = time.process_time()
+            function()
+            if repetition:
+                times[name].append(time.process_time() - begin)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+@pytest.mark.parametrize("method", ["easy", "lp"])
+@pytest.mark.parametrize("one_hot", [False, True])
+def test_twenty_formulas_beside_one(method: str, one_hot: bool) -> None:
+    X, y = problem(one_hot)
+    model = {
+        n: fk.FormulaMKL(FORMULAS[:n], method, "distinct", encoder=None) for n in (1, len(FORMULAS))
+    }
+    seconds = medians(one=lambda: model[1].fit(X, y), twenty=lambda: model[20].fit(X, y))
+    ratio = seconds["twenty"] / seconds["one"]
+    what = (
+        f"{method}, {'one-hot' if one_hot else 'dense'}: 20 formulas / 1 ({seconds['one']:.2f} s)"
+    )
+    print(f"\n    {what:<60} {ratio:6.2f} x   goal 2", end="")
+    assert ratio < 6
