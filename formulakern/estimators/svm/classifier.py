@@ -2,48 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.backends.base import Scale
-from formulakern.checks import check_choice
+from formulakern.arrays import FloatArray
+from formulakern.checks import check_number
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.real import RealTable, read_real
-from formulakern.encoding.selection import column_positions
-from formulakern.encoding.sources import is_sparse
-from formulakern.errors import ParameterError
-from formulakern.estimators.base import TableEstimator
-from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel
-from formulakern.estimators.svm.prediction import grams_with_training
-from formulakern.estimators.targets import several_classes
-from formulakern.kernels.algebra import Kernel
-from formulakern.kernels.formula import Inputs, Reading, kernel
-from formulakern.kernels.graded import GradedKernel, graded
+from formulakern.encoding.real import RealTable
+from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
+from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
+from formulakern.estimators.svm.pairwise import (
+    PairwiseModel,
+    pairwise_decisions,
+    pairwise_votes,
+    solve_pairs,
+)
+from formulakern.estimators.targets import row_weights, several_classes
+from formulakern.estimators.trials import folds_of
 from formulakern.progress import Progress, say
-from formulakern.syntax.formula import Formula
 
 __all__ = ["FormulaSVC"]
 
 #: What is taken over from the solved model.
 SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_")
+#: Probabilities: so many folds, and the inverse of the ridge of the logistic function.
+FOLDS, CALIBRATION = 5, 100.0
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
+class FormulaSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector classification with the kernel of a formula.
 
     Maximises the margin of a linear function of the features that the formula's substitutions
     make, without building them: the dual problem needs only K (see :func:`formulakern.kernel`).
-    Several classes are compared one against one, as in :class:`sklearn.svm.SVC`, which solves
-    the quadratic program.
+    Several classes are compared one against one, as in :class:`sklearn.svm.SVC`.
 
     Parameters
     ----------
@@ -72,18 +75,29 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         automatic encoder is ``PropositionEncoder(graded=True)``, which needs no cut points, and
         other encoders, or the table itself, may give any such numbers.  A graded kernel as the
         formula does the same.
+    solver : {"auto", "dual", "libsvm"}, default="auto"
+        ``"dual"``, which ``"auto"`` takes: decomposition of the dual problem to a duality gap; rows
+        of K are computed when they are needed, in memory linear in the number of rows.
+        ``"libsvm"``: that of :class:`sklearn.svm.SVC`, on the whole Gram matrix.
     tol : float, default=1e-3
-        Stopping tolerance of the solver.
+        Where the solver stops: (primal − dual) / primal objective.  LIBSVM's own criterion is the
+        largest violation of optimality by a pair of rows.
     max_iter : int, default=-1
-        Limit on its iterations; −1 for none.
+        Limit on the steps with two coefficients, for each pair of classes; −1 for none.
+    time_limit : float, optional
+        Seconds for the dual solver; the best so far is kept, and its gap is said.
+    probability : bool, default=False
+        Whether there is ``predict_proba``, at the cost of five further fits.
+    random_state : int, RandomState or None, default=0
+        For the folds of these.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether ``decision_function`` has one column per class, or per pair of classes.
     break_ties : bool, default=False
         Break ties of the votes by the decision function, as in :class:`sklearn.svm.SVC`.
     cache_size : float, default=200
-        Megabytes of the solver's cache.
+        Megabytes.  The dual solver holds a Gram matrix that takes no more.
     verbose : bool, default=False
-        Show how much of the Gram matrix is done, on standard error.
+        Show how far the solver has come, on standard error.
 
     Attributes
     ----------
@@ -93,17 +107,25 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     encoder_ : transformer or None
     propositions_ : tuple of str
         The columns of the encoded table, each a rule that :func:`formulakern.rule` reads.
-    svc_ : SVC
-        The solved model, on the precomputed Gram matrix.
+    svc_ : PairwiseModel or SVC
+        The solved model, SVC on the precomputed Gram matrix where ``solver="libsvm"``.
     support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
         As in :class:`sklearn.svm.SVC`.
+    gap_ : float
+        The largest relative duality gap of all pairs of classes; NaN for LIBSVM.
+    stopped_ : str
+        "optimal", or what ended the solver: "max_iter", "time_limit", "interrupted", "stalled".
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where the table has names.
 
     Notes
     -----
-    Time and memory grow with the square of the number of rows: the Gram matrix is held in memory.
+    Equal rows of one class are solved for as one, with the sum of their C.  The dual solver takes
+    memory linear in the rows, and time about proportional to rows times support vectors.  With
+    ``solver="libsvm"`` both grow with the square of the rows.
+
+    After Ctrl-C the best coefficients so far are kept, and a warning says their gap.
 
     References
     ----------
@@ -120,27 +142,19 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     ('`top-left-square` = b', '`top-left-square` = o')
     """
 
-    formula: str | Formula | Kernel = "a & b"
-    variables: Reading = "bound"
     C: float = 10.0
     _: KW_ONLY
-    normalize: bool = True
-    domains: Mapping[str, Any] | None = None
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
-    scale: Scale = "count"
-    backend: str = "auto"
-    inputs: Inputs = "binary"
-    tol: float = 1e-3
-    max_iter: int = -1
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
     break_ties: bool = False
-    cache_size: float = 200
-    verbose: bool = False
+    probability: bool = False
+    random_state: int | np.random.RandomState | None = 0
     classes_: npt.NDArray[Any] = field(init=False)
-    support_: npt.NDArray[np.intp] = field(init=False)
+    svc_: SVC | PairwiseModel = field(init=False)
+    _pair_weights: FloatArray = field(init=False)
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Encode the table, compute the Gram matrix, solve.
+        """Encode the table, and solve.
 
         Parameters
         ----------
@@ -163,13 +177,9 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         FormulaSyntaxError, ParameterError
             If the formula or a parameter is wrong.
         GramSizeError
-            If the Gram matrix does not fit into memory.
+            If the Gram matrix of ``solver="libsvm"`` does not fit into memory.
         """
-        if isinstance(self.formula, Kernel) and self.formula.reads != "tables":
-            raise ParameterError(
-                f"{self.formula!r} reads {self.formula.reads}, and FormulaSVC tables. Use "
-                "fk.StringSVC(kernel)."
-            )
+        self._check_rows()
         return self._fit_encoded(*self._read_training(X, y), X, sample_weight)
 
     def _fit_encoded(
@@ -177,19 +187,40 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     ) -> Self:
         """Fit to rows that are encoded already; of X only the columns' names are looked at."""
         several_classes(classes)
+        check_number("C", self.C, 0, above=True)
+        weights = row_weights(classes, self.class_weight, sample_weight)
+        several_classes(classes, weights)
         self.kernel_ = self._make_kernel(X)
-        self.svc_ = SVC(kernel="precomputed", **self._shared_parameters(SVC()))
-        with Progress(shown=self.verbose) as bar:
-            gram = self.kernel_(table, progress=lambda share: bar.reach(share, "Gram matrix"))
+        boxes = np.asarray(float(self.C) * weights)
+        self._solve(table, classes, boxes)
+        if self.probability:
+            self._calibrate(table, classes, boxes)
+        return self
+
+    def _solve(self, table: Any, classes: npt.NDArray[Any], boxes: FloatArray) -> None:
+        """Solve for every pair of classes, by the solver that was asked for."""
+        limits = self._limits()
+        if self.solver == "libsvm":
+            svc = SVC(kernel="precomputed", **self._shared_parameters(SVC()))
+            svc.set_params(C=1.0, class_weight=None, probability="deprecated")
+            with Progress(shown=bool(self.verbose)) as bar:
+                gram = self.kernel_(table, progress=lambda share: bar.reach(share, "Gram matrix"))
+            self.svc_ = svc.fit(gram, classes, boxes)
+            self.stopped_, self.gap_ = "optimal", np.nan
+        else:
+            memory = float(self.cache_size)
+            with self._shown() as step:
+                self.svc_, _ = solve_pairs(
+                    self.kernel_, table, classes, boxes, limits, memory, progress=step
+                )
+            self.stopped_, self.gap_ = self.svc_.stopped_, float(self.svc_.gaps_.max())
+            warn_stopped(self.stopped_, self.gap_, self.tol)
         if self.verbose:
-            say(f"Gram matrix: {len(gram):,} x {len(gram):,} values")
-        self.svc_.fit(gram, classes, sample_weight)
-        if self.verbose:
-            say(f"{len(self.svc_.support_):,} support vectors")
+            say(f"{len(self.svc_.support_):,} support vectors, duality gap {self.gap_:.1e}")
         self._copy_from(self.svc_, SOLVED)
+        self._pair_weights = np.array([w for _, _, w in pair_weights(self.svc_)])
         self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
         self._support_rows = table.take(self.support_)
-        return self
 
     def rules(
         self,
@@ -240,7 +271,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             )
         return self._trained.rules(self._leaves, top, time_limit, progress)
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: Any) -> FloatArray:
         """Signed distances from the separating surfaces, in units of the margin.
 
         Parameters
@@ -251,7 +282,7 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
         """
-        return np.concatenate([self.svc_.decision_function(gram) for gram in self._grams(X)])
+        return self._decisions(self._pair_values(self._later(X)))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of every row.
@@ -264,65 +295,63 @@ class FormulaSVC(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,)
         """
-        return np.concatenate([self.svc_.predict(gram) for gram in self._grams(X)])
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ParameterError("break_ties=True needs decision_function_shape='ovr'.")
+        values, n_classes = self._pair_values(self._later(X)), len(self.classes_)
+        if n_classes == 2:
+            return np.asarray(self.classes_[(values[:, 0] > 0).astype(np.intp)])
+        if self.break_ties:
+            return np.asarray(self.classes_[pairwise_decisions(values, n_classes).argmax(axis=1)])
+        return np.asarray(self.classes_[pairwise_votes(values, n_classes)])
 
-    @property
-    def support_vectors_(self) -> Any:
-        """The encoded rows of the support vectors: (n_support, number of propositions).
+    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the classes, a logistic function of the decisions.
 
-        uint8, or a SciPy CSR array where the training table was a sparse one of 0 and 1; float64
-        where inputs are graded.
+        Its coefficients are those of decisions on rows that were held out, in five folds.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
         """
-        rows = self._support_rows
-        if isinstance(rows, RealTable):
-            return rows.values
-        return rows.unpacked() if rows.sparse is None else rows.sparse
+        found = self.decision_function(X)
+        return np.asarray(self._calibrator.predict_proba(found.reshape(len(found), -1)))
 
-    def _grams(self, X: Any) -> Iterator[npt.NDArray[np.float64]]:
-        """K between X and the training rows, so many rows at a time.
-
-        Only columns of support vectors are computed; the others do not count.
-        """
+    def _later(self, X: Any) -> Any:
         check_is_fitted(self, "svc_")
-        table = self._read_table(X)
-        return grams_with_training(self.svc_, self.kernel_, table, self._support_rows)
+        return self._read_table(X)
 
-    def _make_kernel(self, X: Any) -> Kernel:
-        made = self.formula
-        check_choice("inputs", self.inputs, ("binary", "graded"))
-        if not isinstance(made, Kernel):
-            domains = self._encoded_domains(X)
-            made = kernel(
-                made, self.variables, domains=domains, scale=self.scale, backend=self.backend
-            )
-        made = graded(made) if self._graded() else made
-        return made.normalized() if self.normalize else made
+    def _pair_values(self, table: Any) -> FloatArray:
+        """The decision of every pair of classes: float64 (rows, pairs)."""
+        return np.asarray(self._values(table, self._pair_weights) + self.intercept_)
 
-    def _auto_encoder(self) -> PropositionEncoder:
-        return PropositionEncoder(graded=self._graded())
+    def _decisions(self, values: FloatArray) -> FloatArray:
+        """Decisions as they are asked for, from those of the pairs."""
+        if len(self.classes_) == 2:
+            return np.ascontiguousarray(values[:, 0])
+        if self.decision_function_shape == "ovo":
+            return values
+        return pairwise_decisions(values, len(self.classes_))
 
-    def _graded(self) -> bool:
-        return self.inputs == "graded" or isinstance(self.formula, GradedKernel)
-
-    def _read_plain(self, X: Any, *, reset: bool) -> Any:
-        if not self._graded():
-            return super()._read_plain(X, reset=reset)
-        advice = "encoder='auto' encodes any table."
-        return read_real(self._validated(X, advice, reset=reset, accept_sparse="csr"))
-
-    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
-        if not self._graded():
-            return super()._encode(encoder, X, y, reset=reset)
-        encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
-        return read_real(encoded if is_sparse(encoded) else np.asarray(encoded))
-
-    def _encoded_domains(self, X: Any) -> dict[str, Any] | None:
-        """Domains over the columns of the encoded table."""
-        if self.domains is None or not isinstance(self.encoder_, PropositionEncoder):
-            return None if self.domains is None else dict(self.domains)
-        widths = [len(plan.propositions) for plan in self.encoder_.plans_]
-        parts = np.split(np.arange(sum(widths)), np.cumsum(widths)[:-1])  # of each column
-        return {
-            name: [i for column in column_positions(X, columns) for i in parts[column].tolist()]
-            for name, columns in self.domains.items()
-        }
+    def _calibrate(self, table: Any, classes: npt.NDArray[Any], boxes: FloatArray) -> None:
+        """Fit the probabilities to decisions on rows that are held out."""
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        decisions, held_out = [], []
+        for train, test in folds_of(FOLDS, classes, seed):
+            model = clone(self).set_params(probability=False, verbose=False)
+            model.kernel_ = self.kernel_
+            model._solve(table.take(train), classes[train], boxes[train])
+            if len(model.classes_) < len(self.classes_):
+                raise DataError(
+                    f"probability=True needs every class in the other rows of {FOLDS} folds; one "
+                    "has a single row. Pass more rows, or probability=False."
+                )
+            decisions.append(model._decisions(model._pair_values(table.take(test))))
+            held_out.append(test)
+        values = np.concatenate(decisions)
+        self._calibrator = LogisticRegression(C=CALIBRATION, max_iter=1000)
+        self._calibrator.fit(values.reshape(len(values), -1), classes[np.concatenate(held_out)])

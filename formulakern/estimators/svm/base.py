@@ -1,0 +1,212 @@
+"""What estimators on the kernel of a formula share: parameters, encoding, the kernel, limits."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from formulakern.arrays import FloatArray
+from formulakern.backends.base import Scale
+from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.encoding.real import RealTable, read_real
+from formulakern.encoding.selection import column_positions
+from formulakern.encoding.sources import is_sparse
+from formulakern.errors import ParameterError
+from formulakern.estimators.base import TableEstimator
+from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.kernels.algebra import Kernel
+from formulakern.kernels.formula import Inputs, Reading, kernel
+from formulakern.kernels.graded import GradedKernel, graded
+from formulakern.learning.kernel_machines.box_problem import BoxProblem
+from formulakern.learning.kernel_machines.decomposition import Limits
+from formulakern.learning.kernel_machines.kernel_rows import products
+from formulakern.learning.kernel_machines.solve import train
+from formulakern.mining.options import check_time_limit
+from formulakern.progress import Progress
+from formulakern.solvers.solution import share_done
+from formulakern.syntax.formula import Formula
+
+__all__ = ["KernelEstimator", "warn_stopped"]
+
+
+@dataclass(eq=False, repr=False)
+class KernelEstimator(TableEstimator):
+    """An estimator with the kernel of a formula between encoded rows.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+    support_ : ndarray of shape (n_support,), intp
+    gap_ : float
+    """
+
+    formula: str | Formula | Kernel = "a & b"
+    variables: Reading = "bound"
+    _: KW_ONLY
+    normalize: bool = True
+    domains: Mapping[str, Any] | None = None
+    scale: Scale = "count"
+    backend: str = "auto"
+    inputs: Inputs = "binary"
+    solver: Literal["auto", "dual", "libsvm"] = "auto"
+    tol: float = 1e-3
+    max_iter: int = -1
+    time_limit: float | None = None
+    cache_size: float = 200
+    verbose: bool = False
+    kernel_: Kernel = field(init=False)
+    support_: npt.NDArray[np.intp] = field(init=False)
+    dual_coef_: FloatArray = field(init=False)
+    intercept_: FloatArray = field(init=False)
+    n_iter_: Any = field(init=False)
+    gap_: float = field(init=False)
+    stopped_: str = field(init=False)
+    _support_rows: Any = field(init=False)
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The encoded rows of the support vectors: (n_support, number of propositions).
+
+        uint8, or a SciPy CSR array where the training table was a sparse one of 0 and 1; float64
+        where inputs are graded.
+        """
+        rows = self._support_rows
+        if isinstance(rows, RealTable):
+            return rows.values
+        return rows.unpacked() if rows.sparse is None else rows.sparse
+
+    def _check_rows(self) -> None:
+        """Refuse a kernel of other rows than those of tables.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if isinstance(self.formula, Kernel) and self.formula.reads != "tables":
+            raise ParameterError(
+                f"{self.formula!r} reads {self.formula.reads}, and {type(self).__name__} tables. "
+                "Use fk.StringSVC(kernel)."
+            )
+
+    def _limits(self) -> Limits:
+        """When the solver stops, checked.
+
+        Raises
+        ------
+        ParameterError
+        """
+        check_choice("solver", self.solver, ("auto", "dual", "libsvm"))
+        check_number("tol", self.tol, 0, above=True)
+        check_integer("max_iter", self.max_iter, -1)
+        check_time_limit(self.time_limit)
+        check_number("cache_size", self.cache_size, 0)
+        seconds = math.inf if self.time_limit is None else float(self.time_limit)
+        return Limits(float(self.tol), int(self.max_iter), seconds)
+
+    @contextmanager
+    def _shown(self) -> Iterator[Callable[[float, float], None]]:
+        """A progress bar: called with the share that is done, and a gap."""
+        with Progress(shown=bool(self.verbose)) as bar:
+            yield lambda share, gap: bar.reach(share, f"duality gap {gap:.1e}")
+
+    def _values(self, rows: Any, weights: FloatArray) -> FloatArray:
+        """Σ_i w_i K(x_i, x) over the support vectors: float64 (rows, sets of weights)."""
+        if not len(self.support_):
+            return np.zeros((rows.n_rows, len(weights)))
+        return products(self.kernel_, self._support_rows, rows, weights).T
+
+    def _train(self, problem: BoxProblem, table: Any) -> None:
+        """Solve one problem, and set what is learnt."""
+        limits = self._limits()
+        with self._shown() as show:
+
+            def step(_: float, gap: float) -> None:
+                show(share_done(1.0, gap, limits.tol), gap)
+
+            found = train(
+                problem, self.kernel_, table, limits, memory=float(self.cache_size), progress=step
+            )
+        self.support_, self.intercept_ = found.support, np.array([found.intercept])
+        self.dual_coef_ = found.beta[None, found.support]
+        self.n_iter_, self.gap_ = found.solution.iterations, found.solution.gap
+        self.stopped_ = found.solution.stopped
+        self._support_rows = table.take(self.support_)
+        warn_stopped(self.stopped_, self.gap_, self.tol)
+
+    def _take_over(self, model: Any, table: Any) -> None:
+        """Set what scikit-learn's model on the precomputed matrix has learnt."""
+        self.support_, self.dual_coef_ = model.support_, model.dual_coef_
+        self.intercept_, self.n_iter_ = model.intercept_, int(np.max(model.n_iter_))
+        self.gap_, self.stopped_ = np.nan, "optimal"
+        self._support_rows = table.take(self.support_)
+
+    # -- the kernel and the table ------------------------------------------------------------------
+
+    def _make_kernel(self, X: Any) -> Kernel:
+        made = self.formula
+        check_choice("inputs", self.inputs, ("binary", "graded"))
+        if not isinstance(made, Kernel):
+            domains = self._encoded_domains(X)
+            made = kernel(
+                made, self.variables, domains=domains, scale=self.scale, backend=self.backend
+            )
+        made = graded(made) if self._graded() else made
+        return made.normalized() if self.normalize else made
+
+    def _auto_encoder(self) -> PropositionEncoder:
+        return PropositionEncoder(graded=self._graded())
+
+    def _graded(self) -> bool:
+        return self.inputs == "graded" or isinstance(self.formula, GradedKernel)
+
+    def _read_plain(self, X: Any, *, reset: bool) -> Any:
+        if not self._graded():
+            return super()._read_plain(X, reset=reset)
+        advice = "encoder='auto' encodes any table."
+        return read_real(self._validated(X, advice, reset=reset, accept_sparse="csr"))
+
+    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
+        if not self._graded():
+            return super()._encode(encoder, X, y, reset=reset)
+        encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
+        return read_real(encoded if is_sparse(encoded) else np.asarray(encoded))
+
+    def _encoded_domains(self, X: Any) -> dict[str, Any] | None:
+        """Domains over the columns of the encoded table."""
+        if self.domains is None or not isinstance(self.encoder_, PropositionEncoder):
+            return None if self.domains is None else dict(self.domains)
+        widths = [len(plan.propositions) for plan in self.encoder_.plans_]
+        parts = np.split(np.arange(sum(widths)), np.cumsum(widths)[:-1])  # of each column
+        return {
+            name: [i for column in column_positions(X, columns) for i in parts[column].tolist()]
+            for name, columns in self.domains.items()
+        }
+
+
+def warn_stopped(stopped: str, gap: float, tol: float) -> None:
+    """Give scikit-learn's ConvergenceWarning where a solution is not as near as was asked."""
+    if stopped == "optimal":
+        return
+    reasons = {
+        "max_iter": "max_iter steps were done",
+        "time_limit": "the time limit was reached",
+        "interrupted": "it was interrupted",
+        "stalled": "no step changes float64 numbers any more",
+    }
+    advice = {"stalled": "Normalize the kernel, or choose a smaller C."}.get(
+        stopped, "Allow more, choose a smaller C, or a larger tol."
+    )
+    warnings.warn(
+        f"the duality gap is {gap:.2g} of the objective, above tol={tol:.2g}: {reasons[stopped]}. "
+        f"{advice}",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,202 @@
+"""The dual problem of support vector machines: a quadratic over a box and one equation.
+
+One problem covers classification, regression and the one-class machine:
+
+    min  ½ βᵀKβ − pᵀβ + ε‖β‖₁   over   l ≤ β ≤ u,  Σ_i β_i = r.
+
+Its dual, with f(x) = Σ_i β_i K(x_i, x) and an intercept b, minimises ½‖f‖² + Σ_i ξ_i + r·b, where
+ξ_i = max_{l_i ≤ t ≤ u_i} t·(p_i − f(x_i) − b) − ε|t| is the loss of row i.  Any b gives an upper
+bound on the negative of the first; the best one is a breakpoint of a piecewise linear function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
+from formulakern.errors import DataError
+
+__all__ = ["BoxProblem", "Values", "classification", "novelty", "regression"]
+
+
+@dataclass(frozen=True)
+class Values:
+    """Both objectives at a point.
+
+    Attributes
+    ----------
+    dual, primal : float
+        pᵀβ − ½βᵀKβ − ε‖β‖₁, and ½‖f‖² + Σ ξ_i + r·b: the optimum of both lies between.
+    intercept : float
+        The b of the least primal value; in the middle where an interval has it.
+    """
+
+    dual: float
+    primal: float
+    intercept: float
+
+    @property
+    def gap(self) -> float:
+        """(primal − dual) / max(|primal|, |dual|), the relative duality gap; at least 0."""
+        scale = max(abs(self.primal), abs(self.dual))
+        return max(self.primal - self.dual, 0.0) / scale if scale > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class BoxProblem:
+    """min ½βᵀKβ − pᵀβ + ε‖β‖₁ over l ≤ β ≤ u with Σβ = r.
+
+    Parameters
+    ----------
+    linear : float64 (n,)
+        p.
+    lower, upper : float64 (n,)
+        l ≤ 0 ≤ u, finite.
+    total : float
+        r.
+    epsilon : float
+        ε ≥ 0.
+    """
+
+    linear: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    total: float = 0.0
+    epsilon: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.linear)
+
+    def values(self, beta: FloatArray, products: FloatArray) -> Values:
+        """The objectives at β, given Kβ.
+
+        Parameters
+        ----------
+        beta, products : float64 (n,)
+
+        Notes
+        -----
+        One sort of at most 2n breakpoints.
+
+        Examples
+        --------
+        Two rows of different classes with K the identity: β = (1, −1) is optimal.
+
+        >>> problem = classification(np.array([1.0, -1.0]), np.array([5.0, 5.0]))
+        >>> beta = np.array([1.0, -1.0])
+        >>> problem.values(beta, beta)
+        Values(dual=1.0, primal=1.0, intercept=0.0)
+        """
+        square = float(beta @ products)
+        dual = float(self.linear @ beta) - square / 2 - self.epsilon * float(np.abs(beta).sum())
+        residual = self.linear - products
+        intercept = self._best_intercept(residual)
+        above = self.upper * np.maximum(residual - intercept - self.epsilon, 0.0)
+        below = self.lower * np.minimum(residual - intercept + self.epsilon, 0.0)
+        losses = float(np.maximum(above, below).sum())
+        return Values(dual, square / 2 + losses + self.total * intercept, intercept)
+
+    def _best_intercept(self, residual: FloatArray) -> float:
+        """argmin_b Σ ξ_i + r·b: the slope rises by u at residual − ε, and by −l at residual + ε."""
+        rising, falling = self.upper > 0, self.lower < 0
+        points = np.concatenate([residual[rising] - self.epsilon, residual[falling] + self.epsilon])
+        jumps = np.concatenate([self.upper[rising], -self.lower[falling]])
+        if not len(points):
+            return 0.0
+        order = np.argsort(points, kind="stable")
+        points, jumps = points[order], jumps[order]
+        scale = float(jumps.sum())
+        slopes = np.cumsum(jumps) - float(self.upper.sum()) + self.total
+        rounding = 1e-14 * scale * len(points) ** 0.5
+        place = min(int(np.searchsorted(slopes, -rounding)), len(points) - 1)
+        flat = abs(slopes[place]) <= rounding and place + 1 < len(points)
+        return float((points[place] + points[place + 1]) / 2 if flat else points[place])
+
+    def take(self, rows: npt.NDArray[np.intp]) -> Self:
+        """The problem of these rows alone."""
+        parts = (self.linear[rows], self.lower[rows], self.upper[rows])
+        return replace(self, linear=parts[0], lower=parts[1], upper=parts[2])
+
+    def start(self) -> FloatArray:
+        """A point of the box with Σβ = r: 0, or the upper bounds one after the other until r.
+
+        Raises
+        ------
+        DataError
+            If no point has that sum.
+        """
+        room = self.upper if self.total > 0 else self.lower
+        reached = np.cumsum(np.abs(room))
+        want = abs(self.total)
+        if want > (reached[-1] if len(reached) else 0.0) * (1 + 1e-12):
+            raise DataError(
+                f"the coefficients of {len(self):,} rows add up to at most {reached[-1]:.4g}, and "
+                f"{want:.4g} is asked for. Pass more rows."
+            )
+        left = want - np.concatenate([[0.0], reached[:-1]])
+        return np.asarray(np.sign(room) * np.clip(left, 0.0, np.abs(room)))
+
+    def balanced(self, beta: FloatArray, order: npt.NDArray[np.intp]) -> FloatArray:
+        """β with Σβ = r: in this order, coefficients that make the sum too large or small go to 0.
+
+        Parameters
+        ----------
+        beta : float64 (n,)
+            In the box.
+        order : intp (n,)
+            Those to give up first.
+        """
+        beta = beta.copy()
+        excess = float(beta.sum()) - self.total
+        side = order[beta[order] * np.sign(excess) > 0]
+        given = np.cumsum(np.abs(beta[side]))
+        last = int(np.searchsorted(given, abs(excess)))
+        beta[side[:last]] = 0.0
+        if last < len(side):
+            rest = abs(excess) - (given[last - 1] if last else 0.0)
+            beta[side[last]] -= np.sign(excess) * rest
+        return beta
+
+
+def classification(signs: FloatArray, boxes: FloatArray) -> BoxProblem:
+    """The C-SVM: β_i = y_i α_i with 0 ≤ α_i ≤ C_i, and hinge losses C_i·max(0, 1 − y_i(f + b)).
+
+    Parameters
+    ----------
+    signs : float64 (n,)
+        The classes, 1 and −1.
+    boxes : float64 (n,)
+        C of every row.
+    """
+    positive = signs > 0
+    return BoxProblem(
+        np.asarray(signs, dtype=np.float64),
+        np.where(positive, 0.0, -boxes),
+        np.where(positive, boxes, 0.0),
+    )
+
+
+def regression(targets: FloatArray, boxes: FloatArray, epsilon: float) -> BoxProblem:
+    """The ε-SVM: |β_i| ≤ C_i, and losses C_i·max(0, |y_i − f − b| − ε).
+
+    Parameters
+    ----------
+    targets, boxes : float64 (n,)
+    epsilon : float
+    """
+    return BoxProblem(np.asarray(targets, dtype=np.float64), -boxes, boxes, 0.0, epsilon)
+
+
+def novelty(boxes: FloatArray, total: float) -> BoxProblem:
+    """The one-class SVM: 0 ≤ β_i ≤ u_i with Σβ = r; b is minus the offset ρ.
+
+    Parameters
+    ----------
+    boxes : float64 (n,)
+    total : float
+    """
+    return BoxProblem(np.zeros(len(boxes)), np.zeros(len(boxes)), boxes, total)
