@@ -121,7 +121,8 @@ class KernelEstimator(TableEstimator):
         """Σ_i w_i K(x_i, x) over the support vectors: float64 (rows, sets of weights)."""
         if not len(self.support_):
             return np.zeros((rows.n_rows, len(weights)))
-        return products(self.kernel_, self._support_rows, rows, weights).T
+        support = self._support_rows.take(np.arange(len(self.support_)))  # it may be read-only
+        return products(self.kernel_, support, rows, weights).T
 
     def _train(self, problem: BoxProblem, table: Any) -> None:
         """Solve one problem, and set what is learnt."""

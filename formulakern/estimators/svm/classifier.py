@@ -19,7 +19,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import ParameterError
 from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
 from formulakern.estimators.svm.pairwise import (
@@ -308,7 +308,7 @@ class FormulaSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, a logistic function of the decisions.
 
-        Its coefficients are those of decisions on rows that were held out, in five folds.
+        Its coefficients are those of decisions on rows that were held out, in at most five folds.
 
         Parameters
         ----------
@@ -340,18 +340,20 @@ class FormulaSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     def _calibrate(self, table: Any, classes: npt.NDArray[Any], boxes: FloatArray) -> None:
         """Fit the probabilities to decisions on rows that are held out."""
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        decisions, held_out = [], []
-        for train, test in folds_of(FOLDS, classes, seed):
+        used = np.flatnonzero(boxes > 0)
+        table, classes, boxes = table.take(used), classes[used], boxes[used]
+        _, codes, counts = np.unique(classes, return_inverse=True, return_counts=True)
+        single = counts[codes] == 1  # in all trainings, as nothing could be learnt without them
+        alone, others = np.flatnonzero(single), np.flatnonzero(~single)
+        n_folds = min(FOLDS, int(counts[counts > 1].min(initial=FOLDS)))
+        decisions, held_out = [self._decisions(self._pair_values(table.take(alone)))], [alone]
+        for train, test in folds_of(n_folds, classes[others], seed):
+            rows = np.concatenate([others[train], alone])
             model = clone(self).set_params(probability=False, verbose=False)
             model.kernel_ = self.kernel_
-            model._solve(table.take(train), classes[train], boxes[train])
-            if len(model.classes_) < len(self.classes_):
-                raise DataError(
-                    f"probability=True needs every class in the other rows of {FOLDS} folds; one "
-                    "has a single row. Pass more rows, or probability=False."
-                )
-            decisions.append(model._decisions(model._pair_values(table.take(test))))
-            held_out.append(test)
+            model._solve(table.take(rows), classes[rows], boxes[rows])
+            decisions.append(model._decisions(model._pair_values(table.take(others[test]))))
+            held_out.append(others[test])
         values = np.concatenate(decisions)
         self._calibrator = LogisticRegression(C=CALIBRATION, max_iter=1000)
         self._calibrator.fit(values.reshape(len(values), -1), classes[np.concatenate(held_out)])

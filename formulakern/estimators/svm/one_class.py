@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
-from formulakern.errors import DataError
 from formulakern.estimators.svm.base import KernelEstimator
 from formulakern.estimators.targets import row_weights
 from formulakern.learning.kernel_machines.box_problem import novelty
@@ -94,8 +93,6 @@ class FormulaOneClass(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         table = self._fit_table(X, None)
         check_number("nu", self.nu, 0, 1, above=True)
         weights = row_weights(np.zeros(table.shape[0]), None, sample_weight)
-        if not (weights > 0).any():
-            raise DataError("all weights are zero. Pass some that are positive.")
         self.kernel_ = self._make_kernel(X)
         if self.solver == "libsvm":
             one = OneClassSVM(kernel="precomputed", **self._shared_parameters(OneClassSVM()))

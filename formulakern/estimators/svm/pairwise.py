@@ -123,7 +123,7 @@ def solve_pairs(
             classification(signs, boxes[rows]),
             kernel,
             part,
-            Limits(limits.tol, limits.max_iter, max(share, 1e-3)),
+            Limits(limits.tol, limits.max_iter, max(share, 0.0)),
             memory=memory,
             start=None if starts is None else starts[number],
             progress=step,

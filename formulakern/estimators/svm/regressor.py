@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
-from formulakern.errors import DataError
 from formulakern.estimators.svm.base import KernelEstimator
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
 from formulakern.learning.kernel_machines.box_problem import regression
@@ -98,8 +97,6 @@ class FormulaSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         check_number("C", self.C, 0, above=True)
         check_number("epsilon", self.epsilon, 0)
         weights = row_weights(np.zeros(len(targets)), None, sample_weight)
-        if not (weights > 0).any():
-            raise DataError("all weights are zero. Pass some that are positive.")
         self.kernel_ = self._make_kernel(X)
         boxes = float(self.C) * weights
         if self.solver == "libsvm":
@@ -121,4 +118,6 @@ class FormulaSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         ndarray of shape (n_rows,), float64
         """
         check_is_fitted(self, "dual_coef_")
-        return np.asarray(self._values(self._read_table(X), self.dual_coef_)[:, 0] + self.intercept_)
+        return np.asarray(
+            self._values(self._read_table(X), self.dual_coef_)[:, 0] + self.intercept_
+        )

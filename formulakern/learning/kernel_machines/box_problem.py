@@ -30,7 +30,8 @@ class Values:
     Attributes
     ----------
     dual, primal : float
-        pᵀβ − ½βᵀKβ − ε‖β‖₁, and ½‖f‖² + Σ ξ_i + r·b: the optimum of both lies between.
+        pᵀβ − ½βᵀKβ − ε‖β‖₁, and ½‖f‖² + Σ ξ_i + r·b, of f or of a multiple of it: the optimum of
+        both lies between.
     intercept : float
         The b of the least primal value; in the middle where an interval has it.
     """
@@ -95,10 +96,24 @@ class BoxProblem:
         dual = float(self.linear @ beta) - square / 2 - self.epsilon * float(np.abs(beta).sum())
         residual = self.linear - products
         intercept = self._best_intercept(residual)
-        above = self.upper * np.maximum(residual - intercept - self.epsilon, 0.0)
-        below = self.lower * np.minimum(residual - intercept + self.epsilon, 0.0)
-        losses = float(np.maximum(above, below).sum())
-        return Values(dual, square / 2 + losses + self.total * intercept, intercept)
+        losses, largest = self._losses(residual - intercept)
+        primal = square / 2 + losses + self.total * intercept
+        # with large C, errors of rounding weigh much: a multiple of f and b may have none
+        most = float(np.abs(self.linear).max(initial=0.0))
+        if 0 < largest < most / 10:
+            scale = 1 / (1 - largest / most)
+            losses, _ = self._losses(self.linear - scale * (products + intercept))
+            scaled = scale**2 * square / 2 + losses + scale * self.total * intercept
+            primal = min(primal, scaled)
+        return Values(dual, primal, intercept)
+
+    def _losses(self, errors: FloatArray) -> tuple[float, float]:
+        """Σ ξ_i for the errors p − f − b, and the largest error of a row with a loss."""
+        above = np.where(self.upper > 0, errors - self.epsilon, 0.0)
+        below = np.where(self.lower < 0, -errors - self.epsilon, 0.0)
+        losses = np.maximum(self.upper * above, -self.lower * below)
+        losses = np.maximum(losses, 0.0)
+        return float(losses.sum()), float(np.maximum(above, below).max(initial=0.0))
 
     def _best_intercept(self, residual: FloatArray) -> float:
         """argmin_b Σ ξ_i + r·b: the slope rises by u at residual − ε, and by −l at residual + ε."""

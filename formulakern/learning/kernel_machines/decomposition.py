@@ -250,8 +250,9 @@ class _Run:
         chosen = np.sort(np.random.default_rng(0).permutation(n)[: n // SHARE])
         part, scale = problem.take(chosen), n / len(chosen)
         part = replace(part, lower=part.lower * scale, upper=part.upper * scale)
-        most = STEPS * LARGE
-        limits = Limits(max(SAMPLE_GAP, self.limits.tol), most, self.seconds_left())
+        limits = Limits(
+            max(SAMPLE_GAP, self.limits.tol), self.steps_left(STEPS * LARGE), self.seconds_left()
+        )
         found = solve_dual(part, whole.rows.take(chosen), limits)
         self.iterations += found.iterations
         self.computed += found.rows * len(chosen) / n
@@ -296,7 +297,7 @@ class _Run:
                     last = violators(up, down, kept[: int(KEPT * size)], size)
                     tolerance = INNER * differ
                 self.solve_small(part, last, tolerance)
-                if len(last) == len(part.problem) or self.out_of_time():
+                if len(last) == len(part.problem) or self.over():
                     inner = min(inner, differ) / 10
                     break
             values = self.note(part) if whole else part.look()
@@ -337,9 +338,7 @@ class _Run:
             )
         beta, before = part.beta[rows], part.beta[rows]
         gradient = part.products[rows] - problem.linear[rows]
-        most = STEPS * len(rows)
-        if self.limits.max_iter >= 0:
-            most = min(most, self.limits.max_iter - self.iterations)
+        most = self.steps_left(STEPS * len(rows))
         box = (problem.lower[rows], problem.upper[rows])
         steps = descend_pairs(gram, gradient, beta, *box, problem.epsilon, tolerance, most)
         moved = np.flatnonzero(beta != before)
@@ -371,15 +370,19 @@ class _Run:
         reached = values.gap <= self.limits.tol
         if target:
             reached = values.primal - values.dual <= target
-        if not reached and 0 <= self.limits.max_iter <= self.iterations:
-            self.stopped = "max_iter"
-        elif not reached and self.out_of_time():
-            self.stopped = "time_limit"
+        if not reached and self.over():
+            self.stopped = "time_limit" if self.steps_left(1) else "max_iter"
         return reached or bool(self.stopped)
 
-    def out_of_time(self) -> bool:
-        """Whether the time is over."""
-        return self.seconds_left() <= 0
+    def steps_left(self, most: int) -> int:
+        """Of the limit, and at most so many."""
+        if self.limits.max_iter < 0:
+            return most
+        return min(most, max(self.limits.max_iter - self.iterations, 0))
+
+    def over(self) -> bool:
+        """Whether the time is over, or all steps are done."""
+        return self.seconds_left() <= 0 or not self.steps_left(1)
 
     def seconds_left(self) -> float:
         """Of the limit."""

@@ -138,7 +138,7 @@ def test_scores_are_those_of_cross_validation(boards, criterion):
     search = FormulaSearch(GIVEN, criterion, C=3, cv=folds, class_weight=None).fit(X, y)
     encoded = fk.PropositionEncoder().fit_transform(X)
     for i, text in enumerate(GIVEN):
-        machine = FormulaSVC(text, C=3, encoder=None)
+        machine = FormulaSVC(text, C=3, encoder=None, solver="libsvm")
         scores = cross_val_score(machine, encoded, y, cv=folds, scoring=criterion)
         assert search.results_["mean_score"][i] == pytest.approx(scores.mean(), abs=1e-9)
         assert search.results_["std_score"][i] == pytest.approx(scores.std(), abs=1e-9)
