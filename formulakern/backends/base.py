@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,14 +12,12 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.arrays import FloatArray, aligned
-from formulakern.backends.loops import TILE
-from formulakern.backends.tables import ROWS, PairedTables
-from formulakern.compilation import CompiledFunction
-from formulakern.program.magnitude import dimension, upper_bound
+from formulakern.arrays import FloatArray
+from formulakern.backends.tables import PairedTables
+from formulakern.program.magnitude import FLOAT64_MAX, dimension, upper_bound
 from formulakern.program.node import Program
 
-__all__ = ["Backend", "Fill", "FloatArray", "Scale", "Support", "Task", "block_at", "looping"]
+__all__ = ["Backend", "Fill", "FloatArray", "Scale", "Support", "Task", "block_at"]
 
 Scale = Literal["count", "probability"]
 
@@ -45,20 +42,6 @@ def block_at(
         out_row : out_row + rows.stop - rows.start,
         out_column : out_column + columns.stop - columns.start,
     ]
-
-
-def looping(loop: CompiledFunction[..., None], tables: PairedTables, data: tuple[Any, ...]) -> Fill:
-    """A :class:`Fill` by a compiled loop over blocks; see :mod:`formulakern.backends.loops`."""
-    words = (tables.x_words, tables.z_panels, tables.spans)
-    mine = threading.local()
-
-    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
-        if not hasattr(mine, "tile"):
-            mine.tile = aligned((len(tables.sizes), ROWS, TILE), np.uint64)
-        block = (rows.start, rows.stop, columns.start, columns.stop)
-        loop(words, mine.tile, data, block, out, (out_row, out_column))
-
-    return fill
 
 
 @dataclass(frozen=True)
@@ -95,6 +78,13 @@ class Task:
             for counts in (tables.x_counts, tables.z_counts)
         )
         return upper_bound(self.program, tables.sizes, most_x, most_z)
+
+    @property
+    def largest(self) -> float:
+        """No kernel value exceeds this: infinite, if the bound is beyond float64."""
+        if self.scale == "probability":
+            return 2.0  # a share, and its roundings
+        return float(self.bound) if self.bound <= FLOAT64_MAX else math.inf
 
     @property
     def weighted(self) -> bool:

@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.base import Fill, FloatArray, Support, Task, block_at
+from formulakern.backends.base import Fill, FloatArray, Support, Task
+from formulakern.backends.filling import CountedFill
+from formulakern.backends.tables import PairedTables
 from formulakern.errors import MagnitudeError
 from formulakern.program.interpreter import run
 
 __all__ = ["InterpreterBackend", "exact_dtype", "exact_values", "too_large"]
 
 Counts = npt.NDArray[np.int64]
-
-#: Pairs that are interpreted together.
-BLOCK = 1 << 15
 
 
 class InterpreterBackend:
@@ -34,22 +33,15 @@ class InterpreterBackend:
 
     def compile(self, task: Task) -> Fill:
         """Nothing to compile."""
-        tables = task.tables
         dtype = exact_dtype(task)
 
-        def fill(
-            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-        ) -> None:
-            height = max(1, BLOCK // max(columns.stop - columns.start, 1))
-            for start in range(rows.start, rows.stop, height):
-                some = slice(start, min(start + height, rows.stop))
-                s = tables.joint_counts(some, columns)
-                p = [counts[some][:, None] for counts in tables.x_counts]
-                q = [counts[columns][None, :] for counts in tables.z_counts]
-                block = block_at(out, some, columns, out_row + start - rows.start, out_column)
-                block[...] = exact_values(task, list(s), p, q, dtype)
+        def values(tables: PairedTables, _: object, rows: slice, columns: slice) -> FloatArray:
+            s = tables.joint_counts(rows, columns)
+            p = [counts[rows][:, None] for counts in tables.x_counts]
+            q = [counts[columns][None, :] for counts in tables.z_counts]
+            return exact_values(task, list(s), p, q, dtype)
 
-        return fill
+        return CountedFill(task.tables, (), (), values, task.largest)
 
 
 def exact_dtype(task: Task) -> type[Any]:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.base import Fill, FloatArray, Support, Task, block_at, looping
+from formulakern.backends.base import Fill, FloatArray, Support, Task
+from formulakern.backends.filling import CountedFill
 from formulakern.backends.guard import guarded
 from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.loops import look_up_block, look_up_domains_block, look_up_sum_block
@@ -88,15 +89,17 @@ class LookupBackend:
 def fill_by_layout(tables: PairedTables, layout: Layout, table: FloatArray) -> Fill:
     """The entry of a table for every pair of rows, where :func:`lay_out` says that it stands."""
 
-    def places(s: Integers, rows: slice, columns: slice) -> Integers:
-        which = layout.x_class[rows]
-        strides = layout.strides[:, :, columns][which].swapaxes(0, 1)
-        parts = (stride * count for stride, count in zip(strides, s, strict=True))
-        return np.asarray(sum(parts, layout.starts[:, columns][which]))
-
     data = (layout.x_class, layout.starts, layout.strides, table)
     loop = look_up_block if len(tables.sizes) == 1 else look_up_domains_block
-    return _looking_up(tables, loop, data, places)
+    return _looking_up(tables, loop, data, (0,), _places)
+
+
+def _places(data: tuple[Any, ...], s: Integers, rows: slice, columns: slice) -> Integers:
+    x_class, starts, strides, _ = data
+    which = x_class[rows]
+    each = strides[:, :, columns][which].swapaxes(0, 1)
+    parts = (stride * count for stride, count in zip(each, s, strict=True))
+    return np.asarray(sum(parts, starts[:, columns][which]))
 
 
 def fill_by_count(
@@ -137,31 +140,38 @@ def fill_by_count(
         for rows, start in zip(tables.shape, (x_start, z_start), strict=True)
     )
 
-    def places(s: Integers, rows: slice, columns: slice) -> Integers:
-        return np.asarray(x_start[rows, None] + z_start[columns] + stride * s[0])
-
     # unsigned, the sum is right wherever it is not negative; a copy of the table may be written to
     starts = (x_start.astype(np.uint64), z_start.astype(np.uint64))
     data = (*starts, np.uint64(stride), np.array(table))
-    return _looking_up(tables, look_up_sum_block, data, places)
+    return _looking_up(tables, look_up_sum_block, data, (0,), _sums)
+
+
+def _sums(data: tuple[Any, ...], s: Integers, rows: slice, columns: slice) -> Integers:
+    x, z, stride, _ = data
+    place = x[rows, None] + z[columns] + stride * s[0].astype(np.uint64)
+    return np.asarray(place, dtype=np.intp)
 
 
 def _looking_up(
     tables: PairedTables,
     loop: CompiledFunction[..., None],
     data: tuple[Any, ...],
-    places: Callable[[Integers, slice, slice], Integers],
-) -> Fill:
+    of_x: tuple[int, ...],
+    places: Callable[[tuple[Any, ...], Integers, slice, slice], Integers],
+) -> CountedFill:
     """By the compiled loop, or in NumPy where there is little to do; ``data[-1]`` is the table."""
+    bound = float(data[-1].max(initial=0.0))
+    bound = bound if np.isfinite(bound) else np.inf
+
+    def values(
+        tables: PairedTables, data: tuple[Any, ...], rows: slice, columns: slice
+    ) -> FloatArray:
+        place = places(data, tables.joint_counts(rows, columns), rows, columns)
+        return np.asarray(data[-1][place])
+
     numbers = int(tables.spans[-1]) + len(tables.sizes) + 1  # of every pair
-    if loop.pays(tables.shape[0] * tables.shape[1] * numbers):
-        return looping(loop, tables, data)
-
-    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
-        place = places(tables.joint_counts(rows, columns), rows, columns)
-        block_at(out, rows, columns, out_row, out_column)[...] = data[-1][place]
-
-    return fill
+    pays = loop.pays(tables.shape[0] * tables.shape[1] * numbers)
+    return CountedFill(tables, data, of_x, loop if pays else values, bound)
 
 
 def count_entries(tables: PairedTables) -> int:

@@ -19,6 +19,7 @@ from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import CompiledFunction, compiled, intrinsic
 
 __all__ = [
+    "JOINS",
     "TILE",
     "choose",
     "count_tile",
@@ -37,6 +38,9 @@ __all__ = [
 TILE = 256
 #: 64-bit numbers in the vectors that are written into the code.
 LANES = 8
+#: What is done with the values of a row: stored, added to what is there, multiplied with it.
+STORED, ADDED, MULTIPLIED = 0, 1, 2
+JOINS = {"store": STORED, "add": ADDED, "multiply": MULTIPLIED}
 #: Words of z that stay in the cache while all rows of x pass.
 CACHED = 131_072
 
@@ -156,17 +160,55 @@ def finish(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> 
     raise NotImplementedError
 
 
-def _fill_block(tables: Any, tile: Any, data: Any, block: Any, out: Any, corner: Any) -> None:
+@compiled(forceinline=True)
+def _multiply(values: Any, row: Any, column: Any, factors: Any) -> None:
+    """What :class:`.filling.Factors` say of the values of one row, from this column of z."""
+    vectorized()
+    x, z, same, weight = factors
+    if len(x) > 0:
+        mine = x[row]
+        for j in range(np.uint64(len(values))):
+            other = z[column + j]
+            larger = mine if mine > other else other
+            smaller = other if mine > other else mine
+            values[j] = values[j] * larger * smaller
+        if len(same) > 0:
+            place = same[row] - np.int64(column)
+            if 0 <= place < len(values):
+                values[place] = 1.0 if mine > 0.0 else 0.0
+    if weight != 1.0:
+        for j in range(np.uint64(len(values))):
+            values[j] *= weight
+
+
+@compiled(forceinline=True)
+def _join(values: Any, others: Any, join: Any) -> None:
+    """Add others to the values, or multiply them by the others."""
+    vectorized()
+    if join == ADDED:
+        for j in range(np.uint64(len(values))):
+            values[j] += others[j]
+    else:
+        for j in range(np.uint64(len(values))):
+            values[j] *= others[j]
+
+
+def _fill_block(
+    tables: Any, memory: Any, data: Any, steps: Any, block: Any, out: Any, corner: Any
+) -> None:
     """Fill a block of a matrix: count tile by tile, and finish row by row.
 
     Parameters
     ----------
     tables : tuple
         x_words, z_panels and spans of :class:`.tables.PairedTables`.
-    tile : uint64 (domains, ROWS, TILE)
-        Working memory.
+    memory : tuple
+        To work in: uint64 (domains, ROWS, TILE), float64 (TILE,).
     data : tuple
         What ``finish`` reads beside the counts.
+    steps : tuple
+        What is done with the values of a row at once: they are multiplied by factors, stored in
+        ``out`` or joined with what it holds (see ``JOINS``), and this is multiplied by factors.
     block : tuple of int
         First and last row of x, first and last row of z; the last ones are left out.
     out : float64 (rows, columns)
@@ -174,6 +216,8 @@ def _fill_block(tables: Any, tile: Any, data: Any, block: Any, out: Any, corner:
         Row and column of ``out`` where the block begins.
     """
     x_words, z_panels, spans = tables
+    tile, apart = memory
+    join, before, after = steps
     row_start, row_stop, column_start, column_stop = block
     chunk = max(CACHED // (x_words.shape[1] + 1) // TILE, 1) * TILE
     for chunk_start in range(column_start, column_stop, chunk):
@@ -187,14 +231,23 @@ def _fill_block(tables: Any, tile: Any, data: Any, block: Any, out: Any, corner:
                     count_tile(x, z, spans[g], spans[g + 1], tile[g])
                 begin = corner[1] + column - column_start
                 for r in range(min(ROWS, row_stop - row)):
-                    values = out[corner[0] + row - row_start + r, begin : begin + stop - column]
-                    finish(values, tile, np.uint64(r), np.uint64(row + r), np.uint64(column), data)
+                    stored = out[corner[0] + row - row_start + r, begin : begin + stop - column]
+                    values = stored if join == STORED else apart[: stop - column]
+                    at, left = np.uint64(row + r), np.uint64(column)
+                    finish(values, tile, np.uint64(r), at, left, data)
+                    _multiply(values, at, left, before)
+                    if join != STORED:
+                        _join(stored, values, join)
+                        _multiply(stored, at, left, after)
 
 
 def _filling(finish: CompiledFunction[..., None], data: str) -> CompiledFunction[..., None]:
     tables = "Tuple((uint64[:, ::1], uint64[:, :, ::1], int64[::1]))"
+    memory = "Tuple((uint64[:, :, ::1], float64[::1]))"
+    factors = "Tuple((float64[::1], float64[::1], int64[::1], float64))"
+    steps = f"Tuple((int64, {factors}, {factors}))"
     block = "UniTuple(int64, 4), float64[:, ::1], UniTuple(int64, 2)"
-    signature = f"void({tables}, uint64[:, :, ::1], Tuple(({data})), {block})"
+    signature = f"void({tables}, {memory}, Tuple(({data})), {steps}, {block})"
     return compiled(signature)(_fill_block).having(finish=finish)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.backends.base import Fill, FloatArray, Support, Task, looping
+from formulakern.backends.base import Fill, FloatArray, Support, Task
 from formulakern.backends.emitter import NAMES, emit_pair
+from formulakern.backends.filling import CountedFill
 from formulakern.backends.guard import guarded
 from formulakern.backends.loops import evaluate_block
 from formulakern.compilation import CompiledFunction, compiled_text
@@ -59,7 +60,8 @@ class NumbaBackend:
             # the emitted code divides by the divisor itself, unless the counts are weighted
             task.factor() if task.scale == "probability" else 1.0,
         )
-        return guarded(task, looping(loop_of(emit_pair(program, task.weighted)), tables, data))
+        loop = loop_of(emit_pair(program, task.weighted))
+        return guarded(task, CountedFill(tables, data, (0,), loop, task.largest))
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,12 @@ class PairedTables:
     def shape(self) -> tuple[int, int]:
         """Rows of x, rows of z."""
         return self.x_counts.shape[1], self.z_counts.shape[1]
+
+    def rows_at(self, rows: npt.NDArray[np.intp]) -> PairedTables:
+        """Some rows of x, in any order, against all rows of z, which are not laid out again."""
+        padded = np.zeros((-(-len(rows) // ROWS) * ROWS, self.x_words.shape[1]), dtype=np.uint64)
+        np.take(self.x_words, rows, axis=0, out=padded[: len(rows)])
+        return replace(self, x_counts=self.x_counts[:, rows], x_words=padded, symmetric=False)
 
     def joint_counts(self, rows: slice, columns: slice) -> Counts:
         """⟨x,z⟩ of every domain for a block of pairs, in NumPy: int64 (domains, rows, columns).

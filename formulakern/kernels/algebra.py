@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from formulakern.backends.base import Fill, FloatArray, block_at
-from formulakern.backends.tables import ROWS, PairedTables
+from formulakern.backends.base import Fill, FloatArray
+from formulakern.backends.filling import Factors, check_finite, joined, multiplied
+from formulakern.backends.tables import PairedTables
 from formulakern.checks import check_number
-from formulakern.errors import MagnitudeError, ParameterError
+from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts, with_themselves
 from formulakern.kernels.base import MatrixKernel
@@ -38,12 +39,7 @@ __all__ = [
     "ScaledKernel",
     "SumKernel",
     "inverse_length",
-    "then",
 ]
-
-
-#: Values that the steps of a composed kernel pass over together: one megabyte.
-BAND = 1 << 17
 
 
 class Kernel(MatrixKernel):
@@ -140,8 +136,9 @@ class JoinedKernel(CombinedKernel):
     parts: tuple[Kernel, ...]
     #: How the operation is written.
     sign: ClassVar[str]
-    #: The operation on blocks of values.
+    #: The operation on blocks of values, and its name for the loops that fill them.
     blockwise: ClassVar[np.ufunc]
+    join: ClassVar[Literal["add", "multiply"]]
     #: The same on dimensions and closed forms.
     operation: ClassVar[Callable[[Any, Any], Any]]
 
@@ -163,18 +160,8 @@ class JoinedKernel(CombinedKernel):
         return cls(tuple(chain.from_iterable(parts)))
 
     def prepare(self, pair: TablePair) -> Fill:
-        """Fill with the first part, join the others block by block."""
-        first, *others = [part.prepare(pair) for part in self.parts]
-
-        def join(rows: slice, columns: slice, block: FloatArray) -> None:
-            with np.errstate(over="ignore"):
-                for other in others:
-                    values = np.empty(block.shape)
-                    other(rows, columns, values, 0, 0)
-                    self.blockwise(block, values, out=block)
-            _check_finite(block)
-
-        return then(first, join)
+        """Fill with the first part, join the others while its values are in a cache."""
+        return joined([part.prepare(pair) for part in self.parts], self.join)
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """The values of the parts, joined."""
@@ -184,7 +171,7 @@ class JoinedKernel(CombinedKernel):
         """The diagonals, joined."""
         with np.errstate(over="ignore"):
             diagonals = [part.diagonal_of(pair) for part in self.parts]
-            return _check_finite(np.asarray(self.blockwise.reduce(diagonals, axis=0)))
+            return check_finite(np.asarray(self.blockwise.reduce(diagonals, axis=0)))
 
     def dimension(self, n: int | Mapping[str | None, int]) -> int:
         """The dimensions, joined."""
@@ -203,6 +190,7 @@ class SumKernel(JoinedKernel):
 
     sign: ClassVar[str] = "+"
     blockwise: ClassVar[np.ufunc] = np.add
+    join: ClassVar[Literal["add", "multiply"]] = "add"
     operation: ClassVar[Callable[[Any, Any], Any]] = operator.add
     binding: ClassVar[int] = 1
 
@@ -212,6 +200,7 @@ class ProductKernel(JoinedKernel):
 
     sign: ClassVar[str] = "*"
     blockwise: ClassVar[np.ufunc] = np.multiply
+    join: ClassVar[Literal["add", "multiply"]] = "multiply"
     operation: ClassVar[Callable[[Any, Any], Any]] = operator.mul
     binding: ClassVar[int] = 2
 
@@ -261,14 +250,8 @@ class ScaledKernel(DerivedKernel):
         return cls(weight, kernel)
 
     def prepare(self, pair: TablePair) -> Fill:
-        """Fill, then multiply block by block."""
-
-        def weigh(rows: slice, columns: slice, block: FloatArray) -> None:  # noqa: ARG001
-            with np.errstate(over="ignore"):
-                block *= self.weight
-            _check_finite(block)
-
-        return then(self.kernel.prepare(pair), weigh)
+        """Fill, and multiply at once."""
+        return multiplied(self.kernel.prepare(pair), Factors(weight=self.weight))
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """The values of the kernel inside, weighted."""
@@ -277,7 +260,7 @@ class ScaledKernel(DerivedKernel):
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """The diagonal, weighted."""
         with np.errstate(over="ignore"):
-            return _check_finite(self.weight * self.kernel.diagonal_of(pair))
+            return check_finite(self.weight * self.kernel.diagonal_of(pair))
 
     def within_range(self, pair: TablePair) -> Kernel:
         """That of the kernel inside."""
@@ -307,21 +290,12 @@ class NormalizedKernel(DerivedKernel):
         return self
 
     def prepare(self, pair: TablePair) -> Fill:
-        """Fill, then divide block by block."""
+        """Fill, and divide at once."""
         kernel = self.kernel.within_range(pair)
-        inner = kernel.prepare(pair)
         x = inverse_length(kernel.diagonal_of(pair.rows_of_x()))
         z = x if pair.symmetric else inverse_length(kernel.diagonal_of(pair.rows_of_z()))
-
-        def divide(rows: slice, columns: slice, block: FloatArray) -> None:
-            # the smaller one last, on both sides of the diagonal: symmetric to the last bit
-            block *= np.maximum(x[rows, None], z[None, columns])
-            block *= np.minimum(x[rows, None], z[None, columns])
-            if pair.symmetric:
-                same = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
-                block[same - rows.start, same - columns.start] = x[same] > 0
-
-        return then(inner, divide)
+        same = np.arange(len(x) if pair.symmetric else 0)
+        return multiplied(kernel.prepare(pair), Factors(x, z, same))
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:
         """The cosines of the kernel inside."""
@@ -355,30 +329,7 @@ class NormalizedKernel(DerivedKernel):
         return f"{self.kernel.within(3)}.normalized()"
 
 
-def then(inner: Fill, change: Callable[[slice, slice, FloatArray], object]) -> Fill:
-    """Fill with ``inner``, then change what it wrote, in bands of rows that stay in the cache."""
-
-    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
-        height = max(ROWS, BAND // max(columns.stop - columns.start, 1) // ROWS * ROWS)
-        for start in range(rows.start, rows.stop, height):
-            band = slice(start, min(start + height, rows.stop))
-            top = out_row + start - rows.start
-            inner(band, columns, out, top, out_column)
-            change(band, columns, block_at(out, band, columns, top, out_column))
-
-    return fill
-
-
 def inverse_length(squares: FloatArray) -> FloatArray:
     """1/√ of squared lengths; 0 for rows without any true feature."""
     length = np.sqrt(squares)
     return np.divide(1.0, length, out=np.zeros_like(length), where=length > 0)
-
-
-def _check_finite(values: FloatArray) -> FloatArray:
-    if not np.isfinite(values).all():
-        raise MagnitudeError(
-            "a sum or product of kernel values is beyond 1.8e308, the end of float64. "
-            "Use scale='probability' in its parts, or normalise them first."
-        )
-    return values

@@ -18,13 +18,14 @@ import numpy as np
 
 from formulakern.arrays import IntArray
 from formulakern.backends.base import Fill, FloatArray, Scale
+from formulakern.backends.filling import then
 from formulakern.backends.lookup import fill_by_count
 from formulakern.backends.tables import PairedTables
 from formulakern.checks import check_choice
 from formulakern.errors import MagnitudeError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
-from formulakern.kernels.algebra import DerivedKernel, Kernel, then
+from formulakern.kernels.algebra import DerivedKernel, Kernel
 from formulakern.kernels.base import n_columns
 from formulakern.kernels.boolean.dyadic import leading, rounded
 from formulakern.kernels.boolean.family import Family, FeatureSpace

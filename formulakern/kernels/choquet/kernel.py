@@ -10,12 +10,13 @@ import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.backends.base import Fill, Scale, block_at
+from formulakern.backends.filling import then
 from formulakern.checks import check_integer
 from formulakern.compilation import CompiledFunction
 from formulakern.encoding.sources import unfit_entry
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.pair import TablePair
-from formulakern.kernels.algebra import DerivedKernel, Kernel, then
+from formulakern.kernels.algebra import DerivedKernel, Kernel
 from formulakern.kernels.boolean.counted import CountedKernel, fractions
 from formulakern.kernels.boolean.dyadic import TINY
 from formulakern.kernels.boolean.families import Conjunctions, Subsets

@@ -1,0 +1,330 @@
+"""Fills that count: kernel values from joint counts, multiplied and joined where they are stored.
+
+A kernel of counts writes a row of a tile, 256 values, and goes on to the next.  What is done with
+the values afterwards (division by the lengths of the rows, a weight, addition to the values of
+another kernel, multiplication with them) is done at once, in the same loop, while they are in the
+first-level cache: it costs nothing beside writing them to memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, prod
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.arrays import FloatArray, IntArray, aligned
+from formulakern.backends.base import Fill, block_at
+from formulakern.backends.loops import JOINS, TILE
+from formulakern.backends.tables import ROWS, PairedTables
+from formulakern.compilation import CompiledFunction
+from formulakern.errors import MagnitudeError
+
+__all__ = [
+    "ChainedFill",
+    "CountedFill",
+    "Factors",
+    "check_finite",
+    "joined",
+    "multiplied",
+    "rows_of",
+    "then",
+]
+
+#: Values that the steps of a composed kernel pass over together: one megabyte.
+BAND = 1 << 17
+#: Values that NumPy computes together.
+FEW_PAIRS = 1 << 15
+#: Values below this cannot leave float64 by the few roundings on the way.
+SAFE = 1e308
+
+Join = Literal["store", "add", "multiply"]
+#: The values of a block from the joint counts of its pairs of rows, in NumPy.
+InNumPy = Callable[[PairedTables, tuple[Any, ...], slice, slice], FloatArray]
+
+_UFUNCS: dict[str, np.ufunc] = {"add": np.add, "multiply": np.multiply}
+_NO_FACTORS, _NO_ROWS = np.empty(0), np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """What values are multiplied by: the inverse lengths of their rows, then a weight.
+
+    value · max(x_i, z_j) · min(x_i, z_j) · weight, rounded in this order: so it is the same for
+    (x, z) and (z, x).
+
+    Parameters
+    ----------
+    x, z : float64 (rows of x,) and (rows of z,), both empty for none
+        1/√K(x, x), and 0 for rows without length: with them the values are cosines.
+    same : int64 (rows of x,), or empty
+        Which row of z is the row of x itself, -1 for none: its cosine with itself is exactly 1, or
+        0 where it has no length.
+    weight : float
+    """
+
+    x: FloatArray = field(default_factory=lambda: _NO_FACTORS)
+    z: FloatArray = field(default_factory=lambda: _NO_FACTORS)
+    same: IntArray = field(default_factory=lambda: _NO_ROWS)
+    weight: float = 1.0
+
+    def then(self, later: Factors) -> Factors | None:
+        """These and the later ones as one; None where that is more than they hold."""
+        if not len(self.x) and self.weight == 1.0:
+            return later
+        if not len(later.x) and self.weight == 1.0:
+            return replace(self, weight=later.weight)
+        return None
+
+    def rows_at(self, rows: npt.NDArray[np.intp]) -> Factors:
+        """Those of some rows of x."""
+        x = self.x[rows] if len(self.x) else self.x
+        same = self.same[rows] if len(self.same) else self.same
+        return replace(self, x=x, same=same)
+
+    def multiply(self, rows: slice, columns: slice, block: FloatArray) -> None:
+        """Multiply a block of values, in NumPy."""
+        if len(self.x):
+            x, z = self.x[rows, None], self.z[None, columns]
+            block *= np.maximum(x, z)
+            block *= np.minimum(x, z)
+        if len(self.same):
+            place = self.same[rows] - columns.start
+            row = np.flatnonzero((place >= 0) & (place < block.shape[1]))
+            block[row, place[row]] = self.x[rows][row] > 0
+        if self.weight != 1.0:
+            with np.errstate(over="ignore"):
+                block *= self.weight
+
+    def bound(self, before: float) -> float:
+        """No value exceeds this after it, where none exceeded ``before``."""
+        return (2.0 if len(self.x) else before) * self.weight
+
+    def for_loop(self) -> tuple[Any, ...]:
+        """As the compiled loops take them."""
+        return self.x, self.z, self.same, self.weight
+
+
+@dataclass(frozen=True, eq=False)
+class CountedFill:
+    """A :class:`.base.Fill` by joint counts: compiled, or in NumPy where there is little to do.
+
+    Parameters
+    ----------
+    tables : PairedTables
+    data : tuple
+        What else the values are computed from.
+    of_x : tuple of int
+        Which parts of the data belong to the rows of x: arrays whose last axis is the rows.
+    values : CompiledFunction or callable
+        A loop over blocks (see :mod:`formulakern.backends.loops`), or a function that computes the
+        values of a block in NumPy, from ``tables``, ``data``, rows and columns.
+    bound : float
+        No value exceeds it.
+    before : Factors
+        What the values are multiplied by first.
+    join : {"store", "add", "multiply"}
+        Whether the output is overwritten, or the values are added to what it holds, or multiplied
+        with it.
+    after : Factors
+        What the output is multiplied by at last.
+    """
+
+    tables: PairedTables
+    data: tuple[Any, ...]
+    of_x: tuple[int, ...]
+    values: CompiledFunction[..., None] | InNumPy
+    bound: float = inf
+    before: Factors = field(default_factory=Factors)
+    join: Join = "store"
+    after: Factors = field(default_factory=Factors)
+    memory: threading.local = field(default_factory=threading.local)
+
+    def __call__(
+        self, rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+    ) -> None:
+        """Fill a block; see :class:`.base.Fill`."""
+        if not isinstance(self.values, CompiledFunction):
+            height = max(1, FEW_PAIRS // max(columns.stop - columns.start, 1))
+            for start in range(rows.start, rows.stop, height):
+                some = slice(start, min(start + height, rows.stop))
+                top = out_row + start - rows.start
+                self._by_numpy(some, columns, block_at(out, some, columns, top, out_column))
+            return
+        mine, tables = self.memory, self.tables
+        if not hasattr(mine, "tile"):
+            mine.tile = aligned((len(tables.sizes), ROWS, TILE), np.uint64)
+            mine.row = aligned((TILE,), np.float64)
+        words = (tables.x_words, tables.z_panels, tables.spans)
+        steps = (JOINS[self.join], self.before.for_loop(), self.after.for_loop())
+        block = (rows.start, rows.stop, columns.start, columns.stop)
+        memory = (mine.tile, mine.row)
+        self.values(words, memory, self.data, steps, block, out, (out_row, out_column))
+
+    def _by_numpy(self, rows: slice, columns: slice, block: FloatArray) -> None:
+        compute: Any = self.values
+        values = np.array(compute(self.tables, self.data, rows, columns))
+        self.before.multiply(rows, columns, values)
+        if self.join == "store":
+            block[...] = values
+        else:
+            _UFUNCS[self.join](block, values, out=block)
+        self.after.multiply(rows, columns, block)
+
+    def rows_at(self, rows: npt.NDArray[np.intp]) -> CountedFill:
+        """A fill whose row i is row ``rows[i]`` of x, at the cost of copying these rows."""
+        data = list(self.data)
+        for place in self.of_x:
+            data[place] = np.ascontiguousarray(data[place][..., rows])
+        return replace(
+            self,
+            tables=self.tables.rows_at(rows),
+            data=tuple(data),
+            before=self.before.rows_at(rows),
+            after=self.after.rows_at(rows),
+        )
+
+    def multiplied(self, factors: Factors) -> CountedFill | None:
+        """The same, the output multiplied as well; None where factors stand there already."""
+        place = "before" if self.join == "store" else "after"
+        together = getattr(self, place).then(factors)
+        return None if together is None else replace(self, **{place: together})
+
+
+@dataclass(frozen=True, eq=False)
+class ChainedFill:
+    """Several fills of the same block, one after the other, in bands of rows that stay in a cache.
+
+    Parameters
+    ----------
+    parts : tuple of Fill
+        The first overwrites, the others change what they find.
+    bound : float
+        No value exceeds it at the end.
+    """
+
+    parts: tuple[Fill, ...]
+    bound: float = inf
+
+    def __call__(
+        self, rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+    ) -> None:
+        """Fill a block; see :class:`.base.Fill`."""
+        height = max(ROWS, BAND // max(columns.stop - columns.start, 1) // ROWS * ROWS)
+        for start in range(rows.start, rows.stop, height):
+            band = slice(start, min(start + height, rows.stop))
+            for part in self.parts:
+                part(band, columns, out, out_row + start - rows.start, out_column)
+
+
+def then(
+    inner: Fill, change: Callable[[slice, slice, FloatArray], object], bound: float = inf
+) -> ChainedFill:
+    """Fill with ``inner``, then change what it wrote: ``change(rows, columns, block)``."""
+
+    def step(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
+        change(rows, columns, block_at(out, rows, columns, out_row, out_column))
+
+    return ChainedFill((*_parts(inner), step), bound)
+
+
+def multiplied(fill: Fill, factors: Factors) -> Fill:
+    """Fill, then multiply; in the loop that counts, where there is one.
+
+    Raises
+    ------
+    MagnitudeError
+        From the new fill, where a value is beyond float64.
+    """
+    *first, last = _parts(fill)
+    bound = factors.bound(_bound(fill))
+    together = last.multiplied(factors) if isinstance(last, CountedFill) else None
+    if together is None:
+        return _checked(then(fill, factors.multiply, bound))
+    if first:
+        return _checked(ChainedFill((*first, together), bound))
+    return _checked(replace(together, bound=bound))
+
+
+def joined(fills: Sequence[Fill], join: Literal["add", "multiply"]) -> Fill:
+    """Fill with the first, then add the others, or multiply with them; by the loop that counts.
+
+    Raises
+    ------
+    MagnitudeError
+        From the new fill, where a value is beyond float64.
+    """
+    first, *others = fills
+    parts = [*_parts(first)]
+    for fill in others:
+        if isinstance(fill, CountedFill) and fill.join == "store":
+            parts.append(replace(fill, join=join))
+        else:
+            parts.append(_apart(fill, _UFUNCS[join]))
+    bounds = [_bound(fill) for fill in fills]
+    return _checked(ChainedFill(tuple(parts), sum(bounds) if join == "add" else prod(bounds)))
+
+
+def rows_of(fill: Fill, positions: npt.NDArray[np.intp]) -> Fill:
+    """A fill whose row i is row ``positions[i]`` of x; nothing is laid out again.
+
+    Parameters
+    ----------
+    fill : Fill
+    positions : intp (any number,)
+        In any order, repeated or not.
+    """
+    if isinstance(fill, CountedFill):
+        return fill.rows_at(positions)
+    if isinstance(fill, ChainedFill) and all(isinstance(p, CountedFill) for p in fill.parts):
+        return ChainedFill(tuple(rows_of(part, positions) for part in fill.parts), fill.bound)
+
+    def one_by_one(
+        rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
+    ) -> None:
+        for place, row in enumerate(positions[rows].tolist(), out_row):
+            fill(slice(row, row + 1), columns, out, place, out_column)
+
+    return one_by_one
+
+
+def check_finite(values: FloatArray) -> FloatArray:
+    """The values, or MagnitudeError."""
+    if not np.isfinite(values).all():
+        raise MagnitudeError(
+            "a sum or product of kernel values is beyond 1.8e308, the end of float64. "
+            "Use scale='probability' in its parts, or normalise them first."
+        )
+    return values
+
+
+def _parts(fill: Fill) -> tuple[Fill, ...]:
+    return fill.parts if isinstance(fill, ChainedFill) else (fill,)
+
+
+def _bound(fill: Fill) -> float:
+    return fill.bound if isinstance(fill, CountedFill | ChainedFill) else inf
+
+
+def _checked(fill: CountedFill | ChainedFill) -> Fill:
+    """The same, its values checked where they may leave float64."""
+    if fill.bound < SAFE:
+        return fill
+    return then(fill, lambda _, __, block: check_finite(block))
+
+
+def _apart(fill: Fill, ufunc: np.ufunc) -> Fill:
+    """Fill memory of its own, then join."""
+
+    def join(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
+        block = block_at(out, rows, columns, out_row, out_column)
+        values = np.empty(block.shape)
+        fill(rows, columns, values, 0, 0)
+        with np.errstate(over="ignore"):
+            ufunc(block, values, out=block)
+
+    return join
