@@ -130,12 +130,25 @@ class CompiledFunction(Generic[P, R]):
         if len(self.signatures) > 1:
             first: Any = args[0]
             signature = self._by_dtype.get(str(first.dtype), signature)
-        code = self._code.get(signature)
-        if code is None:
-            with _lock:
-                code = self._code.get(signature) or _machine_code(self, signature)
-                self._code[signature] = code
-        return code(*args, **kwargs)
+        return (self._code.get(signature) or self._made(signature))(*args, **kwargs)
+
+    def _made(self, signature: str) -> Callable[P, R]:
+        with _lock:
+            code = self._code.get(signature) or _machine_code(self, signature)
+            self._code[signature] = code
+        return code
+
+    @cached_property
+    def address(self) -> int:
+        """Where the machine code begins, for compiled functions that call it by its address.
+
+        It takes and returns numbers, as functions in C do.
+        """
+        signature = self.signatures[0]
+        made: Any = self._code.get(signature) or self._made(signature)
+        (found,) = made.overloads.values()
+        name = found.fndesc.llvm_cfunc_wrapper_name
+        return int(found.library.get_pointer_to_function(name))
 
     def having(self, **parts: CompiledFunction[..., Any]) -> CompiledFunction[P, R]:
         """The same function, with other functions for some of the names that it uses.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import inf, prod
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray, aligned
 from formulakern.backends.base import Fill, block_at
-from formulakern.backends.loops import JOINS, TILE
+from formulakern.backends.loops import JOINS, TILE, fill_block, packed
 from formulakern.backends.tables import ROWS, PairedTables
 from formulakern.compilation import CompiledFunction
 from formulakern.errors import MagnitudeError
@@ -104,9 +105,13 @@ class Factors:
         """No value exceeds this after it, where none exceeded ``before``."""
         return (2.0 if len(self.x) else before) * self.weight
 
-    def for_loop(self) -> tuple[Any, ...]:
-        """As the compiled loops take them."""
-        return self.x, self.z, self.same, self.weight
+    @cached_property
+    def for_loop(self) -> tuple[int, int, int, float]:
+        """As the compiled loop takes them, as long as this lives."""
+        x, z, same = (
+            int(part.ctypes.data) if len(part) else 0 for part in (self.x, self.z, self.same)
+        )
+        return x, z, same, self.weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +121,14 @@ class CountedFill:
     Parameters
     ----------
     tables : PairedTables
-    data : tuple
+    data : tuple of ndarray, C-contiguous
         What else the values are computed from.
     of_x : tuple of int
         Which parts of the data belong to the rows of x: arrays whose last axis is the rows.
     values : CompiledFunction or callable
-        A loop over blocks (see :mod:`formulakern.backends.loops`), or a function that computes the
-        values of a block in NumPy, from ``tables``, ``data``, rows and columns.
+        What turns counts into values (see ``finish`` in :mod:`formulakern.backends.loops`), or a
+        function that computes the values of a block in NumPy, from ``tables``, ``data``, rows and
+        columns.
     bound : float
         No value exceeds it.
     before : Factors
@@ -137,7 +143,7 @@ class CountedFill:
     tables: PairedTables
     data: tuple[Any, ...]
     of_x: tuple[int, ...]
-    values: CompiledFunction[..., None] | InNumPy
+    values: CompiledFunction[..., int] | InNumPy
     bound: float = inf
     before: Factors = field(default_factory=Factors)
     join: Join = "store"
@@ -160,10 +166,16 @@ class CountedFill:
             mine.tile = aligned((len(tables.sizes), ROWS, TILE), np.uint64)
             mine.row = aligned((TILE,), np.float64)
         words = (tables.x_words, tables.z_panels, tables.spans)
-        steps = (JOINS[self.join], self.before.for_loop(), self.after.for_loop())
+        steps = (JOINS[self.join], self.before.for_loop, self.after.for_loop)
         block = (rows.start, rows.stop, columns.start, columns.stop)
         memory = (mine.tile, mine.row)
-        self.values(words, memory, self.data, steps, block, out, (out_row, out_column))
+        finish = (self.values.address, self.packed)
+        fill_block(words, memory, finish, steps, block, out, (out_row, out_column))
+
+    @cached_property
+    def packed(self) -> IntArray:
+        """The data as the compiled code takes it; the arrays live as long as this."""
+        return packed(self.data, len(self.tables.sizes))
 
     def _by_numpy(self, rows: slice, columns: slice, block: FloatArray) -> None:
         compute: Any = self.values

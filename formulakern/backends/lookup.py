@@ -19,7 +19,7 @@ from formulakern.backends.base import Fill, FloatArray, Support, Task
 from formulakern.backends.filling import CountedFill
 from formulakern.backends.guard import guarded
 from formulakern.backends.interpreter import exact_dtype, exact_values
-from formulakern.backends.loops import look_up_block, look_up_domains_block, look_up_sum_block
+from formulakern.backends.loops import look_up, look_up_domains, look_up_sum
 from formulakern.backends.tables import PairedTables
 from formulakern.compilation import CompiledFunction
 from formulakern.program.interpreter import run
@@ -90,7 +90,7 @@ def fill_by_layout(tables: PairedTables, layout: Layout, table: FloatArray) -> F
     """The entry of a table for every pair of rows, where :func:`lay_out` says that it stands."""
 
     data = (layout.x_class, layout.starts, layout.strides, table)
-    loop = look_up_block if len(tables.sizes) == 1 else look_up_domains_block
+    loop = look_up if len(tables.sizes) == 1 else look_up_domains
     return _looking_up(tables, loop, data, (0,), _places)
 
 
@@ -142,19 +142,19 @@ def fill_by_count(
 
     # unsigned, the sum is right wherever it is not negative; a copy of the table may be written to
     starts = (x_start.astype(np.uint64), z_start.astype(np.uint64))
-    data = (*starts, np.uint64(stride), np.array(table))
-    return _looking_up(tables, look_up_sum_block, data, (0,), _sums)
+    data = (*starts, np.array([stride], dtype=np.uint64), np.array(table))
+    return _looking_up(tables, look_up_sum, data, (0,), _sums)
 
 
 def _sums(data: tuple[Any, ...], s: Integers, rows: slice, columns: slice) -> Integers:
     x, z, stride, _ = data
-    place = x[rows, None] + z[columns] + stride * s[0].astype(np.uint64)
+    place = x[rows, None] + z[columns] + stride[0] * s[0].astype(np.uint64)
     return np.asarray(place, dtype=np.intp)
 
 
 def _looking_up(
     tables: PairedTables,
-    loop: CompiledFunction[..., None],
+    loop: CompiledFunction[..., int],
     data: tuple[Any, ...],
     of_x: tuple[int, ...],
     places: Callable[[tuple[Any, ...], Integers, slice, slice], Integers],

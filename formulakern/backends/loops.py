@@ -5,129 +5,59 @@ are regrouped into *panels* of 16, word by word, so that one vector register hol
 eight rows.  Four rows of x meet one panel in registers: per word two loads, eight ANDs, eight
 vector popcounts and eight additions for 64 pairs.
 
-The counting and the vector width are written in LLVM: ``tests/benchmarks/test_gram.py`` measures
+The counting and the vector width are written in LLVM (:mod:`.intrinsics`): ``tests/benchmarks/test_gram.py`` measures
 what each is worth.  Processors without vector popcount get LLVM's own expansion of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from formulakern.arrays import IntArray
+from formulakern.backends.intrinsics import (
+    address_of,
+    array_at,
+    call_at,
+    count_panel,
+    vectorized,
+)
 from formulakern.backends.tables import PANEL, ROWS
-from formulakern.compilation import CompiledFunction, compiled, intrinsic
+from formulakern.compilation import CompiledFunction, compiled
 
 __all__ = [
     "JOINS",
     "TILE",
     "choose",
     "count_tile",
-    "evaluate_block",
+    "evaluate",
+    "fill_block",
     "finish",
-    "look_up_block",
-    "look_up_domains_block",
+    "look_up",
+    "look_up_domains",
     "look_up_rows",
-    "look_up_sum_block",
+    "look_up_sum",
+    "packed",
     "pair",
-    "vectorized",
+    "unpacked",
     "whole",
 ]
 
 #: Columns of the result that are finished together; a multiple of PANEL.
 TILE = 256
-#: 64-bit numbers in the vectors that are written into the code.
-LANES = 8
 #: What is done with the values of a row: stored, added to what is there, multiplied with it.
 STORED, ADDED, MULTIPLIED = 0, 1, 2
 JOINS = {"store": STORED, "add": ADDED, "multiply": MULTIPLIED}
+#: Addresses and lengths that a kernel may be given; see ``packed``.
+MOST_DATA = 16
 #: Words of z that stay in the cache while all rows of x pass.
 CACHED = 131_072
 
-
-@intrinsic
-def vectorized(typing_context: Any) -> Any:
-    """Let the loops of the calling function use the widest vectors.
-
-    Called in a function that writes to none of the memory it reads: its array arguments are
-    declared free of aliases, without which LLVM gives up on functions of many arrays.  The width is
-    a preference; a processor without 512-bit vectors takes what it has.
-    """
-    from numba import types
-
-    signature = types.void()
-
-    def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        from llvmlite import ir
-
-        # llvmlite writes out any name, but its method add() knows only those without a value
-        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
-        words, reals = ir.IntType(64).as_pointer(), ir.DoubleType().as_pointer()
-        for argument in builder.function.args:
-            if argument.type in (words, reals):  # data, not book-keeping
-                argument.add_attribute("noalias")
-        return context.get_dummy_value()
-
-    return signature, code
-
-
-@intrinsic
-def _count_panel(
-    typing_context: Any, x: Any, z: Any, start: Any, stop: Any, tile: Any, column: Any
-) -> Any:
-    """``tile[r, column + c] = Σ popcount(x[r, word] & z[word, c])`` over words ``start … stop``.
-
-    All arrays are C-contiguous uint64.
-    """
-    from numba import types
-
-    number = types.intp
-    signature = types.void(x, z, number, number, tile, number)
-
-    def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
-        from llvmlite import ir
-        from numba.core import cgutils
-        from numba.np.arrayobj import make_array
-
-        word, small = ir.IntType(64), ir.IntType(32)
-        vector = ir.VectorType(word, LANES)
-        _, _, start, stop, _, column = arguments
-
-        def place(argument: int, *index: Any) -> Any:
-            """The place of an entry of an array, for its word or a vector from there."""
-            kind = sig.args[argument]
-            array = make_array(kind)(context, builder, arguments[argument])
-            return cgutils.get_item_pointer(context, builder, kind, array, index)
-
-        def of_vector(pointer: Any) -> Any:
-            return builder.bitcast(pointer, vector.as_pointer())
-
-        popcount = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(vector, [vector]), f"llvm.ctpop.v{LANES}i64"
-        )
-        undefined = ir.Constant(vector, ir.Undefined)
-        everywhere = ir.Constant(ir.VectorType(small, LANES), [small(0)] * LANES)
-        zero = ir.Constant(vector, [word(0)] * LANES)
-        lanes = [word(lane) for lane in range(0, PANEL, LANES)]
-        sums = [[cgutils.alloca_once_value(builder, zero) for _ in lanes] for _ in range(ROWS)]
-        with cgutils.for_range(builder, stop, start) as loop:
-            z_vectors = [
-                builder.load(of_vector(place(1, loop.index, lane)), align=8) for lane in lanes
-            ]
-            for r in range(ROWS):
-                x_word = builder.load(place(0, word(r), loop.index))
-                first = builder.insert_element(undefined, x_word, small(0))
-                x_vector = builder.shuffle_vector(first, undefined, everywhere)
-                for total, z_vector in zip(sums[r], z_vectors, strict=True):
-                    ones = builder.call(popcount, [builder.and_(z_vector, x_vector)])
-                    builder.store(builder.add(builder.load(total), ones), total)
-        for r in range(ROWS):
-            for total, lane in zip(sums[r], lanes, strict=True):
-                to = of_vector(place(4, word(r), builder.add(column, lane)))
-                builder.store(builder.load(total), to, align=8)
-        return context.get_dummy_value()
-
-    return signature, code
+#: :class:`.filling.Factors`: addresses of x, z and same, 0 for none, and the weight.
+_FACTORS = "Tuple((int64, int64, int64, float64))"
 
 
 @compiled()
@@ -144,7 +74,7 @@ def count_tile(x: Any, z_panels: Any, start: Any, stop: Any, tile: Any) -> None:
         Receives the counts, up to the end of the last panel.
     """
     for panel in range(len(z_panels)):
-        _count_panel(x, z_panels[panel], start, stop, tile, panel * PANEL)
+        count_panel(x, z_panels[panel], start, stop, tile, panel * PANEL)
 
 
 # -- blocks of the result --------------------------------------------------------------------------
@@ -160,41 +90,116 @@ def finish(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> 
     raise NotImplementedError
 
 
+def unpacked(data: Any) -> Any:
+    """The arrays that ``finish`` reads, from their addresses and shapes: int64 (numbers,)."""
+    raise NotImplementedError
+
+
+def _entry(values: Any, length: Any, counts: Any, row: Any, column: Any, data: Any) -> int:
+    """``finish`` as the loop over blocks calls it: at an address, with addresses and numbers.
+
+    So the loop is compiled once for all kernels, and for a new one these few lines alone.  Six
+    numbers are handed over in registers: others would have to wait for what was stored before.
+    """
+    known = array_at(data, (MOST_DATA,), np.int64)
+    finish(
+        array_at(values, (length,), np.float64),
+        array_at(counts, (known[MOST_DATA - 1], ROWS, TILE), np.uint64),
+        np.uint64(0),
+        np.uint64(row),
+        np.uint64(column),
+        unpacked(known),
+    )
+    return 0
+
+
+def _finishing(
+    finish: CompiledFunction[..., None], unpacked: CompiledFunction[..., Any]
+) -> CompiledFunction[..., int]:
+    parts: dict[str, CompiledFunction[..., Any]] = {"finish": finish, "unpacked": unpacked}
+    return compiled(f"int64({', '.join(['int64'] * 6)})")(_entry).having(**parts)
+
+
+def packed(arrays: Sequence[npt.NDArray[Any]], domains: int) -> IntArray:
+    """Addresses and shapes of C-contiguous arrays, for ``unpacked``; at last how many domains."""
+    numbers = [n for array in arrays for n in (array.ctypes.data, *array.shape)]
+    return np.array([*numbers, *[0] * (MOST_DATA - 1 - len(numbers)), domains], dtype=np.int64)
+
+
 @compiled(forceinline=True)
-def _multiply(values: Any, row: Any, column: Any, factors: Any) -> None:
-    """What :class:`.filling.Factors` say of the values of one row, from this column of z."""
+def _divide(to: Any, values: Any, mine: Any, z: Any, column: Any) -> None:
+    """The values of one row, from this column, times inverse lengths, the larger first."""
     vectorized()
+    for j in range(np.uint64(len(to))):
+        other = z[column + j]
+        larger = mine if mine > other else other
+        smaller = other if mine > other else mine
+        to[j] = values[j] * larger * smaller
+
+
+@compiled(forceinline=True)
+def _weigh(to: Any, values: Any, weight: Any) -> None:
+    vectorized()
+    for j in range(np.uint64(len(to))):
+        to[j] = values[j] * weight
+
+
+@compiled(forceinline=True)
+def _add(to: Any, values: Any, others: Any) -> None:
+    vectorized()
+    for j in range(np.uint64(len(to))):
+        to[j] = values[j] + others[j]
+
+
+@compiled(forceinline=True)
+def _multiply(to: Any, values: Any, others: Any) -> None:
+    vectorized()
+    for j in range(np.uint64(len(to))):
+        to[j] = values[j] * others[j]
+
+
+@compiled(forceinline=True)
+def _change(to: Any, given: Any, length: Any, row: Any, column: Any, factors: Any) -> None:
+    """Multiply a row of values, from this column of z, by :class:`.filling.Factors`.
+
+    Both are addresses, and may be equal: what is read is written at the same index.
+    """
     x, z, same, weight = factors
-    if len(x) > 0:
-        mine = x[row]
-        for j in range(np.uint64(len(values))):
-            other = z[column + j]
-            larger = mine if mine > other else other
-            smaller = other if mine > other else mine
-            values[j] = values[j] * larger * smaller
-        if len(same) > 0:
-            place = same[row] - np.int64(column)
-            if 0 <= place < len(values):
-                values[place] = 1.0 if mine > 0.0 else 0.0
+    values = array_at(given, (length,), np.float64)
+    changed = array_at(to, (length,), np.float64)
+    if x == 0:
+        _weigh(changed, values, weight)
+        return
+    mine = array_at(x, (row + 1,), np.float64)[row]
+    _divide(changed, values, mine, array_at(z, (column + length,), np.float64), np.uint64(column))
+    if same != 0:
+        place = array_at(same, (row + 1,), np.int64)[row] - column
+        if 0 <= place < length:
+            changed[place] = 1.0 if mine > 0.0 else 0.0
     if weight != 1.0:
-        for j in range(np.uint64(len(values))):
-            values[j] *= weight
+        _weigh(changed, changed, weight)
 
 
 @compiled(forceinline=True)
-def _join(values: Any, others: Any, join: Any) -> None:
-    """Add others to the values, or multiply them by the others."""
-    vectorized()
+def _join(to: Any, given: Any, found: Any, length: Any, join: Any) -> None:
+    """Add values to those that are found, or multiply them; all are addresses."""
+    values = array_at(given, (length,), np.float64)
+    others = array_at(found, (length,), np.float64)
+    joined = array_at(to, (length,), np.float64)
     if join == ADDED:
-        for j in range(np.uint64(len(values))):
-            values[j] += others[j]
+        _add(joined, values, others)
     else:
-        for j in range(np.uint64(len(values))):
-            values[j] *= others[j]
+        _multiply(joined, values, others)
 
 
-def _fill_block(
-    tables: Any, memory: Any, data: Any, steps: Any, block: Any, out: Any, corner: Any
+@compiled(
+    "void(Tuple((uint64[:, ::1], uint64[:, :, ::1], int64[::1])), "
+    "Tuple((uint64[:, :, ::1], float64[::1])), Tuple((int64, int64[::1])), "
+    f"Tuple((int64, {_FACTORS}, {_FACTORS})), "
+    "UniTuple(int64, 4), float64[:, ::1], UniTuple(int64, 2))"
+)
+def fill_block(
+    tables: Any, memory: Any, finish: Any, steps: Any, block: Any, out: Any, corner: Any
 ) -> None:
     """Fill a block of a matrix: count tile by tile, and finish row by row.
 
@@ -204,8 +209,8 @@ def _fill_block(
         x_words, z_panels and spans of :class:`.tables.PairedTables`.
     memory : tuple
         To work in: uint64 (domains, ROWS, TILE), float64 (TILE,).
-    data : tuple
-        What ``finish`` reads beside the counts.
+    finish : tuple
+        The address of what turns counts into values, and what it reads beside them; see ``packed``.
     steps : tuple
         What is done with the values of a row at once: they are multiplied by factors, stored in
         ``out`` or joined with what it holds (see ``JOINS``), and this is multiplied by factors.
@@ -217,38 +222,43 @@ def _fill_block(
     """
     x_words, z_panels, spans = tables
     tile, apart = memory
+    code, data = finish
     join, before, after = steps
+    # addresses, not parts of arrays: numba counts references to these, and each time the processor
+    # waits until all that was stored has reached the memory
+    to, width, aside = address_of(out), out.shape[1], address_of(apart)
+    counts, others = address_of(tile), address_of(data)
+    x_begin, z_begin, words = address_of(x_words), address_of(z_panels), x_words.shape[1]
+    change = before[0] != 0 or before[3] != 1.0
+    change_again = after[0] != 0 or after[3] != 1.0
     row_start, row_stop, column_start, column_stop = block
-    chunk = max(CACHED // (x_words.shape[1] + 1) // TILE, 1) * TILE
+    chunk = max(CACHED // (words + 1) // TILE, 1) * TILE
     for chunk_start in range(column_start, column_stop, chunk):
         chunk_stop = min(chunk_start + chunk, column_stop)
         for row in range(row_start, row_stop, ROWS):
-            x = x_words[row : row + ROWS]
+            x = array_at(x_begin + 8 * row * words, (ROWS, words), np.uint64)
             for column in range(chunk_start, chunk_stop, TILE):
                 stop = min(column + TILE, chunk_stop)
-                z = z_panels[column // PANEL : -(-stop // PANEL)]
+                panels = -(-stop // PANEL) - column // PANEL
+                first = z_begin + 8 * (column // PANEL) * words * PANEL
+                z = array_at(first, (panels, words, PANEL), np.uint64)
                 for g in range(len(tile)):
-                    count_tile(x, z, spans[g], spans[g + 1], tile[g])
-                begin = corner[1] + column - column_start
+                    into = array_at(counts + 8 * g * ROWS * TILE, (ROWS, TILE), np.uint64)
+                    count_tile(x, z, spans[g], spans[g + 1], into)
+                length, begin = stop - column, corner[1] + column - column_start
                 for r in range(min(ROWS, row_stop - row)):
-                    stored = out[corner[0] + row - row_start + r, begin : begin + stop - column]
-                    values = stored if join == STORED else apart[: stop - column]
-                    at, left = np.uint64(row + r), np.uint64(column)
-                    finish(values, tile, np.uint64(r), at, left, data)
-                    _multiply(values, at, left, before)
+                    stored = to + 8 * ((corner[0] + row - row_start + r) * width + begin)
+                    direct = join == STORED and not change
+                    values = stored if direct else aside
+                    shared = counts + 8 * r * TILE
+                    call_at(code, (values, length, shared, row + r, column, others))
+                    if change:
+                        changed = stored if join == STORED else aside
+                        _change(changed, aside, length, row + r, column, before)
                     if join != STORED:
-                        _join(stored, values, join)
-                        _multiply(stored, at, left, after)
-
-
-def _filling(finish: CompiledFunction[..., None], data: str) -> CompiledFunction[..., None]:
-    tables = "Tuple((uint64[:, ::1], uint64[:, :, ::1], int64[::1]))"
-    memory = "Tuple((uint64[:, :, ::1], float64[::1]))"
-    factors = "Tuple((float64[::1], float64[::1], int64[::1], float64))"
-    steps = f"Tuple((int64, {factors}, {factors}))"
-    block = "UniTuple(int64, 4), float64[:, ::1], UniTuple(int64, 2)"
-    signature = f"void({tables}, {memory}, Tuple(({data})), {steps}, {block})"
-    return compiled(signature)(_fill_block).having(finish=finish)
+                        _join(aside if change_again else stored, aside, stored, length, join)
+                    if change_again:
+                        _change(stored, aside, length, row + r, column, after)
 
 
 @compiled(forceinline=True)
@@ -274,9 +284,19 @@ def _look_up_domains(values: Any, tile: Any, r: Any, row: Any, column: Any, data
         values[j] = table[place]
 
 
-_TABULATED = "int64[::1], int32[:, ::1], int32[:, :, ::1], float64[::1]"
-look_up_block = _filling(_look_up, _TABULATED)
-look_up_domains_block = _filling(_look_up_domains, _TABULATED)
+@compiled(forceinline=True)
+def _tabulated(data: Any) -> Any:
+    classes, rows, domains = data[3], data[4], data[7]
+    return (
+        array_at(data[0], (data[1],), np.int64),
+        array_at(data[2], (classes, rows), np.int32),
+        array_at(data[5], (classes, domains, rows), np.int32),
+        array_at(data[9], (data[10],), np.float64),
+    )
+
+
+look_up = _finishing(_look_up, _tabulated)
+look_up_domains = _finishing(_look_up_domains, _tabulated)
 
 
 @compiled(forceinline=True)
@@ -284,12 +304,22 @@ def _look_up_sum(values: Any, tile: Any, r: Any, row: Any, column: Any, data: An
     """``table[x + z + stride · count]``, of a single domain; x and z belong to the rows."""
     vectorized()
     x, z, stride, table = data
-    start = x[row]
+    start, step = x[row], stride[0]
     for j in range(np.uint64(len(values))):
-        values[j] = table[start + z[column + j] + stride * tile[0, r, j]]
+        values[j] = table[start + z[column + j] + step * tile[0, r, j]]
 
 
-look_up_sum_block = _filling(_look_up_sum, "uint64[::1], uint64[::1], uint64, float64[::1]")
+@compiled(forceinline=True)
+def _sums(data: Any) -> Any:
+    return (
+        array_at(data[0], (data[1],), np.uint64),
+        array_at(data[2], (data[3],), np.uint64),
+        array_at(data[4], (data[5],), np.uint64),
+        array_at(data[6], (data[7],), np.float64),
+    )
+
+
+look_up_sum = _finishing(_look_up_sum, _sums)
 
 
 def pair(tile: Any, r: Any, j: Any, row: Any, column: Any, data: Any) -> float:
@@ -302,7 +332,7 @@ def pair(tile: Any, r: Any, j: Any, row: Any, column: Any, data: Any) -> float:
     data : tuple
         ``x`` and ``z``, float64 (numbers, rows): what is known of every row, ``x[:, row]`` and
         ``z[:, column]``; ``sizes`` and ``once``, float64 (numbers,): what is known of the domains,
-        and of the tables; and what the caller multiplies the result by.
+        and of the tables; and (1,) what the caller multiplies the result by.
     """
     raise NotImplementedError
 
@@ -310,14 +340,24 @@ def pair(tile: Any, r: Any, j: Any, row: Any, column: Any, data: Any) -> float:
 @compiled(forceinline=True)
 def _evaluate(values: Any, tile: Any, r: Any, row: Any, column: Any, data: Any) -> None:
     vectorized()
+    factor = data[4][0]
     for j in range(np.uint64(len(values))):
-        values[j] = pair(tile, r, j, row, column + j, data) * data[4]
+        values[j] = pair(tile, r, j, row, column + j, data) * factor
+
+
+@compiled(forceinline=True)
+def _known(data: Any) -> Any:
+    return (
+        array_at(data[0], (data[1], data[2]), np.float64),
+        array_at(data[3], (data[4], data[5]), np.float64),
+        array_at(data[6], (data[7],), np.float64),
+        array_at(data[8], (data[9],), np.float64),
+        array_at(data[10], (data[11],), np.float64),
+    )
 
 
 #: To be given a function ``pair``.
-evaluate_block = _filling(
-    _evaluate, "float64[:, ::1], float64[:, ::1], float64[::1], float64[::1], float64"
-)
+evaluate = _finishing(_evaluate, _known)
 
 
 @compiled(forceinline=True)

@@ -11,7 +11,7 @@ from formulakern.backends.base import Fill, FloatArray, Support, Task
 from formulakern.backends.emitter import NAMES, emit_pair
 from formulakern.backends.filling import CountedFill
 from formulakern.backends.guard import guarded
-from formulakern.backends.loops import evaluate_block
+from formulakern.backends.loops import evaluate
 from formulakern.compilation import CompiledFunction, compiled_text
 from formulakern.program.interpreter import run
 from formulakern.program.staging import stages
@@ -58,7 +58,7 @@ class NumbaBackend:
             np.array([*tables.sizes, *(weights or ())], dtype=np.float64),
             known(stage.table, np.zeros((len(tables.sizes), 1))).ravel(),
             # the emitted code divides by the divisor itself, unless the counts are weighted
-            task.factor() if task.scale == "probability" else 1.0,
+            np.array([task.factor() if task.scale == "probability" else 1.0]),
         )
         loop = loop_of(emit_pair(program, task.weighted))
         return guarded(task, CountedFill(tables, data, (0,), loop, task.largest))
@@ -67,4 +67,4 @@ class NumbaBackend:
 @cache
 def loop_of(source: str) -> CompiledFunction[..., Any]:
     """The loop over blocks for the source of a pair function; equal programs share it."""
-    return evaluate_block.having(pair=compiled_text(source, "pair", **NAMES))
+    return evaluate.having(pair=compiled_text(source, "pair", **NAMES))

@@ -294,7 +294,7 @@ class NormalizedKernel(DerivedKernel):
         kernel = self.kernel.within_range(pair)
         x = inverse_length(kernel.diagonal_of(pair.rows_of_x()))
         z = x if pair.symmetric else inverse_length(kernel.diagonal_of(pair.rows_of_z()))
-        same = np.arange(len(x) if pair.symmetric else 0)
+        same = np.arange(len(x) if pair.symmetric else 0, dtype=np.int64)
         return multiplied(kernel.prepare(pair), Factors(x, z, same))
 
     def on_counts(self, pair: TablePair, counts: Counts) -> FloatArray:

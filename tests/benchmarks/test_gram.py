@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,8 @@ import pytest
 from numba import njit
 
 import formulakern as fk
-from formulakern.backends import numba_cpu
-from formulakern.backends.loops import look_up_rows
-from formulakern.backends.numba_cpu import loop_of
+from formulakern.backends import filling
+from formulakern.backends.loops import fill_block, look_up_rows
 from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import compiled
 from formulakern.gram.dense import assemble
@@ -154,23 +153,31 @@ def nothing():
     pass
 
 
-def fill_times(text: str, X: np.ndarray, **parts: Any) -> dict[str, float]:
-    """One block of the kernel: ours, with other parts instead, and the counting alone in NumPy."""
+def fill_times(text: str, X: np.ndarray, plain: dict[str, Any], loop: Any) -> dict[str, float]:
+    """One block of the kernel: ours, with plain parts instead, and the counting alone in NumPy."""
     pair = TablePair(X, X.copy())
     k = fk.kernel(text, backend="numba")
     rows, out = slice(0, len(X)), np.empty(pair.shape)
-    fills = {}
-    for name, loop in (("ours", loop_of(k.source)), ("plain", loop_of(k.source).having(**parts))):
+    ours = k.prepare(pair)
+    slower = replace(ours, values=ours.values.having(**plain))
+
+    def plainly():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(numba_cpu, "loop_of", lambda source, loop=loop: loop)
-            fills[name] = partial(k.prepare(pair), rows, rows, out, 0, 0)
+            patch.setattr(filling, "fill_block", loop)
+            slower(rows, rows, out, 0, 0)
+
     tables = pair.tables((None,))
-    return medians(**fills, numpy=lambda: tables.joint_counts(rows, rows))
+    return medians(
+        ours=lambda: ours(rows, rows, out, 0, 0),
+        plain=plainly,
+        numpy=lambda: tables.joint_counts(rows, rows),
+    )
 
 
 @pytest.mark.parametrize("columns", [64, 1_024])
 def test_counting_in_llvm(columns):
-    time_of = fill_times(FORMULA, table(2_000, columns), _count_panel=plain_panel)
+    loop = fill_block.having(count_panel=plain_panel)
+    time_of = fill_times(FORMULA, table(2_000, columns), {}, loop)
     name = f"2,000 x 2,000, {columns} columns: "
     report(f"{name}counting in LLVM / in plain numba", time_of["ours"] / time_of["plain"], 0.6)
     report(f"{name}kernel / counting in NumPy", time_of["ours"] / time_of["numpy"], 0.3)
@@ -179,10 +186,38 @@ def test_counting_in_llvm(columns):
 
 @pytest.mark.parametrize("text", ["(a & b) | (b & c) | (c & a)", "all[3](a & ~b)"])
 def test_wide_vectors(text):
-    time_of = fill_times(text, table(2_000, 64), vectorized=nothing)
+    time_of = fill_times(text, table(2_000, 64), {"vectorized": nothing}, fill_block)
     ratio = time_of["ours"] / time_of["plain"]
     report(f"{text}, 64 columns: wide vectors / as numba has them", ratio, 0.8)
     assert ratio < 1.2
+
+
+@pytest.mark.parametrize("rows", [2_000, 4_000, 10_000])
+def test_normalised(rows):
+    X = table(rows, 64)
+    for text in ("a & b", FORMULA):
+        for backend in ("numba", "lookup"):
+            k = fk.kernel(text, backend=backend)
+            n = k.normalized()
+            time_of = medians(plain=lambda k=k: k(X), cosines=lambda n=n: n(X))
+            ratio = time_of["cosines"] / time_of["plain"]
+            report(f"{text}, {rows:,} rows, {backend}: normalised / plain", ratio, 1.1)
+            assert ratio < 1.5
+
+
+def test_sums_and_products():
+    X = table(4_000, 64)
+    k, other = (fk.kernel(text, backend="numba") for text in ("a & b", FORMULA))
+    time_of = medians(
+        parts=lambda: (k(X), other(X)),
+        total=lambda: (k + 2 * other)(X),
+        product=lambda: (k * other)(X),
+        cosine=lambda: (k + 2 * other).normalized()(X),
+    )
+    for name in ("total", "product", "cosine"):
+        ratio = time_of[name] / time_of["parts"]
+        report(f"4,000 rows: {name} of two kernels / both", ratio, 1)
+        assert ratio < 1.5
 
 
 def test_looking_up():

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.backends.loops import vectorized
+from formulakern.backends.intrinsics import vectorized
 from formulakern.compilation import compiled, intrinsic
 
 __all__ = ["TILE", "weighted_degree_block"]

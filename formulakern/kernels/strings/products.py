@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import aligned
 from formulakern.backends.base import Fill, FloatArray, block_at
-from formulakern.backends.loops import vectorized
+from formulakern.backends.intrinsics import vectorized
 from formulakern.compilation import compiled
 
 __all__ = ["counted", "inner_products", "squared_lengths", "weighted_sums"]
