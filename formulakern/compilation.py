@@ -26,15 +26,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial, update_wrapper
-from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
+
+from formulakern.code_cache import is_stored, reserved
 
 __all__ = [
     "NOTICE",
     "CompiledFunction",
     "Intrinsic",
-    "cache_directory",
     "compiled",
     "compiled_text",
     "intrinsic",
@@ -150,6 +150,16 @@ class CompiledFunction(Generic[P, R]):
         name = found.fndesc.llvm_cfunc_wrapper_name
         return int(found.library.get_pointer_to_function(name))
 
+    @property
+    def made(self) -> bool:
+        """Whether its machine code is in this process already."""
+        return bool(self._code)
+
+    @cached_property
+    def stored(self) -> bool:
+        """Whether its machine code lay on disk when this was first asked; it imports numba."""
+        return is_stored(_place(self, _linked(self, {})[1], self.signatures[0]))
+
     def having(self, **parts: CompiledFunction[..., Any]) -> CompiledFunction[P, R]:
         """The same function, with other functions for some of the names that it uses.
 
@@ -164,7 +174,7 @@ class CompiledFunction(Generic[P, R]):
         it is worth while.
         """
         self._asked += n_numbers
-        return bool(self._code) or self._asked > FEW_NUMBERS
+        return self.made or self._asked > FEW_NUMBERS
 
     @cached_property
     def _by_dtype(self) -> dict[str, str]:
@@ -246,8 +256,8 @@ def _compiled_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, 
     if not signature:  # a helper, called from Python
         made = njit(nogil=True, **loop.options)(function)
         return made  # type: ignore[no-any-return]
-    digest = _hash(content, signature, _text(_fields(loop.state)), _processor())
-    place = _reserved(digest, loop.function.__name__)
+    digest = _place(loop, content, signature)
+    place = reserved(digest, loop.function.__name__)
     for path in [place, None] if place else [None]:
         # numba keeps machine code beside the file that a function is from
         function.__code__ = function.__code__.replace(co_filename=path or "formulakern")
@@ -262,6 +272,11 @@ def _compiled_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, 
                 raise
             # what the cache could not read, or has no room for, is compiled for this process
     return made  # type: ignore[no-any-return]
+
+
+def _place(loop: CompiledFunction[..., Any], content: str, signature: str) -> str:
+    """The name of the directory of the machine code of a function, whose digest is ``content``."""
+    return _hash(content, signature, _text(_fields(loop.state)), _processor())
 
 
 def _parsed(signature: str, state: type | None = None) -> Any:
@@ -381,36 +396,6 @@ def _processor() -> str:
     here = (platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
     variables = (os.environ.get(f"NUMBA_CPU_{name}", "") for name in ("NAME", "FEATURES"))
     return _text((*versions, *here, *variables))
-
-
-# -- the cache on disk -----------------------------------------------------------------------------
-
-
-def cache_directory() -> Path:
-    """Where machine code is kept: ``$FORMULAKERN_CACHE_DIR``, or the user's cache directory."""
-    chosen = os.environ.get("FORMULAKERN_CACHE_DIR")
-    if chosen:
-        return Path(chosen).absolute()
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "formulakern"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "formulakern" / "cache"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "formulakern"
-
-
-def _reserved(digest: str, name: str) -> str | None:
-    """An empty file beside which numba keeps machine code; None where nothing can be written.
-
-    Numba takes code for stale when the time stamp of this file changes: it is made only once.
-    """
-    try:
-        path = cache_directory() / digest / f"formulakern_{name.strip('_')}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            path.open("x").close()
-    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
-        return None
-    return str(path)
 
 
 # -- saying so -------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ STOREYS = (
         "arrays",
         "errors",
         "checks",
+        "code_cache",
         "compilation",
         "grammar",
         "optional",

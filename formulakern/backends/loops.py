@@ -5,8 +5,8 @@ are regrouped into *panels* of 16, word by word, so that one vector register hol
 eight rows.  Four rows of x meet one panel in registers: per word two loads, eight ANDs, eight
 vector popcounts and eight additions for 64 pairs.
 
-The counting and the vector width are written in LLVM (:mod:`.intrinsics`): ``tests/benchmarks/test_gram.py`` measures
-what each is worth.  Processors without vector popcount get LLVM's own expansion of it.
+The counting and the vector width are written in LLVM (:mod:`.intrinsics`);
+``tests/benchmarks/test_gram.py`` measures what each is worth.  Processors without vector popcount get LLVM's own expansion of it.
 """
 
 from __future__ import annotations
