@@ -6,7 +6,8 @@ eight rows.  Four rows of x meet one panel in registers: per word two loads, eig
 vector popcounts and eight additions for 64 pairs.
 
 The counting and the vector width are written in LLVM (:mod:`.intrinsics`);
-``tests/benchmarks/test_gram.py`` measures what each is worth.  Processors without vector popcount get LLVM's own expansion of it.
+``tests/benchmarks/test_gram.py`` measures what each is worth.  Processors without vector popcount
+get LLVM's own expansion of it.
 """
 
 from __future__ import annotations
