@@ -6,15 +6,14 @@ import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.formula_features.listing import FeatureList
@@ -22,10 +21,6 @@ from formulakern.mining.templates.expansion import BitProgram, bit_program
 
 __all__ = ["FeatureColumns"]
 
-#: Words of features that are evaluated before they are read off; they stay in a cache.
-BLOCK_WORDS = 1 << 17
-#: Words of one column that are evaluated together, at least and at most.
-WIDTHS = (8, 512)
 #: From so many words of all features on, threads share the rows.
 THREADED_WORDS = 1 << 16
 
@@ -40,21 +35,6 @@ class FeatureColumns:
     """
 
     features: FeatureList
-    _compiled: list[BitProgram] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        made = [bit_program(f.formula, f.arguments) for f in self.features.functions]
-        object.__setattr__(self, "_compiled", made)
-
-    @cached_property
-    def _steps(self) -> tuple[NDArray[np.int64], ...]:
-        """Steps of all functions, where each begins, its output, and its arguments."""
-        steps = [program.steps for program in self._compiled]
-        starts = np.concatenate([[0], np.cumsum([len(s) for s in steps])]).astype(np.int64)
-        together = np.vstack([*steps, np.zeros((0, 3), np.int64)]).astype(np.int64)
-        output = np.array([program.output for program in self._compiled], dtype=np.int64)
-        arity = np.array([len(f.arguments) for f in self.features.functions], dtype=np.int64)
-        return together, starts, output, arity
 
     def sums(self, table: PackedTable, measure: FloatArray) -> FloatArray:
         """Σ_x μ(x) over the rows in which a feature is true.
@@ -77,13 +57,12 @@ class FeatureColumns:
         whole = np.zeros(64 * n_words(table.n_rows))
         whole[: table.n_rows] = measure
         sums = np.zeros(len(self.features))
-        bounds = _shares(len(sums), table.columns.size)
 
         def work(start: int, stop: int) -> None:
             part = FeatureColumns(self.features.take(np.arange(start, stop)))
-            loops.sum_true(part._programs(table), whole, sums[start:stop])
+            loops.sum_true(part._program(table), whole, sums[start:stop])
 
-        _in_threads(work, bounds)
+        _in_threads(work, _shares(len(sums), len(sums) * n_words(table.n_rows)))
         return sums
 
     def matrix(
@@ -110,30 +89,85 @@ class FeatureColumns:
         from formulakern.learning.formula_features import loops
 
         m, n_features = table.n_rows, len(self.features)
-        programs, words = self._programs(table), n_words(m)
-        width = int(np.clip(BLOCK_WORDS // max(n_features, 1), *WIDTHS))
+        program, words = self._program(table), n_words(m)
         bounds = _shares(words, words * n_features)
         counts = np.zeros(64 * words, dtype=np.int64)
-        _in_threads(lambda a, b: loops.count_true(programs, a, b, counts, width), bounds)
+        _in_threads(lambda a, b: loops.count_true(program, a, b, counts), bounds)
         indptr = np.zeros(m + 1, dtype=np.int64)
         np.cumsum(counts[:m], out=indptr[1:])
         data = np.empty(indptr[-1], dtype=dtype)
         indices = np.empty(indptr[-1], dtype=np.int32)
         values, group = np.sqrt(self.features.weights), _writeable(self.features.group)
-        rest = (indptr, values, group, _writeable(factors), width)
-        _in_threads(
-            lambda a, b: loops.fill_rows(data, indices, programs, a, b, *rest),
-            bounds,
-        )
+        rest = (indptr, values, group, _writeable(factors))
+        _in_threads(lambda a, b: loops.fill_rows(data, indices, program, a, b, *rest), bounds)
         kind = np.int32 if indptr[-1] < 2**31 else np.int64
         indices, indptr = indices.astype(kind, copy=False), indptr.astype(kind, copy=False)
         return csr_array((data, indices, indptr), shape=(m, n_features))
 
-    def _programs(self, table: PackedTable) -> Any:
+    def _program(self, table: PackedTable) -> Any:
         from formulakern.learning.formula_features import loops
 
-        arrays = (table.columns, self.features.columns, self.features.function, *self._steps)
-        return loops.Programs(*map(_writeable, arrays))
+        listed = self.features
+        columns = listed.columns
+        used, plane = np.unique(columns[columns >= 0], return_inverse=True)
+        planes = np.zeros_like(columns)  # which plane holds an argument of a feature
+        planes[columns >= 0] = plane.reshape(-1)
+        programs = [bit_program(f.formula, f.arguments) for f in listed.functions]
+        first = len(used) + 1 + max((len(program.steps) for program in programs), default=0)
+        parts, owners = [np.zeros((0, 4), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        for k, (function, program) in enumerate(zip(listed.functions, programs, strict=True)):
+            chosen = np.flatnonzero(listed.function == k)
+            to = first + chosen % loops.CHUNK
+            arity = len(function.arguments)
+            steps = _plane_steps(program, planes[chosen, :arity], len(used), to)
+            parts.append(steps.reshape(-1, 4))
+            owners.append(np.repeat(chosen, steps.shape[1]))
+        owner = np.concatenate(owners)
+        order = np.argsort(owner, kind="stable")
+        chunks = np.arange(0, len(listed) + loops.CHUNK, loops.CHUNK)
+        starts = np.searchsorted(owner[order], chunks).astype(np.int64)
+        steps = np.ascontiguousarray(np.vstack(parts)[order])
+        words = _writeable(table.columns)
+        return loops.FeatureProgram(words, used.astype(np.int64), steps, starts, first, len(listed))
+
+
+def _plane_steps(
+    program: BitProgram, arguments: IntArray, ones: int, to: NDArray[np.intp]
+) -> IntArray:
+    """The steps of features of one function, of shape (features, steps, 4).
+
+    Parameters
+    ----------
+    program : BitProgram
+    arguments : ndarray of shape (features, arity), int64
+        The planes of the arguments.
+    ones : int
+        The plane of ones; intermediate results stand behind it.
+    to : ndarray of shape (features,)
+        The planes of the features.
+    """
+    number, arity = arguments.shape
+
+    def plane(reference: int) -> NDArray[Any]:
+        register, negated = reference >> 1, reference & 1
+        if register < arity:
+            return 2 * arguments[:, register] + negated
+        return np.full(number, 2 * (ones + register - arity) + negated)
+
+    last = arity + len(program.steps)
+    made = [(kind, plane(a), plane(b)) for kind, a, b in program.steps.tolist()]
+    if made and program.output >> 1 == last:
+        kind, left, right = made[-1]
+        negated = program.output & 1
+        made[-1] = (kind, left ^ negated, right) if kind else (2 * negated, left, right)
+    else:
+        made.append((0, plane(program.output), np.full(number, 2 * ones)))
+    steps = np.empty((number, len(made), 4), dtype=np.int64)
+    for i, (kind, left, right) in enumerate(made):
+        target = to if i == len(made) - 1 else np.full(number, ones + 1 + i)
+        for column, value in enumerate((kind, left, right, target)):
+            steps[:, i, column] = value
+    return steps
 
 
 def _writeable(array: NDArray[Any]) -> NDArray[Any]:
