@@ -22,7 +22,7 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
 from formulakern.learning.formula_features.evaluation import FeatureColumns
 from formulakern.learning.formula_features.sampling import choose_features
-from formulakern.learning.formula_features.spaces import row_factors, spaces_of
+from formulakern.learning.formula_features.spaces import spaces_of
 from formulakern.rules.features import Instance
 from formulakern.syntax.formula import Formula
 
@@ -306,7 +306,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         return table
 
     def _features_of(self, table: PackedTable) -> Any:
-        factors = row_factors(self._chosen.groups, table)
+        factors = self._chosen.lengths.factors(table)
         matrix = self._columns.matrix(table, factors, np.dtype(self.dtype))
         return matrix if self.sparse_output else matrix.toarray()
 

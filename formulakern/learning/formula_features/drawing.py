@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
+from formulakern.learning.formula_features.evaluation import count_ones, rows_of_bits
 from formulakern.learning.formula_features.spaces import Space
 from formulakern.mining.templates.expansion import atoms_of, depends, truth_table
 from formulakern.syntax.choice import Choice
@@ -68,7 +69,9 @@ class TrueSubstitutions:
         -------
         ndarray of shape (m,), float64
         """
-        ones = self._ones(table)
+        ones = np.zeros((table.n_rows, len(self._part.ranges)), dtype=np.int64)
+        for place, columns in enumerate(self._part.ranges):
+            ones[:, place] = count_ones(table, columns)
         different, kind = np.unique(ones, axis=0, return_inverse=True)
         true, false = self._part.counts(different)
         share = np.divide(true, true + false, out=np.zeros_like(true), where=true > 0)
@@ -98,26 +101,13 @@ class TrueSubstitutions:
         height = max(1, CHUNK // max(1, table.n_columns))
         drawn = []
         for start in range(0, len(rows), height):
-            part = table.take(rows[start : start + height])
-            bits = part.unpacked().view(np.bool_)
-            draws = _Draws(bits, self._domain_bits(bits), self._ones(part), generator)
+            bits = rows_of_bits(table, rows[start : start + height])
+            domains = [(np.array(r), bits[:, list(r)]) for r in self._part.ranges]
+            ones = np.array([part.sum(axis=1) for _, part in domains], dtype=np.int64)
+            draws = _Draws(bits, domains, ones.reshape(len(domains), len(bits)).T, generator)
             every = np.arange(len(bits))
             drawn.append(self._part.draw(draws, every, np.ones(len(bits), dtype=np.bool_)))
         return np.concatenate(drawn)
-
-    @property
-    def _ranges(self) -> list[tuple[int, ...]]:
-        return self._part.ranges
-
-    def _domain_bits(self, bits: Truths) -> list[tuple[IntArray, Truths]]:
-        return [(np.array(r), bits[:, list(r)]) for r in self._ranges]
-
-    def _ones(self, table: PackedTable) -> IntArray:
-        """The number of ones of every row in each range, shape (m, ranges)."""
-        ones = np.zeros((table.n_rows, len(self._ranges)), dtype=np.int64)
-        for place, columns in enumerate(self._ranges):
-            ones[:, place] = table.select(columns).counts
-        return ones
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +16,11 @@ from scipy.sparse import csr_array
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
-from formulakern.learning.formula_features.listing import FeatureList
+from formulakern.learning.formula_features.listing import FeatureList, Function
 from formulakern.mining.templates.expansion import BitProgram, bit_program
+from formulakern.syntax.formula import Variable
 
-__all__ = ["FeatureColumns"]
+__all__ = ["FeatureColumns", "count_ones", "rows_of_bits"]
 
 #: From so many words of all features on, threads share the rows.
 THREADED_WORDS = 1 << 16
@@ -65,6 +66,12 @@ class FeatureColumns:
         _in_threads(work, _shares(len(sums), len(sums) * n_words(table.n_rows)))
         return sums
 
+    def counts(self, table: PackedTable) -> IntArray:
+        """The number of features that are true in every row, int64 of shape (m,)."""
+        words = n_words(table.n_rows)
+        bounds = _shares(words, words * len(self.features))
+        return _counts(self._program(table), bounds)[: table.n_rows]
+
     def matrix(
         self, table: PackedTable, factors: FloatArray, dtype: DTypeLike = np.float64
     ) -> csr_array:
@@ -91,10 +98,8 @@ class FeatureColumns:
         m, n_features = table.n_rows, len(self.features)
         program, words = self._program(table), n_words(m)
         bounds = _shares(words, words * n_features)
-        counts = np.zeros(64 * words, dtype=np.int64)
-        _in_threads(lambda a, b: loops.count_true(program, a, b, counts), bounds)
         indptr = np.zeros(m + 1, dtype=np.int64)
-        np.cumsum(counts[:m], out=indptr[1:])
+        np.cumsum(_counts(program, bounds)[:m], out=indptr[1:])
         data = np.empty(indptr[-1], dtype=dtype)
         indices = np.empty(indptr[-1], dtype=np.int32)
         values, group = np.sqrt(self.features.weights), _writeable(self.features.group)
@@ -127,8 +132,47 @@ class FeatureColumns:
         chunks = np.arange(0, len(listed) + loops.CHUNK, loops.CHUNK)
         starts = np.searchsorted(owner[order], chunks).astype(np.int64)
         steps = np.ascontiguousarray(np.vstack(parts)[order])
+        held = used.astype(np.int64)
+        if table.sparse is not None:  # of many columns only those that are read are packed
+            table, held = table.select(used), np.arange(len(used))
         words = _writeable(table.columns)
-        return loops.FeatureProgram(words, used.astype(np.int64), steps, starts, first, len(listed))
+        return loops.FeatureProgram(words, held, steps, starts, first, len(listed))
+
+
+def count_ones(table: PackedTable, columns: Sequence[int]) -> IntArray:
+    """The number of ones in some columns of every row.
+
+    Parameters
+    ----------
+    table : PackedTable of m rows
+    columns : sequence of int
+
+    Returns
+    -------
+    ndarray of shape (m,), int64
+    """
+    places, none = np.array(columns, dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
+    itself = Variable("s0")
+    identity = Function(itself, (itself,), b"\0\1")
+    listed = FeatureList((identity,), none, places[:, None], none.astype(np.float64), none)
+    return FeatureColumns(listed).counts(table)
+
+
+def rows_of_bits(table: PackedTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Some rows of a table, read from its packed columns: bool of shape (rows, n)."""
+    if table.sparse is not None:
+        return np.asarray(table.sparse[rows].toarray() != 0)
+    words = table.columns[:, rows >> 6] >> (rows & 63).astype(np.uint64)
+    return np.asarray(words.T & np.uint64(1) != 0)
+
+
+def _counts(program: Any, bounds: list[int]) -> IntArray:
+    """How many features are true in every row, and 0 behind the last."""
+    from formulakern.learning.formula_features import loops
+
+    counts = np.zeros(64 * program.words.shape[1], dtype=np.int64)
+    _in_threads(lambda a, b: loops.count_true(program, a, b, counts), bounds)
+    return counts
 
 
 def _plane_steps(

@@ -6,6 +6,7 @@ them are one coordinate √w: under "bound" ``a & b`` with columns (i, j) and (j
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray, IntArray, different_rows
 from formulakern.errors import ParameterError
 from formulakern.learning.formula_features.spaces import Space
-from formulakern.mining.templates.expansion import Expansion, truth_table
+from formulakern.mining.templates.expansion import Expansion, Order, truth_table
 from formulakern.mining.templates.search import function_of
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.rewrite.repeats import without_repeats
@@ -97,7 +98,17 @@ def list_features(space: Space) -> FeatureList:
         If the substitutions cannot be listed.
     """
     expansion = space.expansion
-    listed = features_of(expansion, _instances(space, expansion))
+    together = [
+        places
+        for places in _exchangeable(expansion)
+        if len({space.columns_of(expansion.slots[place].variable) for place in places}) == 1
+    ]
+    if expansion.orders or expansion.all_different:
+        together = []
+    pairs = [pair for places in together for pair in itertools.pairwise(places)]
+    orders = (*expansion.orders, *(Order((i,), (j,), strict=False) for i, j in pairs))
+    instances = _instances(space, replace(expansion, orders=orders))
+    listed = features_of(expansion, instances, _permutations(instances, together))
     weights = listed.weights
     if space.counts_functions:
         weights = np.ones_like(weights)
@@ -114,7 +125,9 @@ def list_features(space: Space) -> FeatureList:
     return replace(listed, weights=listed.weights * space.weight)
 
 
-def features_of(expansion: Expansion, instances: IntArray) -> FeatureList:
+def features_of(
+    expansion: Expansion, instances: IntArray, numbers: FloatArray | None = None
+) -> FeatureList:
     """The different functions among the instances of a template, and how many are each.
 
     Parameters
@@ -122,6 +135,8 @@ def features_of(expansion: Expansion, instances: IntArray) -> FeatureList:
     expansion : Expansion
     instances : ndarray of shape (N, slots), int64
         The column in every slot.
+    numbers : ndarray of shape (N,), float64, optional
+        How many instances each stands for; 1 by default.
 
     Returns
     -------
@@ -130,7 +145,8 @@ def features_of(expansion: Expansion, instances: IntArray) -> FeatureList:
     """
     functions: dict[tuple[int, bytes], int] = {}
     written: list[Function] = []
-    found: list[tuple[int, IntArray]] = []
+    found: list[tuple[int, IntArray, FloatArray]] = []
+    numbers = np.ones(len(instances)) if numbers is None else numbers
     instances = instances.copy()
     for places in _exchangeable(expansion):
         instances[:, places] = np.sort(instances[:, places], axis=1)
@@ -150,7 +166,7 @@ def features_of(expansion: Expansion, instances: IntArray) -> FeatureList:
             written.append(_written(expansion, patterns[k].tolist(), needed, table))
         chosen = np.flatnonzero(kind == k)
         places = [int(np.flatnonzero(patterns[k] == i)[0]) for i in needed]
-        found.append((number, instances[chosen][:, places]))
+        found.append((number, instances[chosen][:, places], numbers[chosen]))
     return _collected(tuple(written), found)
 
 
@@ -238,12 +254,26 @@ def _written(
     return Function(without_repeats(rewrite(formula).formula), arguments, table)
 
 
-def _collected(functions: tuple[Function, ...], found: list[tuple[int, IntArray]]) -> FeatureList:
-    """Features from (function, columns of some instances), each with the number of these."""
+def _permutations(instances: IntArray, together: list[list[int]]) -> FloatArray:
+    """In how many orders the columns in exchangeable slots, which ascend, can stand there."""
+    numbers = np.ones(len(instances))
+    for places in together:
+        run = np.ones(len(instances))
+        for k, (i, j) in enumerate(itertools.pairwise(places)):
+            run = np.where(instances[:, i] == instances[:, j], run + 1, 1)
+            numbers *= (k + 2) / run
+    return np.rint(numbers)
+
+
+def _collected(
+    functions: tuple[Function, ...], found: list[tuple[int, IntArray, FloatArray]]
+) -> FeatureList:
+    """Features from (function, columns of some instances, how many these are)."""
     wide = max((len(f.arguments) for f in functions), default=0)
     numbers, columns, weights = [], [], []
     for number in range(len(functions)):
-        rows = np.concatenate([c for k, c in found if k == number])
+        rows = np.concatenate([columns for k, columns, _ in found if k == number])
+        many = np.concatenate([times for k, _, times in found if k == number])
         if rows.shape[1]:
             first, kind = different_rows(np.ascontiguousarray(rows))
         else:
@@ -252,7 +282,7 @@ def _collected(functions: tuple[Function, ...], found: list[tuple[int, IntArray]
         padded[:, : rows.shape[1]] = rows[first]
         columns.append(padded)
         numbers.append(np.full(len(first), number, dtype=np.int64))
-        weights.append(np.bincount(kind, minlength=len(first)).astype(np.float64))
+        weights.append(np.bincount(kind, many, minlength=len(first)).astype(np.float64))
     if not functions:
         return FeatureList((), *_EMPTY)
     together = np.concatenate(numbers)

@@ -5,7 +5,7 @@ s_f = w_f·‖φ_f‖², so that Σ_f s_f is the trace T of K.  A sample that ho
 probability π_f, and divides w_f by it, is unbiased.
 
 *Listed features* are drawn with π_f = min(1, c·s_f), Σ_f π_f = n, by ordered pivotal sampling: n
-features, negatively dependent.  The entries of φ_f φ_fᵀ are not negative, so that
+features, any two negatively correlated.  The entries of φ_f φ_fᵀ are not negative, so that
 
     E‖K̂ − K‖² ≤ Σ_f s_f²·(1/π_f − 1)                                  (Frobenius norm).
 
@@ -25,8 +25,8 @@ References
 ----------
 Deville & Tillé (1998), Unequal probability sampling without replacement through a splitting method,
 Biometrika 85(1), doi:10.1093/biomet/85.1.89.
-Brändén & Jonasson (2012), Negative dependence in sampling, Scandinavian Journal of Statistics
-39(4), doi:10.1111/j.1467-9469.2011.00766.x.
+Srinivasan (2001), Distributions on level-sets with applications to approximation algorithms, FOCS,
+doi:10.1109/SFCS.2001.959935 (any two features are negatively correlated).
 McDiarmid (1989), On the method of bounded differences, doi:10.1017/CBO9781107359949.008.
 """
 
@@ -42,9 +42,9 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
-from formulakern.kernels.algebra import Kernel
 from formulakern.learning.formula_features.drawing import TrueSubstitutions
 from formulakern.learning.formula_features.evaluation import FeatureColumns
+from formulakern.learning.formula_features.lengths import RowLengths
 from formulakern.learning.formula_features.listing import (
     MAX_LISTED,
     FeatureList,
@@ -52,14 +52,12 @@ from formulakern.learning.formula_features.listing import (
     list_features,
     merged,
 )
-from formulakern.learning.formula_features.spaces import Space, row_factors
+from formulakern.learning.formula_features.spaces import Space
 
 __all__ = ["ChosenFeatures", "choose_features", "inclusion_probabilities", "pivotal_sample"]
 
 #: Words of 64 rows that are read to see how often listed features are true, at most.
 MAX_WORK = 1 << 34
-
-Groups = tuple[tuple[Kernel, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +68,8 @@ class ChosenFeatures:
     ----------
     features : FeatureList
         Weights are those that make the products unbiased.
-    groups : tuple of tuple of Kernel
-        For each group of features the kernels by whose lengths rows are divided.
+    lengths : RowLengths
+        What the features of a row are divided by.
     complete : bool
         Whether these are all features, so that products are the kernel on any rows.
     squared_error : float
@@ -81,7 +79,7 @@ class ChosenFeatures:
     """
 
     features: FeatureList
-    groups: Groups
+    lengths: RowLengths
     complete: bool
     squared_error: float
     n_draws: int = 0
@@ -120,26 +118,23 @@ def choose_features(
         If all are asked for and there are more than ``MAX_LISTED`` substitutions, or the features
         cannot be told apart.
     """
-    unique = {tuple(map(id, space.divisors)): space.divisors for space in spaces}
-    group_of = {key: place for place, key in enumerate(unique)}
-    groups = tuple(unique.values())
-    places = [group_of[tuple(map(id, space.divisors))] for space in spaces]
+    lengths = RowLengths.of(spaces)
+    places = [lengths.group_of(space) for space in spaces]
     size = sum(space.size for space in spaces)
     if n_components is None and size > MAX_LISTED:
         raise ParameterError(
             f"n_components=None asks for all features, and {size:,} substitutions are counted; at "
             f"most {MAX_LISTED:,} are listed. Give a number: a sample of so many is drawn."
         )
-    squares = row_factors(groups, table) ** 2
     if size <= MAX_LISTED:
         lists = [_grouped(list_features(s), g) for s, g in zip(spaces, places, strict=True)]
         listed = merged(lists)
         if n_components is None or len(listed) <= n_components:
-            return ChosenFeatures(listed, groups, True, 0.0)
+            return ChosenFeatures(listed, lengths, True, 0.0)
         if len(listed) * table.columns.shape[1] <= MAX_WORK:
-            return _sample_listed(listed, groups, table, squares, n_components, generator)
+            return _sample_listed(listed, lengths, table, n_components, generator)
     assert n_components is not None
-    return _sample_drawn(spaces, places, groups, table, squares, n_components, generator)
+    return _sample_drawn(spaces, places, lengths, table, n_components, generator)
 
 
 def _grouped(listed: FeatureList, group: int) -> FeatureList:
@@ -157,12 +152,12 @@ def _sums(features: FeatureList, table: PackedTable, squares: FloatArray) -> Flo
 
 def _sample_listed(
     listed: FeatureList,
-    groups: Groups,
+    lengths: RowLengths,
     table: PackedTable,
-    squares: FloatArray,
     n_components: int,
     generator: np.random.Generator,
 ) -> ChosenFeatures:
+    squares = lengths.factors(table) ** 2
     shares = listed.weights * _sums(listed, table, squares)
     if not shares.any():
         raise DataError(
@@ -175,18 +170,18 @@ def _sample_listed(
     squared = float((shares[open_] ** 2 * (1.0 / chances[open_] - 1.0)).sum())
     taken = listed.take(chosen)
     taken = replace(taken, weights=taken.weights / chances[chosen])
-    return ChosenFeatures(merged([taken]), groups, False, squared / table.n_rows**2)
+    return ChosenFeatures(merged([taken]), lengths, False, squared / table.n_rows**2)
 
 
 def _sample_drawn(
     spaces: Sequence[Space],
     places: Sequence[int],
-    groups: Groups,
+    lengths: RowLengths,
     table: PackedTable,
-    squares: FloatArray,
     n_components: int,
     generator: np.random.Generator,
 ) -> ChosenFeatures:
+    squares = lengths.factors(table) ** 2
     samplers = [TrueSubstitutions(space) for space in spaces]
     measures = [
         space.weight * squares[place] * sampler.counts(table)
@@ -213,7 +208,7 @@ def _sample_drawn(
         weights = found.weights * space.weight / (n_components * chances)
         lists.append(replace(found, weights=weights))
     squared = (trace / table.n_rows) ** 2 / n_components
-    return ChosenFeatures(merged(lists), groups, False, squared, n_components)
+    return ChosenFeatures(merged(lists), lengths, False, squared, n_components)
 
 
 def inclusion_probabilities(shares: FloatArray, number: int) -> FloatArray:

@@ -8,14 +8,9 @@ is 1 over the length of a row.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from formulakern.arrays import FloatArray
-from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import (
@@ -24,7 +19,6 @@ from formulakern.kernels.algebra import (
     ProductKernel,
     ScaledKernel,
     SumKernel,
-    inverse_length,
 )
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
@@ -33,7 +27,7 @@ from formulakern.mining.templates.expansion import Expansion, expand
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Formula, Variable
 
-__all__ = ["Space", "row_factors", "spaces_of"]
+__all__ = ["Space", "spaces_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +83,11 @@ class Space:
         leaves = self.formula.leaves
         return self.distinct and not any(isinstance(leaf, Choice) for leaf in leaves)
 
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables of the formula, those inside choices included."""
+        return self.formula.variables
+
     def columns_of(self, variable: Variable) -> tuple[int, ...]:
         """The columns that may stand for a variable, by position."""
         return self.ranges.get(variable, tuple(range(self.n_columns)))
@@ -139,31 +138,6 @@ def spaces_of(kernel: Kernel, rows: Any) -> list[Space]:
         "Use a formula kernel, or sums, multiples, cosines and products of these, or "
         "sklearn.kernel_approximation.Nystroem(kernel=k)."
     )
-
-
-def row_factors(groups: Sequence[tuple[Kernel, ...]], table: PackedTable) -> FloatArray:
-    """s(x), the product of 1/√K(x, x) over some kernels, for every row.
-
-    Parameters
-    ----------
-    groups : sequence of T tuples of Kernel
-        As ``Space.divisors``.
-    table : PackedTable of m rows
-
-    Returns
-    -------
-    ndarray of shape (T, m), float64
-        0 for rows of length 0.
-    """
-    factors = np.ones((len(groups), table.n_rows))
-    known: dict[int, FloatArray] = {}
-    pair = TablePair(table)
-    for factor, kernels in zip(factors, groups, strict=True):
-        for kernel in kernels:
-            if id(kernel) not in known:
-                known[id(kernel)] = inverse_length(kernel.diagonal_of(pair))
-            factor *= known[id(kernel)]
-    return factors
 
 
 def _size(kernel: FormulaKernel, pair: TablePair) -> int:

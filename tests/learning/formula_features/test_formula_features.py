@@ -17,7 +17,7 @@ from formulakern.learning.formula_features import sampling
 from formulakern.learning.formula_features.drawing import TrueSubstitutions
 from formulakern.learning.formula_features.evaluation import FeatureColumns
 from formulakern.learning.formula_features.listing import features_of, list_features, merged
-from formulakern.learning.formula_features.spaces import row_factors, spaces_of
+from formulakern.learning.formula_features.spaces import spaces_of
 
 READINGS = ["bound", "free", "distinct"]
 WHERE = {"g": [0, 2, 3], "h": [1, 4, 5]}
@@ -37,7 +37,7 @@ def chosen(k, X, n=None, seed=0):
 
 def matrix(found, X):
     table = read_packed(X)
-    return FeatureColumns(found.features).matrix(table, row_factors(found.groups, table))
+    return FeatureColumns(found.features).matrix(table, found.lengths.factors(table))
 
 
 def products(found, X, Z=None):
@@ -169,7 +169,7 @@ def test_threads_write_what_one_writes(monkeypatch):
     together = matrix(found, X)
     assert (alone != together).nnz == 0
     table = read_packed(X)
-    factors = row_factors(found.groups, table)
+    factors = found.lengths.factors(table)
     small = FeatureColumns(found.features).matrix(table, factors, np.float32)
     assert small.dtype == np.float32
     np.testing.assert_allclose(small.toarray(), alone.toarray(), rtol=1e-6)
