@@ -124,7 +124,7 @@ def main():
     X, Z = encoder.transform(X), encoder.transform(Z)
     print(f"{len(X):,} training rows, {len(Z):,} test rows, {len(names)} propositions\n")
 
-    few, many, sample = (200, 1000, 500) if given.quick else (1000, 20_000, 5000)
+    few, many, sample = (200, 1000, 500) if given.quick else (1000, 5000, 5000)
     head = ["model", "features", "seconds", "CPU seconds", "accuracy"]
     show("(a) fitting, and test rows", head, compared(X, y, Z, t, few, many, sample))
 

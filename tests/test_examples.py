@@ -42,6 +42,7 @@ QUICK = {
     "16_league.py": (["--quick"], "| tree | 0.836 | 0.832 | 0.879 | 1.672 | "),
     "17_ordered_classes.py": (["--quick"], "| balance-scale | 0.73"),
     "18_multiple_kernels.py": (["--quick"], "a1 = 1 & a2 = 1"),
+    "19_formula_features.py": (["--quick"], "`education-num` <= 12 & `capital-gain` <= 300"),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 
