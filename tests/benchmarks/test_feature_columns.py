@@ -1,5 +1,5 @@
 """Features of many rows against the memory that they fill:
-``pytest tests/benchmarks/test_formula_features.py -s``.
+``pytest tests/benchmarks/test_feature_columns.py -s``.
 
 A packed table of 138 columns, an eighth of them ones, and conjunctions of two.  The limit is what
 it takes to read the packed table and to fill as many entries of new arrays.
