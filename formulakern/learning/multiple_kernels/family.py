@@ -15,7 +15,8 @@ so both cost one pass over the pairs of rows, whatever the number of kernels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -45,8 +46,6 @@ class KernelFamily:
 
     Attributes
     ----------
-    largest : float64 (R,)
-        The largest K_r(x, x) of the rows.
     n_shared : int
         How many of the kernels share their joint counts with others or stand for themselves on
         them; the other ones (of tables with very many different counts, for example) have a Gram
@@ -78,7 +77,7 @@ class KernelFamily:
     def __init__(self, kernels: Sequence[MatrixKernel], rows: PackedTable) -> None:
         pair = kernels[0].read(rows)
         self.n_rows, self.n_kernels = pair.shape[0], len(kernels)
-        self.largest = np.array([k.diagonal_of(pair).max(initial=0.0) for k in kernels])
+        self._diagonals = np.array([k.diagonal_of(pair) for k in kernels])
         indices: dict[PairedTables, TripleIndex] = {}
         values: dict[PairedTables, dict[int, FloatArray]] = {}
         alone: dict[int, FloatArray] = {}
@@ -99,6 +98,46 @@ class KernelFamily:
         ]
         self._alone = alone
         self.n_shared = self.n_kernels - len(alone)
+
+    @property
+    def largest(self) -> FloatArray:
+        """The largest K_r(x, x) of the rows, float64 (R,)."""
+        return np.asarray(self._diagonals.max(axis=1, initial=0.0))
+
+    def scaled(self, factors: FloatArray) -> KernelFamily:
+        """The family of c_r K_r.
+
+        Parameters
+        ----------
+        factors : float64 (R,)
+            c_r, at least 0.
+        """
+        family = copy(self)
+        family._diagonals = factors[:, None] * self._diagonals
+        family._shared = [
+            replace(one, values=factors[one.places, None] * one.values) for one in self._shared
+        ]
+        family._alone = {place: factors[place] * gram for place, gram in self._alone.items()}
+        return family
+
+    def variances(self, row_weights: FloatArray) -> FloatArray:
+        """The mean squared distance of the feature vectors from their mean, for every kernel.
+
+        Σ_i c_i K_r(x_i, x_i) − Σ_ij c_i c_j K_r(x_i, x_j), with c the weights divided by their sum.
+
+        Parameters
+        ----------
+        row_weights : float64 (m,)
+            Not all 0.
+
+        Returns
+        -------
+        ndarray of shape (R,), float64
+            At least 0.
+        """
+        shares = row_weights / row_weights.sum()
+        found: FloatArray = np.maximum(self._diagonals @ shares - self.forms(shares), 0.0)
+        return found
 
     def combined(self, weights: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Σ_r η_r K_r.

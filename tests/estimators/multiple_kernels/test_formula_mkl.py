@@ -50,15 +50,22 @@ FORMULAS = ("a", "a & b", "a & b & c", "a | ~b")
 
 
 @pytest.mark.parametrize("method", ["easy", "lp"])
-@pytest.mark.parametrize("classes", [2, 3])
-def test_the_model_is_the_svm_of_the_weighted_sum(binary, method, classes):
+@pytest.mark.parametrize(("classes", "unit"), [(2, True), (3, True), (2, False)])
+def test_the_model_is_the_svm_of_the_weighted_sum(binary, method, classes, unit):
     X, y, later = binary
     y = np.minimum(y, classes - 1)
-    model = fk.FormulaMKL(FORMULAS, method, "distinct", C=3, encoder=None).fit(X, y)
+    model = fk.FormulaMKL(FORMULAS, method, "distinct", unit_variance=unit, encoder=None).fit(X, y)
     assert model.weights_.shape == (4,)
     assert model.gap_ <= model.tol
     kernels = [fk.kernel(text, "distinct").normalized() for text in FORMULAS]
-    assert model.kernels_ == tuple(kernels)
+    if unit:
+        grams = [k(X) for k in kernels]
+        factors = [float(1 / (g.diagonal().mean() - g.mean())) for g in grams]
+        kernels = [factor * k for factor, k in zip(factors, kernels, strict=True)]
+        np.testing.assert_allclose([k(X).trace() - k(X).mean() * 100 for k in kernels], 100)
+    assert [str(k).split(" * ")[-1] for k in model.kernels_] == [
+        str(k).split(" * ")[-1] for k in kernels
+    ]
     gram = sum(w * k(X) for w, k in zip(model.weights_, kernels, strict=True))
     np.testing.assert_allclose(model.kernel_(X), gram, rtol=1e-7, atol=1e-9)
     svc = SVC(kernel="precomputed", C=3).fit(gram, y)
@@ -88,7 +95,7 @@ def test_the_formula_of_the_game_weighs_most(boards):
 
 def test_one_formula_is_formula_svc(boards):
     X, y, later = boards
-    one = fk.FormulaMKL(["a & b"], C=5).fit(X, y)
+    one = fk.FormulaMKL(["a & b"], C=5, unit_variance=False).fit(X, y)
     assert one.weights_.tolist() == [1.0]
     svc = fk.FormulaSVC("a & b", C=5).fit(X, y)
     np.testing.assert_allclose(
@@ -98,10 +105,10 @@ def test_one_formula_is_formula_svc(boards):
 
 def test_infinite_p_is_the_uniform_sum(boards):
     X, y, later = boards
-    model = fk.FormulaMKL(["a", "a & b"], "lp", p=math.inf).fit(X, y)
+    model = fk.FormulaMKL(["a", "a & b"], "lp", p=math.inf, unit_variance=False).fit(X, y)
     assert model.weights_.tolist() == [1.0, 1.0]
     both = fk.kernel("a").normalized() + fk.kernel("a & b").normalized()
-    svc = fk.FormulaSVC(both, normalize=False).fit(X, y)
+    svc = fk.FormulaSVC(both, C=3, normalize=False).fit(X, y)
     np.testing.assert_allclose(
         model.decision_function(later), svc.decision_function(later), atol=5e-3
     )
@@ -153,10 +160,10 @@ def test_rules_over_the_sum(boards):
     alpha[model.support_] = model.dual_coef_[0]
     for item, feature in zip(found, found.features, strict=True):
         place = 0 if len(feature.propositions) == 1 else 1
-        inner = model.kernels_[place].kernel
+        factor, inner = model.kernels_[place].weight, model.kernels_[place].kernel.kernel
         lengths = np.sqrt(inner.diagonal(table))
         cover = table[:, list(feature.propositions)].all(axis=1)
-        exact = math.sqrt(model.weights_[place]) * (alpha * cover / lengths).sum()
+        exact = math.sqrt(model.weights_[place] * factor) * (alpha * cover / lengths).sum()
         assert w[str(item.rule)] == pytest.approx(exact, rel=1e-6)
 
 
@@ -203,6 +210,7 @@ def test_models_are_cloned_and_pickled(boards):
         ({"tol": 0}, "tol=0"),
         ({"max_iter": 0}, "max_iter=0"),
         ({"normalize": "yes"}, "normalize='yes'"),
+        ({"unit_variance": 1}, "unit_variance=1"),
     ],
 )
 def test_wrong_parameters_are_said(parameters, message):

@@ -145,6 +145,14 @@ def check_family(kernels, rows):
     exact = np.einsum("i,rij,j->r", u, grams, u)
     np.testing.assert_allclose(family.forms(u), np.maximum(exact, 0), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(family.largest, grams.diagonal(0, 1, 2).max(axis=1))
+    shares = generator.random(family.n_rows)
+    variances = [np.average(g.diagonal(), weights=shares) for g in grams]
+    variances -= np.einsum("i,rij,j->r", shares, grams, shares) / shares.sum() ** 2
+    np.testing.assert_allclose(family.variances(shares), variances, rtol=1e-9, atol=1e-9)
+    scaled = family.scaled(1 + weights)
+    np.testing.assert_allclose(scaled.forms(u), (1 + weights) * family.forms(u))
+    np.testing.assert_allclose(scaled.combined(weights / (1 + weights)), expected)
+    np.testing.assert_allclose(scaled.largest, (1 + weights) * family.largest)
     return family
 
 
