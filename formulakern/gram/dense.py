@@ -19,7 +19,16 @@ from formulakern.backends.base import Fill, FloatArray
 from formulakern.backends.tables import ROWS
 from formulakern.errors import GramSizeError, ParameterError
 
-__all__ = ["Block", "assemble", "fill_matrix", "n_threads", "output", "row_blocks", "work_off"]
+__all__ = [
+    "Block",
+    "assemble",
+    "fill_matrix",
+    "float_type",
+    "n_threads",
+    "output",
+    "row_blocks",
+    "work_off",
+]
 
 #: Rows and columns of a block.
 Block = tuple[slice, slice]
@@ -92,7 +101,9 @@ def fill_matrix(
         work_off(blocks, one, progress)
 
 
-def output(shape: tuple[int, int], out: FloatArray | None) -> FloatArray:
+def output(
+    shape: tuple[int, int], out: npt.NDArray[Any] | None, dtype: str = "float64"
+) -> npt.NDArray[Any]:
     """The matrix to write to: ``out``, checked, or a new one.
 
     Raises
@@ -103,12 +114,12 @@ def output(shape: tuple[int, int], out: FloatArray | None) -> FloatArray:
         If ``out`` is not what is written to.
     """
     if out is None:
-        _check_memory(shape)
-        return np.empty(shape, dtype=np.float64)
-    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != np.float64:
+        _check_memory(shape, np.dtype(dtype).itemsize)
+        return np.empty(shape, dtype=dtype)
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
         given = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ParameterError(
-            f"out is {given}; expected a float64 array of shape {shape}, or None for a new one."
+            f"out is {given}; expected a {dtype} array of shape {shape}, or None for a new one."
         )
     if not (out.flags.c_contiguous and out.flags.writeable):
         raise ParameterError(
@@ -118,8 +129,27 @@ def output(shape: tuple[int, int], out: FloatArray | None) -> FloatArray:
     return out
 
 
-def _check_memory(shape: tuple[int, int]) -> None:
-    needed = 8 * shape[0] * shape[1]
+def float_type(dtype: npt.DTypeLike | None, out: Any) -> str:
+    """The name of the type of the entries of a matrix: what is asked for, or that of ``out``.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither float64 nor float32.
+    """
+    asked = getattr(out, "dtype", "float64") if dtype is None else dtype
+    try:
+        name = np.dtype(asked).name
+    except TypeError:
+        name = repr(asked)
+    if name not in ("float64", "float32"):
+        which = "out holds" if dtype is None else "dtype is"
+        raise ParameterError(f"{which} {name}; expected 'float64' or 'float32'.")
+    return name
+
+
+def _check_memory(shape: tuple[int, int], itemsize: int) -> None:
+    needed = itemsize * shape[0] * shape[1]
     if needed <= SMALL:
         return
     import psutil  # only a large matrix is worth loading it for
@@ -128,8 +158,9 @@ def _check_memory(shape: tuple[int, int]) -> None:
     if needed > left:
         raise GramSizeError(
             f"the Gram matrix of {shape[0]:,} x {shape[1]:,} rows takes {needed / 2**30:.1f} GiB, "
-            f"and {left / 2**30:.1f} GiB of memory are free. Use fewer rows, or an approximation: "
-            "sklearn.kernel_approximation.Nystroem(kernel=...)."
+            f"and {left / 2**30:.1f} GiB of memory are free. Use fewer rows, an approximation: "
+            "sklearn.kernel_approximation.Nystroem(kernel=...), or a file: "
+            "out=np.lib.format.open_memmap(...)."
         )
 
 

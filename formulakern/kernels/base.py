@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -15,10 +15,19 @@ from formulakern.backends.base import Fill, FloatArray
 from formulakern.backends.tables import PairedTables
 from formulakern.checks import check_integer
 from formulakern.errors import FormulaSizeError, ParameterError
-from formulakern.gram.dense import assemble
+from formulakern.gram.bands import (
+    bands,
+    fill_file,
+    fill_rows,
+    narrowed,
+    product,
+    transposing,
+)
+from formulakern.gram.dense import fill_matrix, float_type, output
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.inspection import Inspection, Section, equation
+from formulakern.solvers.blas import one_thread
 
 if TYPE_CHECKING:
     import sympy
@@ -147,6 +156,8 @@ class MatrixKernel(ABC):
         Z: Any = None,
         eval_gradient: bool = False,
         *,
+        out: npt.NDArray[Any] | None = None,
+        dtype: npt.DTypeLike | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> Any:
         """The Gram matrix between the rows of two 0/1 tables, or real ones where ``accepts_real``.
@@ -161,12 +172,20 @@ class MatrixKernel(ABC):
         eval_gradient : bool
             For Gaussian processes: also return the gradient by the (absent) parameters, an array
             of shape (rows, rows, 0).
+        out : float64 or float32 of shape (rows, other rows), C-contiguous, optional
+            Receives the matrix: memory that is there costs less than new memory.  A memory map
+            (``numpy.lib.format.open_memmap``) takes a matrix that is larger than memory.
+        dtype : {"float64", "float32"}, optional
+            The type of the entries, by default that of ``out``, or float64.  In float32 they are
+            those of float64, rounded once: with a relative error of at most 2⁻²⁴ = 6·10⁻⁸ more, for
+            entries of at least 1.2·10⁻³⁸.
         progress : callable, optional
             Called with the share that is done.
 
         Returns
         -------
-        ndarray of shape (rows, other rows), float64
+        ndarray of shape (rows, other rows)
+            ``out``, where it is given.
 
         Raises
         ------
@@ -174,15 +193,130 @@ class MatrixKernel(ABC):
             If a table holds anything but 0 and 1 (but finite numbers where ``accepts_real``); the
             message names the column and the row.
         MagnitudeError
-            If a value is beyond float64; the message names the way out.
+            If a value is beyond float64, or float32; the message names the way out.
         GramSizeError
             If the matrix does not fit into memory.
+        ParameterError
+            If ``out`` is not what can be written to, or dtype neither of the two.
+
+        Examples
+        --------
+        >>> from formulakern import kernel
+        >>> out = np.empty((2, 2), dtype=np.float32)
+        >>> kernel("a | b")([[1, 0, 1], [0, 1, 1]], out=out) is out
+        True
+        >>> out
+        array([[8., 7.],
+               [7., 8.]], dtype=float32)
+        """
+        kind = float_type(dtype, out)
+        pair = self.read(X, Z)
+        matrix = output(pair.shape, out, kind)
+        fill = self._fill(pair, kind)
+        counted_twice = pair.x.n_columns <= NARROW and self.exactly_symmetric(pair)
+        if isinstance(matrix, np.memmap):
+            mirrored = pair.symmetric and not self.exactly_symmetric(pair)
+            fill_file(matrix, transposing(fill) if mirrored else fill, progress)
+        else:
+            fill_matrix(matrix, pair.symmetric and not counted_twice, fill, progress)
+        return (matrix, np.empty((*matrix.shape, 0))) if eval_gradient else matrix
+
+    def blocks(
+        self,
+        X: Any,
+        Z: Any = None,
+        *,
+        rows: int | None = None,
+        dtype: npt.DTypeLike | None = None,
+    ) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+        """The Gram matrix in bands of rows, one after the other.
+
+        Parameters
+        ----------
+        X, Z, dtype : as in :meth:`__call__`
+        rows : int, optional
+            How many rows a band has; by default as many as take 64 megabytes, at least 16.
+
+        Yields
+        ------
+        rows : slice
+        block : ndarray of shape (rows, other rows)
+            ``kernel(X, Z)[rows]``, in memory of its own.
+
+        Raises
+        ------
+        As :meth:`__call__` does, when it is called.
+
+        Examples
+        --------
+        >>> from formulakern import kernel
+        >>> for rows, block in kernel("a | b").blocks([[1, 0], [0, 1], [1, 1]], rows=2):
+        ...     print(rows.start, rows.stop, block.tolist())
+        0 2 [[3.0, 2.0, 3.0], [2.0, 3.0, 3.0]]
+        2 3 [[3.0, 3.0, 4.0]]
+        """
+        kind = float_type(dtype, None)
+        if rows is not None:
+            check_integer("rows", rows, 1)
+        pair = self.read(X, Z)
+        fill = self._fill(pair, kind)
+        if pair.symmetric and not self.exactly_symmetric(pair):
+            fill = transposing(fill)
+
+        def filled() -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+            for band in bands(pair.shape, np.dtype(kind).itemsize, rows):
+                block = output((band.stop - band.start, pair.shape[1]), None, kind)
+                fill_rows(fill, band, block)
+                yield band, block
+
+        return filled()
+
+    def matvec(self, X: Any, v: npt.ArrayLike, Z: Any = None) -> FloatArray:
+        """K(X, Z)·v without the matrix.
+
+        Parameters
+        ----------
+        X, Z : as in :meth:`__call__`
+        v : array-like of shape (other rows,) or (other rows, m)
+
+        Returns
+        -------
+        ndarray of shape (rows,) or (rows, m), float64
+            The same however many threads there are.
+
+        Raises
+        ------
+        ParameterError
+            If v has another shape, or an entry that is not finite.
+        DataError, MagnitudeError
+            As :meth:`__call__` does.
+
+        Notes
+        -----
+        Every value is computed, in tiles of two megabytes for each thread, used and forgotten: time
+        grows with the pairs of rows, memory only with the rows.
+
+        Examples
+        --------
+        >>> from formulakern import kernel
+        >>> kernel("a | b").matvec([[1, 0], [0, 1]], [10, 1])
+        array([32., 23.])
         """
         pair = self.read(X, Z)
-        counted_twice = pair.x.n_columns <= NARROW and self.exactly_symmetric(pair)
-        mirrored = pair.symmetric and not counted_twice
-        gram = assemble(pair.shape, mirrored, self.prepare(pair), progress)
-        return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
+        vectors = np.asarray(v, dtype=np.float64)
+        if vectors.ndim not in (1, 2) or len(vectors) != pair.shape[1]:
+            of = f"{pair.shape[1]} rows of {'X' if Z is None else 'Z'}"
+            raise ParameterError(f"v has shape {vectors.shape}; expected an entry for all {of}.")
+        if not np.isfinite(vectors).all():
+            raise ParameterError("v holds an entry that is not finite; expected finite numbers.")
+        columns = np.ascontiguousarray(vectors if vectors.ndim == 2 else vectors[:, None])
+        with one_thread():
+            found = product(self.prepare(pair), pair.shape, columns)
+        return found.reshape(-1) if vectors.ndim == 1 else found
+
+    def _fill(self, pair: TablePair, kind: str) -> Fill:
+        fill = self.prepare(pair)
+        return fill if kind == "float64" else narrowed(fill)
 
     def diagonal(self, X: Any) -> FloatArray:
         """K(x, x) for every row of a table, without the matrix.

@@ -23,6 +23,7 @@ from formulakern.encoding.packed import MAX_PACKED_BYTES, PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.encoding.sources import unfit_entry
 from formulakern.errors import GramSizeError, ParameterError
+from formulakern.gram.bands import transposing
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import DerivedKernel, Kernel
 from formulakern.kernels.inspection import Section
@@ -126,7 +127,7 @@ class GradedKernel(DerivedKernel):
                     )
                     _add_up(values, x.within(below, top), z.within(right, first), part)
 
-        return _mirrored(fill) if pair.symmetric else fill
+        return transposing(fill) if pair.symmetric else fill
 
     def diagonal_of(self, pair: TablePair) -> FloatArray:
         """Row by row, over the pairs of its level sets."""
@@ -268,29 +269,6 @@ def _level_sets(pair: TablePair) -> tuple[LevelSets, LevelSets, TablePair]:
         return x, x, TablePair(x.sets)
     z = LevelSets.of(_real(pair.z), role="Z")
     return x, z, TablePair(x.sets, z.sets)
-
-
-def _mirrored(fill: Fill) -> Fill:
-    """Fill what lies on and above the diagonal, and mirror it: sums are rounded in one order."""
-
-    def mirrored(
-        rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-    ) -> None:
-        block = block_at(out, rows, columns, out_row, out_column)
-        start = min(max(columns.start, rows.start), columns.stop)
-        below, above = slice(columns.start, start), slice(start, columns.stop)
-        if below.stop > below.start:
-            values = np.empty((start - below.start, rows.stop - rows.start))
-            fill(below, rows, values, 0, 0)
-            block[:, : len(values)] = values.T
-        if above.stop > above.start:
-            fill(rows, above, out, out_row, out_column + start - columns.start)
-            square = block[start - rows.start :, start - columns.start :]
-            size = min(square.shape)
-            lower = np.tril_indices(size, -1)
-            square[lower] = square[:size, :size].T[lower]
-
-    return mirrored
 
 
 def _real(table: Any) -> RealTable:

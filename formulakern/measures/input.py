@@ -8,6 +8,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.errors import DataError
+from formulakern.solvers.blas import one_thread
 from formulakern.solvers.input import LARGEST, read_array, read_matrix
 
 __all__ = ["check_semidefinite", "read_gram", "read_labels", "read_semidefinite"]
@@ -127,7 +128,8 @@ def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") 
 
     Notes
     -----
-    Up to 2,000 rows a Cholesky decomposition of K plus a multiple of the identity decides, O(m³/3).
+    Up to 2,000 rows a Cholesky decomposition of K plus a multiple of the identity decides, O(m³/3),
+    in one thread.
     Beyond, 24 Lanczos steps, O(m²) each, look for a vector v with v'Kv < 0: what they find is a
     proof, but a small negative eigenvalue may escape them.
     """
@@ -138,11 +140,12 @@ def check_semidefinite(K: FloatArray, slack: float = NEGATIVE, name: str = "K") 
     if len(K) <= DECIDED:
         shifted = K / scale
         shifted.flat[:: len(K) + 1] += shift
-        try:
-            np.linalg.cholesky(shifted)
-            return
-        except np.linalg.LinAlgError:
-            least = float(np.linalg.eigvalsh(shifted)[0]) - shift
+        with one_thread():  # others would wait for each other longer than this takes
+            try:
+                np.linalg.cholesky(shifted)
+                return
+            except np.linalg.LinAlgError:
+                least = float(np.linalg.eigvalsh(shifted)[0]) - shift
         how, allowed = "equal to", shift / 2  # not a failure by rounding alone
     else:
         unit = K if SMALLEST < scale < LARGEST else K / scale
