@@ -278,7 +278,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         check_integer("n_components", self.n_components, otherwise="None for all")
         check_flag("normalize", self.normalize)
         check_flag("sparse_output", self.sparse_output)
-        if np.dtype(self.dtype) not in (np.float64, np.float32):
+        if self.dtype not in (np.float64, np.float32, "float64", "float32"):
             raise ParameterError(f"dtype={self.dtype!r}; expected numpy.float64 or numpy.float32.")
         if isinstance(self.formula, Kernel) and self.formula.reads != "tables":
             raise ParameterError(

@@ -79,7 +79,7 @@ def test_kinds_of_tables_and_outputs(frame):
         model = clone(plain).fit(table)
         np.testing.assert_array_equal(model.transform(table).toarray(), expected)
     assert isinstance(plain.transform(X), sp.csr_array)
-    single = clone(plain).set_params(dtype=np.float32, sparse_output=False)
+    single = clone(plain).set_params(dtype="float32", sparse_output=False)
     assert single.fit(X).transform(X).dtype == np.float32
     framed = single.set_output(transform="pandas").transform(X)
     assert list(framed.columns) == plain.get_feature_names_out().tolist()

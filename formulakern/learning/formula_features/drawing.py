@@ -21,6 +21,7 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.learning.formula_features.evaluation import count_ones, rows_of_bits
+from formulakern.learning.formula_features.lengths import row_classes
 from formulakern.learning.formula_features.spaces import Space
 from formulakern.mining.templates.expansion import atoms_of, depends, truth_table
 from formulakern.syntax.choice import Choice
@@ -69,13 +70,12 @@ class TrueSubstitutions:
         -------
         ndarray of shape (m,), float64
         """
-        ones = np.zeros((table.n_rows, len(self._part.ranges)), dtype=np.int64)
-        for place, columns in enumerate(self._part.ranges):
-            ones[:, place] = count_ones(table, columns)
-        different, kind = np.unique(ones, axis=0, return_inverse=True)
-        true, false = self._part.counts(different)
+        counts = [count_ones(table, columns) for columns in self._part.ranges]
+        first, kind = row_classes(counts, table.n_rows)
+        ones = np.array([number[first] for number in counts], dtype=np.int64)
+        true, false = self._part.counts(ones.reshape(len(counts), len(first)).T)
         share = np.divide(true, true + false, out=np.zeros_like(true), where=true > 0)
-        return float(self.space.size) * share[kind.reshape(-1)]
+        return float(self.space.size) * share[kind]
 
     def draw(
         self, table: PackedTable, rows: NDArray[np.intp], generator: np.random.Generator
@@ -236,18 +236,19 @@ class _Part:
         for domain in sorted({domain for _, domain in self.variables}):
             columns, bits = draws.domains[domain]
             bits, ones = bits[rows], draws.ones[rows, domain]
-            # the ones in random order, then the zeros in random order
-            shuffled = np.argsort(generator.random(bits.shape) + ~bits, axis=1)
-            used = np.zeros((len(rows), 2), dtype=np.int64)
+            ordered = np.argsort(~bits, axis=1, kind="stable")  # the ones, then the zeros
+            taken = np.zeros((len(rows), 0), dtype=np.int64)
             for place in (place for place, d in self.variables if d == domain):
-                value = truths[:, place].astype(np.int64)
-                size = np.where(truths[:, place], ones, len(columns) - ones)
-                rank = (generator.random(len(rows)) * size).astype(np.int64)
-                if self.distinct:
-                    rank = used[np.arange(len(rows)), value]
-                    used[np.arange(len(rows)), value] += 1
-                place_of = np.where(truths[:, place], 0, ones) + rank
-                found = np.take_along_axis(shuffled, place_of[:, None], axis=1)
+                value = truths[:, place]
+                start, size = np.where(value, 0, ones), np.where(value, ones, len(columns) - ones)
+                inside = (taken >= start[:, None]) & (taken < (start + size)[:, None])
+                left = size - inside.sum(axis=1)
+                rank = start + (generator.random(len(rows)) * left).astype(np.int64)
+                if self.distinct:  # step over those that are taken, in order
+                    for k in range(taken.shape[1]):
+                        rank += inside[:, k] & (taken[:, k] <= rank)
+                    taken = np.sort(np.column_stack([taken, rank]), axis=1)
+                found = np.take_along_axis(ordered, rank[:, None], axis=1)
                 parts[place] = columns[found].astype(np.int64)
         return parts
 

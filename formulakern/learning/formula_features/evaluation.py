@@ -151,6 +151,8 @@ def count_ones(table: PackedTable, columns: Sequence[int]) -> IntArray:
     -------
     ndarray of shape (m,), int64
     """
+    if table.sparse is not None:
+        return table.select(columns).counts
     places, none = np.array(columns, dtype=np.int64), np.zeros(len(columns), dtype=np.int64)
     itself = Variable("s0")
     identity = Function(itself, (itself,), b"\0\1")

@@ -17,7 +17,7 @@ from formulakern.kernels.algebra import Kernel, inverse_length
 from formulakern.learning.formula_features.evaluation import count_ones, rows_of_bits
 from formulakern.learning.formula_features.spaces import Space
 
-__all__ = ["RowLengths"]
+__all__ = ["RowLengths", "row_classes"]
 
 #: Classes of rows are looked up in a table of at most so many entries; more are sorted.
 MAX_CLASSES = 1 << 22
@@ -69,7 +69,8 @@ class RowLengths:
         factors = np.ones((len(self.groups), table.n_rows))
         if not any(self.groups):
             return factors
-        first, kind = _classes([count_ones(table, columns) for columns in self.domains], table)
+        counts = [count_ones(table, columns) for columns in self.domains]
+        first, kind = row_classes(counts, table.n_rows)
         words = pack_rows(rows_of_bits(table, first))
         pair = TablePair(PackedTable.of_rows(words, table.n_columns, table.names))
         known: dict[int, FloatArray] = {}
@@ -81,12 +82,24 @@ class RowLengths:
         return factors
 
 
-def _classes(
-    counts: Sequence[IntArray], table: PackedTable
+def row_classes(
+    counts: Sequence[IntArray], n_rows: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """One row of each class of rows with equal counts, and the class of every row."""
-    kind = np.zeros(table.n_rows, dtype=np.intp)
-    first = np.zeros(min(1, table.n_rows), dtype=np.intp)
+    """One row of each class of rows with equal counts, and the class of every row.
+
+    Parameters
+    ----------
+    counts : sequence of ndarray of shape (m,), int64
+        Not negative.
+    n_rows : int
+        m.
+
+    Returns
+    -------
+    first, kind : ndarray of shape (classes,) and (m,), intp
+    """
+    kind = np.zeros(n_rows, dtype=np.intp)
+    first = np.zeros(min(1, n_rows), dtype=np.intp)
     for ones in counts:
         width = int(ones.max(initial=0)) + 1
         key = kind * width + ones
@@ -95,7 +108,7 @@ def _classes(
             kind = inverse.reshape(-1)
             continue
         some = np.full(len(first) * width, -1, dtype=np.intp)
-        some[key] = np.arange(table.n_rows)
+        some[key] = np.arange(n_rows)
         present = np.flatnonzero(some >= 0)
         number = np.zeros(len(some), dtype=np.intp)
         number[present] = np.arange(len(present))
