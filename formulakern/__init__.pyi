@@ -25,6 +25,7 @@ from .estimators.rule_lists.tree import rules_from_tree as rules_from_tree
 from .estimators.search.estimator import FormulaSearch as FormulaSearch
 from .estimators.strings.classifier import StringSVC as StringSVC
 from .estimators.svm.classifier import FormulaSVC as FormulaSVC
+from .estimators.svm.cross_validation import FormulaSVCCV as FormulaSVCCV
 from .estimators.svm.extraction import RuleExtraction as RuleExtraction
 from .estimators.svm.extraction import extract_rules as extract_rules
 from .estimators.svm.one_class import FormulaOneClass as FormulaOneClass

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
@@ -19,14 +19,14 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
-from formulakern.errors import ParameterError
+from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
 from formulakern.estimators.svm.pairwise import (
     PairwiseModel,
+    PairwiseProblem,
     pairwise_decisions,
     pairwise_votes,
-    solve_pairs,
 )
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.estimators.trials import folds_of
@@ -191,7 +191,10 @@ class FormulaSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         weights = row_weights(classes, self.class_weight, sample_weight)
         several_classes(classes, weights)
         self.kernel_ = self._make_kernel(X)
-        boxes = np.asarray(float(self.C) * weights)
+        return self._finish(table, classes, np.asarray(float(self.C) * weights))
+
+    def _finish(self, table: Any, classes: npt.NDArray[Any], boxes: FloatArray) -> Self:
+        """Solve, and learn probabilities where they are asked for."""
         self._solve(table, classes, boxes)
         if self.probability:
             self._calibrate(table, classes, boxes)
@@ -209,17 +212,21 @@ class FormulaSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             self.stopped_, self.gap_ = "optimal", np.nan
         else:
             memory = float(self.cache_size)
+            problem = PairwiseProblem.of(self.kernel_, table, classes, boxes, memory)
             with self._shown() as step:
-                self.svc_, _ = solve_pairs(
-                    self.kernel_, table, classes, boxes, limits, memory, progress=step
-                )
+                self.svc_, _ = problem.solve(limits, progress=step)
             self.stopped_, self.gap_ = self.svc_.stopped_, float(self.svc_.gaps_.max())
             warn_stopped(self.stopped_, self.gap_, self.tol)
         if self.verbose:
             say(f"{len(self.svc_.support_):,} support vectors, duality gap {self.gap_:.1e}")
-        self._copy_from(self.svc_, SOLVED)
-        self._pair_weights = np.array([w for _, _, w in pair_weights(self.svc_)])
+        self._take_over_pairs(self.svc_, table)
         self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
+
+    def _take_over_pairs(self, solved: Any, table: Any) -> None:
+        """Set what a solved model of all pairs has learnt from a table."""
+        self.svc_ = solved
+        self._copy_from(solved, SOLVED)
+        self._pair_weights = np.array([w for _, _, w in pair_weights(solved)])
         self._support_rows = table.take(self.support_)
 
     def rules(
@@ -343,13 +350,18 @@ class FormulaSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         used = np.flatnonzero(boxes > 0)
         table, classes, boxes = table.take(used), classes[used], boxes[used]
         _, codes, counts = np.unique(classes, return_inverse=True, return_counts=True)
+        if (counts > 1).sum() < 2:
+            raise DataError(
+                "probability=True holds out rows, and fewer than two classes with 2 rows or more "
+                "are there. Pass more rows, or probability=False."
+            )
         single = counts[codes] == 1  # in all trainings, as nothing could be learnt without them
         alone, others = np.flatnonzero(single), np.flatnonzero(~single)
         n_folds = min(FOLDS, int(counts[counts > 1].min(initial=FOLDS)))
         decisions, held_out = [self._decisions(self._pair_values(table.take(alone)))], [alone]
         for train, test in folds_of(n_folds, classes[others], seed):
             rows = np.concatenate([others[train], alone])
-            model = clone(self).set_params(probability=False, verbose=False)
+            model = FormulaSVC(**self._shared_parameters(FormulaSVC()) | {"probability": False})
             model.kernel_ = self.kernel_
             model._solve(table.take(rows), classes[rows], boxes[rows])
             decisions.append(model._decisions(model._pair_values(table.take(others[test]))))

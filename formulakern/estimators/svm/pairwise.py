@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +14,12 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.kernel_machines.box_problem import classification
-from formulakern.learning.kernel_machines.decomposition import Limits
-from formulakern.learning.kernel_machines.solve import KernelExpansion, train
+from formulakern.learning.kernel_machines.decomposition import DualSolution, Limits
+from formulakern.learning.kernel_machines.kernel_rows import KernelRows
+from formulakern.learning.kernel_machines.solve import KernelExpansion, Prepared, prepare
 from formulakern.solvers.solution import share_done
 
-__all__ = ["PairwiseModel", "pairwise_decisions", "pairwise_votes", "solve_pairs"]
+__all__ = ["PairwiseModel", "PairwiseProblem", "pairwise_decisions", "pairwise_votes"]
 
 
 @dataclass(eq=False)
@@ -41,6 +41,8 @@ class PairwiseModel:
         The relative duality gaps.
     stopped_ : str
         "optimal", or what ended one of the solutions.
+    history_ : tuple of (seconds, gap, dual, primal)
+        How the first pair of classes was solved.
     shape_fit_ : tuple of int
         Rows and columns of the training table.
     """
@@ -53,106 +55,136 @@ class PairwiseModel:
     n_iter_: npt.NDArray[np.int32]
     gaps_: FloatArray
     stopped_: str
+    history_: tuple[tuple[float, float, float, float], ...]
     shape_fit_: tuple[int, int]
 
-    def weights(self) -> FloatArray:
-        """β of every pair on all support vectors: float64 (pairs, n_support)."""
-        if len(self.classes_) == 2:
-            return self.dual_coef_
-        ends = np.cumsum([0, *self.n_support_])
-        pairs = list(itertools.combinations(range(len(self.classes_)), 2))
-        weights = np.zeros((len(pairs), len(self.support_)))
-        for pair, (i, j) in enumerate(pairs):
-            weights[pair, ends[i] : ends[i + 1]] = self.dual_coef_[j - 1, ends[i] : ends[i + 1]]
-            weights[pair, ends[j] : ends[j + 1]] = self.dual_coef_[i, ends[j] : ends[j + 1]]
-        return weights
 
+@dataclass(frozen=True, eq=False)
+class PairwiseProblem:
+    """The problems of all pairs of classes, which may be solved several times.
 
-def solve_pairs(
-    kernel: Kernel,
-    table: Any,
-    classes: npt.NDArray[Any],
-    boxes: FloatArray,
-    limits: Limits,
-    memory: float,
-    *,
-    starts: Sequence[FloatArray | None] | None = None,
-    progress: Callable[[float, float], None] | None = None,
-) -> tuple[PairwiseModel, list[KernelExpansion]]:
-    """Solve for every pair of classes.
-
-    Parameters
+    Attributes
     ----------
-    kernel : Kernel
-    table : PackedTable or RealTable of n rows
+    labels : ndarray of shape (n_classes,)
     classes : ndarray of shape (n,)
-    boxes : float64 (n,)
-        C of every row; rows with 0 are left out.
-    limits : Limits
-        ``seconds`` of all pairs together.
-    memory : float
-        Megabytes for a matrix that is held.
-    starts : sequence of float64 (rows of the pair,), optional
-        Coefficients to begin with.
-    progress : callable, optional
-        Called with the share that is done, and the gap of the pair at work.
-
-    Returns
-    -------
-    PairwiseModel, list of KernelExpansion
+    shape : tuple of int
+        Rows and columns of the table.
+    pairs : tuple of (int, int, intp array, Prepared)
+        The numbers of two classes, their rows, and the problem.
     """
-    labels, codes = np.unique(classes[boxes > 0], return_inverse=True)
-    used = np.flatnonzero(boxes > 0)
-    pairs = list(itertools.combinations(range(len(labels)), 2))
-    began = time.monotonic()
-    coefficients = np.zeros((len(labels) - 1, len(classes)))
-    expansions: list[KernelExpansion] = []
-    for number, (i, j) in enumerate(pairs):
-        rows = used[(codes == i) | (codes == j)]
-        positive = labels[1] if len(pairs) == 1 else labels[i]  # as scikit-learn has it
-        signs = np.where(classes[rows] == positive, 1.0, -1.0)
-        left = limits.seconds - (time.monotonic() - began)
-        share = left / (len(pairs) - number) if math.isfinite(left) else left
-        part = table if len(rows) == table.n_rows else table.take(rows)
 
-        def step(_: float, gap: float, done: int = number) -> None:
-            if progress is not None:
-                progress((done + share_done(1.0, gap, limits.tol)) / len(pairs), gap)
+    labels: npt.NDArray[Any]
+    classes: npt.NDArray[Any]
+    shape: tuple[int, int]
+    pairs: tuple[tuple[int, int, npt.NDArray[np.intp], Prepared], ...]
 
-        found = train(
-            classification(signs, boxes[rows]),
-            kernel,
-            part,
-            Limits(limits.tol, limits.max_iter, max(share, 0.0)),
-            memory=memory,
-            start=None if starts is None else starts[number],
-            progress=step,
+    @classmethod
+    def of(
+        cls,
+        kernel: Kernel,
+        rows: Any,
+        classes: npt.NDArray[Any],
+        boxes: FloatArray,
+        memory: float,
+    ) -> Self:
+        """Prepare the problems.
+
+        Parameters
+        ----------
+        kernel : Kernel
+        rows : PackedTable, RealTable or KernelRows of n rows
+        classes : ndarray of shape (n,)
+        boxes : float64 (n,)
+            C of every row; rows with 0 are left out.
+        memory : float
+            Megabytes for a matrix that is held.
+        """
+        used = np.flatnonzero(boxes > 0)
+        labels, codes = np.unique(classes[used], return_inverse=True)
+        table = rows.rows if isinstance(rows, KernelRows) else rows
+        pairs = []
+        for i, j in itertools.combinations(range(len(labels)), 2):
+            chosen = used[(codes == i) | (codes == j)]
+            positive = labels[1] if len(labels) == 2 else labels[i]  # as scikit-learn has it
+            signs = np.where(classes[chosen] == positive, 1.0, -1.0)
+            part = rows if len(chosen) == table.n_rows else rows.take(chosen)
+            problem = classification(signs, boxes[chosen])
+            pairs.append((i, j, chosen, prepare(problem, kernel, part, memory)))
+        return cls(labels, classes, tuple(table.shape), tuple(pairs))
+
+    def solve(
+        self,
+        limits: Limits,
+        *,
+        factor: float = 1.0,
+        near: Sequence[DualSolution] | None = None,
+        nearer: float = 1.0,
+        progress: Callable[[float, float], None] | None = None,
+    ) -> tuple[PairwiseModel, list[DualSolution]]:
+        """Solve for every pair of classes, with boxes times a factor.
+
+        Parameters
+        ----------
+        limits : Limits
+            ``seconds`` of all pairs together.
+        factor, nearer : float
+        near : sequence of DualSolution, optional
+            See :meth:`.Prepared.solve`.
+        progress : callable, optional
+            Called with the share that is done, and the gap of the pair at work.
+
+        Returns
+        -------
+        PairwiseModel, list of DualSolution
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Where some pairs have not been looked at.
+        """
+        began, number = time.monotonic(), len(self.pairs)
+        coefficients = np.zeros((len(self.labels) - 1, len(self.classes)))
+        found: list[KernelExpansion] = []
+        for done, (i, j, rows, prepared) in enumerate(self.pairs):
+            left = (limits.seconds - (time.monotonic() - began)) / (number - done)
+
+            def step(_: float, gap: float, done: int = done) -> None:
+                if progress is not None:
+                    progress((done + share_done(1.0, gap, limits.tol)) / number, gap)
+
+            expansion = prepared.solve(
+                replace(limits, seconds=max(left, 0.0)),
+                factor=factor,
+                near=None if near is None else near[done],
+                nearer=nearer,
+                progress=step,
+            )
+            found.append(expansion)
+            for own, row in ((i, j - 1), (j, i)):
+                of_class = self.classes[rows] == self.labels[own]
+                coefficients[row, rows[of_class]] = expansion.beta[of_class]
+            if expansion.solution.stopped == "interrupted" and done + 1 < number:
+                raise KeyboardInterrupt
+        return self._model(coefficients, found), [expansion.solution for expansion in found]
+
+    def _model(self, coefficients: FloatArray, found: list[KernelExpansion]) -> PairwiseModel:
+        any_pair = np.flatnonzero((coefficients != 0).any(axis=0))
+        of_class = np.searchsorted(self.labels, self.classes[any_pair])
+        support = any_pair[np.argsort(of_class, kind="stable")]
+        solutions = [expansion.solution for expansion in found]
+        stops = [solution.stopped for solution in solutions]
+        return PairwiseModel(
+            self.labels,
+            support,
+            np.bincount(of_class, minlength=len(self.labels)).astype(np.int32),
+            np.ascontiguousarray(coefficients[:, support]),
+            np.array([expansion.intercept for expansion in found]),
+            np.array([solution.iterations for solution in solutions], dtype=np.int32),
+            np.array([solution.gap for solution in solutions]),
+            next((stop for stop in stops if stop != "optimal"), "optimal"),
+            solutions[0].history,
+            self.shape,
         )
-        expansions.append(found)
-        of_first = rows[classes[rows] == labels[i]]
-        of_second = rows[classes[rows] == labels[j]]
-        whole = np.zeros(len(classes))
-        whole[rows] = found.beta
-        coefficients[j - 1, of_first] = whole[of_first]
-        coefficients[i, of_second] = whole[of_second]
-        if found.solution.stopped == "interrupted" and number + 1 < len(pairs):
-            raise KeyboardInterrupt
-    any_pair = np.flatnonzero((coefficients != 0).any(axis=0))
-    of_class = np.searchsorted(labels, classes[any_pair])
-    support = any_pair[np.argsort(of_class, kind="stable")]
-    stops = [found.solution.stopped for found in expansions]
-    model = PairwiseModel(
-        labels,
-        support,
-        np.bincount(of_class, minlength=len(labels)).astype(np.int32),
-        np.ascontiguousarray(coefficients[:, support]),
-        np.array([found.intercept for found in expansions]),
-        np.array([found.solution.iterations for found in expansions], dtype=np.int32),
-        np.array([found.solution.gap for found in expansions]),
-        next((stop for stop in stops if stop != "optimal"), "optimal"),
-        tuple(table.shape),
-    )
-    return model, expansions
 
 
 def pairwise_decisions(ovo: FloatArray, n_classes: int) -> FloatArray:

@@ -108,7 +108,7 @@ def solve_dual(
     problem: BoxProblem,
     rows: KernelRows,
     limits: Limits,
-    start: FloatArray | None = None,
+    start: tuple[FloatArray, FloatArray] | None = None,
     progress: Callable[[float, float], None] | None = None,
 ) -> DualSolution:
     """Solve the dual problem to a relative duality gap.
@@ -118,8 +118,8 @@ def solve_dual(
     problem : BoxProblem of n rows
     rows : KernelRows of n rows
     limits : Limits
-    start : float64 (n,), optional
-        Where to begin: coefficients of a similar problem, which are moved into the box.
+    start : (float64 (n,), float64 (n,)), optional
+        Where to begin: β of a similar problem, which is moved into the box, and Kβ.
     progress : callable, optional
         Called with the seconds and the relative gap whenever the gap of all rows is known.
 
@@ -223,16 +223,22 @@ class _Run:
 
     # -- where to begin ----------------------------------------------------------------------------
 
-    def begin(self, whole: _Part, start: FloatArray | None) -> None:
+    def begin(self, whole: _Part, start: tuple[FloatArray, FloatArray] | None) -> None:
         """The first coefficients, and their products."""
         problem = whole.problem
         beta = problem.start()
         if start is not None:
-            moved = np.clip(start, problem.lower, problem.upper)
-            room = np.minimum(moved - problem.lower, problem.upper - moved)
-            moved = problem.balanced(moved, np.argsort(-room, kind="stable"))
+            moved = np.clip(start[0], problem.lower, problem.upper)
+            if abs(moved.sum() - problem.total) > ROUNDING * float(np.abs(moved).sum()):
+                room = np.minimum(moved - problem.lower, problem.upper - moved)
+                moved = problem.balanced(moved, np.argsort(-room, kind="stable"))
             if abs(moved.sum() - problem.total) <= 1e-9 * max(abs(problem.total), moved.max()):
                 beta = moved
+                changed = np.flatnonzero(beta != start[0])
+                change = self.product(whole, changed, (beta - start[0])[changed])
+                whole.beta, whole.products = beta, start[1] + change
+                self.note(whole)
+                return
         elif len(problem) > SAMPLED and not problem.total and not whole.rows.held:
             beta = self.from_sample(whole)
         support = np.flatnonzero(beta)

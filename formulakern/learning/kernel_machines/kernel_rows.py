@@ -62,8 +62,11 @@ class KernelRows:
         return np.ascontiguousarray(self.kernel(self.rows))
 
     def take(self, rows: npt.NDArray[np.intp], memory: float = 0.0) -> KernelRows:
-        """Those between some of the rows."""
-        return KernelRows(self.kernel, self.rows.take(rows), memory)
+        """Those between some of the rows; part of the matrix, where the whole is there."""
+        part = KernelRows(self.kernel, self.rows.take(rows), memory)
+        if "gram" in self.__dict__:
+            part.held, part.__dict__["gram"] = True, self.gram[np.ix_(rows, rows)]
+        return part
 
     def block(self, rows: npt.NDArray[np.intp]) -> FloatArray:
         """K between these rows: float64 (q, q)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,9 @@ from formulakern.kernels.base import MatrixKernel
 from formulakern.learning.kernel_machines.box_problem import BoxProblem
 from formulakern.learning.kernel_machines.decomposition import DualSolution, Limits, solve_dual
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
-from formulakern.learning.kernel_machines.merging import merge_equal
+from formulakern.learning.kernel_machines.merging import Merged, merge_equal
 
-__all__ = ["KernelExpansion", "train"]
+__all__ = ["KernelExpansion", "Prepared", "prepare", "train"]
 
 #: A relative gap of 0.001, and no other limit.
 DEFAULT = Limits()
@@ -47,6 +47,76 @@ class KernelExpansion:
     solution: DualSolution
 
 
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A problem without equal rows, and the rows of its matrix: it may be solved several times.
+
+    Attributes
+    ----------
+    merged : Merged
+    rows : KernelRows
+        Of the different rows.
+    """
+
+    merged: Merged
+    rows: KernelRows
+
+    def solve(
+        self,
+        limits: Limits,
+        *,
+        factor: float = 1.0,
+        near: DualSolution | None = None,
+        nearer: float = 1.0,
+        progress: Callable[[float, float], None] | None = None,
+    ) -> KernelExpansion:
+        """Solve it, with boxes times a factor.
+
+        Parameters
+        ----------
+        limits : Limits
+        factor : float
+        near : DualSolution, optional
+            A solution for other boxes, to begin with.
+        nearer : float
+            What its coefficients are multiplied by, so that they are in the box of this one.
+        progress : callable, optional
+            Called with the seconds and the relative gap.
+        """
+        merged, problem = self.merged, self.merged.problem
+        if factor != 1.0:
+            lower, upper = problem.lower * factor, problem.upper * factor
+            problem = replace(problem, lower=lower, upper=upper)
+        start = None
+        if near is not None:
+            start = (near.beta * nearer, near.products * nearer)
+        solution = solve_dual(problem, self.rows, limits, start, progress)
+        beta = merged.spread(solution.beta / factor) * factor
+        return KernelExpansion(beta, np.flatnonzero(beta), solution.values.intercept, solution)
+
+
+def prepare(problem: BoxProblem, kernel: MatrixKernel, rows: Any, memory: float) -> Prepared:
+    """Merge equal rows.
+
+    Parameters
+    ----------
+    problem : BoxProblem of n rows
+    kernel : Kernel
+    rows : PackedTable, RealTable, Strings or KernelRows of n rows
+    memory : float
+        Megabytes; a matrix of K that takes no more is held.
+    """
+    known = rows if isinstance(rows, KernelRows) else None
+    table = rows.rows if isinstance(rows, KernelRows) else rows
+    merged = merge_equal(problem, table)
+    if not isinstance(table, PackedTable):
+        memory = max(memory, SLOW_KERNELS)
+    same = len(merged.first) == len(problem)
+    if known is not None:
+        return Prepared(merged, known if same else known.take(merged.first, memory))
+    return Prepared(merged, KernelRows(kernel, table if same else table.take(merged.first), memory))
+
+
 def train(
     problem: BoxProblem,
     kernel: MatrixKernel,
@@ -54,7 +124,6 @@ def train(
     limits: Limits = DEFAULT,
     *,
     memory: float = 200.0,
-    start: FloatArray | None = None,
     progress: Callable[[float, float], None] | None = None,
 ) -> KernelExpansion:
     """Solve the dual problem of a kernel on rows.
@@ -67,8 +136,8 @@ def train(
     limits : Limits
     memory : float
         Megabytes; a matrix of K that takes no more is held.
-    start, progress
-        As for :func:`.decomposition.solve_dual`; ``start`` has n entries.
+    progress : callable, optional
+        Called with the seconds and the relative gap.
 
     Returns
     -------
@@ -85,12 +154,4 @@ def train(
     >>> found.beta, found.intercept
     (array([ 0.5, -1. ,  0.5]), 0.0)
     """
-    merged = merge_equal(problem, rows)
-    if not isinstance(rows, PackedTable):
-        memory = max(memory, SLOW_KERNELS)
-    different = rows if len(merged.first) == len(problem) else rows.take(merged.first)
-    begin = None if start is None else merged.gathered(start)
-    gram = KernelRows(kernel, different, memory)
-    solution = solve_dual(merged.problem, gram, limits, begin, progress)
-    beta = merged.spread(solution.beta)
-    return KernelExpansion(beta, np.flatnonzero(beta), solution.values.intercept, solution)
+    return prepare(problem, kernel, rows, memory).solve(limits, progress=progress)

@@ -112,7 +112,7 @@ def test_probabilities_are_calibrated(rows):
             right, constant, labels=labels
         )
     assert not hasattr(fk.FormulaSVC(), "predict_proba")
-    with pytest.raises(fk.DataError, match="two classes with 2 rows"):
+    with pytest.raises(fk.DataError, match="fewer than two classes"):
         fk.FormulaSVC(probability=True, encoder=None).fit(X[:20], [0] + [2] * 19)
 
 

@@ -206,12 +206,13 @@ def test_a_start_is_moved_into_the_box_and_saves_steps(small_problems):
     signs = np.where(rng.random(400) < 0.2 + 0.6 * table.unpacked()[:, 0], 1.0, -1.0)
     rows = KernelRows(fk.kernel("a & b").normalized(), table, 0.0)
     cold = solve_dual(classification(signs, np.full(400, 1.0)), rows, Limits(1e-4))
-    warm = solve_dual(classification(signs, np.full(400, 1.0)), rows, Limits(1e-4), cold.beta)
+    known = (cold.beta, cold.products)
+    warm = solve_dual(classification(signs, np.full(400, 1.0)), rows, Limits(1e-4), known)
     assert warm.iterations == 0
     assert warm.gap <= 1e-4
     for C in (0.5, 1.5):
         problem = classification(signs, np.full(400, C))
-        again = solve_dual(problem, rows, Limits(1e-4), cold.beta)
+        again = solve_dual(problem, rows, Limits(1e-4), known)
         assert again.gap <= 1e-4
         assert (again.beta <= problem.upper).all()
         assert again.beta.sum() == pytest.approx(0.0, abs=1e-9)

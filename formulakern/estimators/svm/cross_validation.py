@@ -1,0 +1,198 @@
+"""FormulaSVC with C chosen by cross-validation, along paths that start where the last one ended."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer
+from sklearn.utils import check_random_state
+
+from formulakern.arrays import FloatArray
+from formulakern.checks import check_choice, is_number
+from formulakern.encoding.packed import PackedTable
+from formulakern.errors import ParameterError
+from formulakern.estimators.svm.classifier import FormulaSVC
+from formulakern.estimators.svm.pairwise import PairwiseProblem
+from formulakern.estimators.targets import row_weights, several_classes
+from formulakern.estimators.trials import compared, folds_of
+from formulakern.learning.kernel_machines.decomposition import DualSolution
+from formulakern.learning.kernel_machines.kernel_rows import KernelRows
+from formulakern.progress import say
+
+__all__ = ["FormulaSVCCV"]
+
+#: ``Cs="auto"``.
+GRID = tuple(float(C) for C in np.logspace(-2, 2.5, 10).round(4))
+#: The relative gap of fits within folds, unless ``tol`` is larger.
+COARSE = 0.01
+#: The path ends after so many values in a row that are behind the best by this many standard
+#: errors, of the mean over folds.
+PATIENCE, BEHIND = 2, 1.0
+
+
+@dataclass(eq=False, repr=False)
+class FormulaSVCCV(FormulaSVC):
+    """:class:`FormulaSVC` with C chosen by cross-validation.
+
+    In every fold the problems for C₁ < C₂ < … are solved one after the other.  Each starts from the
+    coefficients of the last, times C₂/C₁: they are in the box, and add up to 0.  So the path costs
+    little more than its last problem.  The Gram matrix of all rows, where it is held, serves all
+    folds.
+
+    Parameters
+    ----------
+    formula, variables
+        As in :class:`FormulaSVC`.
+    Cs : "auto" or sequence of float, default="auto"
+        ``"auto"``: ten values from 0.01 to 316.
+    cv : int or splitter, default=5
+        An integer: so many folds, stratified and shuffled under ``random_state``.
+    scoring : str or callable, default="f1_macro"
+        A name of ``sklearn.metrics.get_scorer_names()``, or a scorer.
+    C
+        Has no effect.
+    normalize, encoder, domains, class_weight, scale, backend, inputs, solver, tol, max_iter,
+    time_limit, probability, decision_function_shape, break_ties, cache_size, random_state
+        As in :class:`FormulaSVC`, but for encoders that read classes.
+    verbose : int, default=0
+        1: a line for every C on standard error, and the progress of the last fit.
+
+    Attributes
+    ----------
+    C_ : float
+        The one with the largest mean score, of equals the smallest.
+    best_score_ : float
+    best_index_ : int
+        Its position in ``cv_results_``.
+    cv_results_ : dict of str to ndarray of shape (values,)
+        ``C``, ``mean_score``, ``std_score``, ``gap`` (the largest of all folds), ``split0_score``,
+        ….  NaN for values that were left out: a path ends after two that are behind the best by
+        more than a standard error.
+    classes_, kernel_, support_, …
+        As in :class:`FormulaSVC`, fitted with ``C_`` to all rows.
+
+    Notes
+    -----
+    Fits within folds have a ``tol`` of 0.01 at least.  Propositions do not depend on classes, and
+    are those of all rows.  After Ctrl-C the best C so far is fitted to all rows.
+
+    Examples
+    --------
+    >>> from formulakern import datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> search = FormulaSVCCV("a & b", "distinct").fit(X[::2], y[::2])
+    >>> search.C_ > 1, bool(search.score(X, y) > 0.95)
+    (True, True)
+    """
+
+    Cs: Sequence[float] | Literal["auto"] = field(default="auto", kw_only=True)
+    cv: Any = field(default=5, kw_only=True)
+    scoring: Any = field(default="f1_macro", kw_only=True)
+    _: KW_ONLY
+    C_: float = field(init=False)
+    best_score_: float = field(init=False)
+    best_index_: int = field(init=False)
+    cv_results_: dict[str, npt.NDArray[Any]] = field(init=False)
+
+    def _fit_encoded(
+        self, table: PackedTable, classes: npt.NDArray[Any], X: Any, sample_weight: Any = None
+    ) -> Self:
+        several_classes(classes)
+        values = self._values_of_C()
+        scorer = get_scorer(self.scoring)
+        limits = self._limits()
+        weights = row_weights(classes, self.class_weight, sample_weight)
+        several_classes(classes, weights)
+        self.kernel_ = self._make_kernel(X)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        rows = KernelRows(self.kernel_, table, float(self.cache_size))
+        if rows.held:
+            _ = rows.gram  # once, for all folds
+        folds = []
+        for train, test in folds_of(self.cv, classes, seed):
+            problem = PairwiseProblem.of(
+                self.kernel_, rows.take(train), classes[train], weights[train], self.cache_size
+            )
+            folds.append((problem, table.take(train), table.take(test), classes[test]))
+        scores = np.full((len(values), len(folds)), np.nan)
+        gaps = np.full(len(values), np.nan)
+        near: list[list[DualSolution] | None] = [None] * len(folds)
+        late = 0
+        coarse = type(limits)(max(limits.tol, COARSE), limits.max_iter, limits.seconds)
+        try:
+            for place, C in enumerate(values):
+                nearer = C / values[place - 1] if place else 1.0
+                row, largest = np.empty(len(folds)), 0.0
+                for k, (problem, train_rows, test_rows, truth) in enumerate(folds):
+                    solved, near[k] = problem.solve(coarse, factor=C, near=near[k], nearer=nearer)
+                    if solved.stopped_ == "interrupted":
+                        raise KeyboardInterrupt
+                    model = self._model_of(solved, train_rows)
+                    row[k] = scorer(model, test_rows, truth)
+                    largest = max(largest, float(solved.gaps_.max()))
+                scores[place], gaps[place] = row, largest
+                if self.verbose:
+                    say(f"C = {C:g}: {self.scoring} {row.mean():.4f}, gap {largest:.1e}")
+                best = int(np.nanargmax(scores[: place + 1].mean(axis=1)))
+                behind, error = compared(scores[best], row)
+                late = late + 1 if behind > BEHIND * error and behind > 0 else 0
+                if late >= PATIENCE and self._automatic:
+                    break
+        except KeyboardInterrupt:
+            known = int((~np.isnan(gaps)).sum())
+            if not known:
+                raise
+            warnings.warn(
+                f"interrupted after {known} of {len(values)} values of C: the best of these is "
+                "fitted to all rows.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self._choose(values, scores, gaps)
+        return self._finish(table, classes, np.asarray(self.C_ * weights))
+
+    @property
+    def _automatic(self) -> bool:
+        return isinstance(self.Cs, str) and self.Cs == "auto"
+
+    def _values_of_C(self) -> list[float]:
+        """The values, smallest first.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if isinstance(self.Cs, str):
+            check_choice("Cs", self.Cs, ("auto",))
+            return [*GRID]
+        listed = np.atleast_1d(np.asarray(self.Cs, dtype=object)).tolist()
+        if not listed or not all(is_number(C) and 0 < C < np.inf for C in listed):
+            raise ParameterError(f"Cs={self.Cs!r}; expected positive numbers, one at least.")
+        return sorted({float(C) for C in listed})
+
+    def _model_of(self, solved: Any, rows: Any) -> FormulaSVC:
+        """A classifier with what a fold has learnt."""
+        model = FormulaSVC(**self._shared_parameters(FormulaSVC()) | {"probability": False})
+        model._share_encoding(self)
+        model.kernel_ = self.kernel_
+        model._take_over_pairs(solved, rows)
+        return model
+
+    def _choose(self, values: list[float], scores: FloatArray, gaps: FloatArray) -> None:
+        """Set what is known of all values, and the one that is chosen."""
+        means = scores.mean(axis=1)
+        self.best_index_ = int(np.nanargmax(np.round(means, 12)))
+        self.C_, self.best_score_ = values[self.best_index_], float(means[self.best_index_])
+        self.cv_results_ = {
+            "C": np.array(values),
+            "mean_score": means,
+            "std_score": scores.std(axis=1),
+            "gap": gaps,
+            **{f"split{k}_score": column for k, column in enumerate(scores.T)},
+        }
