@@ -146,9 +146,9 @@ class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     Gram matrix, one or two bytes more a pair of rows, and what the solver copies.
 
     Formulas, λ and C by default were chosen on development tables, of four lists of two to eighteen
-    formulas.  With unit variance the lists, λ from 0.1 to 0.9, and the plain sum are within half a
-    point of macro F1 there: weights say which formulas matter more than they gain.  Weights of its
-    own for every pair of classes were no better (0.0 ± 0.1 points).
+    formulas.  With unit variance the lists, λ from 0.1 to 0.9, and the plain sum are within a point
+    of macro F1 there: weights say which formulas matter more than they gain.  Weights of its own
+    for every pair of classes were no better (0.0 ± 0.1 points).
 
     References
     ----------
