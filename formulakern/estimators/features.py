@@ -51,7 +51,8 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
     ----------
     formula : str, Formula or Kernel, default="a & b"
         A kernel is taken as it is; ``variables`` and ``domains`` then do not apply.  Sums,
-        multiples, cosines and products of formula kernels are kernels of this kind.
+        multiples, cosines and products of formula kernels will do, and families of conjunctions
+        or disjunctions of :mod:`formulakern.boolean`.
     n_components : int or None, default=10_000
         All features, if they are not more; else so many of them at most are drawn.  None: all of
         them, or an error.

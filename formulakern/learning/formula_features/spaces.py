@@ -20,12 +20,16 @@ from formulakern.kernels.algebra import (
     ScaledKernel,
     SumKernel,
 )
+from formulakern.kernels.boolean.counted import CountedKernel
+from formulakern.kernels.boolean.dyadic import rounded
+from formulakern.kernels.boolean.family import FeatureSpace
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
 from formulakern.learning.svm_rules.feature_space import template_of, template_of_product
-from formulakern.mining.templates.expansion import Expansion, expand
+from formulakern.mining.templates.expansion import MAX_SLOTS, Expansion, expand
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.connectives import AND, OR
+from formulakern.syntax.formula import TRUE, Formula, Operation, Variable
 
 __all__ = ["Space", "spaces_of"]
 
@@ -99,7 +103,8 @@ def spaces_of(kernel: Kernel, rows: Any) -> list[Space]:
     Parameters
     ----------
     kernel : Kernel
-        Formula kernels, their sums, multiples and cosines, and products of formula kernels.
+        Formula kernels, families of conjunctions or disjunctions, sums, multiples and cosines of
+        these, and products of formula kernels.
     rows : table of 0 and 1, or TablePair
         Its columns matter, not its rows.
 
@@ -133,11 +138,41 @@ def spaces_of(kernel: Kernel, rows: Any) -> list[Space]:
         size = _size(kernel, pair)
         weight = 1.0 / size if kernel.scale == "probability" and size else 1.0
         return [Space(formula, distinct, free, ranges, pair.x.n_columns, size, weight)]
+    if isinstance(kernel, CountedKernel) and kernel.features is not None:
+        n = pair.x.n_columns
+        kernel.diagonal_of(pair)  # the columns are enough
+        total = rounded(kernel.family.total(n)) if kernel.scale == "probability" else 1.0
+        return [replace(s, weight=s.weight / total) for s in _clauses(kernel.features, n)]
     raise ParameterError(
         f"the features of {kernel!r} are not listed one by one, so no column can stand for each. "
-        "Use a formula kernel, or sums, multiples, cosines and products of these, or "
+        "Use a formula kernel, a family of conjunctions or disjunctions, sums, multiples, cosines "
+        "or products of formula kernels, or "
         "sklearn.kernel_approximation.Nystroem(kernel=k)."
     )
+
+
+def _clauses(features: FeatureSpace, n: int) -> list[Space]:
+    """The clauses of each length, and of each number of negated columns, over n columns."""
+    longest = n if features.max_length is None else min(features.max_length, n)
+    if longest > MAX_SLOTS:
+        raise ParameterError(
+            f"clauses of up to {longest} columns are not listed; at most {MAX_SLOTS} are. Use a "
+            "family of shorter clauses."
+        )
+    row = AND if features.form == "conjunction" else OR
+    spaces = []
+    for length in range(features.min_length, longest + 1):
+        names = [Variable(f"x{k}") for k in range(length)]
+        for n_negated in range(length + 1 if features.signed else 1):
+            plain = length - n_negated
+            signed = [v if k < plain else ~v for k, v in enumerate(names)]
+            clause: Formula = TRUE if row is AND else ~TRUE
+            if signed:
+                clause = Operation(row, signed) if length > 1 else signed[0]
+            size = math.comb(n, length) * math.comb(length, n_negated)
+            weight = features.weight(length) ** 2
+            spaces.append(Space(clause, True, False, {}, n, size, weight))
+    return spaces
 
 
 def _size(kernel: FormulaKernel, pair: TablePair) -> int:

@@ -127,6 +127,36 @@ def test_algebra_of_kernels():
         assert number in (None, len(found.features)), k
 
 
+@pytest.mark.parametrize(
+    ("k", "number"),
+    [
+        (fk.boolean.conjunctive(2), 60),
+        (fk.boolean.disjunctive(3), 160),
+        (fk.boolean.monotone_conjunctive(7), 0),
+        (fk.boolean.anova(4), 15),
+        (fk.boolean.monotone_disjunctive(3), 20),
+        (fk.boolean.d_dnf(2), 72),
+        (fk.boolean.parametric_dnf(0.25), 3**6 - 1),
+        (fk.boolean.all_subsets(scale="probability"), 64),
+        (fk.boolean.anova(1) + fk.boolean.anova(2), 21),
+    ],
+    ids=str,
+)
+def test_families_of_clauses(k, number, monkeypatch):
+    X = data(20, 6)
+    if not number:
+        with pytest.raises(ParameterError, match="7"):
+            chosen(k, X)
+        return
+    found = chosen(k, X)
+    assert len(found.features) == number
+    np.testing.assert_allclose(products(found, X), k(X), rtol=1e-12)
+    monkeypatch.setattr(sampling, "MAX_LISTED", 1)
+    drawn = chosen(k, X, 400)
+    error = np.sqrt(((products(drawn, X) - k(X)) ** 2).mean())
+    assert error < drawn.error_bound(0.01)
+
+
 def test_what_is_said_of_a_feature_is_short():
     found = chosen(fk.kernel("(a & ~b) | c"), data(5, 4))
     texts = {str(f.formula) for f in found.features.functions}
@@ -293,6 +323,8 @@ def test_what_cannot_be_listed_says_so():
         chosen(fk.kernel("a & b & c & d & e"), X)
     with pytest.raises(ParameterError, match="no column can stand for each"):
         chosen(fk.boolean.dnf(2, 2), X)
+    with pytest.raises(ParameterError, match="clauses of up to 40 columns"):
+        chosen(fk.boolean.all_subsets(), X)
     with pytest.raises(ParameterError, match="searched where its factors are formula kernels"):
         chosen(fk.kernel("a", "distinct") * fk.kernel("b"), X)
     with pytest.raises(FormulaSizeError, match="more than 20 variables"):
