@@ -7,8 +7,10 @@ them are one coordinate √w: under "bound" ``a & b`` with columns (i, j) and (j
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,15 @@ from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
 from formulakern.syntax.substitution import substitute
 
-__all__ = ["MAX_LISTED", "FeatureList", "Function", "features_of", "list_features", "merged"]
+__all__ = [
+    "MAX_LISTED",
+    "FeatureList",
+    "Function",
+    "features_of",
+    "list_features",
+    "merged",
+    "n_instances",
+]
 
 #: So many substitutions of a formula are listed; of more, a sample is drawn.
 MAX_LISTED = 1 << 22
@@ -98,13 +108,7 @@ def list_features(space: Space) -> FeatureList:
         If the substitutions cannot be listed.
     """
     expansion = space.expansion
-    together = [
-        places
-        for places in _exchangeable(expansion)
-        if len({space.columns_of(expansion.slots[place].variable) for place in places}) == 1
-    ]
-    if expansion.orders or expansion.all_different:
-        together = []
+    together = _ascending(space, expansion)
     pairs = [pair for places in together for pair in itertools.pairwise(places)]
     orders = (*expansion.orders, *(Order((i,), (j,), strict=False) for i, j in pairs))
     instances = _instances(space, replace(expansion, orders=orders))
@@ -123,6 +127,23 @@ def list_features(space: Space) -> FeatureList:
     chosen = np.flatnonzero(np.isin(listed.function, kept))
     listed = listed.take(chosen)
     return replace(listed, weights=listed.weights * space.weight)
+
+
+def n_instances(space: Space) -> int:
+    """About how many instances are looked at to list the features of a space."""
+    orders = (math.factorial(len(places)) for places in _ascending(space, space.expansion))
+    return space.size // math.prod(orders)
+
+
+def _ascending(space: Space, expansion: Expansion) -> list[list[int]]:
+    """Slots whose columns need to be listed in one order only, as they are exchangeable."""
+    if expansion.orders or expansion.all_different:
+        return []
+    return [
+        places
+        for places in _exchangeable(expansion)
+        if len({space.columns_of(expansion.slots[place].variable) for place in places}) == 1
+    ]
 
 
 def features_of(
@@ -157,7 +178,8 @@ def features_of(
     rank = np.zeros(instances.shape, dtype=np.uint8)
     for slot in range(instances.shape[1]):
         rank[:, slot] = (new & (order < instances[:, slot, None])).sum(axis=1)
-    patterns, kind = _different(rank)
+    first, kind = _different(rank.astype(np.int64))
+    patterns = rank[first]
     for k in np.argsort(patterns.max(axis=1, initial=0), kind="stable"):
         n_used = len(set(patterns[k].tolist()))
         needed, table = function_of(expansion, patterns[k].tolist(), n_used)
@@ -186,34 +208,40 @@ def merged(lists: Sequence[FeatureList]) -> FeatureList:
         place = np.array([places[f.table] for f in listed.functions], dtype=np.int64)
         padded = np.full((len(listed), wide), -1, dtype=np.int64)
         padded[:, : listed.columns.shape[1]] = listed.columns
-        parts.append(np.column_stack([listed.group, place[listed.function], padded]))
+        length = (padded >= 0).sum(axis=1)
+        parts.append(np.column_stack([listed.group, length, padded, place[listed.function]]))
     if not parts:
         raise ParameterError("a kernel without terms has no features.")
-    keys = np.ascontiguousarray(np.vstack(parts))
+    keys = np.vstack(parts)
     weights = np.concatenate([listed.weights for listed in lists])
-    first, kind = different_rows(keys)
+    first, kind = _different(keys)
     keys = keys[first]
     weights = np.bincount(kind, weights, minlength=len(first)).astype(np.float64)
-    length = (keys[:, 2:] >= 0).sum(axis=1)
-    order = np.lexsort((keys[:, 1], *keys[:, :1:-1].T, length, keys[:, 0]))
-    keys = keys[order]
-    used, number = np.unique(keys[:, 1], return_inverse=True)
+    used, number = np.unique(keys[:, -1], return_inverse=True)
     written = tuple(functions.values())
     return FeatureList(
         tuple(written[k] for k in used.tolist()),
         number.reshape(-1).astype(np.int64),
-        np.ascontiguousarray(keys[:, 2:]),
-        weights[order],
+        np.ascontiguousarray(keys[:, 2:-1]),
+        weights,
         np.ascontiguousarray(keys[:, 0]),
     )
 
 
-def _different(rows: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
-    """The different rows, and for every row the number of its own."""
+def _different(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first of each set of equal rows, in lexicographic order, and the set of every row."""
     if not rows.shape[1] or not len(rows):
-        return rows[:1], np.zeros(len(rows), dtype=np.intp)
-    first, kind = different_rows(np.ascontiguousarray(rows))
-    return rows[first], kind
+        return np.arange(min(1, len(rows))), np.zeros(len(rows), dtype=np.intp)
+    least = rows.min(axis=0).astype(np.int64)
+    widths = (rows.max(axis=0) - least + 1).tolist()
+    if math.prod(widths) >= 2**62:
+        return different_rows(np.ascontiguousarray((rows - least).astype(">u8")))
+    codes = np.zeros(len(rows), dtype=np.int64)  # a row as one number is compared at once
+    for column, (width, smallest) in enumerate(zip(widths, least.tolist(), strict=True)):
+        codes *= width
+        codes += rows[:, column] - smallest
+    _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
+    return first, kind.reshape(-1)
 
 
 def _exchangeable(expansion: Expansion) -> list[list[int]]:
@@ -274,10 +302,7 @@ def _collected(
     for number in range(len(functions)):
         rows = np.concatenate([columns for k, columns, _ in found if k == number])
         many = np.concatenate([times for k, _, times in found if k == number])
-        if rows.shape[1]:
-            first, kind = different_rows(np.ascontiguousarray(rows))
-        else:
-            first, kind = np.zeros(min(len(rows), 1), np.intp), np.zeros(len(rows), np.intp)
+        first, kind = _different(rows)
         padded = np.full((len(first), wide), -1, dtype=np.int64)
         padded[:, : rows.shape[1]] = rows[first]
         columns.append(padded)

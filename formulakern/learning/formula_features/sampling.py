@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.learning.formula_features.drawing import TrueSubstitutions
 from formulakern.learning.formula_features.evaluation import FeatureColumns
 from formulakern.learning.formula_features.lengths import RowLengths
@@ -51,11 +51,14 @@ from formulakern.learning.formula_features.listing import (
     features_of,
     list_features,
     merged,
+    n_instances,
 )
 from formulakern.learning.formula_features.spaces import Space
 
 __all__ = ["ChosenFeatures", "choose_features", "inclusion_probabilities", "pivotal_sample"]
 
+#: Of so many instances at most it is looked up how often each is true.
+MAX_WEIGHED = 1 << 20
 #: Words of 64 rows that are read to see how often listed features are true, at most.
 MAX_WORK = 1 << 34
 
@@ -114,6 +117,8 @@ def choose_features(
     ------
     DataError
         If no feature is true in any row, so that none can be drawn.
+    MagnitudeError
+        If the kernel's values pass float64.
     ParameterError
         If all are asked for and there are more than ``MAX_LISTED`` substitutions, or the features
         cannot be told apart.
@@ -126,7 +131,11 @@ def choose_features(
             f"n_components=None asks for all features, and {size:,} substitutions are counted; at "
             f"most {MAX_LISTED:,} are listed. Give a number: a sample of so many is drawn."
         )
-    if size <= MAX_LISTED:
+    listable = size <= MAX_LISTED
+    if listable and n_components is not None:
+        most = max(MAX_WEIGHED, n_components)
+        listable = sum(n_instances(space) for space in spaces) <= most
+    if listable:
         lists = [_grouped(list_features(s), g) for s, g in zip(spaces, places, strict=True)]
         listed = merged(lists)
         if n_components is None or len(listed) <= n_components:
@@ -188,10 +197,14 @@ def _sample_drawn(
         for space, place, sampler in zip(spaces, places, samplers, strict=True)
     ]
     trace = float(sum(measure.sum() for measure in measures))
-    if not trace > 0 or not math.isfinite(trace):
+    if not trace > 0:
         raise DataError(
-            f"the substitutions that are true in the rows of the table add up to {trace:g}, so "
-            "that none can be drawn. Pass rows in which the formula can be true, or use "
+            "no substitution is true in any row of the table, so that none can be drawn. Pass rows "
+            "in which the formula can be true."
+        )
+    if not math.isfinite(trace):
+        raise MagnitudeError(
+            "the values K(x, x) of the rows add up to more than 1.8e308, the end of float64. Use "
             "normalize=True."
         )
     ends = np.cumsum(np.concatenate(measures))

@@ -333,7 +333,7 @@ def test_what_cannot_be_listed_says_so():
         chosen(fk.kernel("a & all[2](x)", "distinct"), X)
     with pytest.raises(DataError, match="none of 780 features is true in any row"):
         chosen(fk.kernel("a & b", "distinct"), X * 0, 10)
-    with pytest.raises(DataError, match="add up to 0"):
+    with pytest.raises(DataError, match="no substitution is true in any row"):
         chosen(fk.kernel("all[7](x)", "distinct"), X * 0, 10)
 
 
