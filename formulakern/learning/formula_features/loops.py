@@ -16,9 +16,8 @@ from formulakern.compilation import compiled, intrinsic
 
 __all__ = ["CHUNK", "FeatureProgram", "count_true", "fill_rows", "sum_true"]
 
-#: Words of every plane, and how far apart planes lie.  (Squares that lie a multiple of the size of
-#: a page apart would share one set of cache lines.)
-WIDTH, STRIDE = 32, 33
+#: Words of every plane, and how far apart planes lie: a whole odd number of cache lines.
+WIDTH, STRIDE = 32, 40
 #: So many features are evaluated together; a multiple of 64.
 CHUNK = 2048
 
