@@ -120,6 +120,8 @@ class CompiledFunction(Generic[P, R]):
     parts: Mapping[str, CompiledFunction[..., Any]] = field(default_factory=dict)
     _code: dict[str, Callable[P, R]] = field(default_factory=dict, init=False)
     _asked: int = field(default=0, init=False)
+    #: Seconds that were lost by not compiling it; for those who choose.
+    lost: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.function)
@@ -173,8 +175,13 @@ class CompiledFunction(Generic[P, R]):
         Yes, if its machine code is there, or if so many numbers were asked for in all that loading
         it is worth while.
         """
+        pays = self.would_pay(n_numbers)
         self._asked += n_numbers
-        return self.made or self._asked > FEW_NUMBERS
+        return pays
+
+    def would_pay(self, n_numbers: int) -> bool:
+        """What :meth:`pays` will say; asking does not count."""
+        return self.made or self._asked + n_numbers > FEW_NUMBERS
 
     @cached_property
     def _by_dtype(self) -> dict[str, str]:

@@ -184,7 +184,8 @@ class CountedFill:
         if self.join == "store":
             block[...] = values
         else:
-            _UFUNCS[self.join](block, values, out=block)
+            with np.errstate(over="ignore"):
+                _UFUNCS[self.join](block, values, out=block)
         self.after.multiply(rows, columns, block)
 
     def rows_at(self, rows: npt.NDArray[np.intp]) -> CountedFill:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from formulakern.backends.guard import guarded
 from formulakern.backends.loops import evaluate
 from formulakern.compilation import CompiledFunction, compiled_text
 from formulakern.program.interpreter import run
+from formulakern.program.node import Program
 from formulakern.program.staging import stages
 
-__all__ = ["MAX_OPERATIONS", "NumbaBackend", "loop_of"]
+__all__ = ["MAX_OPERATIONS", "NumbaBackend", "loop_of", "loop_of_task"]
 
 #: Programs with more operations per pair would take the compiler minutes.
 MAX_OPERATIONS = 3_000
@@ -60,8 +61,17 @@ class NumbaBackend:
             # the emitted code divides by the divisor itself, unless the counts are weighted
             np.array([task.factor() if task.scale == "probability" else 1.0]),
         )
-        loop = loop_of(emit_pair(program, task.weighted))
-        return guarded(task, CountedFill(tables, data, (0,), loop, task.largest))
+        return guarded(task, CountedFill(tables, data, (0,), loop_of_task(task), task.largest))
+
+
+def loop_of_task(task: Task) -> CompiledFunction[..., Any]:
+    """The compiled formula of a task; what was emitted before is not emitted again."""
+    return _loop_of_program(task.program, task.weighted)
+
+
+@lru_cache(maxsize=256)
+def _loop_of_program(program: Program, weighted: bool) -> CompiledFunction[..., Any]:
+    return loop_of(emit_pair(program, weighted))
 
 
 @cache

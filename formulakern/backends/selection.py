@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from formulakern.backends.base import Backend, Task
-from formulakern.backends.interpreter import InterpreterBackend, exact_dtype
-from formulakern.backends.lookup import LookupBackend, count_entries
-from formulakern.backends.numba_cpu import NumbaBackend
+from formulakern.backends.costs import (
+    at_least_tabulating,
+    compiling,
+    exact_everywhere,
+    interpreting,
+    running,
+    tabulating,
+)
+from formulakern.backends.interpreter import InterpreterBackend
+from formulakern.backends.lookup import LookupBackend
+from formulakern.backends.numba_cpu import NumbaBackend, loop_of_task
 from formulakern.checks import check_choice
 from formulakern.errors import FormulaSizeError, ParameterError
-from formulakern.program.staging import stages
 
 __all__ = ["BACKENDS", "Choice", "check_backend", "choose"]
 
@@ -21,12 +26,8 @@ BACKENDS: dict[str, Backend] = {
     backend.name: backend for backend in (InterpreterBackend(), LookupBackend(), NumbaBackend())
 }
 
-#: Tables of at most this many entries stay in a processor's second-level cache.
-SMALL_TABLE = 1 << 15
-#: Fewer operations than this on all pairs together are not worth compiling for.
-FEW_OPERATIONS = 20_000_000
-#: How many operations in int64 one in Python's integers is worth.
-PYTHON_INTEGERS = 10
+#: Seconds after which interpreting is called out of reach.
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,17 @@ def choose(name: str, task: Task) -> Choice:
     Parameters
     ----------
     name : str
-        ``"auto"``: lookup tables where they are small against the result, the interpreter where
-        there is little to do, compiled loops elsewhere; or a backend's name.
+        ``"auto"``: the backend that should be the fastest, by :mod:`.costs`; or a backend's name.
     task : Task
 
     Returns
     -------
     Choice
-        The same for the same formula, tables' shapes and numbers of ones: nothing depends on what
-        was compiled before.
+        Where all backends give the same values to the last bit (``scale="count"``, integers below
+        2⁵³) it depends on what is compiled: in this process, or on disk.  A formula that is not
+        compiled is tabulated or interpreted at first, and compiled when that has cost as much time
+        as compiling.  Elsewhere values may differ by roundings, and the choice is the same for the
+        same formula, tables' shapes and numbers of ones.
 
     Raises
     ------
@@ -79,23 +82,31 @@ def choose(name: str, task: Task) -> Choice:
                 f"backend={name!r} cannot serve this: {support.reason}. Use backend='auto'."
             )
         return Choice(backend, support.reason)
-    lookup, compiled = BACKENDS["lookup"], BACKENDS["numba"]
-    tabulated, fused = lookup.supports(task), compiled.supports(task)
-    entries = count_entries(task.tables)
-    if tabulated.ok and entries <= SMALL_TABLE and entries * 4 <= max(task.n_pairs, 4096):
-        return Choice(lookup, tabulated.reason)
-    operations = task.n_pairs * max(1, len(stages(task.program).pair))
-    slower = 1 if exact_dtype(task) is np.int64 else PYTHON_INTEGERS
-    if operations * slower <= FEW_OPERATIONS:
-        return Choice(
-            BACKENDS["interpreter"],
-            f"{operations:,} operations in all are fewer than compiling is worth",
-        )
-    if fused.ok:
-        return Choice(compiled, fused.reason)
+    fused, seconds = BACKENDS["numba"].supports(task), {"interpreter": interpreting(task)}
+    if fused.ok and not compiling(task):
+        soon = min(seconds["interpreter"], at_least_tabulating(task))
+        if running(task) <= soon:  # without looking at the numbers of ones
+            return Choice(BACKENDS["numba"], fused.reason)
+    tabulated = BACKENDS["lookup"].supports(task)
     if tabulated.ok:
-        return Choice(lookup, f"{tabulated.reason}, and {fused.reason}")
-    raise FormulaSizeError(
-        f"this formula on these tables is out of reach: {fused.reason}, and {tabulated.reason}. "
-        "Use a shorter formula, fewer rows, or one-hot coded columns."
-    )
+        seconds["lookup"] = tabulating(task)
+    if fused.ok:
+        seconds["numba"] = running(task) + compiling(task)
+    found = min(seconds, key=seconds.__getitem__)
+    if found == "interpreter" and seconds[found] > PATIENCE:
+        raise FormulaSizeError(
+            f"this formula on these tables is out of reach: {fused.reason}, and "
+            f"{tabulated.reason}. Use a shorter formula, fewer rows, or one-hot coded columns."
+        )
+    if fused.ok and found != "numba" and exact_everywhere(task):
+        # compiled after all, when what was lost by not doing so would have paid for it
+        program = loop_of_task(task)
+        program.lost += max(seconds[found] - running(task), 0.0)
+        if program.lost > compiling(task):
+            found = "numba"
+    reasons = {
+        "interpreter": f"{seconds['interpreter']:.2g} s in all are less than compiling takes",
+        "lookup": tabulated.reason,
+        "numba": fused.reason,
+    }
+    return Choice(BACKENDS[found], reasons[found])

@@ -41,8 +41,8 @@ Inputs = Literal["binary", "graded"]
 
 #: What ``inspect`` says of the choice of a backend.
 _CHOSEN = (
-    "chosen for each pair of tables: lookup tables where the counts take few values (one-hot "
-    "data),\nthe interpreter where there is little to do, the compiled source above elsewhere"
+    "chosen for each pair of tables by what it costs: the compiled source above, lookup tables "
+    "(one-hot data),\nor the interpreter where there is little to do"
 )
 
 

@@ -430,7 +430,8 @@ def test_probability_of_certain_things():
 # -- selection -------------------------------------------------------------------------------------
 
 
-def test_auto_says_why():
+def test_auto_says_why(monkeypatch):
+    from formulakern.compilation import CompiledFunction
     from formulakern.gram.pair import TablePair
 
     k = fk.kernel("(a & ~b) | c")
@@ -438,7 +439,12 @@ def test_auto_says_why():
     assert few.backend.name in ("interpreter", "lookup")
     assert few.reason
     hot = np.eye(8, dtype=int)[np.random.default_rng(0).integers(8, size=500)]
-    assert k.choose(TablePair(hot)).backend.name == "lookup"
+    with monkeypatch.context() as patch:  # not compiled, neither here nor on disk
+        patch.setattr(CompiledFunction, "made", False)
+        patch.setattr(CompiledFunction, "stored", False)
+        patch.setattr("formulakern.backends.costs._loading", lambda: 0.0)
+        assert k.choose(TablePair(hot)).backend.name == "lookup"
+    fk.kernel("(a & ~b) | c", backend="numba")(data(20, 50))  # compiled, it is the fastest
     wide = k.choose(TablePair(data(3000, 300)))
     assert wide.backend.name == "numba"
     assert "operations per pair" in wide.reason
@@ -459,7 +465,7 @@ def test_out_of_reach_is_refused(monkeypatch):
     from formulakern.backends import numba_cpu, selection
 
     monkeypatch.setattr(numba_cpu, "MAX_OPERATIONS", 0)
-    monkeypatch.setattr(selection, "FEW_OPERATIONS", 0)
+    monkeypatch.setattr(selection, "PATIENCE", 0.0)
     monkeypatch.setattr("formulakern.backends.lookup.MAX_ENTRIES", 1)
     with pytest.raises(FormulaSizeError, match="out of reach"):
         fk.kernel("(a & ~b) | c")(BASE)

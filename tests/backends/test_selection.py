@@ -1,0 +1,79 @@
+"""What "auto" takes: the cheapest, knowing what is compiled; never at the price of a value."""
+
+import numpy as np
+import pytest
+
+import formulakern as fk
+from formulakern import compilation
+from formulakern.backends import costs
+from formulakern.backends.numba_cpu import loop_of_task
+from formulakern.gram.pair import TablePair
+
+DENSE = (np.random.default_rng(0).random((2_000, 117)) < 0.5).astype(np.uint8)
+NAMES = ["interpreter", "lookup", "numba"]
+
+
+@pytest.fixture(params=[False, True], ids=["new", "stored"])
+def stored(request, monkeypatch):
+    """Whether what is asked for lies on disk; the loop over blocks is there."""
+    monkeypatch.setattr(compilation.CompiledFunction, "made", False)
+    monkeypatch.setattr(compilation.CompiledFunction, "stored", request.param)
+    monkeypatch.setattr(costs, "_loading", lambda: 0.0)
+    return request.param
+
+
+def chosen(text: str, X: np.ndarray, **options: str) -> str:
+    return fk.kernel(text, **options).choose(TablePair(X)).backend.name
+
+
+def test_what_is_stored_is_read(stored):
+    text = "a & (b | c & d)"
+    assert chosen(text, DENSE) == ("numba" if stored else "lookup")
+    assert chosen(text, DENSE[:60]) == ("numba" if stored else "interpreter")
+    assert chosen("a", DENSE[:20]) == "interpreter"
+
+
+def test_what_is_compiled_is_used():
+    k = fk.kernel("(a & b) | (c & ~a)", backend="numba")
+    k(DENSE[:50])
+    assert loop_of_task(k.task(TablePair(DENSE))).made
+    for rows in (200, 1_000, 2_000):
+        assert chosen("(a & b) | (c & ~a)", DENSE[:rows]) == "numba"
+
+
+def test_losses_are_paid_once(stored, monkeypatch):
+    """Not longer than compiling takes is lost by not compiling."""
+    text, pair = "a & (b | c & ~d)", TablePair(DENSE)
+    k = fk.kernel(text)
+    loop = loop_of_task(k.task(pair))
+    loop.lost = 0.0
+    monkeypatch.setattr(costs, "READING", 0.35)
+    names = [k.choose(pair).backend.name for _ in range(300)]
+    first = names.index("numba")
+    assert set(names[:first]) == {"lookup"}
+    assert first > 10
+    assert set(names[first:]) == {"numba"}
+    task = k.task(pair)
+    once = costs.tabulating(task) - costs.running(task)
+    assert loop.lost == pytest.approx(len(names) * once)
+    assert (first + 1) * once == pytest.approx(costs.compiling(task), abs=once)
+
+
+def test_values_that_may_differ_are_computed_in_one_way():
+    """Whatever is compiled, the backend of rounded numbers is the same."""
+    k = fk.kernel("a & ~b & c", scale="probability")
+    before = k.choose(TablePair(DENSE)).backend.name
+    fk.kernel("a & ~b & c", scale="probability", backend="numba")(DENSE[:50])
+    assert k.choose(TablePair(DENSE)).backend.name == before
+
+
+@pytest.mark.parametrize("text", ["a & b", "(a & ~b) | c", "all[3](a & ~b)"])
+def test_exact_values_do_not_depend_on_the_choice(text):
+    X = DENSE[:150]
+    exact = [fk.kernel(text, backend=name)(X) for name in NAMES]
+    assert costs.exact_everywhere(fk.kernel(text).task(TablePair(X)))
+    np.testing.assert_array_equal(exact[0], exact[1])
+    np.testing.assert_array_equal(exact[0], exact[2])
+    cosines = [fk.kernel(text, backend=name).normalized()(X) for name in NAMES]
+    np.testing.assert_array_equal(cosines[0], cosines[1])
+    np.testing.assert_array_equal(cosines[0], cosines[2])
