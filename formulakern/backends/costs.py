@@ -70,7 +70,9 @@ def tabulating(task: Task) -> float:
     finish = look_up if len(task.tables.sizes) == 1 else look_up_domains
     table = LOOK_UP * log2(1 + entries / NEAR)
     if finish.would_pay(task.n_pairs * (words + len(task.tables.sizes) + 1)):
-        pair, begin = LOOP_PAIR + LOOP_WORD * words + table, 0.0 if finish.made else _loading()
+        # what loading the loop costs, ``pays`` weighs against all that was asked for
+        pair = LOOP_PAIR + LOOP_WORD * words + table
+        begin = 0.0 if "numba" in sys.modules else IMPORTING
     else:
         pair, begin = NUMPY_PAIR + NUMPY_WORD * words + NUMPY_LOOK_UP, 0.0
     return TABLES + begin + (build + task.n_pairs * pair) * NANOSECOND

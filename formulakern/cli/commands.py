@@ -39,6 +39,8 @@ FORMULA_OPTIONS = {
     "nominal": "auto",
     "rules": 0,
 }
+#: Bytes that ``gram`` writes without asking.
+ASKED = 10**9
 #: The search for the rules of a model stops after so many seconds, and says how far it came.
 RULES_SECONDS = 60.0
 
@@ -176,6 +178,10 @@ def _parser() -> argparse.ArgumentParser:
     gram = commands.add_parser("gram", parents=[formula, data, kernel], help="write a Gram matrix")
     gram.add_argument("--out", required=True, type=Path, metavar="K.npy")
     gram.add_argument("--normalize", action="store_true", help="cosines")
+    gram.add_argument(
+        "--dtype", choices=["float64", "float32"], default="float64", help="of the entries"
+    )
+    gram.add_argument("--yes", action="store_true", help="write more than 1 GB without asking")
     gram.set_defaults(run=_gram)
     return parser
 
@@ -357,25 +363,64 @@ def _gram(options: argparse.Namespace) -> None:
     dataset = _dataset(options)
     encoded = _encoder(options).fit_transform(dataset.data)
     kernel = plain.normalized() if options.normalize else plain
+    size = np.dtype(options.dtype).itemsize * encoded.shape[0] ** 2
+    if size > ASKED:
+        _confirm(size, options)
     begin = perf_counter()
-    with Progress(total=100) as progress:
-        gram = kernel(encoded, progress=lambda share: progress.reach(share, "Gram matrix"))
-    seconds = perf_counter() - begin
-    existed = options.out.exists()
+    # a file that is there stays until all is computed
+    part = options.out.with_name(f"{options.out.name}.part")
     try:
-        with options.out.open("wb") as file:
-            np.save(file, gram)
+        shape = (encoded.shape[0],) * 2
+        gram = _opened(part, shape, options.dtype) if size > ASKED else None
+        with Progress(total=100) as progress:
+            gram = kernel(
+                encoded,
+                out=gram,
+                dtype=options.dtype,
+                progress=lambda share: progress.reach(share, "Gram matrix"),
+            )
+        seconds = perf_counter() - begin
+        if size <= ASKED:
+            with part.open("wb") as file:
+                np.save(file, gram)
+        part.replace(options.out)
     except OSError as error:
-        if not existed:
-            options.out.unlink(missing_ok=True)  # half a matrix helps nobody
         raise _not_written(options.out, error.strerror or "the disk refuses") from None
+    finally:
+        part.unlink(missing_ok=True)  # half a matrix helps nobody
     done = [
         ("data", f"{data_line(dataset)} → {encoded.shape[1]:,} propositions"),
         ("kernel", repr(kernel)),
-        ("matrix", f"{gram.shape[0]:,} x {gram.shape[1]:,}, float64, {seconds:.2f} s"),
+        ("matrix", f"{shape[0]:,} x {shape[1]:,}, {options.dtype}, {seconds:.2f} s"),
         ("written", str(options.out)),
     ]
     print(blocks(done))
+
+
+def _confirm(size: int, options: argparse.Namespace) -> None:
+    """Ask before so much is written; where nobody can answer, refuse."""
+    if options.yes:
+        return
+    what = f"the matrix takes {size / 1e9:,.1f} GB of {options.dtype}"
+    if sys.stdin is not None and sys.stdin.isatty():
+        print(f"{what}. Write {options.out}? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return
+        raise ParameterError("nothing was written.")
+    raise ParameterError(
+        f"{what}, more than {ASKED / 1e9:g} GB. Pass --yes to write it, or fewer rows."
+    )
+
+
+def _opened(path: Path, shape: tuple[int, int], dtype: str) -> Any:
+    """A new file for a matrix, as a memory map; its room on the disk is taken at once."""
+    import numpy as np
+
+    matrix = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    if hasattr(os, "posix_fallocate"):  # a full disk would end the process later
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return matrix
 
 
 def _check_writable(path: Path) -> None:
