@@ -37,7 +37,7 @@ MULTIPLES = (0.25, 1.0, 4.0)
 COARSE = 0.03
 #: A path ends where C is so many standard errors behind the best smaller one; and the default stays
 #: where it is behind by no more than so many.
-BEHIND, NEAR = 0.5, 0.5
+BEHIND, NEAR = 0.5, 1.0
 
 
 class Setting(NamedTuple):
@@ -79,8 +79,8 @@ class PRLClassifierCV(PreferenceModel):
         gives each fold one number.  Larger is better.
     selection : {"best", "one-standard-error"}, default="best"
         ``"best"``: the largest mean score, of equals the fewest rules; but what
-        ``PRLClassifier()`` takes, where that is among the settings and behind by no more than half
-        a standard error.  ``"one-standard-error"``: the fewest rules, mean over folds, among all
+        ``PRLClassifier()`` takes, where that is among the settings and behind by no more than one
+        standard error.  ``"one-standard-error"``: the fewest rules, mean over folds, among all
         settings that are behind the best by no more than one; of equals the best score.  Standard
         errors are of the mean difference, over rows, or folds where there is a scorer.  A setting
         that predicts one class for all rows, of those held out or of all that it is fitted to at
