@@ -101,6 +101,11 @@ HEAD = (
 )  # fmt: skip
 
 
+def line(cells):
+    """A line of a table."""
+    return f"| {' | '.join(map(str, cells))} |"
+
+
 def by_libsvm(packed, classes, C):
     """CPU seconds of LIBSVM's own polynomial of degree 2 on the same columns."""
     X = packed.unpacked().astype(np.float64)
@@ -145,21 +150,22 @@ def main():
     if arguments.quick:
         for task in ("adult", "connect-4", "flush", "pair"):
             cells, model, *_ = fitted(task, 2000, 1.0, 1e-3, 1)
-            print(" | ".join(map(str, cells)))
+            print(line(cells))
         curve(model)
         return
     if arguments.task == "growth":
         for cells in growth(arguments.rows or ROWS):
-            print(" | ".join(map(str, cells)), flush=True)
+            print(line(cells), flush=True)
         return
     many = arguments.task in ("flush", "pair")
-    print(" | ".join(HEAD))
+    print(line(HEAD))
+    print(line(["---"] * len(HEAD)))
     for C in arguments.C or ([1.0] if many else [1.0, 100.0]):
         tol = arguments.tol or (1e-2 if many else 1e-3)
         cells, model, packed, classes = fitted(
             arguments.task, arguments.rows, C, tol, arguments.minutes
         )
-        print(" | ".join(map(str, cells)), flush=True)
+        print(line(cells), flush=True)
         curve(model)
         if arguments.libsvm:
             print(f"LIBSVM: {by_libsvm(packed, classes, C):.1f} CPU s", flush=True)

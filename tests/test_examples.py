@@ -43,6 +43,7 @@ QUICK = {
     "17_ordered_classes.py": (["--quick"], "| balance-scale | 0.73"),
     "18_multiple_kernels.py": (["--quick"], "a1 = 1 & a2 = 1"),
     "19_formula_features.py": (["--quick"], "`education-num` <= 12 & `capital-gain` <= 300"),
+    "20_kernel_machines.py": (["--quick"], "| flush | 2,000 | 85 | 1 | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 

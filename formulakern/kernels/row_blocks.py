@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
+from formulakern.backends.base import Fill
 from formulakern.backends.filling import rows_of
 from formulakern.backends.tables import PANEL
 from formulakern.errors import ParameterError
@@ -96,4 +97,14 @@ class RowBlocks:
             raise ParameterError(
                 f"rows are numbered 0 to {self.shape[0] - 1}; got {rows.min()} to {rows.max()}."
             )
-        rows_of(self._fill, rows)(slice(0, len(rows)), columns, out, 0, 0)
+        self.chosen(rows)(slice(0, len(rows)), columns, out, 0, 0)
+
+    def chosen(self, rows: npt.NDArray[np.intp]) -> Fill:
+        """What fills blocks of K between these rows of X, in this order, and Z.
+
+        Parameters
+        ----------
+        rows : intp (any number of rows,)
+            Positions in X.
+        """
+        return rows_of(self._fill, rows)

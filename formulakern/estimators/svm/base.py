@@ -27,7 +27,7 @@ from formulakern.kernels.formula import Inputs, Reading, kernel
 from formulakern.kernels.graded import GradedKernel, graded
 from formulakern.learning.kernel_machines.box_problem import BoxProblem
 from formulakern.learning.kernel_machines.decomposition import Limits
-from formulakern.learning.kernel_machines.kernel_rows import products
+from formulakern.learning.kernel_machines.kernel_rows import expansion_values
 from formulakern.learning.kernel_machines.solve import train
 from formulakern.mining.options import check_time_limit
 from formulakern.progress import Progress
@@ -121,8 +121,7 @@ class KernelEstimator(TableEstimator):
         """Σ_i w_i K(x_i, x) over the support vectors: float64 (rows, sets of weights)."""
         if not len(self.support_):
             return np.zeros((rows.n_rows, len(weights)))
-        support = self._support_rows.take(np.arange(len(self.support_)))  # it may be read-only
-        return products(self.kernel_, support, rows, weights).T
+        return expansion_values(self.kernel_, self._support_rows, rows, weights)
 
     def _train(self, problem: BoxProblem, table: Any) -> None:
         """Solve one problem, and set what is learnt."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -9,26 +10,27 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
+from formulakern.backends.base import Fill
 from formulakern.compilation import compiled
 from formulakern.gram.dense import work_off
 from formulakern.kernels.base import MatrixKernel
+from formulakern.kernels.row_blocks import RowBlocks
 
-__all__ = ["KernelRows", "products"]
+__all__ = ["KernelRows", "expansion_values"]
 
 #: A tile of kernel values that stays in the second-level cache: 64 rows, 4,096 columns.
 HEIGHT, WIDTH = 64, 4096
 
 
-@compiled("void(float64[:, ::1], int64, int64, float64[:, ::1], float64[:, ::1])")
-def _add_weighted(tile: Any, height: Any, width: Any, weights: Any, out: Any) -> None:
+@compiled("void(float64[:, ::1], float64[:, ::1], float64[:, ::1])")
+def _add_weighted(tile: Any, weights: Any, out: Any) -> None:
     """``out[c, j] += Σ_r weights[c, r]·tile[r, j]``, in the order of the rows."""
     for c in range(len(weights)):
         sums = out[c]
-        for r in range(height):
-            weight = weights[c, r]
+        for r in range(weights.shape[1]):
+            weight, values = weights[c, r], tile[r]
             if weight != 0.0:
-                values = tile[r]
-                for j in range(width):
+                for j in range(len(sums)):
                     sums[j] += weight * values[j]
 
 
@@ -74,17 +76,28 @@ class KernelRows:
             return np.ascontiguousarray(self.gram[np.ix_(rows, rows)])
         return np.ascontiguousarray(self.kernel(self.rows.take(rows)))
 
+    @cached_property
+    def _blocks(self) -> RowBlocks:
+        return RowBlocks(self.kernel, self.rows)
+
     def product(self, rows: npt.NDArray[np.intp], weights: FloatArray) -> FloatArray:
-        """Σ_i w_i·K(row i, ·) over these rows, for every row of the table: float64 (n,)."""
+        """Σ_i w_i·K(row i, ·) over these rows, for every row of the table: float64 (n,).
+
+        Notes
+        -----
+        As many kernel values as there are pairs, of which no more are held at a time than a
+        processor's cache holds.
+        """
         if not len(rows):
             return np.zeros(len(self))
         if self.held:
             return np.asarray(weights @ self.gram[rows])
-        return np.asarray(products(self.kernel, self.rows.take(rows), self.rows, weights[None])[0])
+        fill = self._blocks.chosen(rows)
+        return np.asarray(_weighted_sums(fill, weights[None], len(self))[0])
 
 
-def products(kernel: MatrixKernel, x: Any, z: Any, weights: FloatArray) -> FloatArray:
-    """W·K(x, z), tile by tile.
+def expansion_values(kernel: MatrixKernel, x: Any, z: Any, weights: FloatArray) -> FloatArray:
+    """Σ_i w_i·K(x_i, z_j) for every row of z: float64 (rows of z, k).
 
     Parameters
     ----------
@@ -93,30 +106,41 @@ def products(kernel: MatrixKernel, x: Any, z: Any, weights: FloatArray) -> Float
         m and n rows.
     weights : float64 (k, m)
 
-    Returns
-    -------
-    float64 (k, n)
-
     Notes
     -----
-    m·n kernel values, of which no more are held at a time than a processor's cache holds.
+    The sums are in the order of x: the same for a row of z whatever other rows there are.
     """
-    out = np.zeros((len(weights), z.n_rows))
-    fill = kernel.prepare(kernel.read(x, z))
-    weights = np.asarray(weights, dtype=np.float64)
+    x = x.take(np.arange(x.n_rows))  # its memory may be read-only
+    return _weighted_sums(kernel.prepare(kernel.read(x, z)), weights, z.n_rows).T
 
-    def one(rows: slice, columns: slice) -> None:
+
+def _weighted_sums(fill: Fill, weights: FloatArray, n: int) -> FloatArray:
+    """W·K, tile by tile: float64 (k, n).
+
+    Parameters
+    ----------
+    fill : Fill
+        K, of m rows and n columns.
+    weights : float64 (k, m)
+    n : int
+    """
+    sets, m = weights.shape
+    out = np.zeros((sets, n))
+
+    def one(_: slice, columns: slice) -> None:
         width = columns.stop - columns.start
-        tile, sums = np.empty((HEIGHT, width)), np.zeros((len(weights), width))
-        for start in range(rows.start, rows.stop, HEIGHT):
-            stop = min(start + HEIGHT, rows.stop)
+        tile, sums = np.empty((HEIGHT, width)), np.zeros((sets, width))
+        for start in range(0, m, HEIGHT):
+            stop = min(start + HEIGHT, m)
             fill(slice(start, stop), columns, tile, 0, 0)
-            part = weights[:, start:stop].copy()
-            _add_weighted(tile, stop - start, width, part, sums)
+            _add_weighted(tile, weights[:, start:stop].copy(), sums)
         out[:, columns] = sums
 
-    spans = range(0, z.n_rows, WIDTH)
-    blocks = [(slice(0, x.n_rows), slice(c, min(c + WIDTH, z.n_rows))) for c in spans]
-    if x.n_rows:
-        work_off(blocks, one)
+    work_off([(slice(0, m), part) for part in _spans(n)], one)
     return out
+
+
+def _spans(n: int) -> Iterator[slice]:
+    """Stretches of so many columns as a tile has."""
+    for start in range(0, n, WIDTH):
+        yield slice(start, min(start + WIDTH, n))

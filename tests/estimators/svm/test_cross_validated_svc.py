@@ -46,7 +46,7 @@ def test_scores_are_those_of_fits_one_by_one(boards, cache_size, classes):
         scores = cross_val_score(one, encoded, y, cv=folds, scoring="f1_macro")
         found = [search.cv_results_[f"split{k}_score"][place] for k in range(3)]
         np.testing.assert_allclose(found, scores, atol=0.025)  # rows at the boundary
-    assert search.C_ == Cs[int(np.argmax(search.cv_results_["mean_score"]))]
+    assert Cs[int(np.argmax(search.cv_results_["mean_score"]))] == search.C_
     whole = fk.FormulaSVC("a & b", "distinct", C=search.C_, **options).fit(X, y)
     np.testing.assert_allclose(search.decision_function(X), whole.decision_function(X))
     assert len(pd.DataFrame(search.cv_results_)) == 3

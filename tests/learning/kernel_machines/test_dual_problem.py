@@ -18,7 +18,7 @@ from formulakern.learning.kernel_machines.box_problem import (
     regression,
 )
 from formulakern.learning.kernel_machines.decomposition import Limits, solve_dual
-from formulakern.learning.kernel_machines.kernel_rows import KernelRows, products
+from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 from formulakern.learning.kernel_machines.merging import merge_equal
 from formulakern.learning.kernel_machines.solve import train
 
@@ -248,13 +248,13 @@ def test_limits_keep_the_best_so_far_and_say_its_gap(small_problems):
 
 def test_products_do_not_depend_on_the_number_of_threads(monkeypatch):
     rng = np.random.default_rng(7)
-    x, z = table_of(rng, 130, 70), table_of(rng, 9000, 70)
-    weights = rng.normal(size=(2, 130))
-    kernel = fk.kernel("a & ~b").normalized()
-    found = products(kernel, x, z, weights)
+    table, weights = table_of(rng, 9000, 70), rng.normal(size=130)
+    kernel, rows = fk.kernel("a & ~b").normalized(), rng.permutation(9000)[:130]
+    found = KernelRows(kernel, table).product(rows, weights)
     monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
-    np.testing.assert_array_equal(products(kernel, x, z, weights), found)
-    np.testing.assert_allclose(found, weights @ kernel(x, z), rtol=1e-12, atol=1e-9)
+    np.testing.assert_array_equal(KernelRows(kernel, table).product(rows, weights), found)
+    expected = weights @ kernel(table.take(rows), table)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-9)
 
 
 def test_what_cannot_be():
