@@ -39,7 +39,7 @@ CHECKED = 5
 #: Problems of more rows begin with the solution of a sample of a share of them, to this gap.
 SAMPLED, SHARE, SAMPLE_GAP = 16_000, 8, 0.05
 #: A sample whose support vectors are inside their box in a larger share says little of the others.
-INSIDE = 0.3
+INSIDE = 0.6
 #: Rows are left out where the relative gap is below, and no more than a share of them stays.
 CLOSE, STAYING = 0.2, 0.7
 #: Slopes that differ by less, as a share of the largest, differ by rounding.
