@@ -18,22 +18,20 @@ from protocol import OUTPUT, path_of
 
 import formulakern as fk
 from formulakern.cli.report import spread
-from formulakern.estimators.svm.evaluation import compare_kernels, subsample
+from formulakern.estimators.svm.evaluation import compare_kernels
 from formulakern.progress import Progress
 from formulakern.text import markdown
 
 FORMULAS = ("a & b", "(a & ~b) | c")
 SMALL = ("promoters.csv", "house-votes-84.csv", "soybean.csv")
 LARGE = ("splice.csv", "mushroom.csv", "adult-train.csv.gz")
-MAX_ROWS = 10_000
 C = 10.0
 SEED = 0
 
 
 def measure(dataset, n_folds, progress):
-    """(kernel name → scores in the order of the table, rows used)."""
-    rows = subsample(dataset.target, MAX_ROWS, SEED)
-    X, y = dataset.data[rows], dataset.target[rows]
+    """Kernel name → scores, in the order of the table."""
+    X, y = dataset.data, dataset.target
     columns = {}
     for formula in FORMULAS:
         baselines = ("linear", "polynomial") if formula == FORMULAS[0] else ("polynomial",)
@@ -49,14 +47,13 @@ def measure(dataset, n_folds, progress):
         )
         own, *others = comparison.scores
         columns |= {score.name: score for score in others} | {f"`{formula}`": own}
-    return columns, len(rows)
+    return columns
 
 
-def table_rows(dataset, columns, n_rows):
+def table_rows(dataset, columns):
     """Two rows of the table, accuracy and AUC."""
-    of = f" of {len(dataset):,}" if n_rows < len(dataset) else ""
     classes = len(np.unique(dataset.target))
-    size = f"{n_rows:,}{of} rows" + (f", {classes} classes" if classes > 2 else "")
+    size = f"{len(dataset):,} rows" + (f", {classes} classes" if classes > 2 else "")
     yield [dataset.name.removesuffix("-train"), "accuracy"] + [
         spread(score.accuracy) for score in columns.values()
     ]
@@ -77,16 +74,14 @@ def main():
     with Progress(total=len(paths) * n_folds * 5) as progress:
         for path in paths:
             dataset = fk.datasets.read_table(path)
-            columns, n_rows = measure(dataset, n_folds, progress)
-            rows += table_rows(dataset, columns, n_rows)
+            columns = measure(dataset, n_folds, progress)
+            rows += table_rows(dataset, columns)
     text = markdown(["data set", "", *columns], rows)
     text += (
         f"\n\n{n_folds}-fold stratified cross-validation (mean ± standard deviation over folds, in "
         f"percent); support vector machine, C = {C:g}, all kernels normalised; classes one against "
         "rest in the AUC."
     )
-    if not quick:
-        text += f" Larger tables: a stratified sample of {MAX_ROWS:,} rows, seed {SEED}."
     print(text)
     OUTPUT.mkdir(exist_ok=True)
     name = "05_results_table_quick.md" if quick else "05_results_table.md"

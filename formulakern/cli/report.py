@@ -139,8 +139,8 @@ def fit_report(kernel: FormulaKernel | GradedKernel, comparison: Comparison, sec
             clip(str(inner_formula(kernel).formula) if score.name == "formula" else score.name, 40),
             spread(score.accuracy),
             spread(score.auc),
-            f"{score.gram_seconds:.2f}",
             f"{score.fit_seconds:.2f}",
+            f"{score.predict_seconds:.2f}",
         ]
         for score in comparison.scores
     ]
@@ -150,7 +150,7 @@ def fit_report(kernel: FormulaKernel | GradedKernel, comparison: Comparison, sec
         ("backend", f"{comparison.backend}: {comparison.reason}"),
         ("time", f"{seconds:.1f} s in all"),
     ]
-    head = ["kernel", "accuracy", "AUC", "Gram s", "SVM s"]
+    head = ["kernel", "accuracy", "AUC", "fit s", "predict s"]
     return f"\n{table(head, rows)}\n\n{blocks(foot)}"
 
 

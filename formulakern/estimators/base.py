@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils.validation import validate_data
 
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.real import RealTable
 from formulakern.encoding.selection import column_positions
 from formulakern.encoding.sources import default_names, is_sparse
 from formulakern.encoding.zero_one import read_packed
@@ -120,7 +121,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         self._leaves = tuple(self._leaves[j] for j in positions.tolist())
         self.propositions_ = tuple(self.propositions_[j] for j in positions.tolist())
 
-    def _read_table(self, X: Any) -> PackedTable:
+    def _read_table(self, X: Any) -> Any:
         """Encode a later table; one that is encoded already is taken as it is.
 
         Raises
@@ -128,7 +129,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         DataError
             If it cannot be read as in training, or has no rows.
         """
-        if isinstance(X, PackedTable):
+        if isinstance(X, (PackedTable, RealTable)):
             return X
         if self.encoder_ is None:
             table = self._read_plain(X, reset=False)

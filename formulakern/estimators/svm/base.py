@@ -17,7 +17,6 @@ from formulakern.arrays import FloatArray
 from formulakern.backends.base import Scale
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.encoding.real import RealTable, read_real
-from formulakern.encoding.selection import column_positions
 from formulakern.encoding.sources import is_sparse
 from formulakern.errors import ParameterError
 from formulakern.estimators.base import TableEstimator
@@ -154,7 +153,7 @@ class KernelEstimator(TableEstimator):
         made = self.formula
         check_choice("inputs", self.inputs, ("binary", "graded"))
         if not isinstance(made, Kernel):
-            domains = self._encoded_domains(X)
+            domains = self._domains_of(X, self.domains)
             made = kernel(
                 made, self.variables, domains=domains, scale=self.scale, backend=self.backend
             )
@@ -178,17 +177,6 @@ class KernelEstimator(TableEstimator):
             return super()._encode(encoder, X, y, reset=reset)
         encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
         return read_real(encoded if is_sparse(encoded) else np.asarray(encoded))
-
-    def _encoded_domains(self, X: Any) -> dict[str, Any] | None:
-        """Domains over the columns of the encoded table."""
-        if self.domains is None or not isinstance(self.encoder_, PropositionEncoder):
-            return None if self.domains is None else dict(self.domains)
-        widths = [len(plan.propositions) for plan in self.encoder_.plans_]
-        parts = np.split(np.arange(sum(widths)), np.cumsum(widths)[:-1])  # of each column
-        return {
-            name: [i for column in column_positions(X, columns) for i in parts[column].tolist()]
-            for name, columns in self.domains.items()
-        }
 
 
 def warn_stopped(stopped: str, gap: float, tol: float) -> None:

@@ -183,7 +183,11 @@ class FormulaSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return self._fit_encoded(*self._read_training(X, y), X, sample_weight)
 
     def _fit_encoded(
-        self, table: PackedTable, classes: npt.NDArray[Any], X: Any, sample_weight: Any = None
+        self,
+        table: PackedTable | RealTable,
+        classes: npt.NDArray[Any],
+        X: Any,
+        sample_weight: Any = None,
     ) -> Self:
         """Fit to rows that are encoded already; of X only the columns' names are looked at."""
         several_classes(classes)

@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_number
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.pairwise import PairwiseProblem
@@ -101,7 +102,11 @@ class FormulaSVCCV(FormulaSVC):
     cv_results_: dict[str, npt.NDArray[Any]] = field(init=False)
 
     def _fit_encoded(
-        self, table: PackedTable, classes: npt.NDArray[Any], X: Any, sample_weight: Any = None
+        self,
+        table: PackedTable | RealTable,
+        classes: npt.NDArray[Any],
+        X: Any,
+        sample_weight: Any = None,
     ) -> Self:
         several_classes(classes)
         values = self._values_of_C()
