@@ -29,6 +29,7 @@ __all__ = [
     "ChainedFill",
     "CountedFill",
     "Factors",
+    "bound_of",
     "check_finite",
     "joined",
     "multiplied",
@@ -254,7 +255,7 @@ def multiplied(fill: Fill, factors: Factors) -> Fill:
         From the new fill, where a value is beyond float64.
     """
     *first, last = _parts(fill)
-    bound = factors.bound(_bound(fill))
+    bound = factors.bound(bound_of(fill))
     together = last.multiplied(factors) if isinstance(last, CountedFill) else None
     if together is None:
         return _checked(then(fill, factors.multiply, bound))
@@ -278,7 +279,7 @@ def joined(fills: Sequence[Fill], join: Literal["add", "multiply"]) -> Fill:
             parts.append(replace(fill, join=join))
         else:
             parts.append(_apart(fill, _UFUNCS[join]))
-    bounds = [_bound(fill) for fill in fills]
+    bounds = [bound_of(fill) for fill in fills]
     return _checked(ChainedFill(tuple(parts), sum(bounds) if join == "add" else prod(bounds)))
 
 
@@ -319,7 +320,8 @@ def _parts(fill: Fill) -> tuple[Fill, ...]:
     return fill.parts if isinstance(fill, ChainedFill) else (fill,)
 
 
-def _bound(fill: Fill) -> float:
+def bound_of(fill: Fill) -> float:
+    """No value of the fill exceeds this."""
     return fill.bound if isinstance(fill, CountedFill | ChainedFill) else inf
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.backends.base import Fill, block_at
+from formulakern.backends.filling import bound_of
 from formulakern.backends.tables import PANEL
 from formulakern.errors import MagnitudeError
 from formulakern.gram.dense import row_blocks, work_off
@@ -60,6 +61,7 @@ def narrowed(fill: Fill) -> Fill:
     be larger, as float32 ends there (the absolute one is at most 2⁻¹⁵⁰).
     """
     memory = _Tiles()
+    fits = bound_of(fill) < float(np.finfo(np.float32).max)
 
     def narrow(rows: slice, columns: slice, out: Any, out_row: int, out_column: int) -> None:
         for some, part in tiles(rows, columns):
@@ -68,7 +70,7 @@ def narrowed(fill: Fill) -> Fill:
             block = block_at(out, some, part, top, left)
             with np.errstate(over="ignore"):
                 block[...] = values
-            if not np.isfinite(block).all():
+            if not fits and not np.isfinite(block).all():
                 raise MagnitudeError(
                     "a kernel value is beyond 3.4e38, the end of float32. Use dtype='float64', "
                     "scale='probability' or kernel.normalized()."
