@@ -26,8 +26,8 @@ __all__ = ["DualSolution", "Limits", "solve_dual"]
 
 Rows = npt.NDArray[np.intp]
 
-#: Rows of a small problem, and where half of them are inside their boxes.
-SMALL, LARGE = 1024, 2048
+#: Rows of a small problem, and where many of them are inside their boxes; all, of so many.
+SMALL, LARGE, DIRECT = 2048, 4096, 2048
 #: A small problem is solved until its slopes differ by this share of what all slopes differed by.
 INNER = 0.2
 #: The share of a small problem that rows of the last one may take.
@@ -296,7 +296,7 @@ class _Run:
                     return
                 kept = last[part.is_inside()[last]]
                 size = LARGE if 2 * len(kept) > SMALL else size
-                if len(part.problem) <= LARGE:
+                if len(part.problem) <= DIRECT:
                     last = np.arange(len(part.problem))
                     tolerance = min(inner, INNER * differ)
                 else:

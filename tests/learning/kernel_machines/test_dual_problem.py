@@ -149,7 +149,7 @@ def test_equal_rows_as_one_have_the_same_optimum(seed, kind):
 @pytest.fixture
 def small_problems(monkeypatch):
     """Sizes at which a few hundred rows take the roads of a million."""
-    for name, value in {"SMALL": 16, "LARGE": 32, "SAMPLED": 100, "SHARE": 4}.items():
+    for name, value in {"SMALL": 16, "LARGE": 32, "DIRECT": 20, "SAMPLED": 100, "SHARE": 4}.items():
         monkeypatch.setattr(decomposition, name, value)
 
 
