@@ -29,7 +29,7 @@ __all__ = ["main", "run"]
 INTERRUPTED = 130
 
 #: ``fit`` cross-validates on a sample of at most this many rows unless told otherwise.
-MAX_ROWS = 10_000
+MAX_ROWS, MAX_GRAM_ROWS = 50_000, 10_000
 #: What only the kernel of a formula takes, and its defaults.
 FORMULA_OPTIONS = {
     "variables": "bound",
@@ -161,9 +161,9 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument(
         "--max-rows",
         type=int,
-        default=MAX_ROWS,
         metavar="N",
-        help=f"larger tables are sampled, class by class (default: {MAX_ROWS:,})",
+        help=f"larger tables are sampled, class by class (default: {MAX_ROWS:,}, and "
+        f"{MAX_GRAM_ROWS:,} with --kernel or degrees, which want a Gram matrix)",
     )
     fit.add_argument(
         "--rules",
@@ -272,7 +272,6 @@ def _fit(options: argparse.Namespace) -> None:
         raise ParameterError(
             "--rules needs propositions, and --inputs graded gives degrees. Leave one of them out."
         )
-    check_integer("--max-rows", options.max_rows, 2)
     table, classes = _sample(dataset, options)
     encoder = _encoder(options)
     encoder.fit(table)  # what cannot be encoded is refused before anything is printed
@@ -311,6 +310,10 @@ def _sample(dataset: Dataset, options: argparse.Namespace) -> tuple[Any, Any]:
     from formulakern.estimators.svm import evaluation
 
     table, classes = dataset.data, dataset.target
+    if options.max_rows is None:
+        whole = options.kernel or options.inputs == "graded"
+        options.max_rows = MAX_GRAM_ROWS if whole else MAX_ROWS
+    check_integer("--max-rows", options.max_rows, 2)
     rows = evaluation.subsample(classes, options.max_rows, options.seed)
     if len(rows) < len(table):
         table, classes = table[rows], classes[rows]
@@ -331,7 +334,6 @@ def _fit_named(options: argparse.Namespace) -> None:
             raise ParameterError(f"--{name} is for formulas: give --formula, not --kernel.")
     kernel = named_kernel(options.kernel)
     dataset = _dataset(options)
-    check_integer("--max-rows", options.max_rows, 2)
     table, classes = _sample(dataset, options)
     models = compared(kernel, dataset, options.column, options.C)
     if options.inspect:

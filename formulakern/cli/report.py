@@ -69,7 +69,7 @@ def fit_opening(
         f"{options.cv}-fold stratified cross-validation of a support vector machine with "
         f"C = {options.C:g}; all kernels see the same {seen} and are normalised"
     )
-    parts = _data_parts(dataset, n_used, options)
+    parts = _data_parts(dataset, n_used, options, isinstance(kernel, GradedKernel))
     return blocks([*parts, ("kernel", _compiled(kernel)), ("trial", trial)])
 
 
@@ -79,7 +79,7 @@ def named_opening(kernel: Kernel, dataset: Dataset, n_used: int, options: Namesp
         f"{options.cv}-fold stratified cross-validation of support vector machines with "
         f"C = {options.C:g}"
     )
-    parts = _data_parts(dataset, n_used, options)
+    parts = _data_parts(dataset, n_used, options, gram=True)
     return blocks([*parts, ("kernel", repr(kernel)), ("trial", trial)])
 
 
@@ -103,8 +103,10 @@ def named_report(scores: Sequence[KernelScores], seconds: float) -> str:
     return f"\n{table(['kernel', 'accuracy', 'AUC', 'seconds'], rows)}\n\n{blocks(foot)}"
 
 
-def _data_parts(dataset: Dataset, n_used: int, options: Namespace) -> list[tuple[str, str]]:
-    """The data, and the sample where it is one."""
+def _data_parts(
+    dataset: Dataset, n_used: int, options: Namespace, gram: bool
+) -> list[tuple[str, str]]:
+    """The data, and the sample where it is one; ``gram``: because a Gram matrix is held."""
     n_rows = len(dataset)
     parts = [("data", data_line(dataset))]
     if n_used < n_rows:
@@ -116,7 +118,7 @@ def _data_parts(dataset: Dataset, n_used: int, options: Namespace) -> list[tuple
         sample = (
             f"a stratified sample of {n_used:,} rows (seed {options.seed}; --max-rows changes it)"
         )
-        parts.append(("sample", f"{why}{sample}." if needed >= 1 else sample))
+        parts.append(("sample", f"{why}{sample}." if gram and needed >= 1 else sample))
     return parts
 
 

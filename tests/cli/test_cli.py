@@ -234,10 +234,12 @@ def test_fit_says_that_it_samples(capsys):
 def test_fit_says_why_it_samples():
     n = 32_561
     large = Dataset(fk.Table({"x": np.arange(n) % 7}), np.arange(n) % 2, "large", "")
-    text = fit_opening(fk.kernel("a"), large, 10_000, Namespace(cv=10, C=1.0, seed=3))
-    said = " ".join(text.replace("│", " ").split())
-    assert "The Gram matrix of all 32,561 rows would take 7.9 GiB, and the solver as much" in said
-    assert "a stratified sample of 10,000 rows (seed 3; --max-rows changes it)." in said
+    for kernel in (fk.kernel("a"), fk.graded(fk.kernel("a"))):
+        text = fit_opening(kernel, large, 10_000, Namespace(cv=10, C=1.0, seed=3))
+        said = " ".join(text.replace("│", " ").split())
+        why = "The Gram matrix of all 32,561 rows would take 7.9 GiB, and the solver as much"
+        assert (why in said) == isinstance(kernel, fk.GradedKernel)
+        assert "a stratified sample of 10,000 rows (seed 3; --max-rows changes it)" in said
 
 
 def test_fit_many_classes_in_one_short_line(capsys, tmp_path):
