@@ -21,9 +21,9 @@ __all__ = ["KernelExpansion", "Prepared", "prepare", "train"]
 
 #: A relative gap of 0.001, and no other limit.
 DEFAULT = Limits()
-#: Matrices of kernels of other rows than packed ones are held up to so many megabytes at least:
-#: their values cost a hundred times as much.
-SLOW_KERNELS = 2000.0
+#: Matrices of kernels of other rows than packed ones are held up to this share of the memory that
+#: is free: their values cost a hundred times as much.
+SLOW_KERNELS = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,9 @@ def prepare(problem: BoxProblem, kernel: MatrixKernel, rows: Any, memory: float)
     table = rows.rows if isinstance(rows, KernelRows) else rows
     merged = merge_equal(problem, table)
     if not isinstance(table, PackedTable):
-        memory = max(memory, SLOW_KERNELS)
+        import psutil  # only these kernels are worth loading it for
+
+        memory = max(memory, SLOW_KERNELS * psutil.virtual_memory().available / 1e6)
     same = len(merged.first) == len(problem)
     if known is not None:
         return Prepared(merged, known if same else known.take(merged.first, memory))
