@@ -435,15 +435,15 @@ def test_auto_says_why(monkeypatch):
     from formulakern.gram.pair import TablePair
 
     k = fk.kernel("(a & ~b) | c")
-    few = k.choose(TablePair(data(20, 50)))
-    assert few.backend.name in ("interpreter", "lookup")
-    assert few.reason
     hot = np.eye(8, dtype=int)[np.random.default_rng(0).integers(8, size=500)]
     with monkeypatch.context() as patch:  # not compiled, neither here nor on disk
         patch.setattr(CompiledFunction, "made", False)
         patch.setattr(CompiledFunction, "stored", False)
         patch.setattr("formulakern.backends.costs._loading", lambda: 0.0)
         assert k.choose(TablePair(hot)).backend.name == "lookup"
+        few = k.choose(TablePair(data(20, 50)))
+        assert few.backend.name in ("interpreter", "lookup")
+        assert few.reason
     fk.kernel("(a & ~b) | c", backend="numba")(data(20, 50))  # compiled, it is the fastest
     wide = k.choose(TablePair(data(3000, 300)))
     assert wide.backend.name == "numba"
