@@ -371,5 +371,5 @@ class FormulaSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             decisions.append(model._decisions(model._pair_values(table.take(others[test]))))
             held_out.append(others[test])
         values = np.concatenate(decisions)
-        self._calibrator = LogisticRegression(C=CALIBRATION, max_iter=1000)
+        self._calibrator = LogisticRegression(C=CALIBRATION, solver="newton-cholesky")
         self._calibrator.fit(values.reshape(len(values), -1), classes[np.concatenate(held_out)])
