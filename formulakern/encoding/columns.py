@@ -12,6 +12,7 @@ import difflib
 import math
 import numbers
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -146,6 +147,8 @@ def normal_column(values: object, name: str) -> Column:
     >>> normal_column([1, None, "x"], "a")
     array(['1', None, 'x'], dtype=object)
     """
+    if _is_pandas_series(values):
+        return _from_pandas(values, name)
     series = as_series(values)
     if series is not None:
         return _from_series(series, name)
@@ -181,13 +184,22 @@ def as_series(values: object) -> Any:
     return series if isinstance(series, narwhals.Series) else None
 
 
+def _is_pandas_series(values: object) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(values, pandas.Series)
+
+
 def order_of(values: object) -> tuple[str, ...]:
     """The labels of an ordered categorical column, the least first; none for any other column.
 
     Those of pandas are ordered where they are declared to be; an ``Enum`` of polars always is.
     """
-    series = as_series(values)
-    dtype = None if series is None else series.to_native().dtype
+    dtype: Any
+    if _is_pandas_series(values):
+        dtype = getattr(values, "dtype", None)
+    else:
+        series = as_series(values)
+        dtype = None if series is None else series.to_native().dtype
     if getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
         return tuple(map(str, getattr(dtype, "categories", ())))
     return ()
@@ -245,10 +257,18 @@ def _from_numpy(values: NDArray[Any], name: str) -> Column:
     )
 
 
+def _from_pandas(series: Any, name: str) -> Column:
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype):
+        return normal_column(series.to_numpy(), name)
+    if hasattr(dtype, "categories"):
+        labels = [None if _is_missing(v) else str(v) for v in dtype.categories.tolist()]
+        return text_column([*labels, None])[series.array.codes]  # -1 where it is missing
+    return _from_series(as_series(series), name)
+
+
 def _from_series(series: Any, name: str) -> Column:
     native, dtype = series.to_native(), series.dtype
-    if isinstance(native.dtype, np.dtype):  # pandas over NumPy
-        return normal_column(native.to_numpy(), name)
     if str(dtype).startswith(("Categorical", "Enum")):
         values = series.to_list()
         labels = {value: str(value) for value in set(values) if not _is_missing(value)}

@@ -22,6 +22,7 @@ __all__ = [
     "check_columns",
     "check_lengths",
     "default_names",
+    "is_pandas",
     "is_sparse",
     "opened",
     "spread_out",
@@ -59,6 +60,17 @@ def as_frame(X: object) -> Any:
     return frame if isinstance(frame, narwhals.DataFrame) else None
 
 
+def is_pandas(X: object) -> bool:
+    """Whether X is a pandas DataFrame whose columns have different names, one for each.
+
+    Those of pandas are read without narwhals, whose wrappers cost more than a short column.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(X, pandas.DataFrame):
+        return False
+    return X.columns.nlevels == 1 and bool(X.columns.is_unique)
+
+
 def is_sparse(X: object) -> bool:
     """Whether X is a SciPy sparse matrix or array."""
     sparse = sys.modules.get("scipy.sparse")
@@ -92,6 +104,8 @@ def opened(X: object) -> tuple[Sequence[object], Sequence[Any], int]:
     (['x0', 'x1'], [('x', 'o'), (1, 2)], 2)
     """
     source: Any = X
+    if is_pandas(X):
+        return source.columns.tolist(), [column for _, column in source.items()], len(source)
     frame = as_frame(X)
     if frame is not None:
         names = frame.columns

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
-from operator import is_
 from types import MappingProxyType
 from typing import Any, NoReturn, overload
 
@@ -64,11 +62,11 @@ class Table:
     array(['none', 'foul'], dtype=object)
     """
 
-    __slots__ = ("_columns", "_missing", "_n_rows", "_orders", "_texts")
+    __slots__ = ("_columns", "_missing", "_n_rows", "_numbered", "_orders")
 
     _columns: dict[str, Column]
     _missing: dict[str, NDArray[np.bool_]]  # of the columns that were asked for it
-    _texts: dict[str, frozenset[str | None]]  # likewise
+    _numbered: dict[str, tuple[tuple[str | None, ...], NDArray[Any]]]  # likewise
     _n_rows: int
     _orders: dict[str, tuple[str, ...]]
 
@@ -94,7 +92,7 @@ class Table:
         object.__setattr__(self, "_columns", columns)
         object.__setattr__(self, "_n_rows", n_rows)
         object.__setattr__(self, "_missing", {})
-        object.__setattr__(self, "_texts", {})
+        object.__setattr__(self, "_numbered", {})
         known = {name: orders[name] for name in columns if orders.get(name)}
         object.__setattr__(self, "_orders", known)
 
@@ -232,13 +230,44 @@ class Table:
         """
         if name not in self._missing:
             column = self.column(name)
-            if column.dtype == object and None not in self.texts(name):
-                missing = np.zeros(len(column), dtype=np.bool_)
+            if column.dtype == object:
+                texts, numbers = self.numbered(name)
+                missing = numbers == (texts.index(None) if None in texts else len(texts))
+            elif column.dtype.kind == "f":
+                missing = np.isnan(column)
             else:
-                missing = _missing_in(column)
+                missing = np.zeros(len(column), dtype=np.bool_)
             self._missing[name] = missing
             missing.flags.writeable = False
         return self._missing[name]
+
+    def numbered(self, name: str) -> tuple[tuple[str | None, ...], NDArray[Any]]:
+        """The different entries of a column of text, and the number of every row's among them.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        texts : tuple of str, and None where some are missing
+            In the order in which they come.
+        numbers : ndarray of shape (n_rows,), the narrowest unsigned integers
+            ``texts[numbers[i]]`` is entry i.
+
+        Examples
+        --------
+        >>> Table({"a": ["x", None, "x"]}).numbered("a")
+        (('x', None), array([0, 1, 0], dtype=uint8))
+        """
+        if name not in self._numbered:
+            entries = self.column(name).tolist()
+            place = {text: number for number, text in enumerate(dict.fromkeys(entries))}
+            kind = np.min_scalar_type(len(place))
+            numbers = np.fromiter(map(place.__getitem__, entries), kind, len(entries))
+            numbers.flags.writeable = False
+            self._numbered[name] = tuple(place), numbers
+        return self._numbered[name]
 
     def texts(self, name: str) -> frozenset[str | None]:
         """The different entries of a column of text; None among them where some are missing.
@@ -246,9 +275,7 @@ class Table:
         >>> sorted(Table({"a": ["x", "y", "x"]}).texts("a"))
         ['x', 'y']
         """
-        if name not in self._texts:
-            self._texts[name] = frozenset(self.column(name).tolist())
-        return self._texts[name]
+        return frozenset(self.numbered(name)[0])
 
     # -- container ---------------------------------------------------------------------------
 
@@ -385,14 +412,6 @@ class Table:
             f"<table><caption>{rows:,} rows, {columns:,} columns</caption>"
             f"<thead><tr><th></th>{head}{more}</tr></thead><tbody>{body}</tbody></table>"
         )
-
-
-def _missing_in(column: Column) -> NDArray[np.bool_]:
-    if column.dtype == object:
-        return np.fromiter(map(is_, column, repeat(None)), dtype=np.bool_, count=len(column))
-    if column.dtype.kind == "f":
-        return np.isnan(column)
-    return np.zeros(len(column), dtype=np.bool_)
 
 
 def _common_length(columns: dict[str, Column], without_columns: int) -> int:

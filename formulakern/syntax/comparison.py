@@ -27,6 +27,8 @@ RELATIONS: dict[str, tuple[str, str, str]] = {
     "is missing": ("is missing", "is missing", r"\text{ is missing}"),
     "is not missing": ("is not missing", "is not missing", r"\text{ is not missing}"),
 }
+#: Which of the three signs a style of notation takes.
+STYLES = {"ascii": 0, "unicode": 1, "latex": 2}
 ORDERS = frozenset({"<", "<=", ">", ">="})
 _LARGEST = sys.float_info.max
 
@@ -87,8 +89,7 @@ class Comparison(Leaf):
 
     def leaf_text(self, notation: Notation) -> str:
         """The comparison as it parses back (ASCII), or in mathematical signs."""
-        position = {"ascii": 0, "unicode": 1, "latex": 2}[notation.style]
-        latex = notation.style == "latex"
+        position, latex = STYLES[notation.style], notation.style == "latex"
         parts = [latex_name(self.column) if latex else spell(self.column)]
         parts.append(RELATIONS[self.relation][position])
         if isinstance(self.value, tuple):
@@ -110,11 +111,11 @@ def _value_text(value: Value, latex: bool) -> str:
 
 
 def _checked(relation: str, value: _Side) -> _Side:
-    if relation.endswith("missing"):
+    if relation in ("is missing", "is not missing"):
         if value is not None:
             raise ParameterError(f"{relation!r} takes no value; got {value!r}.")
         return None
-    if relation.endswith("in"):
+    if relation in ("in", "not in"):
         if not isinstance(value, tuple) or not value:
             raise ParameterError(f"{relation!r} takes a non-empty tuple of values; got {value!r}.")
         return tuple(_checked_value(item) for item in value)
@@ -133,8 +134,8 @@ def _checked_value(value: Value) -> Value:
         return value
     if isinstance(value, str):
         return str(value)
-    if isinstance(value, numbers.Real):  # NumPy's too, as the plain numbers that they are
-        number = int(value) if isinstance(value, numbers.Integral) else float(value)
+    if isinstance(value, (int, float, numbers.Real)):  # NumPy's too, as plain numbers
+        number = int(value) if isinstance(value, (int, numbers.Integral)) else float(value)
         if not -_LARGEST <= number <= _LARGEST:
             shown = "a longer one" if isinstance(number, int) else repr(number)
             raise ParameterError(f"a comparison needs a number below 1.8e308 in size; got {shown}.")

@@ -192,8 +192,15 @@ class Leaf(Formula):
     def _hold(self, n_leaves: int = 1, **fields: object) -> None:
         """Set what the constructor was given, in its order."""
         values = tuple(fields.values())
-        key = hash((type(self), *values))
-        self._set(_values=values, n_leaves=n_leaves, _hash=key, **fields)
+        put = object.__setattr__
+        for name, value in fields.items():
+            put(self, name, value)
+        put(self, "_values", values)
+        put(self, "n_leaves", n_leaves)
+        put(self, "_hash", hash((type(self), *values)))
+
+    def __str__(self) -> str:
+        return self.leaf_text(ASCII) if self.n_leaves == 1 else super().__str__()
 
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), self._values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from formulakern.syntax.connectives import CONNECTIVES
 
@@ -27,6 +28,7 @@ RESERVED_WORDS = frozenset(
 _RESERVED = re.compile("|".join(sorted(RESERVED_WORDS)), re.IGNORECASE)
 
 
+@lru_cache(maxsize=4096)
 def is_bare(name: str) -> bool:
     """Whether a name may be written without quotes.
 
