@@ -7,7 +7,6 @@ faster, for all of them at once, as coordinates of the true entries.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.bits import Words, pack_coordinates, pack_rows
+from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_truths, row_blocks
 from formulakern.encoding.columns import read_number
 from formulakern.encoding.cut_points import Strategy, cuts
 from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
@@ -36,6 +35,8 @@ __all__ = [
     "refuse_missing",
 ]
 
+#: Columns of at most so many values are compared with each of them, others are sorted.
+FEW_VALUES = 64
 #: A column may be cut between all of its values so often.
 MOST_CUTS = 5000
 
@@ -125,13 +126,38 @@ class ColumnPlan:
         -------
         ndarray of shape (number of propositions, ceil(n_rows / 64)), uint64
         """
-        rows, places = self._known(table)
-        order = np.argsort(places, kind="stable")
-        shape = (len(self.propositions), len(table))
-        words = pack_coordinates(places[order], rows[order], shape)
-        for place, truths in self._others(table):
-            words[place] = pack_rows(truths[None])[0]
+        n_rows, first = len(table), len(self.values)
+        words = np.zeros((len(self.propositions), n_words(n_rows)), dtype=np.uint64)
+        if first > FEW_VALUES:
+            rows, places = self._known(table)
+            order = np.argsort(places, kind="stable")
+            words[:first] = pack_coordinates(places[order], rows[order], (first, n_rows))
+        elif first:
+            codes = self.codes(table).astype(np.int8)
+            for block in row_blocks(0, first, n_rows):
+                values = np.arange(block.start, block.stop, dtype=np.int8)
+                words[block] = pack_truths(codes == values[:, None])
+        together = self._pack_orders(table, words)
+        for place, truths in self._others(table, together):
+            words[place] = pack_truths(truths[None])[0]
         return words
+
+    def _pack_orders(self, table: Table, words: Words) -> frozenset[int]:
+        """Pack the ``x <= c`` and ``x >= c`` of a column of numbers, and say which they are."""
+        column = table.column(self.name)
+        if not self._orders or column.dtype not in (np.float64, np.int64):
+            return frozenset()
+        packed: list[int] = []
+        for compare, places, values in self._orders:
+            numbers = np.array(values, dtype=None if column.dtype == np.int64 else np.float64)
+            exact = column.dtype == np.float64 or numbers.dtype == np.int64
+            if not exact and any(type(value) is int for value in values):
+                continue  # whole numbers beyond 2⁵³ are compared one by one
+            with np.errstate(invalid="ignore"):  # an order with NaN is false
+                for block in row_blocks(0, len(places), len(column)):
+                    words[places[block]] = pack_truths(compare(column, numbers[block, None]))
+            packed += places
+        return frozenset(packed)
 
     def _known(self, table: Table) -> Coordinates:
         """Rows with a known value of a nominal column, and the numbers of their values."""
@@ -139,9 +165,13 @@ class ColumnPlan:
         known = np.flatnonzero(codes >= 0)
         return known, codes[known]
 
-    def _others(self, table: Table) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    def _others(
+        self, table: Table, done: frozenset[int] = frozenset()
+    ) -> Iterator[tuple[int, NDArray[np.bool_]]]:
         """The propositions behind ``x = v`` of a nominal column, each on all rows."""
         for place, leaf in enumerate(self.propositions[len(self.values) :], len(self.values)):
+            if place in done:
+                continue
             if self.degrees is not None and not isinstance(leaf, Comparison):
                 continue
             if isinstance(leaf, Variable) and table.is_numeric(self.name):
@@ -153,12 +183,9 @@ class ColumnPlan:
         """The number of every entry's value among the known ones; -1 for unknown and missing."""
         column = table.column(self.name)
         if column.dtype == object and all(isinstance(value, str) for value in self.values[:1]):
-            texts = column.tolist()
-            try:
-                found = map(self._index.__getitem__, texts)
-                return np.fromiter(found, dtype=np.intp, count=len(texts))
-            except KeyError:  # a value that training did not show
-                return np.array([self._index.get(text, -1) for text in texts], dtype=np.intp)
+            texts, numbers = table.numbered(self.name)
+            known = [self._index.get(text, -1) for text in texts]
+            return np.array(known, dtype=np.intp)[numbers]
         codes = np.full(len(column), -1, dtype=np.intp)
         for code in range(len(self.values)):
             codes[evaluate_proposition(self.propositions[code], table)] = code
@@ -180,6 +207,22 @@ class ColumnPlan:
         else:
             return None
         return int(np.argmax(unknown)) if unknown.any() else None
+
+    @cached_property
+    def _orders(self) -> list[tuple[np.ufunc, list[int], list[int | float]]]:
+        """For ``<=`` and ``>=`` the places of the propositions, and the numbers on the right."""
+        found: list[tuple[np.ufunc, list[int], list[int | float]]] = []
+        for relation, compare in (("<=", np.less_equal), (">=", np.greater_equal)):
+            some = {
+                place: leaf.value
+                for place, leaf in enumerate(self.propositions)
+                if isinstance(leaf, Comparison)
+                and leaf.relation == relation
+                and isinstance(leaf.value, (int, float))
+            }
+            if some:
+                found.append((compare, list(some), list(some.values())))
+        return found
 
     @cached_property
     def _index(self) -> dict[str | None, int]:
@@ -215,12 +258,13 @@ def plan_nominal(
     ordered = table.orders.get(name, ())
     values: Sequence[Any]
     if column.dtype == object:
-        repeats = Counter(text for text in column.tolist() if text is not None)
-        values = sorted(repeats, key=_text_order)
+        texts, numbers = table.numbered(name)
+        repeats = dict(zip(texts, np.bincount(numbers).tolist(), strict=True))
+        values = sorted((text for text in texts if text is not None), key=_text_order)
         counts = [repeats[value] for value in values]
     else:
-        known, numbers = np.unique(column[np.isfinite(column)], return_counts=True)
-        values, counts = [_plain(value) for value in known.tolist()], numbers.tolist()
+        known, times = np.unique(column[np.isfinite(column)], return_counts=True)
+        values, counts = [_plain(value) for value in known.tolist()], times.tolist()
     frequent, pooled, others = values, [], list[Formula]()
     if ordered:
         listed = [value for value in ordered if value in set(values)]

@@ -79,23 +79,26 @@ def cuts(
     >>> cuts(np.arange(8), 4, "mdlp", np.array([0, 0, 0, 1, 1, 1, 1, 1]))
     (Cut(at_most=2, at_least=3),)
     """
-    finite = np.isfinite(values) if values.dtype.kind == "f" else np.ones(len(values), np.bool_)
-    distinct, place, repeats = np.unique(values[finite], return_inverse=True, return_counts=True)
+    finite = np.isfinite(values) if values.dtype.kind == "f" else slice(None)
+    distinct, repeats = np.unique(values[finite], return_counts=True)
     if len(distinct) < 2:
         return ()
     fractions = np.arange(1, number + 1) / (number + 1)
     if strategy == "mdlp":
         assert classes is not None
         table = np.zeros((len(distinct), int(classes.max()) + 1))
+        place = np.searchsorted(distinct, values[finite])
         np.add.at(table, (place, classes[finite]), 1)
         gaps = informative_gaps(table, number)
     elif strategy == "all" or (number >= len(distinct) - 1 and strategy == "quantile"):
         gaps = np.arange(len(distinct) - 1)
     elif strategy == "quantile":
-        shares = np.cumsum(repeats)[:-1] / len(place)
-        above = np.searchsorted(shares, fractions).clip(1, max(1, len(shares) - 1))
+        below_gap = np.cumsum(repeats)
+        shares = below_gap[:-1] / below_gap[-1]
+        last = len(shares) - 1
+        above = np.minimum(np.maximum(np.searchsorted(shares, fractions), 1), max(1, last))
         below = above - 1
-        above = above.clip(0, len(shares) - 1)
+        above = np.minimum(above, last)
         nearer = np.abs(shares[below] - fractions) <= np.abs(shares[above] - fractions)
         gaps = np.unique(np.where(nearer, below, above))
     else:

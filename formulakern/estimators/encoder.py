@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, DTypeLike
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
+    _check_feature_names,
     _check_feature_names_in,
     _check_n_features,
     check_is_fitted,
-    validate_data,
 )
 
 from formulakern.encoding.column_plan import ColumnPlan, refuse_missing
@@ -386,7 +386,8 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._check_names(table, reset=reset)
         else:
             source = X if hasattr(X, "shape") else np.empty(table.shape, dtype=np.bool_)
-            validate_data(self, source, reset=reset, skip_check_array=True)
+            _check_feature_names(self, source, reset=reset)
+            _check_n_features(self, source, reset=reset)
         if reset or table.names == tuple(plan.name for plan in self.plans_):
             return table
         return Table.of(table, names=[plan.name for plan in self.plans_])
