@@ -145,7 +145,7 @@ class ColumnPlan:
     def _pack_orders(self, table: Table, words: Words) -> frozenset[int]:
         """Pack the ``x <= c`` and ``x >= c`` of a column of numbers, and say which they are."""
         column = table.column(self.name)
-        if not self._orders or column.dtype not in (np.float64, np.int64):
+        if self.kind != "numeric" or column.dtype not in (np.float64, np.int64):
             return frozenset()
         packed: list[int] = []
         for compare, places, values in self._orders:
@@ -211,18 +211,18 @@ class ColumnPlan:
     @cached_property
     def _orders(self) -> list[tuple[np.ufunc, list[int], list[int | float]]]:
         """For ``<=`` and ``>=`` the places of the propositions, and the numbers on the right."""
-        found: list[tuple[np.ufunc, list[int], list[int | float]]] = []
-        for relation, compare in (("<=", np.less_equal), (">=", np.greater_equal)):
-            some = {
-                place: leaf.value
-                for place, leaf in enumerate(self.propositions)
-                if isinstance(leaf, Comparison)
-                and leaf.relation == relation
-                and isinstance(leaf.value, (int, float))
-            }
-            if some:
-                found.append((compare, list(some), list(some.values())))
-        return found
+        found: dict[str, tuple[np.ufunc, list[int], list[int | float]]] = {
+            "<=": (np.less_equal, [], []),
+            ">=": (np.greater_equal, [], []),
+        }
+        for place, leaf in enumerate(self.propositions):
+            if not isinstance(leaf, Comparison) or leaf.relation not in found:
+                continue
+            if isinstance(leaf.value, (int, float)):
+                _, places, values = found[leaf.relation]
+                places.append(place)
+                values.append(leaf.value)
+        return [entry for entry in found.values() if entry[1]]
 
     @cached_property
     def _index(self) -> dict[str | None, int]:

@@ -262,7 +262,9 @@ def _from_pandas(series: Any, name: str) -> Column:
     if isinstance(dtype, np.dtype):
         return normal_column(series.to_numpy(), name)
     if hasattr(dtype, "categories"):
-        labels = [None if _is_missing(v) else str(v) for v in dtype.categories.tolist()]
+        labels = dtype.categories.tolist()
+        if {*map(type, labels)} != {str}:
+            labels = [None if _is_missing(value) else str(value) for value in labels]
         return text_column([*labels, None])[series.array.codes]  # -1 where it is missing
     return _from_series(as_series(series), name)
 

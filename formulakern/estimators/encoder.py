@@ -26,7 +26,7 @@ from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.degrees import Scales
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.planning import Planner
-from formulakern.encoding.sources import is_sparse
+from formulakern.encoding.sources import is_pandas, is_sparse
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.targets import read_classes, refused, require_target
@@ -386,11 +386,21 @@ class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._check_names(table, reset=reset)
         else:
             source = X if hasattr(X, "shape") else np.empty(table.shape, dtype=np.bool_)
-            _check_feature_names(self, source, reset=reset)
+            self._check_labels(source, reset=reset)
             _check_n_features(self, source, reset=reset)
         if reset or table.names == tuple(plan.name for plan in self.plans_):
             return table
         return Table.of(table, names=[plan.name for plan in self.plans_])
+
+    def _check_labels(self, X: Any, *, reset: bool) -> None:
+        """Remember the names of columns, or compare them with those of training."""
+        labels = X.columns.tolist() if is_pandas(X) else []
+        if {*map(type, labels)} != {str}:
+            _check_feature_names(self, X, reset=reset)
+        elif reset:
+            self.feature_names_in_ = np.array(labels, dtype=object)
+        elif list(getattr(self, "feature_names_in_", ())) != labels:
+            _check_feature_names(self, X, reset=reset)  # says what differs
 
     def _check_names(self, table: Table, *, reset: bool) -> None:
         with refused("Pass the columns of training."):

@@ -78,6 +78,8 @@ def read_classes(y: Any, n_rows: int) -> NDArray[Any]:
     DataError
         If there is not one for each row, one is missing, or they are no classes.
     """
+    if _are_classes(y, n_rows):
+        return np.ascontiguousarray(y)
     with refused("Pass one class per row: all text, or all numbers or bools."):
         labels = column_or_1d(y, warn=True)
         check_consistent_length(range(n_rows), labels)
@@ -92,6 +94,18 @@ def read_classes(y: Any, n_rows: int) -> NDArray[Any]:
             np.unique(labels)  # raises where classes have no order
         check_classification_targets(labels)
     return np.asarray(labels)
+
+
+def _are_classes(y: Any, n_rows: int) -> bool:
+    """Whether an array plainly holds the class of every row, so that there is nothing to refuse.
+
+    scikit-learn's checks say the same, and take as long as a small table is learnt from.
+    """
+    if type(y) is not np.ndarray or y.shape != (n_rows,):
+        return False
+    if y.dtype.kind not in "biuU" and not (y.dtype == object and {*map(type, y)} == {str}):
+        return False
+    return 2 * len(np.unique(y)) < n_rows  # it warns of more: they may be numbers to learn
 
 
 def class_order(y: Any, labels: NDArray[Any]) -> NDArray[Any]:
@@ -171,6 +185,8 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
         zero, the length differs, or a class is not among those of ``class_weight``.
     """
     weights = np.ones(len(labels))
+    if sample_weight is None and class_weight is None:
+        return weights
     if sample_weight is not None:
         with refused("Pass one weight per row, some of them positive."):
             weights = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), copy=True)

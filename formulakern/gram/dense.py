@@ -40,7 +40,7 @@ SYMMETRIC_BLOCK = (128, 512)
 #: come, so it wants many; an interrupt waits for the block at work, so it wants few pairs.
 MAX_HEIGHT, MAX_PAIRS = 256, 1 << 23
 #: For fewer pairs than this no thread is started, and for fewer than these no block is begun.
-FEW_PAIRS, MIN_PAIRS = 1 << 15, 1 << 12
+FEW_PAIRS, MIN_PAIRS = 1 << 15, 1 << 14
 #: Smaller matrices, in bytes, are allocated without asking how much memory is left.
 SMALL = 1 << 26
 
@@ -210,7 +210,8 @@ def work_off(
     queue = deque(blocks)
     n_blocks = len(queue)
     n_pairs = sum((x.stop - x.start) * (z.stop - z.start) for x, z in queue)
-    threads = min(n_threads(), n_blocks, n_pairs // FEW_PAIRS)
+    threads = min(n_blocks, n_pairs // FEW_PAIRS)
+    threads = min(n_threads(), threads) if threads > 1 else threads
     stop = threading.Event()
 
     def work(progress: Callable[[float], None] | None = None) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError
 
 __all__ = ["TablePair"]
+
+Value = TypeVar("Value")
 
 Columns = tuple[int, ...] | None
 
@@ -52,6 +54,7 @@ class TablePair:
             check_same_columns(self.x, self.z)
         self._selected: dict[tuple[bool, Columns], PackedTable] = {}
         self._paired: dict[tuple[Columns, ...], PairedTables] = {}
+        self._remembered: dict[int, tuple[object, Any]] = {}
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,7 +90,7 @@ class TablePair:
     def _alone(self, table: PackedTable | RealTable) -> TablePair:
         pair = TablePair.__new__(TablePair)
         pair.x, pair.z = table, None
-        pair._selected, pair._paired = {}, {}
+        pair._selected, pair._paired, pair._remembered = {}, {}, {}
         return pair
 
     def columns_of(self, domain: str | None, domains: Mapping[str, Any]) -> Columns:
@@ -115,6 +118,13 @@ class TablePair:
             z = None if self.z is None else [self._select(self.z, chosen) for chosen in columns]
             self._paired[columns] = pair_tables(x, z)
         return self._paired[columns]
+
+    def remembered(self, owner: object, make: Callable[[TablePair], Value]) -> Value:
+        """What an object makes of this pair, made once."""
+        if id(owner) not in self._remembered:  # it lives as long as what is remembered of it
+            self._remembered[id(owner)] = owner, make(self)
+        value: Value = self._remembered[id(owner)][1]
+        return value
 
     def _select(self, table: PackedTable | RealTable, columns: Columns) -> PackedTable:
         if isinstance(table, RealTable):

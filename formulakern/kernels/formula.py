@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -45,6 +45,8 @@ _CHOSEN = (
     "(one-hot data),\nor the interpreter where there is little to do"
 )
 
+#: Of formulas of at most so many characters or leaves, the last ones are not prepared again.
+SHORT = 200
 
 #: The parameters of a formula's kernel beside the formula, and their defaults.
 _DEFAULTS = {"variables": "bound", "domains": {}, "scale": "count", "backend": "auto"}
@@ -151,7 +153,7 @@ def kernel(
     >>> k.dimension(3)
     9
     """
-    parsed = parse(formula) if isinstance(formula, str) else formula
+    parsed = _parsed(formula) if isinstance(formula, str) else formula
     if not isinstance(parsed, Formula):
         raise ParameterError(
             f"a kernel is made of a str or a Formula; got {type(formula).__name__}. "
@@ -160,6 +162,15 @@ def kernel(
     check_choice("inputs", inputs, ("binary", "graded"))
     made = FormulaKernel(parsed, variables, domains or {}, scale, backend)
     return graded(made) if inputs == "graded" else made
+
+
+def _parsed(text: str) -> Formula:
+    return _parse_short(text) if len(text) <= SHORT else parse(text)
+
+
+_parse_short = lru_cache(maxsize=256)(parse)
+_rewrite_short = lru_cache(maxsize=256)(rewrite)
+_lower_short = lru_cache(maxsize=256)(lower)
 
 
 @dataclass(eq=False, repr=False)
@@ -193,7 +204,8 @@ class FormulaKernel(Kernel):
     @cached_property
     def rewriting(self) -> Rewriting:
         """The trace of rewrites from the formula to the form that is counted."""
-        return rewrite(self.formula, self.variables)
+        short = self.formula.n_leaves <= SHORT
+        return (_rewrite_short if short else rewrite)(self.formula, self.variables)
 
     @cached_property
     def program(self) -> Program:
@@ -203,7 +215,8 @@ class FormulaKernel(Kernel):
         ------
         FormulaSizeError
         """
-        return lower(self.rewriting.formula, self.variables)
+        formula = self.rewriting.formula
+        return (_lower_short if formula.n_leaves <= SHORT else lower)(formula, self.variables)
 
     @property
     def source(self) -> str:
@@ -213,6 +226,9 @@ class FormulaKernel(Kernel):
 
     def task(self, pair: TablePair) -> Task:
         """The program, to be evaluated on two tables."""
+        return pair.remembered(self, self._task)
+
+    def _task(self, pair: TablePair) -> Task:
         columns = tuple(pair.columns_of(name, self.domains) for name in self.program.domains)
         if self.variables == "distinct":
             self._check_disjoint(columns, pair.x.n_columns)

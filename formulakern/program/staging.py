@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 
 from formulakern.program.node import Count, Program
@@ -39,6 +39,7 @@ class Stages:
     pair: tuple[int, ...]
 
 
+@lru_cache(maxsize=256)
 def stages(program: Program) -> Stages:
     """Assign a stage to every node that the kernel needs."""
     of: list[int] = []

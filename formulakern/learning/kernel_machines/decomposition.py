@@ -280,7 +280,7 @@ class _Run:
         """Small problems until the gap is at most ``target``; 0: the relative one at most tol."""
         whole, last, size = not target, np.empty(0, dtype=np.intp), SMALL
         inner = self.limits.tol * float(np.abs(part.problem.linear).max(initial=0.0))
-        values = part.look()
+        values = part.values or part.look()
         while not self.ended(values, target):
             if whole and values.gap < CLOSE and self.leave_out(part, values):
                 values = self.note(part)

@@ -71,7 +71,9 @@ class KernelRows:
         return part
 
     def block(self, rows: npt.NDArray[np.intp]) -> FloatArray:
-        """K between these rows: float64 (q, q)."""
+        """K between these rows, ascending: float64 (q, q), to be read only."""
+        if self.held and len(rows) == len(self):  # all of them, in order
+            return self.gram
         if self.held:
             return np.ascontiguousarray(self.gram[np.ix_(rows, rows)])
         return np.ascontiguousarray(self.kernel(self.rows.take(rows)))
@@ -81,7 +83,7 @@ class KernelRows:
         return RowBlocks(self.kernel, self.rows)
 
     def product(self, rows: npt.NDArray[np.intp], weights: FloatArray) -> FloatArray:
-        """Σ_i w_i·K(row i, ·) over these rows, for every row of the table: float64 (n,).
+        """Σ_i w_i·K(row i, ·) over these rows, ascending, for every row: float64 (n,).
 
         Notes
         -----
@@ -91,7 +93,8 @@ class KernelRows:
         if not len(rows):
             return np.zeros(len(self))
         if self.held:
-            return np.asarray(weights @ self.gram[rows])
+            gram = self.gram if len(rows) == len(self) else self.gram[rows]
+            return np.asarray(weights @ gram)
         fill = self._blocks.chosen(rows)
         return np.asarray(_weighted_sums(fill, weights[None], len(self))[0])
 
