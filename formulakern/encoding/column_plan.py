@@ -185,7 +185,7 @@ class ColumnPlan:
         if column.dtype == object and all(isinstance(value, str) for value in self.values[:1]):
             texts, numbers = table.numbered(self.name)
             known = [self._index.get(text, -1) for text in texts]
-            return np.array(known, dtype=np.intp)[numbers]
+            return np.asarray(np.array(known, dtype=np.intp)[numbers])
         codes = np.full(len(column), -1, dtype=np.intp)
         for code in range(len(self.values)):
             codes[evaluate_proposition(self.propositions[code], table)] = code

@@ -265,7 +265,8 @@ def _from_pandas(series: Any, name: str) -> Column:
         labels = dtype.categories.tolist()
         if {*map(type, labels)} != {str}:
             labels = [None if _is_missing(value) else str(value) for value in labels]
-        return text_column([*labels, None])[series.array.codes]  # -1 where it is missing
+        codes: NDArray[Any] = series.array.codes  # -1 where it is missing
+        return np.asarray(text_column([*labels, None])[codes])
     return _from_series(as_series(series), name)
 
 
