@@ -100,14 +100,15 @@ def cuts(
         below = above - 1
         above = np.minimum(above, last)
         nearer = np.abs(shares[below] - fractions) <= np.abs(shares[above] - fractions)
-        gaps = np.unique(np.where(nearer, below, above))
+        gaps = np.array(sorted({*np.where(nearer, below, above).tolist()}))
     else:
         low, high = float(distinct[0]), float(distinct[-1])
         levels = low * (1 - fractions) + high * fractions
         places = np.searchsorted(distinct, levels, side="right") - 1
         gaps = np.unique(places.clip(0, len(distinct) - 2))
     unit = unit_of(distinct)
-    return tuple(cut_between(distinct[gap].item(), distinct[gap + 1].item(), unit) for gap in gaps)
+    neighbours = zip(distinct[gaps].tolist(), distinct[gaps + 1].tolist(), strict=True)
+    return tuple(cut_between(low, high, unit) for low, high in neighbours)
 
 
 def unit_of(distinct: NDArray[Any]) -> Decimal | None:

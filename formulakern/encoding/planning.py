@@ -128,8 +128,9 @@ class Planner:
         if self.nominal != "auto":
             return self.nominal == "all"
         column = table.column(name)[~table.missing(name)]
-        distinct: NDArray[Any] = np.unique(column[: 10 * self.max_nominal + 1])
-        if len(distinct) <= self.max_nominal:
-            distinct = np.unique(column)
+        some = {*column[: 10 * self.max_nominal + 1].tolist()}
+        if len(some) > self.max_nominal:
+            return False
+        distinct: NDArray[Any] = np.unique(column)
         whole = np.isfinite(distinct) & (np.floor(distinct) == distinct)
         return 2 <= len(distinct) <= self.max_nominal and bool(whole.all())
