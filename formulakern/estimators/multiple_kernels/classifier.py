@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
@@ -20,13 +19,18 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.multiple_kernels.weights import FormulaWeights
 from formulakern.estimators.search.candidates import read_candidates
+from formulakern.estimators.svm.base import warn_stopped
 from formulakern.estimators.svm.classifier import SOLVED, FormulaSVC
+from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
-from formulakern.estimators.svm.prediction import grams_with_training
+from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
+from formulakern.estimators.svm.prediction import PREDICTION_BLOCK
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.kernels.algebra import Kernel, ScaledKernel, SumKernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
+from formulakern.learning.kernel_machines.decomposition import Limits
+from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 from formulakern.learning.multiple_kernels.easy import easy_weights
 from formulakern.learning.multiple_kernels.family import KernelFamily
 from formulakern.learning.multiple_kernels.lp_norm import lp_norm_weights
@@ -46,7 +50,7 @@ CONSTANT = 1e-9
 
 
 @dataclass(eq=False, repr=False)
-class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
+class FormulaMKL(PairwiseDecisions, ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Support vector classification with a weighted sum of the kernels of several formulas.
 
     The kernel is K = Σ_r η_r K_r with K_r that of the r-th formula: the features of all formulas
@@ -105,8 +109,6 @@ class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         Whether ``decision_function`` has one column per class, or per pair of classes.
     break_ties : bool, default=False
         Break ties of the votes by the decision function, as in :class:`sklearn.svm.SVC`.
-    cache_size : float, default=200
-        Megabytes of the cache of the last solver.
     verbose : bool, default=False
         Show how far the weights are, on standard error.
 
@@ -130,8 +132,8 @@ class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     encoder_ : transformer or None
     propositions_ : tuple of str
         The columns of the encoded table, each a rule that :func:`formulakern.rule` reads.
-    svc_ : SVC
-        The solved model, on the precomputed weighted sum of Gram matrices.
+    svc_ : PairwiseModel
+        The solved model, on the weighted sum of Gram matrices.
     support_, n_support_, dual_coef_, intercept_ : ndarray
         As in :class:`sklearn.svm.SVC`.
     n_features_in_ : int
@@ -189,10 +191,12 @@ class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     max_iter: int = 200
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
     break_ties: bool = False
-    cache_size: float = 200
     verbose: bool = False
     classes_: npt.NDArray[Any] = field(init=False)
     support_: npt.NDArray[np.intp] = field(init=False)
+    svc_: PairwiseModel = field(init=False)
+    intercept_: FloatArray = field(init=False)
+    _pair_weights: FloatArray = field(init=False)
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Encode the table, learn the weights, solve.
@@ -250,16 +254,12 @@ class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         kept = self.weights_ > NEGLIGIBLE * self.weights_.max()
         self.kernel_ = _weighted_sum(self.kernels_, np.where(kept, self.weights_, 0.0))
         gram = family.combined(np.where(kept, self.weights_, 0.0))
-        self.svc_ = SVC(
-            kernel="precomputed",
-            C=self.C,
-            tol=min(1e-3, self.tol),
-            decision_function_shape=self.decision_function_shape,
-            break_ties=self.break_ties,
-            cache_size=self.cache_size,
-        )
-        self.svc_.fit(gram, labels, given)
+        rows = KernelRows.of_matrix(self.kernel_, table, gram)
+        problem = PairwiseProblem.of(self.kernel_, rows, labels, self.C * given, 0.0)
+        self.svc_, _ = problem.solve(Limits(min(1e-3, self.tol)))
+        warn_stopped(self.svc_.stopped_, float(self.svc_.gaps_.max()), min(1e-3, self.tol))
         self._copy_from(self.svc_, [name for name in SOLVED if name != "n_iter_"])
+        self._pair_weights = np.array([w for _, _, w in pair_weights(self.svc_)])
         self._trained = TrainedModel(self.svc_, self.kernel_, table, labels)
         self._support_rows = table.take(self.support_)
         self.summary_ = self._summary(formulas, family)
@@ -305,32 +305,6 @@ class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "svc_")
         return self._trained.rules(self._leaves, top, time_limit, progress)
-
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """Signed distances from the separating surfaces, in units of the margin.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
-        """
-        return np.concatenate([self.svc_.decision_function(gram) for gram in self._grams(X)])
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return np.concatenate([self.svc_.predict(gram) for gram in self._grams(X)])
 
     # -- what is computed ---------------------------------------------------------------------
 
@@ -387,16 +361,16 @@ class FormulaMKL(ClassifierMixin, TableEstimator):  # type: ignore[misc]
             f"{how}; relative gap {self.gap_:.1e}.",
         )
 
-    def _grams(self, X: Any) -> Iterator[FloatArray]:
-        """K between X and the training rows, so many rows at a time; 0 off the support."""
-        check_is_fitted(self, "svc_")
-        table = self._read_table(X)
-
-        def with_support(rows: Any, support: Any) -> FloatArray:
-            return CandidateGrams(rows, support).gram(self.kernel_)  # the counts of a pair once
-
-        compute: Any = with_support
-        return grams_with_training(self.svc_, compute, table, self._support_rows)
+    def _values(self, rows: Any, weights: FloatArray) -> FloatArray:
+        """Σ_i w_i K(x_i, x) over the support vectors; all kernels share the counts of a pair."""
+        found = np.empty((rows.n_rows, len(weights)))
+        height = max(1, PREDICTION_BLOCK // max(len(self.support_), 1))
+        for start in range(0, rows.n_rows, height):
+            part = rows.take(np.arange(start, min(start + height, rows.n_rows)))
+            gram = CandidateGrams(part, self._support_rows).gram(self.kernel_)
+            for pair, own in enumerate(weights):
+                found[start : start + part.n_rows, pair] = (gram * own).sum(axis=1)
+        return found
 
 
 def _weighted_sum(kernels: Sequence[Kernel], weights: FloatArray) -> Kernel:

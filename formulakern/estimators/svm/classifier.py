@@ -21,13 +21,9 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
+from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
-from formulakern.estimators.svm.pairwise import (
-    PairwiseModel,
-    PairwiseProblem,
-    pairwise_decisions,
-    pairwise_votes,
-)
+from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.estimators.trials import folds_of
 from formulakern.progress import Progress, say
@@ -41,7 +37,7 @@ FOLDS, CALIBRATION = 5, 100.0
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+class FormulaSVC(PairwiseDecisions, ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector classification with the kernel of a formula.
 
     Maximises the margin of a linear function of the features that the formula's substitutions
@@ -282,39 +278,6 @@ class FormulaSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
             )
         return self._trained.rules(self._leaves, top, time_limit, progress)
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Signed distances from the separating surfaces, in units of the margin.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
-        """
-        return self._decisions(self._pair_values(self._later(X)))
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        if self.break_ties and self.decision_function_shape == "ovo":
-            raise ParameterError("break_ties=True needs decision_function_shape='ovr'.")
-        values, n_classes = self._pair_values(self._later(X)), len(self.classes_)
-        if n_classes == 2:
-            return np.asarray(self.classes_[(values[:, 0] > 0).astype(np.intp)])
-        if self.break_ties:
-            return np.asarray(self.classes_[pairwise_decisions(values, n_classes).argmax(axis=1)])
-        return np.asarray(self.classes_[pairwise_votes(values, n_classes)])
-
     @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, a logistic function of the decisions.
@@ -331,22 +294,6 @@ class FormulaSVC(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         """
         found = self.decision_function(X)
         return np.asarray(self._calibrator.predict_proba(found.reshape(len(found), -1)))
-
-    def _later(self, X: Any) -> Any:
-        check_is_fitted(self, "svc_")
-        return self._read_table(X)
-
-    def _pair_values(self, table: Any) -> FloatArray:
-        """The decision of every pair of classes: float64 (rows, pairs)."""
-        return np.asarray(self._values(table, self._pair_weights) + self.intercept_)
-
-    def _decisions(self, values: FloatArray) -> FloatArray:
-        """Decisions as they are asked for, from those of the pairs."""
-        if len(self.classes_) == 2:
-            return np.ascontiguousarray(values[:, 0])
-        if self.decision_function_shape == "ovo":
-            return values
-        return pairwise_decisions(values, len(self.classes_))
 
     def _calibrate(self, table: Any, classes: npt.NDArray[Any], boxes: FloatArray) -> None:
         """Fit the probabilities to decisions on rows that are held out."""

@@ -19,7 +19,7 @@ from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 from formulakern.learning.kernel_machines.solve import KernelExpansion, Prepared, prepare
 from formulakern.solvers.solution import share_done
 
-__all__ = ["PairwiseModel", "PairwiseProblem", "pairwise_decisions", "pairwise_votes"]
+__all__ = ["PairwiseModel", "PairwiseProblem"]
 
 
 @dataclass(eq=False)
@@ -185,42 +185,3 @@ class PairwiseProblem:
             solutions[0].history,
             self.shape,
         )
-
-
-def pairwise_decisions(ovo: FloatArray, n_classes: int) -> FloatArray:
-    """One column for each class: its votes, and between −⅓ and ⅓ for the sum of its decisions.
-
-    Parameters
-    ----------
-    ovo : float64 (rows, pairs)
-        Positive for the first class of the pair.
-    n_classes : int
-
-    Examples
-    --------
-    >>> pairwise_decisions(np.array([[1.0, 1.0, -1.0]]), 3).round(2)
-    array([[ 2.22, -0.22,  1.  ]])
-    """
-    votes = np.zeros((len(ovo), n_classes))
-    sums = np.zeros((len(ovo), n_classes))
-    for pair, (i, j) in enumerate(itertools.combinations(range(n_classes), 2)):
-        first = ovo[:, pair] > 0
-        votes[first, i] += 1
-        votes[~first, j] += 1
-        sums[:, i] += ovo[:, pair]
-        sums[:, j] -= ovo[:, pair]
-    return np.asarray(votes + sums / (3 * (np.abs(sums) + 1)))
-
-
-def pairwise_votes(ovo: FloatArray, n_classes: int) -> npt.NDArray[np.intp]:
-    """The class with the most votes of all pairs, the first of several.
-
-    >>> pairwise_votes(np.array([[1.0, 1.0, -1.0]]), 3)
-    array([0])
-    """
-    votes = np.zeros((len(ovo), n_classes), dtype=np.intp)
-    for pair, (i, j) in enumerate(itertools.combinations(range(n_classes), 2)):
-        first = ovo[:, pair] > 0
-        votes[first, i] += 1
-        votes[~first, j] += 1
-    return np.asarray(votes.argmax(axis=1))

@@ -58,6 +58,13 @@ class KernelRows:
     def __len__(self) -> int:
         return int(self.rows.n_rows)
 
+    @classmethod
+    def of_matrix(cls, kernel: MatrixKernel, rows: Any, gram: FloatArray) -> KernelRows:
+        """Rows of a matrix that is there: K between all rows."""
+        whole = cls(kernel, rows)
+        whole.held, whole.__dict__["gram"] = True, gram
+        return whole
+
     @cached_property
     def gram(self) -> FloatArray:
         """The whole matrix."""
@@ -65,10 +72,10 @@ class KernelRows:
 
     def take(self, rows: npt.NDArray[np.intp], memory: float = 0.0) -> KernelRows:
         """Those between some of the rows; part of the matrix, where the whole is there."""
-        part = KernelRows(self.kernel, self.rows.take(rows), memory)
+        some = self.rows.take(rows)
         if "gram" in self.__dict__:
-            part.held, part.__dict__["gram"] = True, self.gram[np.ix_(rows, rows)]
-        return part
+            return KernelRows.of_matrix(self.kernel, some, self.gram[np.ix_(rows, rows)])
+        return KernelRows(self.kernel, some, memory)
 
     def block(self, rows: npt.NDArray[np.intp]) -> FloatArray:
         """K between these rows, ascending: float64 (q, q), to be read only."""
