@@ -1,5 +1,7 @@
 """What "auto" takes: the cheapest, knowing what is compiled; never at the price of a value."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,8 @@ NAMES = ["interpreter", "lookup", "numba"]
 
 @pytest.fixture(params=[False, True], ids=["new", "stored"])
 def stored(request, monkeypatch):
-    """Whether what is asked for lies on disk; the loop over blocks is there."""
+    """Whether what is asked for lies on disk; numba and the loop over blocks are there."""
+    importlib.import_module("numba")
     monkeypatch.setattr(compilation.CompiledFunction, "made", False)
     monkeypatch.setattr(compilation.CompiledFunction, "stored", request.param)
     monkeypatch.setattr(costs, "_loading", lambda: 0.0)
