@@ -144,7 +144,7 @@ class KernelEstimator(TableEstimator):
         """Set what scikit-learn's model on the precomputed matrix has learnt."""
         self.support_, self.dual_coef_ = model.support_, model.dual_coef_
         self.intercept_, self.n_iter_ = model.intercept_, int(np.max(model.n_iter_))
-        self.gap_, self.stopped_ = np.nan, "optimal"
+        self.gap_, self.stopped_ = np.nan, "max_iter" if model.fit_status_ else "optimal"
         self._support_rows = table.take(self.support_)
 
     # -- the kernel and the table ------------------------------------------------------------------

@@ -79,7 +79,8 @@ class FormulaSVC(PairwiseDecisions, ClassifierMixin, KernelEstimator):  # type: 
         Where the solver stops: (primal − dual) / primal objective.  LIBSVM's own criterion is the
         largest violation of optimality by a pair of rows.
     max_iter : int, default=-1
-        Limit on the steps with two coefficients, for each pair of classes; −1 for none.
+        Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
+        for each row where that is more.
     time_limit : float, optional
         Seconds for the dual solver; the best so far is kept, and its gap is said.
     probability : bool, default=False
@@ -209,7 +210,7 @@ class FormulaSVC(PairwiseDecisions, ClassifierMixin, KernelEstimator):  # type: 
             with Progress(shown=bool(self.verbose)) as bar:
                 gram = self.kernel_(table, progress=lambda share: bar.reach(share, "Gram matrix"))
             self.svc_ = svc.fit(gram, classes, boxes)
-            self.stopped_, self.gap_ = "optimal", np.nan
+            self.stopped_, self.gap_ = "max_iter" if svc.fit_status_ else "optimal", np.nan
         else:
             memory = float(self.cache_size)
             problem = PairwiseProblem.of(self.kernel_, table, classes, boxes, memory)

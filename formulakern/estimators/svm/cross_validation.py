@@ -58,9 +58,11 @@ class FormulaSVCCV(FormulaSVC):
         A name of ``sklearn.metrics.get_scorer_names()``, or a scorer.
     C
         Has no effect.
-    normalize, encoder, domains, class_weight, scale, backend, inputs, solver, tol, max_iter,
+    normalize, encoder, domains, class_weight, scale, backend, inputs, tol, max_iter,
     time_limit, probability, decision_function_shape, break_ties, cache_size, random_state
         As in :class:`FormulaSVC`, but for encoders that read classes.
+    solver
+        Of the last fit; within folds it is the dual solver.
     verbose : int, default=0
         1: a line for every C on standard error, and the progress of the last fit.
 

@@ -34,6 +34,8 @@ INNER = 0.2
 KEPT = 0.5
 #: Steps of one small problem, per row of it.
 STEPS = 500
+#: Steps in all, where no limit is given: so many, or so many for each row.
+MOST_STEPS, ROW_STEPS = 10_000_000, 100
 #: The gap is computed after so many small problems, but after each where it is close.
 CHECKED = 5
 #: Problems of more rows begin with the solution of a sample of a share of them, to this gap.
@@ -55,7 +57,8 @@ class Limits:
     tol : float
         The relative duality gap to reach.
     max_iter : int
-        Pair steps in all; negative for no limit.
+        Pair steps in all.  Negative: 10 million, or 100 for each row where that is more, which is
+        LIBSVM's limit; the steps that a very large C asks for have no end.
     seconds : float
         Of wall time.
     """
@@ -152,7 +155,7 @@ def solve_dual(
     >>> found.beta, found.gap
     (array([ 1., -1.]), 0.0)
     """
-    run = _Run(limits, progress)
+    run = _Run(len(problem), limits, progress)
     whole = _Part(problem, rows, np.zeros(len(problem)), np.zeros(len(problem)))
     try:
         run.begin(whole, start)
@@ -214,8 +217,11 @@ class _Part:
 class _Run:
     """One solution: what it may take, and what it has taken."""
 
-    def __init__(self, limits: Limits, progress: Callable[[float, float], None] | None) -> None:
+    def __init__(
+        self, n: int, limits: Limits, progress: Callable[[float, float], None] | None
+    ) -> None:
         self.limits, self.progress = limits, progress
+        self.most = limits.max_iter if limits.max_iter >= 0 else max(MOST_STEPS, n * ROW_STEPS)
         self.started = time.monotonic()
         self.iterations, self.blocks, self.computed = 0, 0, 0.0
         self.stopped = ""
@@ -302,7 +308,10 @@ class _Run:
                 else:
                     last = violators(up, down, kept[: int(KEPT * size)], size)
                     tolerance = INNER * differ
-                self.solve_small(part, last, tolerance)
+                if not self.solve_small(part, last, tolerance):  # below the rounding of β
+                    self.stopped = self.stopped or ("stalled" if whole else "")
+                    part.look()
+                    return
                 if len(last) == len(part.problem) or self.over():
                     inner = min(inner, differ) / 10
                     break
@@ -333,8 +342,8 @@ class _Run:
             part.beta[near] = few.beta
         return True
 
-    def solve_small(self, part: _Part, rows: Rows, tolerance: float) -> None:
-        """Minimise over these coefficients, the others as they are."""
+    def solve_small(self, part: _Part, rows: Rows, tolerance: float) -> bool:
+        """Minimise over these coefficients, the others as they are; whether any has changed."""
         problem = part.problem
         gram = part.rows.block(rows)
         if not np.isfinite(gram).all():
@@ -352,6 +361,7 @@ class _Run:
         part.products, part.beta[rows] = part.products + change, beta
         self.iterations += int(steps)
         self.blocks += 1
+        return len(moved) > 0
 
     def product(
         self, part: _Part, rows: Rows, weights: FloatArray, of: KernelRows | None = None
@@ -382,9 +392,7 @@ class _Run:
 
     def steps_left(self, most: int) -> int:
         """Of the limit, and at most so many."""
-        if self.limits.max_iter < 0:
-            return most
-        return min(most, max(self.limits.max_iter - self.iterations, 0))
+        return min(most, max(self.most - self.iterations, 0))
 
     def over(self) -> bool:
         """Whether the time is over, or all steps are done."""

@@ -279,6 +279,20 @@ def test_boxes_of_any_size(C):
         assert (np.sign(values) == signs).all()
 
 
+@pytest.mark.parametrize("n", [60, 300])
+def test_what_no_number_of_steps_solves_ends_with_its_gap(n, monkeypatch):
+    """Contradictions with an enormous C ask for as many steps as C is large."""
+    monkeypatch.setattr(decomposition, "MOST_STEPS", 20_000)
+    monkeypatch.setattr(decomposition, "DIRECT", 100)
+    rng = np.random.default_rng(9)
+    table, signs = table_of(rng, n, 6), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    problem = classification(signs, np.full(n, 1e12))
+    found = solve_dual(problem, KernelRows(KERNELS[0], table), Limits())
+    assert found.stopped == "max_iter"
+    assert found.iterations <= max(20_000, 100 * n)
+    assert 1e-3 < found.gap <= 2
+
+
 def test_contradictions_by_the_thousand_and_rows_of_zeros():
     table = read_packed(np.repeat([[1, 0], [1, 0], [0, 0], [0, 1]], 1000, axis=0))
     signs = np.repeat([1.0, -1.0, 1.0, -1.0], 1000)
