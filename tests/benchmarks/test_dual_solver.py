@@ -4,9 +4,9 @@ What is compared runs in turns, and medians of processor time are divided.  ``go
 should be; the tests fail only far beyond it.
 """
 
-import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import formulakern as fk
 from formulakern.encoding.zero_one import read_packed
 from formulakern.learning.kernel_machines import decomposition
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
+from tests import turns
 
 ROWS, ATTRIBUTES = 6_000, 24
 REPETITIONS = 3
@@ -31,16 +32,7 @@ def problem() -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def medians(**functions: Callable[[], Any]) -> dict[str, float]:
-    """Median processor seconds of each, run in turns after one run that does not count."""
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for repetition in range(REPETITIONS + 1):
-        for name, function in functions.items():
-            begin = time.process_time()
-            function()
-            if repetition:
-                times[name].append(time.process_time() - begin)
-    return {name: statistics.median(values) for name, values in times.items()}
+medians = partial(turns.medians, REPETITIONS, time.process_time)
 
 
 @pytest.mark.parametrize("C", [1.0, 100.0])

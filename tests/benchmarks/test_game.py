@@ -4,10 +4,8 @@ What is compared runs in turns, and medians are divided.  ``goal`` is for an oth
 with two cores; the tests fail only far from it.
 """
 
-import statistics
 import time
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ import pytest
 from formulakern.compilation import compiled
 from formulakern.solvers.games.fictitious_play import BLOCK, _add_row
 from formulakern.solvers.games.solve import solve_game
+from tests import turns
 
 SIZE = 1_000
 ROUNDS = 1_000_000
@@ -23,16 +22,7 @@ NUMPY_ROUNDS = 50_000
 REPETITIONS = 5
 
 
-def medians(**functions: Callable[[], Any]) -> dict[str, float]:
-    """Median seconds of each, run in turns after one run that does not count."""
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for repetition in range(REPETITIONS + 1):
-        for name, function in functions.items():
-            begin = time.perf_counter()
-            function()
-            if repetition:
-                times[name].append(time.perf_counter() - begin)
-    return {name: statistics.median(values) for name, values in times.items()}
+medians = partial(turns.medians, REPETITIONS, time.perf_counter)
 
 
 def report(what: str, ratio: float, goal: str) -> None:

@@ -6,12 +6,11 @@ two cores; the tests fail only far beyond it.
 """
 
 import os
-import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import compiled
 from formulakern.gram.dense import assemble
 from formulakern.gram.pair import TablePair
+from tests import turns
 
 FORMULA = "(a & ~b) | c"
 REPETITIONS = 9
@@ -35,17 +35,7 @@ def table(rows: int, columns: int) -> np.ndarray:
     return np.random.default_rng(0).integers(0, 2, (rows, columns), dtype=np.uint8)
 
 
-def medians(**functions: Callable[[], Any]) -> dict[str, float]:
-    """Median seconds of each, run in turns after one run that does not count."""
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for repetition in range(REPETITIONS + 1):
-        for name, function in functions.items():
-            begin = time.perf_counter()
-            result = function()
-            if repetition:
-                times[name].append(time.perf_counter() - begin)
-            del result
-    return {name: statistics.median(values) for name, values in times.items()}
+medians = partial(turns.medians, REPETITIONS, time.perf_counter)
 
 
 def report(what: str, ratio: float, goal: float, unit: str = "x") -> None:

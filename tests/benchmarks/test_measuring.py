@@ -4,16 +4,15 @@ What is compared runs in turns, and medians are divided.  ``goal`` is the most a
 an otherwise idle machine with two cores; the tests fail only far beyond it.
 """
 
-import statistics
 import time
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 from sklearn.svm import SVC
 
 import formulakern as fk
 from formulakern import measures
+from tests import turns
 
 ROWS = 3_000
 REPETITIONS = 5
@@ -26,16 +25,7 @@ def problem() -> tuple[np.ndarray, np.ndarray]:
     return fk.kernel("(a & ~b) | c").normalized()(X), y
 
 
-def medians(**functions: Callable[[], Any]) -> dict[str, float]:
-    """Median seconds of each, run in turns after one run that does not count."""
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for repetition in range(REPETITIONS + 1):
-        for name, function in functions.items():
-            begin = time.perf_counter()
-            function()
-            if repetition:
-                times[name].append(time.perf_counter() - begin)
-    return {name: statistics.median(values) for name, values in times.items()}
+medians = partial(turns.medians, REPETITIONS, time.perf_counter)
 
 
 def report(what: str, ratio: float, goal: float) -> None:

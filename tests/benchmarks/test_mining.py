@@ -6,9 +6,8 @@ What is compared runs in turns and medians are divided, as in test_gram.py.
 import csv
 import itertools
 import os
-import statistics
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +21,13 @@ from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.mining.sums import column_sums
 from formulakern.mining.templates.search import mine_templates
 from formulakern.syntax.parser import parse
+from tests import turns
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
 REPETITIONS = 5
 
 
-def medians(**functions: Callable[[], Any]) -> dict[str, float]:
-    """Median seconds of each, run in turns after one run that does not count."""
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for repetition in range(REPETITIONS + 1):
-        for name, function in functions.items():
-            begin = time.perf_counter()
-            function()
-            if repetition:
-                times[name].append(time.perf_counter() - begin)
-    return {name: statistics.median(values) for name, values in times.items()}
+medians = partial(turns.medians, REPETITIONS, time.perf_counter)
 
 
 def report(what: str, value: float, goal: float, unit: str = "x") -> None:

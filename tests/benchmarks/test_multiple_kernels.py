@@ -4,15 +4,14 @@ What is compared runs in turns, and medians of processor time are divided.  ``go
 ratio should be; the tests fail only far beyond it.
 """
 
-import statistics
 import time
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
 
 import formulakern as fk
+from tests import turns
 
 FORMULAS = (
     "a & b", "a", "a & b & c", "a & b & c & d", "a | b", "a | b | c", "a ^ b", "a & ~b", "a -> b",
@@ -33,16 +32,7 @@ def problem(one_hot: bool) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def medians(**functions: Callable[[], Any]) -> dict[str, float]:
-    """Median processor seconds of each, run in turns after one run that does not count."""
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for repetition in range(REPETITIONS + 1):
-        for name, function in functions.items():
-            begin = time.process_time()
-            function()
-            if repetition:
-                times[name].append(time.process_time() - begin)
-    return {name: statistics.median(values) for name, values in times.items()}
+medians = partial(turns.medians, REPETITIONS, time.process_time)
 
 
 @pytest.mark.parametrize("method", ["easy", "lp"])

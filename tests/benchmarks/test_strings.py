@@ -4,10 +4,8 @@ What is compared runs in turns, in one thread, repetition after repetition, and 
 are divided, so that a busy machine slows both sides.
 """
 
-import statistics
 import time
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from numba import njit
 
 import formulakern as fk
 from formulakern.kernels.strings import weighted_degree_shifts
+from tests import turns
 
 #: As many strings of as many letters as the splice-junction sequences of UCI.
 ROWS, LENGTH, DEGREE = 3190, 60, 20
@@ -36,16 +35,7 @@ def codes(strings: list[str]) -> np.ndarray:
     return np.array([list(string.encode()) for string in strings], dtype=np.uint8)
 
 
-def medians(**functions: Callable[[], Any]) -> dict[str, float]:
-    """Median CPU seconds of each, run in turns after one run that does not count."""
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    for repetition in range(REPETITIONS + 1):
-        for name, function in functions.items():
-            begin = time.process_time()
-            function()
-            if repetition:
-                times[name].append(time.process_time() - begin)
-    return {name: statistics.median(values) for name, values in times.items()}
+medians = partial(turns.medians, REPETITIONS, time.process_time)
 
 
 def report(what: str, ratio: float, goal: float) -> None:
