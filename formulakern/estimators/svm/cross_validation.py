@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -131,7 +131,7 @@ class FormulaSVCCV(FormulaSVC):
         gaps = np.full(len(values), np.nan)
         near: list[list[DualSolution] | None] = [None] * len(folds)
         late = 0
-        coarse = type(limits)(max(limits.tol, COARSE), limits.max_iter, limits.seconds)
+        coarse = replace(limits, tol=max(limits.tol, COARSE))
         try:
             for place, C in enumerate(values):
                 nearer = C / values[place - 1] if place else 1.0
