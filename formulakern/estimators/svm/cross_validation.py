@@ -19,10 +19,10 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.svm.classifier import FormulaSVC
-from formulakern.estimators.svm.pairwise import PairwiseProblem
+from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.estimators.trials import compared, folds_of
-from formulakern.learning.kernel_machines.decomposition import DualSolution
+from formulakern.learning.kernel_machines.decomposition import DualSolution, Limits
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 from formulakern.progress import say
 
@@ -83,7 +83,8 @@ class FormulaSVCCV(FormulaSVC):
     Notes
     -----
     Fits within folds have a ``tol`` of 0.01 at least.  Propositions do not depend on classes, and
-    are those of all rows.  After Ctrl-C the best C so far is fitted to all rows.
+    are those of all rows.  A Gram matrix that is held (``cache_size``) is so once for all rows, and
+    in part for every fold: with five folds it takes four times as much.  After Ctrl-C the best C so far is fitted to all rows.
 
     Examples
     --------
@@ -110,43 +111,46 @@ class FormulaSVCCV(FormulaSVC):
         X: Any,
         sample_weight: Any = None,
     ) -> Self:
-        several_classes(classes)
         values = self._values_of_C()
-        scorer = get_scorer(self.scoring)
-        limits = self._limits()
         weights = row_weights(classes, self.class_weight, sample_weight)
         several_classes(classes, weights)
         self.kernel_ = self._make_kernel(X)
+        scores, gaps = self._path(values, self._folds(table, classes, weights))
+        self._choose(values, scores, gaps)
+        return self._finish(table, classes, np.asarray(self.C_ * weights))
+
+    def _folds(self, table: Any, classes: npt.NDArray[Any], weights: FloatArray) -> list[_Fold]:
+        """The problems of all folds with C = 1; they share the Gram matrix where it is held."""
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        rows = KernelRows(self.kernel_, table, float(self.cache_size))
+        memory = float(self.cache_size)
+        rows = KernelRows(self.kernel_, table, memory)
         if rows.held:
-            _ = rows.gram  # once, for all folds
+            rows = KernelRows.of_matrix(self.kernel_, table, rows.gram)
         folds = []
         for train, test in folds_of(self.cv, classes, seed):
-            problem = PairwiseProblem.of(
-                self.kernel_, rows.take(train), classes[train], weights[train], self.cache_size
-            )
-            folds.append((problem, table.take(train), table.take(test), classes[test]))
+            part = (rows.take(train), classes[train], weights[train], memory)
+            problem = PairwiseProblem.of(self.kernel_, *part)
+            folds.append(_Fold(problem, table.take(train), table.take(test), classes[test]))
+        return folds
+
+    def _path(self, values: list[float], folds: list[_Fold]) -> tuple[FloatArray, FloatArray]:
+        """The score of every value in every fold, and its largest gap; NaN for what is left out."""
+        scorer, limits = get_scorer(self.scoring), self._limits()
+        limits = replace(limits, tol=max(limits.tol, COARSE))
         scores = np.full((len(values), len(folds)), np.nan)
-        gaps = np.full(len(values), np.nan)
-        near: list[list[DualSolution] | None] = [None] * len(folds)
-        late = 0
-        coarse = replace(limits, tol=max(limits.tol, COARSE))
+        gaps, late = np.full(len(values), np.nan), 0
         try:
             for place, C in enumerate(values):
                 nearer = C / values[place - 1] if place else 1.0
-                row, largest = np.empty(len(folds)), 0.0
-                for k, (problem, train_rows, test_rows, truth) in enumerate(folds):
-                    solved, near[k] = problem.solve(coarse, factor=C, near=near[k], nearer=nearer)
-                    if solved.stopped_ == "interrupted":
-                        raise KeyboardInterrupt
-                    model = self._model_of(solved, train_rows)
-                    row[k] = scorer(model, test_rows, truth)
-                    largest = max(largest, float(solved.gaps_.max()))
-                scores[place], gaps[place] = row, largest
+                row, found = np.empty(len(folds)), np.empty(len(folds))
+                for k, fold in enumerate(folds):
+                    solved = fold.solve(limits, C, nearer)
+                    model = self._model_of(solved, fold.train)
+                    row[k], found[k] = scorer(model, fold.test, fold.truth), solved.gaps_.max()
+                scores[place], gaps[place] = row, found.max()
                 if self.verbose:
-                    say(f"C = {C:g}: {self.scoring} {row.mean():.4f}, gap {largest:.1e}")
-                best = int(np.nanargmax(scores[: place + 1].mean(axis=1)))
+                    say(f"C = {C:g}: {self.scoring} {row.mean():.4f}, gap {gaps[place]:.1e}")
+                best = int(np.nanargmax(scores.mean(axis=1)))
                 behind, error = compared(scores[best], row)
                 late = late + 1 if behind > BEHIND * error and behind > 0 else 0
                 if late >= PATIENCE and self._automatic:
@@ -159,10 +163,9 @@ class FormulaSVCCV(FormulaSVC):
                 f"interrupted after {known} of {len(values)} values of C: the best of these is "
                 "fitted to all rows.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        self._choose(values, scores, gaps)
-        return self._finish(table, classes, np.asarray(self.C_ * weights))
+        return scores, gaps
 
     @property
     def _automatic(self) -> bool:
@@ -203,3 +206,21 @@ class FormulaSVCCV(FormulaSVC):
             "gap": gaps,
             **{f"split{k}_score": column for k, column in enumerate(scores.T)},
         }
+
+
+@dataclass(eq=False)
+class _Fold:
+    """The problem of the training rows, the last solution, and the rows that are held out."""
+
+    problem: PairwiseProblem
+    train: Any
+    test: Any
+    truth: npt.NDArray[Any]
+    last: list[DualSolution] | None = None
+
+    def solve(self, limits: Limits, C: float, nearer: float) -> PairwiseModel:
+        """The model for C, from the last solution times a factor."""
+        solved, self.last = self.problem.solve(limits, factor=C, near=self.last, nearer=nearer)
+        if solved.stopped_ == "interrupted":
+            raise KeyboardInterrupt
+        return solved
