@@ -84,7 +84,8 @@ class FormulaSVCCV(FormulaSVC):
     -----
     Fits within folds have a ``tol`` of 0.01 at least.  Propositions do not depend on classes, and
     are those of all rows.  A Gram matrix that is held (``cache_size``) is so once for all rows, and
-    in part for every fold: with five folds it takes four times as much.  After Ctrl-C the best C so far is fitted to all rows.
+    in part for every fold: with five folds it takes four times as much.  After Ctrl-C the best C so
+    far is fitted to all rows.
 
     Examples
     --------
