@@ -40,6 +40,6 @@ def reserved(digest: str, name: str) -> str | None:
 def is_stored(digest: str) -> bool:
     """Whether there is machine code for this digest."""
     try:
-        return any((cache_directory() / digest).glob("*.nbi"))
+        return any((cache_directory() / digest).rglob("*.nbi"))  # numba makes a folder in it
     except (OSError, RuntimeError):
         return False

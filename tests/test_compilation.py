@@ -123,6 +123,22 @@ def call(folder: Path, patience: float = 1e6, helpers: str = HELPERS, loops: str
     return done.stdout, done.stderr, len(list(folder.rglob("*.nbc")))
 
 
+def test_it_is_known_what_is_stored(tmp_path, monkeypatch):
+    monkeypatch.setenv("FORMULAKERN_CACHE_DIR", str(tmp_path))
+
+    def new():
+        return compiled("int64(int64)")(abs_plus_two)
+
+    first = new()
+    assert not new().stored
+    assert first(-3) == 5
+    assert new().stored
+
+
+def abs_plus_two(number):
+    return abs(number) + 2
+
+
 def test_whatever_is_inlined_decides_what_is_read_from_the_cache(tmp_path):
     """A function in another file, two calls away; other lines and comments say nothing new."""
     assert call(tmp_path) == ("101.0 99.0\n", "", 2)
