@@ -7,12 +7,12 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.metaestimators import available_if
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
+from formulakern.estimators.calibration import Calibrated, available_unless
 from formulakern.estimators.hkl.base import HierarchicalEstimator, HierarchicalLearner
 from formulakern.estimators.rule_model import RuleClassifier
 from formulakern.estimators.targets import class_order, row_weights, several_classes
@@ -29,7 +29,7 @@ RAREST = 1e-12
 
 
 @dataclass(eq=False, repr=False)
-class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
+class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
     """The base of :class:`HKLClassifier` and :class:`HKLClassifierCV`."""
 
     _: KW_ONLY
@@ -62,13 +62,22 @@ class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
         scores = self._scores(X)
         return np.asarray(scores[:, -1]) if scores.shape[1] <= 2 else scores
 
-    @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]
+    def _no_probabilities(self) -> str:
+        if self.probability or self.loss == "logistic":
+            return ""
+        return (
+            f"{type(self).__name__} has predict_proba with loss='logistic' or probability=True; "
+            f"this one has loss={self.loss!r}. Write probability=True and fit it, which takes at "
+            "most five further fits."
+        )
+
+    @available_unless(lambda self: self._no_probabilities())
     def predict_proba(self, X: Any) -> FloatArray:
         """e^{s_k} / Σ_j e^{s_j}, s the scores before they are adjusted (for two classes, half).
 
-        Of ordered classes P(y > k) is 1/(1 + e^{θ_k − s}).
-
-        Only with ``loss="logistic"``.
+        Of ordered classes P(y > k) is 1/(1 + e^{θ_k − s}).  That is with ``loss="logistic"``.  With
+        ``probability=True`` they are a logistic function of the decisions, fitted to rows that were
+        held out.  In both cases :meth:`predict` goes by the decisions.
 
         Parameters
         ----------
@@ -78,6 +87,8 @@ class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
         -------
         ndarray of shape (n_rows, n_classes)
         """
+        if self.probability:
+            return np.asarray(super().predict_proba(X))
         scores = self._scores(X)
         levels = self.rules_.levels
         if levels is None:
@@ -171,6 +182,12 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         Which, as ``strategy`` of :class:`PropositionEncoder`; ``"mdlp"`` chooses them by class.
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
+    probability : bool, default=False
+        Whether there is ``predict_proba`` with every loss, fitted to the decisions on rows that are
+        held out, at the cost of five further fits, each with the ``time_limit``.  With the logistic
+        loss there are probabilities without it, too.
+    random_state : int, RandomState or None, default=0
+        For the folds of ``probability``.
     verbose : int, default=0
         1: a line for every round on standard error.
 
@@ -253,6 +270,9 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     True
     """
 
+    _: KW_ONLY
+    random_state: int | np.random.RandomState | None = 0
+
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.
 
@@ -284,10 +304,14 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         """
         self._check_parameters()
         table, labels = self._read_training(X, y)
-        if not self.ordinal:
-            return self._fit_encoded(table, labels, sample_weight, None)
-        name = str(getattr(y, "name", None) or "class")
-        return self._fit_ordered(table, labels, class_order(y, labels), sample_weight, None, name)
+        if self.ordinal:
+            name = str(getattr(y, "name", None) or "class")
+            order = class_order(y, labels)
+            self._fit_ordered(table, labels, order, sample_weight, None, name)
+        else:
+            self._fit_encoded(table, labels, sample_weight, None)
+        self._calibrate(X, labels, sample_weight)
+        return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

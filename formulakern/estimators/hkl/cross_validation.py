@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_number
@@ -84,6 +85,8 @@ class HKLClassifierCV(HierarchicalClassifier):
         As in :class:`HKLClassifier`.
     encoder, relations, cut_points, cut_strategy, class_weight, time_limit
         As there; ``time_limit`` is for each single fit.
+    probability : bool, default=False
+        As in :class:`HKLClassifier`, for the C and the depth penalty that are chosen.
     random_state : int, RandomState or None, default=0
         For the folds.
     verbose : int, default=0
@@ -245,7 +248,16 @@ class HKLClassifierCV(HierarchicalClassifier):
         self._copy_from(model, ("classes_", "_features"))
         self._stretch(model, shares)
         model._warn_if_open()
+        self._calibrate(X, order[labels] if self.ordinal else labels, sample_weight)
         return self
+
+    def _chosen_settings(self) -> HKLClassifier:
+        return self._model(self.C_, self.depth_penalty_)
+
+    def _class_scores(self, X: Any) -> FloatArray:
+        """Those of ``best_estimator_``: not stretched, as those of fits to folds are not."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_._class_scores(X)
 
     def _stretch(self, model: HKLClassifier, shares: FloatArray) -> None:
         """Set the rules, and what else is known of scores, to those of a model, times t."""
@@ -272,7 +284,7 @@ class HKLClassifierCV(HierarchicalClassifier):
 
     def _model(self, C: float, depth_penalty: float, held: int | None = None) -> HKLClassifier:
         """A model for all rows, or for a fold, which holds so many conjunctions for each class."""
-        shared = self._shared_parameters(HKLClassifier())
+        shared = self._shared_parameters(HKLClassifier()) | {"probability": False}
         if held is not None:
             shared["tol"] = max(self.tol, COARSE)
             shared["max_active"] = min(self.max_active, held)

@@ -16,6 +16,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
+from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.prl.history import EpochHistory, epoch_line
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
 from formulakern.estimators.prl.prediction import PreferenceModel
@@ -36,7 +37,7 @@ BUDGET = {"exact": 30, "random": 1000}
 
 
 @dataclass(eq=False, repr=False)
-class PRLClassifier(PreferenceModel):
+class PRLClassifier(Calibrated, PreferenceModel):
     r"""Preference and rule learning: a weighted vote of rules with the largest margin.
 
     A row x of class y prefers y to every other class y'.  A hypothesis gives weights q ≥ 0, of sum
@@ -122,8 +123,11 @@ class PRLClassifier(PreferenceModel):
         Multiplies the weight of a row, per class.
     time_limit : float, optional
         Seconds; then the best hypothesis so far is kept, with its proven bound.
+    probability : bool, default=False
+        Whether there is ``predict_proba``, at the cost of five further fits, each with the
+        ``time_limit``; ``predict`` goes by the scores all the same.  For ``fit``.
     random_state : int, RandomState or None
-        For random columns.
+        For random columns, and for the folds of ``probability``.
     verbose : bool, default=False
         Show every epoch on standard error.
 
@@ -247,6 +251,7 @@ class PRLClassifier(PreferenceModel):
         preferences, rows = self._of_classes(labels, sample_weight)
         name = str(getattr(y, "name", None) or "class")
         self._solve(encoded, preferences, rows, templates, name=name)
+        self._calibrate(X, labels, sample_weight)
         return self
 
     def fit_preferences(
@@ -283,6 +288,11 @@ class PRLClassifier(PreferenceModel):
         templates = check_parameters(self)
         if self.ordinal:
             raise ParameterError("ordinal=True is for fit: preferences need no order of classes.")
+        if self.probability:
+            raise ParameterError(
+                "probability=True is for fit: preferences of a row say nothing of how often one of "
+                "its labels is right."
+            )
         encoded = self._fit_table(X, None)
         read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
         rows = TrainingRows(np.ones(encoded.shape[0], dtype=np.int64))

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
 from formulakern.estimators.svm.classifier import SOLVED
 from formulakern.estimators.svm.extraction import pair_weights
@@ -39,7 +40,7 @@ SOLVER = ("class_weight", "tol", "max_iter", "decision_function_shape", "cache_s
 
 
 @dataclass(eq=False, repr=False)
-class StringSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StringSVC(Calibrated, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification of strings, with a kernel of ``fk.strings``.
 
     Several classes are compared one against one, as in :class:`sklearn.svm.SVC`, which solves the
@@ -69,6 +70,9 @@ class StringSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Whether ``decision_function`` has one column per class, or per pair of classes.
     cache_size : float, default=200
         Megabytes of the solver's cache.
+    probability : bool, default=False
+        Whether there is ``predict_proba``, at the cost of five further fits; ``predict`` goes by
+        the decisions all the same.
     random_state : int, default=0
         Seed of the folds.
 
@@ -159,7 +163,17 @@ class StringSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name in SOLVED:
             setattr(self, name, getattr(self.svc_, name))
         self._support_rows = strings.take(self.support_)
+        self._calibrate(X, labels, sample_weight)
         return self
+
+    def _chosen_settings(self) -> StringSVC:
+        chosen: StringSVC = clone(self)
+        chosen.C = self.C_
+        return chosen
+
+    def _rows_of(self, X: Any) -> npt.NDArray[Any]:
+        strings = read_strings(X, self.column)
+        return np.array([strings[row] for row in range(len(strings))], dtype=object)
 
     def _make_kernel(self) -> Kernel:
         made = string_kernel(self.kernel) if isinstance(self.kernel, str) else self.kernel

@@ -9,35 +9,30 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
-from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
-from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import ParameterError
+from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
 from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
 from formulakern.estimators.targets import row_weights, several_classes
-from formulakern.estimators.trials import folds_of
 from formulakern.progress import Progress, say
 
 __all__ = ["FormulaSVC"]
 
 #: What is taken over from the solved model.
 SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_")
-#: Probabilities: so many folds, and the inverse of the ridge of the logistic function.
-FOLDS, CALIBRATION = 5, 100.0
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSVC(PairwiseDecisions, ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector classification with the kernel of a formula.
 
     Maximises the margin of a linear function of the features that the formula's substitutions
@@ -84,7 +79,8 @@ class FormulaSVC(PairwiseDecisions, ClassifierMixin, KernelEstimator):  # type: 
     time_limit : float, optional
         Seconds for the dual solver; the best so far is kept, and its gap is said.
     probability : bool, default=False
-        Whether there is ``predict_proba``, at the cost of five further fits.
+        Whether there is ``predict_proba``, at the cost of five further fits; ``predict`` goes by
+        the decisions all the same.
     random_state : int, RandomState or None, default=0
         For the folds of these.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
@@ -144,7 +140,6 @@ class FormulaSVC(PairwiseDecisions, ClassifierMixin, KernelEstimator):  # type: 
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
     break_ties: bool = False
-    probability: bool = False
     random_state: int | np.random.RandomState | None = 0
     classes_: npt.NDArray[Any] = field(init=False)
     svc_: SVC | PairwiseModel = field(init=False)
@@ -177,7 +172,10 @@ class FormulaSVC(PairwiseDecisions, ClassifierMixin, KernelEstimator):  # type: 
             If the Gram matrix of ``solver="libsvm"`` does not fit into memory.
         """
         self._check_rows()
-        return self._fit_encoded(*self._read_training(X, y), X, sample_weight)
+        table, classes = self._read_training(X, y)
+        self._fit_encoded(table, classes, X, sample_weight)
+        self._calibrate(X, classes, sample_weight)
+        return self
 
     def _fit_encoded(
         self,
@@ -192,13 +190,7 @@ class FormulaSVC(PairwiseDecisions, ClassifierMixin, KernelEstimator):  # type: 
         weights = row_weights(classes, self.class_weight, sample_weight)
         several_classes(classes, weights)
         self.kernel_ = self._make_kernel(X)
-        return self._finish(table, classes, np.asarray(float(self.C) * weights))
-
-    def _finish(self, table: Any, classes: npt.NDArray[Any], boxes: FloatArray) -> Self:
-        """Solve, and learn probabilities where they are asked for."""
-        self._solve(table, classes, boxes)
-        if self.probability:
-            self._calibrate(table, classes, boxes)
+        self._solve(table, classes, np.asarray(float(self.C) * weights))
         return self
 
     def _solve(self, table: Any, classes: npt.NDArray[Any], boxes: FloatArray) -> None:
@@ -278,46 +270,3 @@ class FormulaSVC(PairwiseDecisions, ClassifierMixin, KernelEstimator):  # type: 
                 'inputs="binary" to read its rules.'
             )
         return self._trained.rules(self._leaves, top, time_limit, progress)
-
-    @available_if(lambda self: self.probability)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes, a logistic function of the decisions.
-
-        Its coefficients are those of decisions on rows that were held out, in at most five folds.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        found = self.decision_function(X)
-        return np.asarray(self._calibrator.predict_proba(found.reshape(len(found), -1)))
-
-    def _calibrate(self, table: Any, classes: npt.NDArray[Any], boxes: FloatArray) -> None:
-        """Fit the probabilities to decisions on rows that are held out."""
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        used = np.flatnonzero(boxes > 0)
-        table, classes, boxes = table.take(used), classes[used], boxes[used]
-        _, codes, counts = np.unique(classes, return_inverse=True, return_counts=True)
-        if (counts > 1).sum() < 2:
-            raise DataError(
-                "probability=True holds out rows, and fewer than two classes with 2 rows or more "
-                "are there. Pass more rows, or probability=False."
-            )
-        single = counts[codes] == 1  # in all trainings, as nothing could be learnt without them
-        alone, others = np.flatnonzero(single), np.flatnonzero(~single)
-        n_folds = min(FOLDS, int(counts[counts > 1].min(initial=FOLDS)))
-        decisions, held_out = [self._decisions(self._pair_values(table.take(alone)))], [alone]
-        for train, test in folds_of(n_folds, classes[others], seed):
-            rows = np.concatenate([others[train], alone])
-            model = FormulaSVC(**self._shared_parameters(FormulaSVC()) | {"probability": False})
-            model.kernel_ = self.kernel_
-            model._solve(table.take(rows), classes[rows], boxes[rows])
-            decisions.append(model._decisions(model._pair_values(table.take(others[test]))))
-            held_out.append(others[test])
-        values = np.concatenate(decisions)
-        self._calibrator = LogisticRegression(C=CALIBRATION, solver="newton-cholesky")
-        self._calibrator.fit(values.reshape(len(values), -1), classes[np.concatenate(held_out)])

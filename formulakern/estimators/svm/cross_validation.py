@@ -118,7 +118,11 @@ class FormulaSVCCV(FormulaSVC):
         self.kernel_ = self._make_kernel(X)
         scores, gaps = self._path(values, self._folds(table, classes, weights))
         self._choose(values, scores, gaps)
-        return self._finish(table, classes, np.asarray(self.C_ * weights))
+        self._solve(table, classes, np.asarray(self.C_ * weights))
+        return self
+
+    def _chosen_settings(self) -> FormulaSVC:
+        return FormulaSVC(**self._shared_parameters(FormulaSVC()) | {"C": self.C_})
 
     def _folds(self, table: Any, classes: npt.NDArray[Any], weights: FloatArray) -> list[_Fold]:
         """The problems of all folds with C = 1; they share the Gram matrix where it is held."""

@@ -69,6 +69,17 @@ class PairwiseDecisions:
             return np.asarray(self.classes_[pairwise_decisions(values, n_classes).argmax(axis=1)])
         return np.asarray(self.classes_[pairwise_votes(values, n_classes)])
 
+    def _class_scores(self, X: Any) -> FloatArray:
+        """Of two classes the decision, else the mean decision for each class against another."""
+        values, n_classes = self._pair_values(self._later(X)), len(self.classes_)
+        if n_classes == 2:
+            return values
+        sums = np.zeros((len(values), n_classes))
+        for pair, (i, j) in enumerate(itertools.combinations(range(n_classes), 2)):
+            sums[:, i] += values[:, pair]
+            sums[:, j] -= values[:, pair]
+        return sums / (n_classes - 1)
+
     def _later(self, X: Any) -> Any:
         check_is_fitted(self, "svc_")
         return self._read_table(X)
