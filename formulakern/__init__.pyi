@@ -1,3 +1,4 @@
+from . import cache as cache
 from . import datasets as datasets
 from . import measures as measures
 from .display.rule_curves import plot_rule_curves as plot_rule_curves

@@ -4,13 +4,11 @@ Loops are plain functions in modules that linters and type checkers read.  ``@co
 makes one that Python calls, ``@compiled()`` a helper for other compiled functions.  Nothing is
 compiled, and numba is not imported, before the first call.
 
-Machine code is kept on disk, in one directory per content.  The directory's name is a digest of all
-that the code comes from: the bytecode and the constants of the function and of every function that
-it calls, in whichever file they stand; the signature and the options; the versions of Python, numba
-and LLVM; the processor.  So a stale entry is never read.  A directory holds the code of one
-function for one signature, so that processes that meet an empty cache only ever write the same
-bytes under the same names.  (Processes that fill one index of numba's cache together confuse its
-entries.)
+Machine code is kept on disk, in one file per content, which :mod:`formulakern.cache` reads and
+writes.  Its name is a digest of all that the code comes from: the bytecode and the constants of the
+function and of every function that it calls, in whichever file they stand; the signature and the
+options; the versions of Python, numba and LLVM; the processor.  So a stale entry is never read, and
+processes that meet an empty cache only ever write the same under the same name.
 """
 
 from __future__ import annotations
@@ -18,21 +16,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import pickle
 import platform
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial, update_wrapper
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
 
-from formulakern.code_cache import is_stored, reserved
+from formulakern import cache as code_cache
+from formulakern.notice import noticed
 
 __all__ = [
-    "NOTICE",
     "CompiledFunction",
     "Intrinsic",
     "compiled",
@@ -40,9 +38,6 @@ __all__ = [
     "intrinsic",
 ]
 
-#: Said once per process, on standard error, when compiling has taken ``PATIENCE`` seconds in all.
-NOTICE = "formulakern: compiling once, a few seconds …"
-PATIENCE = 2.0
 #: So many numbers NumPy computes in milliseconds, faster than machine code is loaded.
 FEW_NUMBERS = 1 << 21
 
@@ -160,7 +155,7 @@ class CompiledFunction(Generic[P, R]):
     @cached_property
     def stored(self) -> bool:
         """Whether its machine code lay on disk when this was first asked; it imports numba."""
-        return is_stored(_place(self, _linked(self, {})[1], self.signatures[0]))
+        return code_cache.is_stored(_place(self, _linked(self, {})[1], self.signatures[0]))
 
     def having(self, **parts: CompiledFunction[..., Any]) -> CompiledFunction[P, R]:
         """The same function, with other functions for some of the names that it uses.
@@ -259,30 +254,49 @@ def _compiled_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, 
     from numba import njit
 
     function, content = _linked(loop, {})
-    made: Any
-    if not signature:  # a helper, called from Python
-        made = njit(nogil=True, **loop.options)(function)
-        return made  # type: ignore[no-any-return]
-    digest = _place(loop, content, signature)
-    place = reserved(digest, loop.function.__name__)
-    for path in [place, None] if place else [None]:
-        # numba keeps machine code beside the file that a function is from
-        function.__code__ = function.__code__.replace(co_filename=path or "formulakern")
-        try:
-            made = njit(nogil=True, cache=path is not None, **loop.options)(function)
-            with _noticed(made):
-                made.compile(_parsed(signature, loop.state))
-            made.disable_compile()
-            break
-        except Exception:
-            if path is None:
-                raise
-            # what the cache could not read, or has no room for, is compiled for this process
+    made: Any = njit(nogil=True, **loop.options)(function)
+    if signature:  # else a helper, called from Python
+        made._cache = _Entry(_place(loop, content, signature))
+        with noticed(made):
+            made.compile(_parsed(signature, loop.state))
+        made.disable_compile()
     return made  # type: ignore[no-any-return]
 
 
+@dataclass
+class _Entry:
+    """What numba asks for machine code before it compiles, and tells when it has compiled.
+
+    It stands for ``numba.core.caching.FunctionCache``, which unpickles whatever it finds.
+    """
+
+    digest: str
+    cache_path: str | None = None
+
+    def load_overload(self, _signature: Any, target: Any) -> Any:
+        """What was compiled before, or None."""
+        from numba.core.compiler import CompileResult
+
+        payload = code_cache.load(self.digest)
+        if payload is None:
+            return None
+        target.refresh()
+        try:
+            return CompileResult._rebuild(target, *pickle.loads(payload))
+        except Exception:  # ours, but of no use here: compiled again
+            code_cache.drop(self.digest)
+            return None
+
+    def save_overload(self, _signature: Any, result: Any) -> None:
+        """Keep what was compiled, unless it names things of this process alone."""
+        from numba.core.serialize import dumps
+
+        if not result.lifted and not result.library.has_dynamic_globals:
+            code_cache.save(self.digest, dumps(result._reduce()))
+
+
 def _place(loop: CompiledFunction[..., Any], content: str, signature: str) -> str:
-    """The name of the directory of the machine code of a function, whose digest is ``content``."""
+    """The name of the machine code of a function, whose own digest is ``content``."""
     return _hash(content, signature, _text(_fields(loop.state)), _processor())
 
 
@@ -310,7 +324,7 @@ def _linked(
     function: Any = loop.function
     digest, known = _digested(function, {**loop.parts, **parts}, loop.options)
     # two processes may number functions of one name alike: the digest keeps their symbols apart
-    code = function.__code__.replace(co_firstlineno=1)
+    code = function.__code__.replace(co_firstlineno=1, co_filename="<formulakern>")
     copy = FunctionType(code, {**function.__globals__, **known}, function.__name__)
     copy.__qualname__ = f"{function.__name__}_{digest[:16]}"
     copy.__defaults__ = function.__defaults__
@@ -403,44 +417,3 @@ def _processor() -> str:
     here = (platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
     variables = (os.environ.get(f"NUMBA_CPU_{name}", "") for name in ("NAME", "FEATURES"))
     return _text((*versions, *here, *variables))
-
-
-# -- saying so -------------------------------------------------------------------------------------
-
-
-class _Patience:
-    """How long this process has been compiling, and whether that was said."""
-
-    seconds = 0.0
-    told = False
-
-
-@contextlib.contextmanager
-def _noticed(dispatcher: Any) -> Iterator[None]:
-    """Say once that machine code is being compiled, if that takes long; reading it says nothing."""
-    begin, done = time.monotonic(), threading.Event()
-
-    def tell() -> bool:
-        if dispatcher.stats.cache_misses and not _Patience.told:
-            _Patience.told = True
-            print(NOTICE, file=sys.stderr, flush=True)
-        return _Patience.told
-
-    def watch() -> None:
-        wait = PATIENCE - _Patience.seconds
-        while not done.wait(max(wait, 0.0)) and not tell():
-            wait = 0.2
-
-    watching = threading.Thread(target=watch, daemon=True)
-    if not _Patience.told:
-        watching.start()
-    try:
-        yield
-    finally:
-        done.set()
-        if watching.ident is not None:
-            watching.join()
-        if dispatcher.stats.cache_misses:
-            _Patience.seconds += time.monotonic() - begin
-        if _Patience.seconds > PATIENCE:
-            tell()

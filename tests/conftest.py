@@ -9,7 +9,7 @@ import threading
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from formulakern import compilation
+from formulakern import compilation, notice
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, which some of them send.
 if threading.current_thread() is threading.main_thread():
@@ -29,7 +29,7 @@ settings.register_profile(
 settings.load_profile("house")
 
 # What is compiled in this process is no concern of tests that look at standard error.
-compilation.PATIENCE = 1e6
+notice.PATIENCE = 1e6
 
 
 #: Files whose single tests take long: no process shall be alone with them at the end.

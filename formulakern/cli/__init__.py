@@ -1,4 +1,4 @@
-"""The command line: ``formulakern inspect | fit | gram``."""
+"""The command line: ``formulakern inspect | fit | gram | cache``."""
 
 from formulakern.cli.commands import main, run
 

@@ -1,4 +1,4 @@
-"""The command line: ``formulakern inspect | fit | gram``."""
+"""The command line: ``formulakern inspect | fit | gram | cache``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from formulakern import __version__
 from formulakern.checks import check_integer
+from formulakern.cli.output import end_output, failed
+from formulakern.cli.stored import add_cache
 from formulakern.errors import FormulaKernError, ParameterError
 from formulakern.progress import Progress
 
@@ -71,15 +73,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.run(options)
         sys.stdout.flush()
     except FormulaKernError as error:
-        return _failed(str(error))
+        return failed(str(error))
     except BrokenPipeError:  # whoever read the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        end_output()
         return 1
     except OSError as error:
         reason = (error.strerror or type(error).__name__).lower()
-        return _failed(f"cannot open {error.filename}: {reason}.")
+        what = f"cannot open {error.filename}: " if error.filename else ""
+        return failed(f"{what}{reason}.")
     except MemoryError:
-        return _failed("out of memory; use fewer rows.")
+        return failed("out of memory; use fewer rows.")
     except KeyboardInterrupt:
         print("\nformulakern: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -96,12 +99,6 @@ def run() -> NoReturn:
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
-
-
-def _failed(message: str) -> int:
-    sys.stdout.flush()
-    print(f"formulakern: {message}", file=sys.stderr)
-    return 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -183,6 +180,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     gram.add_argument("--yes", action="store_true", help="write more than 1 GB without asking")
     gram.set_defaults(run=_gram)
+    add_cache(commands)
     return parser
 
 

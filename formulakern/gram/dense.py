@@ -39,7 +39,7 @@ SYMMETRIC_BLOCK = (128, 512)
 #: Rows and pairs of the largest other blocks.  All rows of a block pass before the next columns
 #: come, so it wants many; an interrupt waits for the block at work, so it wants few pairs.
 MAX_HEIGHT, MAX_PAIRS = 256, 1 << 23
-#: For each so many pairs there is a thread: they take as long as starting it does on a busy machine.
+#: For each so many pairs there is a thread: they take as long as starting it on a busy machine.
 #: For fewer than these no block is begun.
 FEW_PAIRS, MIN_PAIRS = 1 << 18, 1 << 14
 #: Smaller matrices, in bytes, are allocated without asking how much memory is left.
