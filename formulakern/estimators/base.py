@@ -21,6 +21,7 @@ from formulakern.errors import DataError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import read_classes, require_target
 from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.names import is_bare
 from formulakern.syntax.parser import parse_rule
 
 __all__ = ["TableEstimator", "propositions_of"]
@@ -234,11 +235,14 @@ def propositions_of(names: Sequence[str] | NDArray[Any]) -> tuple[Formula, ...]:
     >>> propositions_of(["odor = foul", "0"])
     (Formula('odor = foul'), Formula('`0`'))
     """
-    leaves: list[Formula] = []
-    for name in map(str, names):
-        try:
-            said = parse_rule(name)
-        except FormulaSyntaxError:
-            said = Variable(name)
-        leaves.append(Variable(name) if isinstance(said, Constant) else said)
-    return tuple(leaves)
+    return tuple(map(_proposition_of, map(str, names)))
+
+
+def _proposition_of(name: str) -> Formula:
+    if is_bare(name):
+        return Variable(name)
+    try:
+        said = parse_rule(name)
+    except FormulaSyntaxError:
+        return Variable(name)
+    return Variable(name) if isinstance(said, Constant) else said

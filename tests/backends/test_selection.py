@@ -29,7 +29,8 @@ def chosen(text: str, X: np.ndarray, **options: str) -> str:
     return fk.kernel(text, **options).choose(TablePair(X)).backend.name
 
 
-def test_what_is_stored_is_read(stored):
+def test_what_is_stored_is_read(stored, monkeypatch):
+    monkeypatch.setattr(compilation.CompiledFunction, "would_pay", lambda *_: False)
     text = "a & (b | c & d)"
     assert chosen(text, DENSE) == ("numba" if stored else "lookup")
     assert chosen(text, DENSE[:60]) == ("numba" if stored else "interpreter")

@@ -431,6 +431,7 @@ def test_probability_of_certain_things():
 
 
 def test_auto_says_why(monkeypatch):
+    from formulakern.backends.numba_cpu import loop_of_task
     from formulakern.compilation import CompiledFunction
     from formulakern.gram.pair import TablePair
 
@@ -439,7 +440,9 @@ def test_auto_says_why(monkeypatch):
     with monkeypatch.context() as patch:  # not compiled, neither here nor on disk
         patch.setattr(CompiledFunction, "made", False)
         patch.setattr(CompiledFunction, "stored", False)
+        patch.setattr(CompiledFunction, "would_pay", lambda *_: False)
         patch.setattr("formulakern.backends.costs._loading", lambda: 0.0)
+        patch.setattr(loop_of_task(k.task(TablePair(hot))), "lost", 0.0)
         assert k.choose(TablePair(hot)).backend.name == "lookup"
         few = k.choose(TablePair(data(20, 50)))
         assert few.backend.name in ("interpreter", "lookup")
