@@ -27,7 +27,7 @@ __all__ = ["DualSolution", "Limits", "solve_dual"]
 Rows = npt.NDArray[np.intp]
 
 #: Rows of a small problem, and where many of them are inside their boxes; all, of so many.
-SMALL, LARGE, DIRECT = 2048, 4096, 2048
+SMALL, LARGE, DIRECT = 2048, 3072, 2048
 #: A small problem is solved until its slopes differ by this share of what all slopes differed by.
 INNER = 0.2
 #: The share of a small problem that rows of the last one may take.
