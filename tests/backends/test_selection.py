@@ -1,6 +1,7 @@
 """What "auto" takes: the cheapest, knowing what is compiled; never at the price of a value."""
 
 import importlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ def stored(request, monkeypatch):
     """Whether what is asked for lies on disk; numba and the loop over blocks are there."""
     importlib.import_module("numba")
     monkeypatch.setattr(compilation.CompiledFunction, "made", False)
-    monkeypatch.setattr(compilation.CompiledFunction, "stored", request.param)
+    code = SimpleNamespace(made=False, stored=request.param)
+    monkeypatch.setattr(costs, "loop_of_task", lambda _: code)
     monkeypatch.setattr(costs, "_loading", lambda: 0.0)
     return request.param
 

@@ -4,6 +4,7 @@ import itertools
 import math
 import threading
 from fractions import Fraction
+from types import SimpleNamespace
 from functools import cache
 
 import numpy as np
@@ -439,7 +440,8 @@ def test_auto_says_why(monkeypatch):
     hot = np.eye(8, dtype=int)[np.random.default_rng(0).integers(8, size=500)]
     with monkeypatch.context() as patch:  # not compiled, neither here nor on disk
         patch.setattr(CompiledFunction, "made", False)
-        patch.setattr(CompiledFunction, "stored", False)
+        code = SimpleNamespace(made=False, stored=False)
+        patch.setattr("formulakern.backends.costs.loop_of_task", lambda _: code)
         patch.setattr(CompiledFunction, "would_pay", lambda *_: False)
         patch.setattr("formulakern.backends.costs._loading", lambda: 0.0)
         patch.setattr(loop_of_task(k.task(TablePair(hot))), "lost", 0.0)
