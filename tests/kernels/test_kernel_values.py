@@ -4,8 +4,8 @@ import itertools
 import math
 import threading
 from fractions import Fraction
-from types import SimpleNamespace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import oracle
