@@ -9,6 +9,7 @@ The folders are the pipeline::
     mining      the heaviest conjunctions   solvers    margins, balls, games
     rules       what is learned             estimators scikit-learn faces
     datasets    generators, a CSV reader    display    how things look
+    files       models as JSON              cli        the command line
 
 Names load when they are first used: importing formulakern loads neither numba, SymPy nor
 scikit-learn.

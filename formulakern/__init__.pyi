@@ -33,6 +33,7 @@ from .estimators.svm.one_class import FormulaOneClass as FormulaOneClass
 from .estimators.svm.regressor import FormulaSVR as FormulaSVR
 from .estimators.svm.simplification import Simplification as Simplification
 from .estimators.svm.simplification import simplify_svm as simplify_svm
+from .files.model_file import load as load
 from .kernels import boolean as boolean
 from .kernels import strings as strings
 from .kernels.algebra import Kernel as Kernel

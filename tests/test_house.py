@@ -35,7 +35,7 @@ STOREYS = (
         "text",
     ),
     ("syntax", "program", "solvers"),
-    ("encoding", "rewrite", "semantics"),
+    ("encoding", "files", "rewrite", "semantics"),
     ("backends", "mining", "rules", "measures"),
     ("gram",),
     ("kernels",),

@@ -113,6 +113,13 @@ class PackedTable:
         """A table from its columns, uint64 of shape (n, ceil(m / 64)); bits behind m are 0."""
         return cls(n_rows, len(words), names, columns=words, degrees=degrees)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What it was made of: a sparse table, or its rows or columns, whichever came first."""
+        names = ["n_rows", "n_columns", "names", "sparse", "degrees"]
+        if self.sparse is None:
+            names.append(next(name for name in self.__dict__ if name in ("rows", "columns")))
+        return {name: self.__dict__[name] for name in names}
+
     def __repr__(self) -> str:
         return f"<PackedTable: {self.n_rows:,} rows, {self.n_columns:,} columns>"
 

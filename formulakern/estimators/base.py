@@ -20,6 +20,7 @@ from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import read_classes, require_target
+from formulakern.files.model_file import Saved
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.names import is_bare
 from formulakern.syntax.parser import parse_rule
@@ -28,7 +29,7 @@ __all__ = ["TableEstimator", "propositions_of"]
 
 
 @dataclass(eq=False, repr=False)
-class TableEstimator(BaseEstimator):  # type: ignore[misc]
+class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
     """An estimator that learns from the propositions of a table.
 
     ``encoder`` says how a table becomes 0 and 1: ``"auto"`` fits a :class:`PropositionEncoder`

@@ -30,13 +30,14 @@ from formulakern.encoding.sources import is_pandas, is_sparse
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.targets import read_classes, refused, require_target
+from formulakern.files.model_file import Saved
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PropositionEncoder"]
 
 
 @dataclass(eq=False, repr=False)
-class PropositionEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode any table as 0/1 columns, each of which is a proposition about a row.
 
     * A *Boolean* column (bool, or numbers that are all 0 and 1) is one proposition, named as the

@@ -34,6 +34,7 @@ from formulakern.estimators.choquet.set_function import (
 )
 from formulakern.estimators.svm.prediction import grams_with_training
 from formulakern.estimators.targets import Split, refused
+from formulakern.files.model_file import Saved
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.choquet.kernel import choquet
 from formulakern.progress import say
@@ -110,7 +111,7 @@ class Solution:
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetEstimator(LearntFunctions, BaseEstimator):  # type: ignore[misc]
+class ChoquetEstimator(LearntFunctions, Saved, BaseEstimator):  # type: ignore[misc]
     """The base of :class:`ChoquetSVC` and :class:`ChoquetRegressor`."""
 
     C: float | str | Sequence[float] = 1.0

@@ -21,6 +21,7 @@ from formulakern.estimators.svm.classifier import SOLVED
 from formulakern.estimators.svm.extraction import pair_weights
 from formulakern.estimators.svm.prediction import grams_with_training
 from formulakern.estimators.targets import read_classes, require_target, several_classes, splits
+from formulakern.files.model_file import Saved
 from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
 from formulakern.kernels.strings.parsing import string_kernel
 from formulakern.kernels.strings.strings import read_strings
@@ -40,7 +41,7 @@ SOLVER = ("class_weight", "tol", "max_iter", "decision_function_shape", "cache_s
 
 
 @dataclass(eq=False, repr=False)
-class StringSVC(Calibrated, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StringSVC(Calibrated, Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification of strings, with a kernel of ``fk.strings``.
 
     Several classes are compared one against one, as in :class:`sklearn.svm.SVC`, which solves the

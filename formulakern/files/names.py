@@ -1,0 +1,92 @@
+"""What model files may be made of: the names of classes in the files, and where they live now."""
+
+from __future__ import annotations
+
+__all__ = ["NAMES"]
+
+#: Classes by the module that has them.  A class that moves keeps its name in the files.
+_CLASSES: dict[str, tuple[str, ...]] = {
+    "formulakern.encoding.column_plan": ("ColumnPlan",),
+    "formulakern.encoding.degrees": ("Degrees",),
+    "formulakern.encoding.packed": ("PackedTable",),
+    "formulakern.encoding.real": ("RealTable",),
+    "formulakern.estimators.choquet.base": ("Solution",),
+    "formulakern.estimators.choquet.classifier": ("ChoquetSVC",),
+    "formulakern.estimators.choquet.monotone": ("MonotoneModel",),
+    "formulakern.estimators.choquet.regressor": ("ChoquetRegressor",),
+    "formulakern.estimators.choquet.scaling": ("AttributeScaling",),
+    "formulakern.estimators.choquet.set_function": ("PairFunction", "RowFunction"),
+    "formulakern.estimators.encoder": ("PropositionEncoder",),
+    "formulakern.estimators.features": ("FormulaFeatures",),
+    "formulakern.estimators.hkl.classifier": ("HKLClassifier",),
+    "formulakern.estimators.hkl.cross_validation": ("HKLClassifierCV",),
+    "formulakern.estimators.hkl.history": ("GrowthHistory",),
+    "formulakern.estimators.hkl.regressor": ("HKLRegressor",),
+    "formulakern.estimators.multiple_kernels.classifier": ("FormulaMKL",),
+    "formulakern.estimators.multiple_kernels.weights": ("FormulaWeights",),
+    "formulakern.estimators.prl.classifier": ("PRLClassifier",),
+    "formulakern.estimators.prl.cross_validation": ("PRLClassifierCV",),
+    "formulakern.estimators.prl.history": ("EpochHistory",),
+    "formulakern.estimators.rule_lists.classifier": ("RuleListClassifier",),
+    "formulakern.estimators.rule_lists.history": ("ListHistory",),
+    "formulakern.estimators.search.estimator": ("FormulaSearch",),
+    "formulakern.estimators.search.results": ("SearchResults",),
+    "formulakern.estimators.strings.classifier": ("StringSVC",),
+    "formulakern.estimators.svm.classifier": ("FormulaSVC",),
+    "formulakern.estimators.svm.cross_validation": ("FormulaSVCCV",),
+    "formulakern.estimators.svm.extraction": ("TrainedModel",),
+    "formulakern.estimators.svm.one_class": ("FormulaOneClass",),
+    "formulakern.estimators.svm.pairwise": ("PairwiseModel",),
+    "formulakern.estimators.svm.regressor": ("FormulaSVR",),
+    "formulakern.kernels.algebra": (
+        "NormalizedKernel",
+        "ProductKernel",
+        "ScaledKernel",
+        "SumKernel",
+    ),
+    "formulakern.kernels.boolean.counted": ("BalancedKernel", "CountedKernel", "TanimotoKernel"),
+    "formulakern.kernels.boolean.families": (
+        "ClausesOfClauses",
+        "Conjunctions",
+        "Powers",
+        "Subsets",
+    ),
+    "formulakern.kernels.choquet.kernel": ("BalancedChoquet", "ChoquetKernel", "SubsetsUpTo"),
+    "formulakern.kernels.formula": ("FormulaKernel",),
+    "formulakern.kernels.graded": ("GradedKernel",),
+    "formulakern.kernels.strings.counting": ("MismatchKernel", "SpectrumKernel"),
+    "formulakern.kernels.strings.strings": ("Strings",),
+    "formulakern.kernels.strings.weighted": ("WeightedDegreeKernel",),
+    "formulakern.learning.covering.optimal": ("ListProgress",),
+    "formulakern.learning.formula_features.evaluation": ("FeatureColumns",),
+    "formulakern.learning.formula_features.lengths": ("RowLengths",),
+    "formulakern.learning.formula_features.listing": ("FeatureList", "Function"),
+    "formulakern.learning.formula_features.sampling": ("ChosenFeatures",),
+    "formulakern.learning.hkl.active_set": ("GrownSolution", "GrowthStep"),
+    "formulakern.learning.hkl.multinomial": ("_Function",),
+    "formulakern.learning.hkl.problem": ("HierarchicalModel",),
+    "formulakern.learning.prl.column_generation": ("Epoch",),
+    "formulakern.rules.decision": ("ClassRule",),
+    "formulakern.rules.ensemble": ("RuleEnsemble",),
+    "formulakern.rules.features": ("Conjunction", "Degree", "Instance", "LinearTerm", "Monomial"),
+    "formulakern.rules.rule": ("Rule",),
+    "formulakern.rules.rule_list": ("RuleList",),
+    "formulakern.rules.rule_set": ("RuleSet",),
+    "formulakern.rules.voting": ("WeightedRule",),
+    "formulakern.solvers.hierarchical.solve": ("HierarchicalSolution",),
+    "formulakern.syntax.comparison": ("Comparison",),
+    "formulakern.syntax.formula": ("Constant", "Variable", "_assemble"),
+    "sklearn.linear_model._logistic": ("LogisticRegression",),
+    "sklearn.model_selection._split": (
+        "KFold",
+        "RepeatedKFold",
+        "RepeatedStratifiedKFold",
+        "StratifiedKFold",
+    ),
+    "sklearn.svm._classes": ("SVC", "SVR"),
+}
+
+#: Name in a file → ``"module:name"``.
+NAMES: dict[str, str] = {
+    name: f"{module}:{name}" for module, names in _CLASSES.items() for name in names
+}

@@ -1,0 +1,360 @@
+"""Objects as plain JSON values and back: numbers, texts, arrays, and objects of listed classes."""
+
+from __future__ import annotations
+
+import copyreg
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date, datetime, time, timedelta
+from functools import cached_property
+from importlib import import_module
+from inspect import getattr_static
+from typing import Any
+
+import numpy as np
+
+from formulakern.errors import DataError, FormulaKernError
+from formulakern.syntax.formula import Formula
+from formulakern.syntax.parser import parse, parse_rule
+from formulakern.text import clip
+
+__all__ = ["Reader", "Writer", "canonical"]
+
+#: Instants, by name: the class, and how its text is read.
+INSTANTS: dict[str, tuple[Any, Callable[[str], Any]]] = {
+    "datetime": (datetime, datetime.fromisoformat),
+    "date": (date, date.fromisoformat),
+    "time": (time, time.fromisoformat),
+}
+#: Types that parameters may be.
+PLAIN_TYPES = (bool, int, float, str, object)
+#: Kinds of numbers that arrays hold: bool, integers, floats, text, instants and their differences.
+KINDS = "biufUmM"
+
+
+def canonical(plain: Any) -> str:
+    """The one text of a plain value: no blanks, no number that JSON lacks.
+
+    >>> canonical({"a": [1, 2.5, None]})
+    '{"a":[1,2.5,null]}'
+    """
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+class Writer:
+    """Plain values of objects.
+
+    None, truth values, integers, finite floats, texts and lists stand for themselves.  Everything
+    else is an object of JSON with one member, whose name says what it is.  An object or array that
+    occurs twice is written once, and then referred to by its number in the order in which they end.
+    What a ``cached_property`` holds is not written, unless the ``__getstate__`` of its class says
+    so.
+
+    Parameters
+    ----------
+    names : mapping of str to str
+        ``"module:name"`` of classes and functions under the names that the file has for them.
+
+    Examples
+    --------
+    >>> Writer({})((1, float("nan"), np.array([1, 2], dtype=np.int8)))
+    {'tuple': [1, {'float': 'nan'}, {'array': ['|i1', [2], [1, 2]]}]}
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = {target: name for name, target in names.items()}
+        self._known: dict[int, int] = {}
+        self._held: list[Any] = []  # so that no id is used twice
+        self._open: set[int] = set()
+
+    def __call__(self, value: Any) -> Any:
+        """The plain value.
+
+        Raises
+        ------
+        DataError
+            If something in it is of a class that has no name here.
+        """
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": str(value)}
+        if type(value) is list:
+            return list(map(self, value))
+        if type(value) is tuple:
+            return {"tuple": list(map(self, value))}
+        if type(value) is dict:
+            return {"dict": [[self(name), self(held)] for name, held in value.items()]}
+        if type(value) in (set, frozenset):
+            return {type(value).__name__: sorted(map(self, value), key=canonical)}
+        if isinstance(value, (slice, range)):
+            bounds = (value.start, value.stop, value.step)
+            return {type(value).__name__: list(map(self, bounds))}
+        if type(value) is bytes:
+            return {"bytes": value.hex()}
+        if isinstance(value, timedelta):
+            return {"timedelta": [value.days, value.seconds, value.microseconds]}
+        if isinstance(value, np.dtype):
+            return {"dtype": value.str}
+        if isinstance(value, type) and issubclass(value, np.generic):
+            return {"scalar": np.dtype(value).str}
+        if isinstance(value, type) and value in PLAIN_TYPES:
+            return {"type": value.__name__}
+        for name, (kind, _) in INSTANTS.items():
+            if type(value) is kind:
+                return {name: value.isoformat()}
+        if isinstance(value, np.generic):
+            return {"number": self._of_array(np.asarray(value))}
+        if isinstance(value, Formula) and (text := _text_of(value)) is not None:
+            return text
+        return self._once(value)
+
+    def _once(self, value: Any) -> Any:
+        number = self._known.get(id(value))
+        if number is not None:
+            return {"again": number}
+        if id(value) in self._open:
+            raise DataError(f"{clip(repr(value), 80)} contains itself, and cannot be written.")
+        self._open.add(id(value))
+        if isinstance(value, np.ndarray):
+            plain: Any = {"array": self._of_array(value)}
+        elif type(value).__module__.startswith("scipy.sparse"):
+            whole = value.tocsr()
+            parts = (whole.data, whole.indices, whole.indptr)
+            plain = {"csr": [list(map(int, whole.shape)), *map(self, parts)]}
+        else:
+            plain = {"object": self._of_object(value)}
+        self._open.remove(id(value))
+        self._known[id(value)] = len(self._held)
+        self._held.append(value)
+        return plain
+
+    def _of_array(self, array: Any) -> list[Any]:
+        """The dtype, the shape, and all values in the order of rows."""
+        if type(array) is not np.ndarray or array.dtype.kind not in KINDS + "O":
+            raise DataError(
+                f"{type(array).__name__} of {array.dtype} cannot be written; expected an array of "
+                "numbers, truth values, text or dates."
+            )
+        values: list[Any]
+        flat = array.ravel().astype(array.dtype.newbyteorder("="))
+        if array.dtype.kind in "mM":
+            values = flat.view(np.int64).tolist()
+        elif array.dtype.kind == "O":
+            values = list(map(self, flat.tolist()))
+        elif array.dtype.kind == "f":
+            values = [x if math.isfinite(x) else str(x) for x in flat.tolist()]
+        else:
+            values = flat.tolist()
+        order = ["F"] if array.ndim > 1 and array.flags.fnc else []
+        return [array.dtype.newbyteorder("<").str, list(array.shape), values, *order]
+
+    def _of_object(self, value: Any) -> list[Any]:
+        """The name of the class or function, its arguments, and the state."""
+        try:
+            made = value.__reduce_ex__(4)
+            function, arguments, state, items, pairs = (*made, None, None, None)[:5]
+        except (TypeError, ValueError):  # a generator, a file, a text that stands for a name
+            raise self._unknown(value) from None
+        if items is not None or pairs is not None:
+            raise self._unknown(value)
+        new = function is copyreg.__newobj__  # type: ignore[attr-defined]
+        if new:
+            function, *arguments = arguments
+        target = f"{function.__module__}:{function.__qualname__}"
+        if target not in self._names:
+            raise self._unknown(value)
+        plain: list[Any] = [self._names[target] if new else f"{self._names[target]}()"]
+        plain.append(list(map(self, arguments)))
+        if state is not None:
+            plain.append(self._of_state(type(value), state))
+        return plain
+
+    def _of_state(self, kind: type, state: Any) -> Any:
+        own, slots = state if isinstance(state, tuple) else (state, None)
+        chosen = str(getattr(kind.__getstate__, "__module__", "")).startswith("formulakern.")
+        written: dict[str, Any] = {}
+        for name, held in sorted({**(own or {}), **(slots or {})}.items()):
+            if chosen or not isinstance(getattr_static(kind, name, None), cached_property):
+                with _inside(name):
+                    written[name] = self(held)
+        return written
+
+    def _unknown(self, value: Any) -> DataError:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        return DataError(
+            f"a file of this library holds no {kind}: {clip(repr(value), 60)}. Use numbers, texts "
+            "and objects of this library as parameters, or joblib.dump for a model with others."
+        )
+
+
+class Reader:
+    """Objects of the plain values that :class:`Writer` makes.
+
+    Parameters
+    ----------
+    names : mapping of str to str
+        ``"module:name"`` of the classes and functions that may be called, and no others.
+
+    Examples
+    --------
+    >>> Reader({})({"tuple": [1, {"array": ["<i8", [2], [1, 2]]}]})
+    (1, array([1, 2]))
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        self._made: list[Any] = []
+
+    def __call__(self, plain: Any) -> Any:
+        """The object.
+
+        Raises
+        ------
+        DataError
+            If the value is none that :class:`Writer` makes.
+        """
+        if isinstance(plain, list):
+            return list(map(self, plain))
+        if not isinstance(plain, dict):
+            return plain
+        if len(plain) != 1:
+            raise DataError(f"{clip(repr(plain), 60)} has not one member")
+        ((name, held),) = plain.items()
+        if name in INSTANTS:
+            return INSTANTS[name][1](held)
+        read = getattr(self, f"_read_{name}", None)
+        if read is None:
+            raise DataError(f"{name!r} is no kind of value")
+        return read(held)
+
+    def _read_float(self, held: str) -> float:
+        return float(held)
+
+    def _read_tuple(self, held: list[Any]) -> tuple[Any, ...]:
+        return tuple(map(self, held))
+
+    def _read_dict(self, held: list[Any]) -> dict[Any, Any]:
+        return {self(name): self(value) for name, value in held}
+
+    def _read_set(self, held: list[Any]) -> set[Any]:
+        return set(map(self, held))
+
+    def _read_frozenset(self, held: list[Any]) -> frozenset[Any]:
+        return frozenset(map(self, held))
+
+    def _read_slice(self, held: list[Any]) -> slice:
+        return slice(*map(self, held))
+
+    def _read_range(self, held: list[Any]) -> range:
+        return range(*map(self, held))
+
+    def _read_bytes(self, held: str) -> bytes:
+        return bytes.fromhex(held)
+
+    def _read_timedelta(self, held: list[int]) -> timedelta:
+        return timedelta(*held)
+
+    def _read_number(self, held: list[Any]) -> Any:
+        return self._array(*held)[()]
+
+    def _read_dtype(self, held: str) -> np.dtype[Any]:
+        return np.dtype(held)
+
+    def _read_scalar(self, held: str) -> type:
+        return np.dtype(held).type
+
+    def _read_type(self, held: str) -> type:
+        return next(kind for kind in PLAIN_TYPES if kind.__name__ == held)
+
+    def _read_rule(self, held: str) -> Formula:
+        return parse_rule(held)
+
+    def _read_formula(self, held: str) -> Formula:
+        return parse(held)
+
+    def _read_again(self, held: int) -> Any:
+        return self._made[held]
+
+    def _read_array(self, held: list[Any]) -> Any:
+        return self._noted(self._array(*held))
+
+    def _read_csr(self, held: list[Any]) -> Any:
+        from scipy.sparse import csr_array
+
+        (shape, *parts) = held
+        return self._noted(csr_array(tuple(map(self, parts)), shape=tuple(shape)))
+
+    def _read_object(self, held: list[Any]) -> Any:
+        name, arguments, *state = held
+        function = self._named(name.removesuffix("()"))
+        given = list(map(self, arguments))
+        made = function(*given) if name.endswith("()") else function.__new__(function, *given)
+        for written in state:
+            found = {_attribute(key): self(value) for key, value in written.items()}
+            if hasattr(made, "__setstate__"):
+                made.__setstate__(found)
+            else:
+                for key, value in found.items():
+                    object.__setattr__(made, key, value)
+        return self._noted(made)
+
+    def _noted(self, made: Any) -> Any:
+        self._made.append(made)
+        return made
+
+    def _named(self, name: str) -> Any:
+        if name not in self._names:
+            raise DataError(f"there is no {name!r} in such files")
+        module, _, path = self._names[name].partition(":")
+        found: Any = import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+        return found
+
+    def _array(self, dtype: str, shape: list[int], values: list[Any], order: str = "C") -> Any:
+        kind = np.dtype(dtype)
+        if kind.kind == "O":
+            flat = np.empty(len(values), dtype=object)
+            flat[:] = list(map(self, values))
+        elif kind.kind in "mM":
+            flat = np.array(values, dtype=np.int64).view(kind)
+        elif kind.kind in KINDS:
+            flat = np.array(values, dtype=kind)
+        else:
+            raise DataError(f"an array of {dtype}")
+        whole = flat.reshape(shape)
+        return np.asfortranarray(whole) if order == "F" else whole
+
+
+def _attribute(name: str) -> str:
+    if name.startswith("__"):
+        raise DataError(f"{name!r} is no attribute that is written")
+    return name
+
+
+def _text_of(formula: Formula) -> dict[str, str] | None:
+    """The formula as text, where that is read as the same formula."""
+    text = str(formula)
+    for language, read in (("rule", parse_rule), ("formula", parse)):
+        try:
+            if read(text) == formula:
+                return {language: text}
+        except FormulaKernError:
+            continue
+    return None
+
+
+@contextmanager
+def _inside(name: str) -> Iterator[None]:
+    """Say in errors where it was."""
+    try:
+        yield
+    except DataError as error:
+        text = str(error)
+        place = text.partition(": ")[0]
+        if place.startswith("in "):
+            raise DataError(f"in {name}.{text.removeprefix('in ')}") from None
+        raise DataError(f"in {name}: {text}") from None
