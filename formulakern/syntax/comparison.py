@@ -11,8 +11,9 @@ from formulakern.errors import ParameterError
 from formulakern.syntax.formula import Leaf
 from formulakern.syntax.names import backquote, is_bare, quote, spell
 from formulakern.syntax.notation import Notation, latex_name
+from formulakern.syntax.temporal import PARTS, Temporal, part_text
 
-__all__ = ["RELATIONS", "ColumnName", "Comparison", "Value"]
+__all__ = ["ORDERS", "RELATIONS", "ColumnName", "Comparison", "Level", "Value"]
 
 #: relation → (sign in ASCII, in Unicode, in LaTeX)
 RELATIONS: dict[str, tuple[str, str, str]] = {
@@ -40,8 +41,34 @@ class ColumnName:
     name: str
 
 
-#: What may stand on the right of a comparison: a number, a word, or another column.
-Value = int | float | str | ColumnName
+@dataclass(frozen=True)
+class Level:
+    """A category on the right of an order, such as ``grade >= mid``.
+
+    Parameters
+    ----------
+    name : str
+    order : tuple of str
+        All categories, the least first; ``name`` is one of them.
+
+    Raises
+    ------
+    ParameterError
+        If it is not.
+    """
+
+    name: str
+    order: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.name not in self.order:
+            shown = ", ".join(map(repr, self.order[:8])) + ", …" * (len(self.order) > 8)
+            raise ParameterError(f"{self.name!r} is not among the categories {shown}.")
+
+
+#: What may stand on the right of a comparison: a number, a word, a date, time or duration, a
+#: category that knows the order of all, or another column.
+Value = int | float | str | Temporal | Level | ColumnName
 _Side = Value | tuple[Value, ...] | None
 
 
@@ -54,8 +81,13 @@ class Comparison(Leaf):
         Name of the column on the left.
     relation : str
         One of ``= != < <= > >= in "not in" "is missing" "is not missing"``.
-    value : int, float, str, ColumnName, tuple of these, or None
+    value : int, float, str, Temporal, Level, ColumnName, tuple of these, or None
         The right side: a tuple for ``in`` and ``not in``, None for the two about missing values.
+        A Level stands only under an order.
+    part : str, optional
+        The part of a date, stamp or time of day that is compared: ``year``, ``quarter``,
+        ``month``, ``day``, ``weekday`` (Monday is 1), ``hour`` or ``minute``.  Values are then
+        whole numbers.
 
     Raises
     ------
@@ -68,16 +100,21 @@ class Comparison(Leaf):
     Formula('`stalk root` != "?"')
     >>> Comparison("cap", "in", ("red", 3)), Comparison("a1", "=", ColumnName("a2"))
     (Formula('cap in {red, 3}'), Formula('a1 = `a2`'))
+    >>> Comparison("seen", "in", (6, 7), part="weekday")
+    Formula('weekday(seen) in {Saturday, Sunday}')
     """
 
-    __slots__ = ("column", "relation", "value")
+    __slots__ = ("column", "part", "relation", "value")
 
     spaced: ClassVar[bool] = True
     column: str
     relation: str
     value: _Side
+    part: str | None
 
-    def __init__(self, column: str, relation: str, value: _Side = None) -> None:
+    def __init__(
+        self, column: str, relation: str, value: _Side = None, part: str | None = None
+    ) -> None:
         if not isinstance(column, str) or not column:
             raise ParameterError(f"a column's name is a non-empty str; got {column!r}.")
         if relation not in RELATIONS:
@@ -85,24 +122,50 @@ class Comparison(Leaf):
                 f"unknown relation {relation!r}; expected one of {', '.join(RELATIONS)}."
             )
         value = _checked(relation, value)
-        self._hold(column=column, relation=relation, value=value)
+        if part is not None:
+            _check_part(part, relation, value)
+        self._hold(column=column, relation=relation, value=value, part=part)
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """What stands on the right, as a tuple: none for the two about missing values."""
+        if isinstance(self.value, tuple):
+            return self.value
+        return () if self.value is None else (self.value,)
+
+    def replaced(self, **fields: object) -> Comparison:
+        """The same comparison with some of its fields replaced.
+
+        >>> Comparison("hour", "<=", 3).replaced(relation=">", value=4)
+        Formula('hour > 4')
+        """
+        own = {name: getattr(self, name) for name in ("column", "relation", "value", "part")}
+        return Comparison(**{**own, **fields})  # type: ignore[arg-type]
 
     def leaf_text(self, notation: Notation) -> str:
         """The comparison as it parses back (ASCII), or in mathematical signs."""
         position, latex = STYLES[notation.style], notation.style == "latex"
-        parts = [latex_name(self.column) if latex else spell(self.column)]
+        name = latex_name(self.column) if latex else spell(self.column)
+        if self.part is not None:
+            name = rf"\text{{{self.part}}}({name})" if latex else f"{self.part}({name})"
+        parts = [name]
         parts.append(RELATIONS[self.relation][position])
         if isinstance(self.value, tuple):
-            inside = ", ".join(_value_text(value, latex) for value in self.value)
+            inside = ", ".join(_value_text(value, latex, self.part) for value in self.value)
             parts.append(rf"\{{{inside}\}}" if latex else f"{{{inside}}}")
         elif self.value is not None:
-            parts.append(_value_text(self.value, latex))
+            parts.append(_value_text(self.value, latex, self.part))
         return " ".join(parts)
 
 
-def _value_text(value: Value, latex: bool) -> str:
+def _value_text(value: Value, latex: bool, part: str | None) -> str:
     if isinstance(value, ColumnName):
         return latex_name(value.name) if latex else backquote(value.name)
+    if isinstance(value, Temporal) or (part is not None and isinstance(value, int)):
+        text = str(value) if isinstance(value, Temporal) else part_text(str(part), value)
+        return rf"\text{{{text}}}" if latex and not text.isdecimal() else text
+    if isinstance(value, Level):
+        value = value.name
     if isinstance(value, str):
         if latex:
             return latex_name(value) if value else r"\text{``''}"
@@ -121,17 +184,30 @@ def _checked(relation: str, value: _Side) -> _Side:
         return tuple(_checked_value(item) for item in value)
     if value is None or isinstance(value, tuple):
         raise ParameterError(f"{relation!r} takes one value; got {value!r}.")
-    value = _checked_value(value)
-    if relation in ORDERS and isinstance(value, str):
-        raise ParameterError(f"{relation!r} compares with a number or a column; got {value!r}.")
-    return value
+    return value if isinstance(value, Level) and relation in ORDERS else _checked_value(value)
+
+
+def _check_part(part: str, relation: str, value: _Side) -> None:
+    if part not in PARTS:
+        raise ParameterError(f"part={part!r}; expected one of {', '.join(PARTS)}.")
+    if value is None:
+        raise ParameterError(f"{relation!r} is asked of a column, not of its {part}.")
+    least, largest = PARTS[part]
+    for item in value if isinstance(value, tuple) else (value,):
+        if not isinstance(item, int) or not least <= item <= largest:
+            expected = f"from {least} to {largest}" if part != "year" else "of a year"
+            raise ParameterError(
+                f"a comparison of the {part} takes whole numbers {expected}; got {item!r}."
+            )
 
 
 def _checked_value(value: Value) -> Value:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, ColumnName):
+    if isinstance(value, (ColumnName, Temporal)):
         return value
+    if isinstance(value, Level):
+        raise ParameterError("a Level stands only under an order; write its name.")
     if isinstance(value, str):
         return str(value)
     if isinstance(value, (int, float, numbers.Real)):  # NumPy's too, as plain numbers
@@ -141,6 +217,6 @@ def _checked_value(value: Value) -> Value:
             raise ParameterError(f"a comparison needs a number below 1.8e308 in size; got {shown}.")
         return number
     raise ParameterError(
-        f"a comparison's value is a number, a str or a ColumnName; got {value!r} "
+        f"a comparison's value is a number, a str, a Temporal or a ColumnName; got {value!r} "
         f"({type(value).__name__})."
     )

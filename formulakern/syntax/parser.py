@@ -11,12 +11,13 @@ from lark.exceptions import UnexpectedInput
 
 from formulakern.errors import FormulaSizeError, FormulaSyntaxError, FormulaTypeError
 from formulakern.syntax.choice import Choice, degrees_problem
-from formulakern.syntax.comparison import ORDERS, RELATIONS, ColumnName, Comparison
+from formulakern.syntax.comparison import RELATIONS, ColumnName, Comparison, Value
 from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.diagnostics import explain
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
 from formulakern.syntax.grammar import grammar, terminal
 from formulakern.syntax.names import unquote
+from formulakern.syntax.temporal import PARTS, Temporal, part_number, read_temporal
 
 __all__ = ["MAX_CHARACTERS", "parse", "parse_rule"]
 
@@ -152,19 +153,31 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
         return Choice(kind, formula, degrees[-1], *degrees[:-1])  # type: ignore[arg-type]
 
     def comparison(self, children: list[Any]) -> Formula:
-        column, sign, *values = children
+        left, sign, *values = children
+        column, part = left if isinstance(left, tuple) else (left, None)
         relation = " ".join(sign.lower().split())
         relation = _RELATIONS.get(relation, relation)
-        if relation in ORDERS and isinstance(values[0], Token):
-            raise _bad_value(
-                values[0],
-                "an order compares with a number or a column, not with a word",
-                "Write a number; a column stands in backquotes.",
-            )
+        if part is not None:
+            values = [_part_value(part, value, sign) for value in values]
         plain = tuple(_word(value) if isinstance(value, Token) else value for value in values)
         if relation.endswith("in"):
-            return Comparison(column, relation, plain)
-        return Comparison(column, relation, *plain)
+            return Comparison(column, relation, plain, part)
+        return Comparison(column, relation, *plain, part=part)
+
+    def part(self, children: list[Any]) -> tuple[str, str]:
+        word, column = children
+        return column, word.lower()
+
+    def temporal(self, children: list[Token]) -> Temporal:
+        token = children[0]
+        value = read_temporal(token)
+        if value is None:
+            raise _bad_value(
+                token,
+                "there is no such date, time or duration",
+                "Write for example 2020-02-01T10:30, 10:30, or 1d12h.",
+            )
+        return value
 
     def number(self, children: list[Token]) -> int | float:
         token = children[0]
@@ -186,6 +199,22 @@ _BY_TERMINAL = {terminal(row): row for row in CONNECTIVES}
 def _word(token: Token) -> str:
     """A bare word as it is, one in quotes or backquotes without them."""
     return unquote(token) if token[0] in "`\"'" else str(token)
+
+
+def _part_value(part: str, value: Any, sign: Token) -> Value:
+    """A number of a part of the calendar, from its number or word."""
+    number = part_number(part, _word(value)) if isinstance(value, Token) else value
+    least, largest = PARTS[part]
+    if isinstance(number, int) and least <= number <= largest:
+        return number
+    token = value if isinstance(value, Token) else sign
+    example = {"month": "a month such as June", "weekday": "a weekday such as Monday"}
+    numbers = "the number of a year" if part == "year" else f"a number from {least} to {largest}"
+    raise _bad_value(
+        token,
+        f"the {part} is compared with a value that it cannot have",
+        f"Write {' or '.join([*filter(None, [example.get(part)]), numbers])}.",
+    )
 
 
 def _degree(text: str) -> int | str:

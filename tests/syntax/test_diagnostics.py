@@ -241,15 +241,20 @@ RULES = {
     "x in": ('the text ends after "in"', 4, "Write a set of values after it, as in cap"),
     "x not in": ('the text ends after "in"', 8, "Write a set of values after it, as in cap"),
     "x not": ("two operands without a connective", 2, 'Write "&", "|" or another between them.'),
-    "x >= foul": (
-        "an order compares with a number or a column, not with a word",
+    "x >= 2020-13-01": (
+        "there is no such date, time or duration",
         5,
-        "Write a number; a column stands in",
+        "Write for example 2020-02-01T10:30, 10:30,",
     ),
-    "x < 'a'": (
-        "an order compares with a number or a column, not with a word",
-        4,
-        "Write a number; a column stands in",
+    "hour(x) = 24": (
+        "the hour is compared with a value that it cannot have",
+        8,
+        "Write a number from 0 to 23.",
+    ),
+    "month(x) in {june, foo}": (
+        "the month is compared with a value that it cannot have",
+        19,
+        "Write a month such as June or a number from 1 to 12.",
     ),
     'x = "abc': ("a quoted value does not end", 4, 'Close it with ".'),
     "x = 'abc": ("a quoted value does not end", 4, "Close it with '."),

@@ -1,0 +1,276 @@
+"""Dates, time stamps, times of day and durations as values that a rule compares with.
+
+Every one is a whole number of nanoseconds, so nothing is rounded; text is ISO 8601 for stamps and
+times, and numbers with units, such as ``3d4h30m``, for durations.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from formulakern.errors import ParameterError
+
+__all__ = ["DAY", "KINDS", "PARTS", "Temporal", "TemporalKind", "part_number", "part_text", "read_temporal"]
+
+TemporalKind = Literal["stamp", "instant", "time", "duration"]
+
+#: Kind → what a column of it holds, in words, and how a rule writes such a value.
+KINDS: dict[TemporalKind, tuple[str, str]] = {
+    "stamp": ("dates or time stamps without time zone", "2020-02-01 or 2020-02-01T10:30"),
+    "instant": ("time stamps with a time zone", "2020-02-01T10:30Z or 2020-02-01T10:30+01:00"),
+    "time": ("times of day", "10:30 or 10:30:15.5"),
+    "duration": ("durations", "3d4h30m or 1.5s"),
+}
+
+#: 1970-01-01 as Python numbers it, and the days of 400 years.
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+CYCLE = 146_097
+SECOND = 10**9
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+#: Units of durations, in nanoseconds.
+UNITS = {"w": 7 * DAY, "d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND}
+UNITS |= {"ms": 10**6, "us": 10**3, "ns": 1}
+
+#: Parts of a date or stamp, and of a time of day, with the least and the largest number of each.
+PARTS: dict[str, tuple[int, int]] = {
+    "year": (-(10**9), 10**9),
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "day": (1, 31),
+    "weekday": (1, 7),
+    "hour": (0, 23),
+    "minute": (0, 59),
+}
+
+#: The words for the numbers of months and of weekdays.
+WORDS = {
+    "month": (
+        *("January", "February", "March", "April", "May", "June"),
+        *("July", "August", "September", "October", "November", "December"),
+    ),
+    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+}
+
+_CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?"
+_ZONE = r"(?P<zone>Z|[+-]\d\d(?::?\d\d)?)"
+_DAY = r"(?P<date>[+-]?\d{4,15}-\d\d-\d\d)"
+_STAMP = re.compile(rf"{_DAY}(?:[T ]{_CLOCK}{_ZONE}?)?", re.ASCII)
+_TIME = re.compile(_CLOCK, re.ASCII)
+_AMOUNT = r"(?:\d+(?:\.\d+)?)(?:ns|us|ms|[wdhms])"
+_DURATION = re.compile(rf"([+-]?)((?:{_AMOUNT})+)", re.ASCII)
+_ISO = re.compile(
+    r"([+-]?)P(?=.)(?:(\d+)W)?(?:(\d+)D)?"
+    r"(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?",
+    re.ASCII,
+)
+_WORDS = re.compile(
+    r"([+-]?)(?:(\d+) days?)?,? ?(?:(?:^|(?<= ))(\d+):(\d\d)(?::(\d\d(?:\.\d{1,9})?))?)?", re.ASCII
+)
+
+
+@dataclass(frozen=True)
+class Temporal:
+    """A date, a time stamp, a time of day or a duration, exact to the nanosecond.
+
+    Parameters
+    ----------
+    kind : {"stamp", "instant", "time", "duration"}
+        A stamp has no time zone; a date is the stamp of its midnight.  An instant has one.
+    nanoseconds : int
+        Of a stamp since 1970-01-01T00:00, of an instant since then in UTC, of a time since
+        midnight, of a duration its length; any size.
+
+    Raises
+    ------
+    ParameterError
+        If the kind is unknown, or a time is not within one day.
+
+    Examples
+    --------
+    >>> noon = Temporal("time", 12 * 3600 * 10**9)
+    >>> print(noon, Temporal("stamp", 0), Temporal("instant", 1), Temporal("duration", -90 * 10**9))
+    12:00 1970-01-01 1970-01-01T00:00:00.000000001Z -1m30s
+    """
+
+    kind: TemporalKind
+    nanoseconds: int
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ParameterError(f"kind={self.kind!r}; expected one of {', '.join(KINDS)}.")
+        if self.kind == "time" and not 0 <= self.nanoseconds < DAY:
+            raise ParameterError(
+                f"a time of day of {self.nanoseconds} nanoseconds; expected 0 to {DAY - 1}."
+            )
+
+    @property
+    def is_date(self) -> bool:
+        """Whether it is a stamp of midnight, which is written as a date."""
+        return self.kind == "stamp" and self.nanoseconds % DAY == 0
+
+    def __str__(self) -> str:
+        if self.kind == "duration":
+            return _spelled_duration(self.nanoseconds)
+        days, clock = divmod(self.nanoseconds, DAY)
+        if self.kind == "time":
+            return _spelled_clock(clock)
+        date = _spelled_date(days)
+        if self.is_date:
+            return date
+        return f"{date}T{_spelled_clock(clock)}{'Z' * (self.kind == 'instant')}"
+
+
+def read_temporal(text: str, kind: TemporalKind | None = None) -> Temporal | None:
+    """The date, stamp, time or duration that a text spells; None if it spells none.
+
+    Parameters
+    ----------
+    text : str
+        ``2020-02-01``, ``2020-02-01T10:30:15.25`` (``T`` or a blank), with ``Z`` or an offset such
+        as ``+01:00`` where there is a time zone, ``10:30``, ``3d4h30m``.  Durations are also read
+        as ISO 8601 has them, ``P3DT4H30M`` without months and years, and as ``3 days 04:30:00``.
+    kind : str, optional
+        Only values of this kind; ``04:30`` is a duration only where that is asked for.
+
+    Examples
+    --------
+    >>> [str(read_temporal(t)) for t in ("2020-02-01 10:30+01:00", "P1DT90M", "3 days", "25:00")]
+    ['2020-02-01T09:30Z', '1d1h30m', '3d', 'None']
+    >>> print(read_temporal("04:30", "duration"))
+    4h30m
+    """
+    text = text.strip()
+    found: Temporal | None = None
+    if kind != "duration":
+        found = _read_stamp(text) or _read_time(text)
+    if found is None and (amount := _read_duration(text, kind == "duration")) is not None:
+        found = Temporal("duration", amount)
+    return found if found is None or kind in (None, found.kind) else None
+
+
+def part_text(part: str, number: int) -> str:
+    """The number of a part of the calendar as a rule spells it.
+
+    >>> part_text("month", 2), part_text("weekday", 7), part_text("hour", 23)
+    ('February', 'Sunday', '23')
+    """
+    return WORDS[part][number - 1] if part in WORDS else str(number)
+
+
+def part_number(part: str, word: str) -> int | None:
+    """The number of a month or of a weekday, of which three letters suffice; None if it is none.
+
+    >>> part_number("month", "February"), part_number("weekday", "sun"), part_number("hour", "x")
+    (2, 7, None)
+    """
+    for number, name in enumerate(WORDS.get(part, ()), 1):
+        if word.lower() in (name.lower(), name[:3].lower()):
+            return number
+    return None
+
+
+def _read_stamp(text: str) -> Temporal | None:
+    match = _STAMP.fullmatch(text)
+    if match is None:
+        return None
+    days, clock = _days(match["date"]), _clock(match) if match["hour"] else 0
+    if days is None or clock is None:
+        return None
+    zone = match["zone"]
+    if zone is None:
+        return Temporal("stamp", days * DAY + clock)
+    offset = 0
+    if zone != "Z":
+        hours, minutes = int(zone[1:3]), int(zone[3:].removeprefix(":") or 0)
+        if hours > 23 or minutes > 59:
+            return None
+        offset = (hours * HOUR + minutes * MINUTE) * (-1 if zone[0] == "-" else 1)
+    return Temporal("instant", days * DAY + clock - offset)
+
+
+def _read_time(text: str) -> Temporal | None:
+    match = _TIME.fullmatch(text)
+    clock = None if match is None else _clock(match)
+    return None if clock is None else Temporal("time", clock)
+
+
+def _days(date: str) -> int | None:
+    """Days since 1970-01-01; None if there is no such date.  Any 400 years are as long."""
+    cycles, year = divmod(int(date[:-6]), 400)
+    try:
+        found = datetime.date(2000 + year, int(date[-5:-3]), int(date[-2:]))
+    except ValueError:
+        return None
+    return found.toordinal() - EPOCH + (cycles - 5) * CYCLE
+
+
+def _clock(match: re.Match[str]) -> int | None:
+    """Nanoseconds since midnight; None if there is no such time."""
+    hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    fraction = int((match["fraction"] or "0").ljust(9, "0"))
+    return hour * HOUR + minute * MINUTE + second * SECOND + fraction
+
+
+def _read_duration(text: str, clock: bool) -> int | None:
+    """Nanoseconds; ``04:30`` is 4 hours and a half only where ``clock`` is True."""
+    if match := _DURATION.fullmatch(text):
+        parts = re.findall(r"([\d.]+)([a-z]+)", match[2])
+    elif match := _ISO.fullmatch(text):
+        parts = [(part, u) for part, u in zip(match.groups()[1:], "wdhms", strict=True) if part]
+    elif (match := _WORDS.fullmatch(text)) and (match[2] or (clock and match[3])):
+        parts = [(part, u) for part, u in zip(match.groups()[1:], "dhms", strict=True) if part]
+    else:
+        return None
+    total = 0
+    for amount, unit in parts:
+        exact = _times(amount, UNITS[unit])
+        if exact is None:
+            return None
+        total += exact
+    return -total if match[1] == "-" else total
+
+
+def _times(amount: str, unit: int) -> int | None:
+    """A decimal times a whole number; None if that is not whole."""
+    whole, _, fraction = amount.partition(".")
+    scale = 10 ** len(fraction)
+    product, rest = divmod(int(whole + fraction) * unit, scale)
+    return None if rest else product
+
+
+def _spelled_date(days: int) -> str:
+    cycles, rest = divmod(days, CYCLE)
+    date = datetime.date.fromordinal(EPOCH + rest)
+    year = date.year + 400 * cycles
+    sign = "-" if year < 0 else ""
+    return f"{sign}{abs(year):04d}-{date.month:02d}-{date.day:02d}"
+
+
+def _spelled_clock(nanoseconds: int) -> str:
+    minutes, rest = divmod(nanoseconds, MINUTE)
+    text = f"{minutes // 60:02d}:{minutes % 60:02d}"
+    if rest:
+        second, fraction = divmod(rest, SECOND)
+        text += f":{second:02d}" + f".{fraction:09d}".rstrip("0") * bool(fraction)
+    return text
+
+
+def _spelled_duration(nanoseconds: int) -> str:
+    if not nanoseconds:
+        return "0s"
+    rest, parts = abs(nanoseconds), []
+    for unit in ("d", "h", "m"):
+        count, rest = divmod(rest, UNITS[unit])
+        parts += [f"{count}{unit}"] * bool(count)
+    if rest:
+        second, fraction = divmod(rest, SECOND)
+        parts.append(f"{second}" + f".{fraction:09d}".rstrip("0") * bool(fraction) + "s")
+    return "-" * (nanoseconds < 0) + "".join(parts)
