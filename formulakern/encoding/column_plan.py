@@ -17,17 +17,20 @@ from numpy.typing import NDArray
 
 from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_truths, row_blocks
 from formulakern.encoding.columns import read_number
-from formulakern.encoding.cut_points import Strategy, cuts
+from formulakern.encoding.cut_points import Strategy, cut_gaps, cuts
 from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
 from formulakern.encoding.propositions import evaluate_proposition
 from formulakern.encoding.table import Table
+from formulakern.encoding.temporal_columns import PARTS_OF, counts_of, value_at
+from formulakern.encoding.temporal_comparisons import numbers_of_part
 from formulakern.errors import DataError
-from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
 
 __all__ = [
     "ColumnPlan",
     "is_boolean",
+    "levels_of",
     "plan_boolean",
     "plan_graded",
     "plan_nominal",
@@ -51,24 +54,44 @@ class ColumnPlan:
     ----------
     name : str
         The column.
-    kind : {"boolean", "nominal", "numeric", "graded"}
-    values : tuple of str, int or float
+    kind : {"boolean", "nominal", "numeric", "temporal", "graded"}
+    values : tuple of str, int, float or Temporal
         The values seen in training, for nominal columns.
     propositions : tuple of Comparison or Variable
         For a nominal column first ``x = v`` for every value; then the others.
     degrees : Degrees, optional
         Of a graded column: the proposition that is the column itself, and its negation, are true
         to a degree.
-    pooled : tuple of str, int or float
+    pooled : tuple of str, int, float or Temporal
         Of a nominal column: further values of training, which have no proposition of their own.
+    parts : tuple of str
+        The parts of the calendar that have propositions, such as ``month(x) = June``.
     """
 
     name: str
-    kind: Literal["boolean", "nominal", "numeric", "graded"]
+    kind: Literal["boolean", "nominal", "numeric", "temporal", "graded"]
     values: tuple[Any, ...]
     propositions: tuple[Formula, ...]
     degrees: Degrees | None = None
     pooled: tuple[Any, ...] = ()
+    parts: tuple[str, ...] = ()
+
+    def with_parts(self, table: Table, parts: Sequence[str], negations: bool) -> ColumnPlan:
+        """The plan with ``month(x) = v``, … for every value that occurs, where there are two.
+
+        Parts that the column does not have, as a time of day has no month, are left out.
+        """
+        has = PARTS_OF[table.kinds[self.name]]
+        extra: list[Formula] = []
+        used = []
+        for part in dict.fromkeys(part for part in parts if part in has):
+            numbers = numbers_of_part(table, self.name, part)
+            values = np.unique(numbers[~np.isnan(numbers)]).astype(np.int64).tolist()
+            if len(values) > 1:
+                used.append(part)
+                signs = ["=", "!="] if negations else ["="]
+                extra += [Comparison(self.name, s, v, part=part) for s in signs for v in values]
+        return replace(self, propositions=(*self.propositions, *extra), parts=tuple(used))
 
     def with_missing(self, negations: bool) -> ColumnPlan:
         """The plan with ``x is missing`` (and ``x is not missing``) as propositions of its own."""
@@ -81,7 +104,7 @@ class ColumnPlan:
         renamed: list[Formula] = []
         for leaf in self.propositions:
             if isinstance(leaf, Comparison):
-                renamed.append(Comparison(name, leaf.relation, leaf.value))
+                renamed.append(leaf.replaced(column=name))
             else:
                 renamed.append(Variable(name) if isinstance(leaf, Variable) else ~Variable(name))
         return replace(self, name=name, propositions=tuple(renamed))
@@ -232,7 +255,7 @@ class ColumnPlan:
 def is_boolean(table: Table, name: str) -> bool:
     """Whether a column holds 0 and 1 (or truth values) and nothing else but missing entries."""
     column = table.column(name)
-    if column.dtype == object:
+    if not table.is_numeric(name):
         return False
     right = (column == 0) | (column == 1)
     return bool(right.any() and (right | table.missing(name)).all())
@@ -246,15 +269,15 @@ def plan_boolean(name: str, negations: bool) -> ColumnPlan:
 
 
 def plan_nominal(
-    table: Table, name: str, negations: bool, least: int = 1, relations: Sequence[str] = ()
+    table: Table, name: str, negations: bool, least: int = 1, levels: Sequence[Comparison] = ()
 ) -> ColumnPlan:
     """One proposition ``x = v`` for every value (and ``x != v``), in order of the values.
 
     Values of fewer than ``least`` rows have one together, which says that x is none of the others
     (with negations also that it is one of them).  A column with an order has no such values, and
-    ``x in {…}`` for all values up to each one (``relations`` has "<="), and from it on (">=").
+    ``levels`` beside the others.
     """
-    column = table.column(name)
+    column, kind = table.column(name), table.kinds.get(name)
     ordered = table.orders.get(name, ())
     values: Sequence[Any]
     if column.dtype == object:
@@ -262,16 +285,16 @@ def plan_nominal(
         repeats = dict(zip(texts, np.bincount(numbers).tolist(), strict=True))
         values = sorted((text for text in texts if text is not None), key=_text_order)
         counts = [repeats[value] for value in values]
+    elif kind is not None:
+        known, times = np.unique(column[~table.missing(name)], return_counts=True)
+        values = [value_at(column, kind, count) for count in counts_of(known).tolist()]
+        counts = times.tolist()
     else:
         known, times = np.unique(column[np.isfinite(column)], return_counts=True)
         values, counts = [_plain(value) for value in known.tolist()], times.tolist()
     frequent, pooled, others = values, [], list[Formula]()
     if ordered:
-        listed = [value for value in ordered if value in set(values)]
-        for relation in relations:
-            for k in range(2, len(listed)):
-                part = listed[:k] if relation == "<=" else listed[-k:]
-                others.append(Comparison(name, "in", tuple(part)))
+        others = list(levels)
     elif any(count < least for count in counts):
         pairs = list(zip(values, counts, strict=True))
         frequent = [value for value, count in pairs if count >= least]
@@ -284,6 +307,35 @@ def plan_nominal(
     return ColumnPlan(name, "nominal", tuple(frequent), leaves, pooled=tuple(pooled))
 
 
+def levels_of(
+    table: Table,
+    name: str,
+    number: int,
+    strategy: Strategy,
+    relations: Sequence[str],
+    classes: NDArray[np.intp] | None = None,
+) -> list[Comparison]:
+    """``x <= v`` and ``x >= v`` at the cut points of an ordered category.
+
+    Cuts are those of the ranks of the values that occur.  Behind the least value and before the
+    largest ``x = v`` says it.
+    """
+    texts, numbers = table.numbered(name)
+    order = table.orders[name]
+    listed = [label for label in order if label in set(texts)]
+    place = {label: float(rank) for rank, label in enumerate(listed)}
+    ranks = np.array([place.get(str(text), np.nan) for text in texts])[numbers]
+    _, gaps = cut_gaps(ranks, number, strategy, classes)
+    found = []
+    for relation in relations:
+        for gap in gaps.tolist():
+            if relation == "<=" and gap > 0:
+                found.append(Comparison(name, "<=", Level(listed[gap], order)))
+            if relation == ">=" and gap + 2 < len(listed):
+                found.append(Comparison(name, ">=", Level(listed[gap + 1], order)))
+    return found
+
+
 def plan_numeric(
     table: Table,
     name: str,
@@ -292,7 +344,7 @@ def plan_numeric(
     relations: Sequence[str],
     classes: NDArray[np.intp] | None = None,
 ) -> ColumnPlan:
-    """``x <= c`` and ``x >= c`` at the cut points of a numeric column.
+    """``x <= c`` and ``x >= c`` at the cut points of a column of numbers, dates or times.
 
     ``x <= 0`` is written ``x = 0`` where all training values are whole and none is negative.
 
@@ -301,9 +353,9 @@ def plan_numeric(
     DataError
         If all of more than 5,000 cuts are asked for.
     """
-    column = table.column(name)
+    column, kind = table.column(name), table.kinds.get(name)
     present = column[~table.missing(name)]
-    count = bool((present >= 0).all() and (present == np.floor(present)).all())
+    count = kind is None and bool((present >= 0).all() and (present == np.floor(present)).all())
     if strategy == "all" and (different := len(np.unique(present))) > MOST_CUTS + 1:
         raise DataError(
             f'column "{name}" has {different:,} different values, and strategy="all" cuts between '
@@ -311,12 +363,12 @@ def plan_numeric(
             '"quantile" with cut_points=64.'
         )
     leaves = []
-    for cut in cuts(column, number, strategy, classes):
+    for cut in cuts(column, number, strategy, classes, kind):
         for relation in relations:
             value = cut.at_most if relation == "<=" else cut.at_least
             sign = "=" if count and relation == "<=" and value == 0 else relation
             leaves.append(Comparison(name, sign, value))
-    return ColumnPlan(name, "numeric", (), tuple(leaves))
+    return ColumnPlan(name, "numeric" if kind is None else "temporal", (), tuple(leaves))
 
 
 def plan_graded(

@@ -1,9 +1,9 @@
-"""What may stand in one column of a table, brought into one of two normal forms.
+"""What may stand in one column of a table, brought into one of three normal forms.
 
 A column is *numeric* (a NumPy array of bool, int64, uint64 or float64, in which NaN is a missing
-value) or *text* (an object array of ``str``, in which None is a missing value).  Everything else
-that tables hold (pandas' NA and NaT, nullable and categorical types, polars' nulls, dates, Python
-objects) is read into one of these two.
+value), *temporal* (``datetime64`` or ``timedelta64``, in which NaT is missing) or *text* (an object
+array of ``str``, in which None is a missing value).  Everything else that tables hold (pandas' NA,
+nullable and categorical types, polars' nulls, Python objects) is read into one of these three.
 """
 
 from __future__ import annotations
@@ -20,6 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.encoding.temporal_columns import (
+    normal_counts,
+    of_objects,
+    of_pandas,
+    of_series,
+    temporal_nature,
+)
 from formulakern.errors import DataError
 
 __all__ = [
@@ -132,8 +139,9 @@ def normal_column(values: object, name: str) -> Column:
     Returns
     -------
     ndarray of shape (n_rows,)
-        bool, int64, uint64 (where int64 is too narrow) or float64 with NaN for missing; or object
-        with str and None for missing.
+        bool, int64, uint64 (where int64 is too narrow) or float64 with NaN for missing;
+        datetime64 or timedelta64 in days, s, ms, us or ns, with NaT for missing; or object with
+        str and None for missing.
 
     Raises
     ------
@@ -245,9 +253,7 @@ def _from_numpy(values: NDArray[Any], name: str) -> Column:
     if kind == "U":
         return text_column(values.tolist())
     if kind in "Mm":
-        texts = values.astype(str).astype(object)
-        texts[np.isnat(values)] = None
-        return texts
+        return normal_counts(values, name)
     if kind == "c":
         _nature(complex, name)
     if kind in "OST":
@@ -267,7 +273,8 @@ def _from_pandas(series: Any, name: str) -> Column:
             labels = [None if _is_missing(value) else str(value) for value in labels]
         codes: NDArray[Any] = series.array.codes  # -1 where it is missing
         return np.asarray(text_column([*labels, None])[codes])
-    return _from_series(as_series(series), name)
+    found = of_pandas(series, name)
+    return _from_series(as_series(series), name) if found is None else found
 
 
 def _from_series(series: Any, name: str) -> Column:
@@ -276,6 +283,8 @@ def _from_series(series: Any, name: str) -> Column:
         values = series.to_list()
         labels = {value: str(value) for value in set(values) if not _is_missing(value)}
         return text_column(labels.get(value) for value in values)
+    if (counts := of_series(series, name)) is not None:
+        return counts
     if has_plain_numbers(series):
         return _from_numpy(np.asarray(native), name)
     if dtype.is_numeric() and not dtype.is_decimal():
@@ -290,6 +299,8 @@ def _from_objects(values: list[Any], name: str) -> Column:
     cleaned = [None if _is_missing(value) else value for value in values]
     found = {kind: _nature(kind, name) for kind in set(map(type, cleaned)) - {type(None)}}
     natures = set(found.values())
+    if len(natures) == 1 and natures <= {"stamp", "time", "duration"}:
+        return of_objects(cleaned, name)
     if natures == {"bool"} and None not in cleaned:
         return np.array([bool(value) for value in cleaned], dtype=np.bool_)
     if natures <= {"bool", "int"} and values and None not in cleaned:
@@ -311,9 +322,11 @@ def _is_missing(value: Any) -> bool:
 
 
 def _nature(kind: type, name: str) -> str:
-    """What a class of Python objects is to a column: bool, int, float or text."""
+    """What a class of Python objects is to a column: bool, int, stamp, text, …."""
     if issubclass(kind, (str, bytes)):
         return "text"
+    if (temporal := temporal_nature(kind)) is not None:
+        return temporal
     if issubclass(kind, (bool, np.bool_)):
         return "bool"
     if issubclass(kind, numbers.Integral):

@@ -1,7 +1,8 @@
-"""Where to cut a numeric column in two: gaps between its values, and short numbers inside them."""
+"""Where to cut a column with an order in two: gaps between its values, and short numbers inside them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, Literal
@@ -10,8 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.entropy_cuts import informative_gaps
+from formulakern.encoding.temporal_columns import counts_of, is_temporal, value_at
+from formulakern.encoding.temporal_cuts import measure_of, temporal_bounds
+from formulakern.syntax.temporal import Temporal, TemporalKind
 
-__all__ = ["Cut", "Strategy", "cut_between", "cuts", "shortest_between", "unit_of"]
+__all__ = [
+    "Cut",
+    "Strategy",
+    "cut_between",
+    "cut_gaps",
+    "cuts",
+    "cutter",
+    "shortest_between",
+    "unit_of",
+]
 
 Strategy = Literal["quantile", "uniform", "mdlp", "all"]
 
@@ -29,15 +42,15 @@ class Cut:
 
     Parameters
     ----------
-    at_most : int or float
+    at_most : int, float or Temporal
         ``x <= at_most`` holds exactly for the values below the gap.
-    at_least : int or float
+    at_least : int, float or Temporal
         ``x >= at_least`` holds exactly for the values above the gap.  The two are the same number
         inside the gap, or neighbours of the column's unit such as 3 and 4.
     """
 
-    at_most: int | float
-    at_least: int | float
+    at_most: int | float | Temporal
+    at_least: int | float | Temporal
 
 
 def cuts(
@@ -45,13 +58,14 @@ def cuts(
     number: int,
     strategy: Strategy = "quantile",
     classes: NDArray[np.intp] | None = None,
+    kind: TemporalKind | None = None,
 ) -> tuple[Cut, ...]:
-    """At most so many cuts of a numeric column, ascending; each separates some of its values.
+    """At most so many cuts of a column of numbers, dates or times, ascending; each separates some of its values.
 
     Parameters
     ----------
-    values : ndarray of shape (n,), any real dtype
-        Missing (NaN) and infinite values are left out.
+    values : ndarray of shape (n,), any real dtype, datetime64 or timedelta64
+        Missing (NaN, NaT) and infinite values are left out.
     number : int
         How many cuts at most; fewer where the values leave fewer different gaps.
     strategy : {"quantile", "uniform", "mdlp", "all"}
@@ -61,6 +75,8 @@ def cuts(
         ``"all"``: all gaps, whatever ``number`` is.
     classes : ndarray of shape (n,), intp, optional
         The class of every value, from 0; for ``"mdlp"``.
+    kind : str, optional
+        What the values are, of dates, times and durations.
 
     Returns
     -------
@@ -79,10 +95,66 @@ def cuts(
     >>> cuts(np.arange(8), 4, "mdlp", np.array([0, 0, 0, 1, 1, 1, 1, 1]))
     (Cut(at_most=2, at_least=3),)
     """
-    finite = np.isfinite(values) if values.dtype.kind == "f" else slice(None)
+    distinct, gaps = cut_gaps(values, number, strategy, classes)
+    cut_at = cutter(distinct, kind)
+    return tuple(cut_at(gap) for gap in gaps.tolist())
+
+
+def cutter(distinct: NDArray[Any], kind: TemporalKind | None = None) -> Callable[[int], Cut]:
+    """What cuts a column between values j and j + 1, once its unit is found.
+
+    Parameters
+    ----------
+    distinct : ndarray of shape (m,), any real dtype, datetime64 or timedelta64
+        The different values, ascending and finite.
+    kind : str, optional
+        What they are, of dates, times and durations.
+    """
+    if kind is not None:
+        length, counts = value_at(distinct, "duration", 1).nanoseconds, counts_of(distinct)
+        measure = measure_of(counts, length)
+
+        def temporal_cut(gap: int) -> Cut:
+            low, high = (length * count for count in counts[gap : gap + 2].tolist())
+            return Cut(*temporal_bounds(low, high, kind, measure))
+
+        return temporal_cut
+    unit = unit_of(distinct)
+    return lambda gap: cut_between(*distinct[gap : gap + 2].tolist(), unit)
+
+
+def cut_gaps(
+    values: NDArray[Any],
+    number: int,
+    strategy: Strategy = "quantile",
+    classes: NDArray[np.intp] | None = None,
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The different values of a column, and after which of them :func:`cuts` cuts.
+
+    Parameters
+    ----------
+    values, number, strategy, classes : as of :func:`cuts`
+
+    Returns
+    -------
+    distinct : ndarray of shape (m,)
+        Finite, ascending.
+    gaps : ndarray of shape (at most number,), intp
+        From 0, ascending; none where m < 2.
+
+    Examples
+    --------
+    >>> cut_gaps(np.array([1, 1, 2, 9]), 1)
+    (array([1, 2, 9]), array([0]))
+    """
+    finite: Any = slice(None)
+    if values.dtype.kind == "f":
+        finite = np.isfinite(values)
+    elif is_temporal(values):
+        finite = ~np.isnat(values)
     distinct, repeats = np.unique(values[finite], return_counts=True)
     if len(distinct) < 2:
-        return ()
+        return distinct, np.array([], dtype=np.intp)
     fractions = np.arange(1, number + 1) / (number + 1)
     if strategy == "mdlp":
         assert classes is not None
@@ -102,13 +174,12 @@ def cuts(
         nearer = np.abs(shares[below] - fractions) <= np.abs(shares[above] - fractions)
         gaps = np.array(sorted({*np.where(nearer, below, above).tolist()}))
     else:
-        low, high = float(distinct[0]), float(distinct[-1])
+        numbers = counts_of(distinct) if is_temporal(distinct) else distinct
+        low, high = float(numbers[0]), float(numbers[-1])
         levels = low * (1 - fractions) + high * fractions
-        places = np.searchsorted(distinct, levels, side="right") - 1
-        gaps = np.unique(places.clip(0, len(distinct) - 2))
-    unit = unit_of(distinct)
-    neighbours = zip(distinct[gaps].tolist(), distinct[gaps + 1].tolist(), strict=True)
-    return tuple(cut_between(low, high, unit) for low, high in neighbours)
+        places = np.searchsorted(numbers, levels, side="right") - 1
+        gaps = np.unique(places.clip(0, len(numbers) - 2))
+    return distinct, np.asarray(gaps, dtype=np.intp)
 
 
 def unit_of(distinct: NDArray[Any]) -> Decimal | None:

@@ -14,6 +14,7 @@ from formulakern.checks import check_choice, check_integer, check_number, is_int
 from formulakern.encoding.column_plan import (
     ColumnPlan,
     is_boolean,
+    levels_of,
     plan_boolean,
     plan_graded,
     plan_nominal,
@@ -24,7 +25,9 @@ from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.degrees import Scales, check_scales, scale_of
 from formulakern.encoding.selection import column_positions
 from formulakern.encoding.table import Table
-from formulakern.errors import ParameterError
+from formulakern.errors import DataError, ParameterError
+from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.temporal import KINDS, PARTS
 
 __all__ = ["Planner"]
 
@@ -56,6 +59,7 @@ class Planner:
     missing: Literal["value", "false", "error"]
     unknown: Literal["false", "error"]
     graded: Scales
+    calendar: Sequence[str]
 
     def __post_init__(self) -> None:
         for parameter, choices in CHOICES.items():
@@ -66,6 +70,13 @@ class Planner:
                 f"Write nominal=[{self.nominal!r}] for one column."
             )
         check_scales(self.graded)
+        unknown = [self.calendar] if isinstance(self.calendar, str) else self.calendar
+        for part in unknown:
+            if part not in PARTS or isinstance(self.calendar, str):
+                raise ParameterError(
+                    f"calendar={self.calendar!r}; expected a list of parts of a date or time, of "
+                    f'{", ".join(PARTS)}. Write for example calendar=["month", "weekday"].'
+                )
         check_integer("cut_points", self.cut_points)
         check_integer("max_nominal", self.max_nominal, 0)
         if is_integer(self.min_frequency):
@@ -95,6 +106,12 @@ class Planner:
             forced = {table.names[j] for j in column_positions(table, self.nominal)}
         if isinstance(self.graded, Mapping):
             column_positions(table, list(self.graded))  # refuses names that are not there
+            for name in self.graded:
+                if name in table.kinds:
+                    raise DataError(
+                        f'column "{name}" of graded holds {KINDS[table.kinds[name]][0]}; degrees '
+                        "are of numbers. Leave it out, or pass it as a number, such as its days."
+                    )
         return tuple(self._plan(table, name, name in forced, classes) for name in table.names)
 
     def _plan(
@@ -105,14 +122,19 @@ class Planner:
         relations = ("<=", ">=") if self.numeric == "both" else (self.numeric,)
         if not forced and table.is_numeric(name) and is_boolean(table, name):
             plan = plan_boolean(name, self.negations)
-        elif forced or not table.is_numeric(name) or self._is_nominal(table, name):
-            orders = relations if self.nominal == "auto" else ()
-            plan = plan_nominal(table, name, self.negations, self._least(len(table)), orders)
-        elif (scale := scale_of(self.graded, name)) is not None:
+        elif forced or name in table.orders or self._is_nominal(table, name):
+            levels: Sequence[Comparison] = ()
+            if self.nominal == "auto" and name in table.orders:
+                number, strategy = self.cut_points, self.strategy
+                levels = levels_of(table, name, number, strategy, relations, classes)
+            plan = plan_nominal(table, name, self.negations, self._least(len(table)), levels)
+        elif name not in table.kinds and (scale := scale_of(self.graded, name)) is not None:
             plan = plan_graded(table, name, scale, relations)
         else:
             number, strategy = self.cut_points, self.strategy
             plan = plan_numeric(table, name, number, strategy, relations, classes)
+        if name in table.kinds and self.calendar:
+            plan = plan.with_parts(table, self.calendar, self.negations)
         if self.missing == "value" and table.missing(name).any():
             plan = plan.with_missing(self.negations)
         return plan
@@ -124,8 +146,10 @@ class Planner:
         return math.ceil(self.min_frequency * n_rows)
 
     def _is_nominal(self, table: Table, name: str) -> bool:
-        """Whether a column of numbers is one of categories."""
-        if self.nominal != "auto":
+        """Whether a column is one of categories."""
+        if table.column(name).dtype == object:
+            return True
+        if self.nominal != "auto" or name in table.kinds:
             return self.nominal == "all"
         column = table.column(name)[~table.missing(name)]
         some = {*column[: 10 * self.max_nominal + 1].tolist()}

@@ -10,17 +10,23 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import reduce
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.columns import Column, numbers_in, read_number, to_float
+from formulakern.encoding.columns import Column, did_you_mean, numbers_in, read_number, to_float
 from formulakern.encoding.table import Table
+from formulakern.encoding.temporal_comparisons import (
+    compare_columns,
+    compare_temporal,
+    numbers_of_part,
+)
 from formulakern.errors import DataError, FormulaError
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.comparison import ColumnName, Comparison
+from formulakern.syntax.comparison import ColumnName, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable, evaluate
+from formulakern.syntax.temporal import Temporal
 
 __all__ = ["evaluate_formula", "evaluate_proposition", "number_of"]
 
@@ -86,7 +92,9 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
     Numeric columns compare as numbers: a word on the right is read as a number if it is one, and
     ``true`` and ``false`` are 1 and 0. Text columns compare as text: a number on the right equals
     its own digits and any entry that reads as the same number; an order needs every entry to
-    read as a number. Two columns compare as numbers if both are numeric, else as text. A
+    read as a number. Dates, times and durations compare with values of their kind, to the
+    nanosecond, and an ordered category with its categories in their order. Two columns compare as
+    numbers if both are numeric, as dates or times if both are of one kind, else as text. A
     comparison with a missing entry is false, also for ``!=`` and ``not in``.
 
     Parameters
@@ -123,6 +131,9 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
             f"{leaf} is neither a comparison nor the name of a column; "
             "write for example odor = foul."
         )
+    if leaf.part is not None:
+        numbers = Table({leaf.column: numbers_of_part(table, leaf.column, leaf.part)})
+        return evaluate_proposition(leaf.replaced(part=None), numbers)
     missing = table.missing(leaf.column)
     present = ~missing
     if leaf.relation == "is missing":
@@ -131,7 +142,7 @@ def evaluate_proposition(leaf: Formula, table: Table) -> Truths:
         return present
     value = leaf.value
     if leaf.relation in ORDERS:
-        return _ordered(table, leaf.column, ORDERS[leaf.relation], value)
+        return _ordered(table, leaf.column, leaf.relation, value)
     values = value if isinstance(value, tuple) else (value,)
     equal = reduce(np.logical_or, (_equal(table, leaf.column, item) for item in values))
     if leaf.relation in ("=", "in"):
@@ -150,12 +161,16 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
     if column.dtype == object:
         read = {text: number_of(text) for text in set(column.tolist()) - {None}}
         values = np.array([read.get(text) for text in column.tolist()], dtype=object)
-    wrong = ~((values == 0) | (values == 1) | table.missing(leaf.name))
+    wrong = ~table.missing(leaf.name)
+    if leaf.name not in table.kinds:
+        wrong &= ~((values == 0) | (values == 1))
     if wrong.any():
         row = int(np.argmax(wrong))
+        entry = table.entry(leaf.name, row)
         raise DataError(
-            f'column "{leaf.name}" holds {column.tolist()[row]!r} (row {row}); a column that '
-            "stands alone in a rule holds 0 and 1, true and false. Compare it with a value: "
+            f'column "{leaf.name}" holds {entry if leaf.name in table.kinds else repr(entry)} '
+            f"(row {row}); a column that stands alone in a rule holds 0 and 1, true and false. "
+            "Compare it with a value: "
             f"{leaf} = …"
         )
     return np.asarray(values == 1, dtype=np.bool_)
@@ -170,13 +185,56 @@ def number_of(text: str) -> int | float | None:
     return TRUTH_WORDS.get(text.strip().lower(), read_number(text))
 
 
-def _ordered(table: Table, name: str, relation: Callable[[Any, Any], Any], value: object) -> Truths:
-    other: Any = _finite_or_infinite(value)
+def _ordered(table: Table, name: str, relation: str, value: object) -> Truths:
+    """An order, which is false of a missing entry."""
+    if isinstance(value, str) and name in table.orders:
+        value = _level(table, name, value)
+    if isinstance(value, Level):
+        return _ranked(table, name, relation, value)
+    other: Any = value
     if isinstance(value, ColumnName):
+        if name in table.kinds or value.name in table.kinds:
+            return compare_columns(table, name, relation, value.name)
         other = _as_numbers(table, value.name)
+    elif name in table.kinds or isinstance(value, Temporal):
+        return compare_temporal(table, name, relation, value)
+    elif isinstance(value, str):
+        other = number_of(value) if table.is_numeric(name) else None
+        if table.missing(name).all():
+            return np.zeros(len(table), dtype=np.bool_)
+        if other is None:
+            _refuse_word(table, name, value)
+    if not isinstance(value, ColumnName):
+        other = _finite_or_infinite(other)
     with np.errstate(invalid="ignore"):
-        truths = relation(_as_numbers(table, name), other)
+        truths = ORDERS[relation](_as_numbers(table, name), other)
     return np.asarray(truths, dtype=np.bool_)  # an order with NaN is false already
+
+
+def _level(table: Table, name: str, value: str) -> Level:
+    """A word as one of the categories of an ordered column."""
+    order = table.orders[name]
+    if value not in order:
+        raise DataError(f'column "{name}" has no category {value!r}; {did_you_mean(value, order)}')
+    return Level(value, order)
+
+
+def _refuse_word(table: Table, name: str, value: str) -> NoReturn:
+    what = "numbers" if table.is_numeric(name) else "text without an order"
+    raise DataError(
+        f'column "{name}" holds {what}, and {value!r} is a word. Compare it with = or in, or make '
+        "the column one of ordered categories (pandas.Categorical(…, ordered=True), polars.Enum)."
+    )
+
+
+def _ranked(table: Table, name: str, relation: str, value: Level) -> Truths:
+    """Where a category stands before or after another; others than those of the order nowhere."""
+    column, place = table.column(name), value.order.index(value.name)
+    passed = {label for rank, label in enumerate(value.order) if ORDERS[relation](rank, place)}
+    if column.dtype == object:
+        texts, numbers = table.numbered(name)
+        return np.array([text in passed for text in texts], dtype=np.bool_)[numbers]
+    return np.array([text in passed for text in _texts(column)], dtype=np.bool_)
 
 
 def _as_numbers(table: Table, name: str) -> Column:
@@ -195,9 +253,9 @@ def _as_numbers(table: Table, name: str) -> Column:
     return numbers
 
 
-def _finite_or_infinite(value: Any) -> int | float:
+def _finite_or_infinite(value: Any) -> Any:
     """A number that NumPy can compare with: whole numbers beyond float64 become infinite."""
-    number: int | float = value
+    number: Any = value
     return to_float(number) if isinstance(number, int) and abs(number) >= 2**63 else number
 
 
@@ -206,6 +264,8 @@ def _equal(table: Table, name: str, value: object) -> Truths:
     column = table.column(name)
     if isinstance(value, ColumnName):
         return _equal_columns(table, name, value.name)
+    if name in table.kinds or isinstance(value, Temporal):
+        return compare_temporal(table, name, "=", value)
     if column.dtype != object:
         number: Any = number_of(value) if isinstance(value, str) else value
         if number is None:
@@ -223,6 +283,8 @@ def _spells(text: str, value: Any) -> bool:
 
 
 def _equal_columns(table: Table, name: str, other: str) -> Truths:
+    if name in table.kinds or other in table.kinds:
+        return compare_columns(table, name, "=", other)
     left, right = table.column(name), table.column(other)
     if left.dtype != object and right.dtype != object:
         return np.asarray(left == right, dtype=np.bool_)

@@ -6,9 +6,8 @@ a column is its ranks, and every cut between two neighbouring values is a condit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -18,11 +17,14 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.encoding.column_plan import ColumnPlan
 from formulakern.encoding.columns import text_column
-from formulakern.encoding.cut_points import cut_between, unit_of
+from formulakern.encoding.cut_points import Cut, cutter
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
-from formulakern.syntax.comparison import Comparison
+from formulakern.encoding.temporal_columns import counts_of, value_at
+from formulakern.encoding.temporal_comparisons import numbers_of_part
+from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import TRUE, Formula, Variable
+from formulakern.syntax.temporal import TemporalKind
 
 __all__ = ["AT_LEAST", "AT_MOST", "EQUAL", "UNEQUAL", "Condition", "RankedColumn", "RankedTable"]
 
@@ -48,13 +50,19 @@ class RankedColumn:
     ordered : bool
         Whether values compare; else they are only equal or not.
     numeric : bool
-        Whether the values are numbers to cut between.
+        Whether the values are numbers, dates or times to cut between.
     proposition : Formula, optional
         What rank 1 says, for a column of 0 and 1.
     encoded : bool
         Whether it is a column of an encoded table.
     missing : bool
         Whether entries of rank ``len(values)`` are missing, and there are some.
+    kind : str, optional
+        What the values are, of dates, times and durations.
+    order : tuple of str
+        All labels of an ordered category, the least first.
+    part : str, optional
+        Of which part of the calendar the values are, such as ``month``.
     """
 
     name: str
@@ -64,6 +72,15 @@ class RankedColumn:
     proposition: Formula | None = None
     encoded: bool = False
     missing: bool = False
+    kind: TemporalKind | None = None
+    order: tuple[str, ...] = ()
+    part: str | None = None
+
+    def value(self, rank: int) -> Any:
+        """The value of a rank, as a comparison has it."""
+        if self.kind is not None:
+            return value_at(self.values, self.kind, int(counts_of(self.values)[rank]))
+        return _plain(self.values[rank])
 
     def said(self, relation: int, rank: int) -> Formula:
         """A condition in the words of the table.
@@ -73,9 +90,10 @@ class RankedColumn:
         >>> size = RankedColumn("size", np.array([1.0, 2.5, 4.0]), True, True)
         >>> size.said(AT_MOST, 1), size.said(AT_LEAST, 1), size.said(EQUAL, 3)
         (Formula('size <= 3'), Formula('size >= 2'), Formula('size is missing'))
-        >>> grade = RankedColumn("grade", np.array(["low", "mid", "high"]), True)
+        >>> order = ("low", "mid", "high")
+        >>> grade = RankedColumn("grade", np.array(order), True, order=order)
         >>> grade.said(AT_LEAST, 1), grade.said(AT_MOST, 0)
-        (Formula('grade in {mid, high}'), Formula('grade = low'))
+        (Formula('grade >= mid'), Formula('grade = low'))
         """
         if rank == len(self.values):
             missing = "is missing" if relation == EQUAL else "is not missing"
@@ -86,22 +104,18 @@ class RankedColumn:
             plain = isinstance(self.proposition, Variable)
             return Comparison(self.name, "=", 0) if plain else ~self.proposition
         if relation in (EQUAL, UNEQUAL):
-            return Comparison(self.name, SIGNS[relation], _plain(self.values[rank]))
+            return Comparison(self.name, SIGNS[relation], self.value(rank), self.part)
         if self.numeric:
-            low = rank if relation == AT_MOST else rank - 1
-            below, above = self.values[low : low + 2].tolist()
-            cut = cut_between(below, above, self._unit)
+            cut = self._cut_at(rank if relation == AT_MOST else rank - 1)
             value = cut.at_most if relation == AT_MOST else cut.at_least
             return Comparison(self.name, SIGNS[relation], value)
-        part = self.values[: rank + 1] if relation == AT_MOST else self.values[rank:]
-        several = tuple(map(_plain, part))
-        if len(several) == 1:
-            return Comparison(self.name, "=", several[0])
-        return Comparison(self.name, "in", several)
+        if rank == (0 if relation == AT_MOST else len(self.values) - 1):
+            return Comparison(self.name, "=", self.value(rank))
+        return Comparison(self.name, SIGNS[relation], Level(str(self.values[rank]), self.order))
 
     @cached_property
-    def _unit(self) -> Decimal | None:
-        return unit_of(self.values)
+    def _cut_at(self) -> Callable[[int], Cut]:
+        return cutter(self.values, self.kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +158,10 @@ class RankedTable:
         -----
         One sort of every numeric column, and one of the rows.
         """
-        read = [_ranked(table, plan) for plan in plans]
+        read = []
+        for plan in plans:
+            read.append(_ranked(table, plan))
+            read += [_ranked_part(table, plan.name, part) for part in plan.parts]
         return cls._of_ranks([column for column, _ in read], np.array([r for _, r in read]))
 
     @classmethod
@@ -218,15 +235,28 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
         present = column[~missing]
         if column.dtype.kind == "f":  # a rule has no infinite numbers
             present = present.clip(-LARGEST, LARGEST)
-        if plan.kind == "numeric":
+        if plan.kind in ("numeric", "temporal"):
             values = np.unique(present)
         ranks = np.full(len(column), len(values), dtype=np.int64)
         ranks[~missing] = np.searchsorted(values, present)
-    numeric = plan.kind == "numeric"
+    numeric = plan.kind in ("numeric", "temporal")
     unseen = missing | (ranks < 0)
     some = bool(missing.any() and not (unseen & ~missing).any())
-    found = RankedColumn(name, values, ordered or numeric, numeric, proposition, missing=some)
+    kind = table.kinds.get(name) if plan.kind == "temporal" else None
+    order = table.orders[name] if ordered else ()
+    found = RankedColumn(
+        name, values, ordered or numeric, numeric, proposition, False, some, kind, order
+    )
     return found, np.where(unseen, len(values), ranks)
+
+
+def _ranked_part(table: Table, name: str, part: str) -> tuple[RankedColumn, NDArray[Any]]:
+    """A part of the calendar as a column of its own."""
+    numbers = numbers_of_part(table, name, part)
+    missing = np.isnan(numbers)
+    values = np.unique(numbers[~missing]).astype(np.int64)
+    ranks = np.where(missing, len(values), np.searchsorted(values, np.nan_to_num(numbers)))
+    return RankedColumn(name, values, part=part), ranks
 
 
 def _ordered_values(table: Table, name: str) -> NDArray[Any]:

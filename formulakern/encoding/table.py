@@ -1,8 +1,8 @@
 """Tables: named columns of equal length, the one normal form of every table that comes in.
 
 NumPy arrays, SciPy sparse matrices, pandas and polars frames, dictionaries of columns and lists of
-rows all become a :class:`Table`, whose columns are numeric or text and say which entries are
-missing; text of an ordered category also knows its order.
+rows all become a :class:`Table`, whose columns are numeric, temporal or text and say which entries
+are missing; text of an ordered category also knows its order.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from formulakern.encoding.bits import row_positions
 from formulakern.encoding.columns import Column, did_you_mean, normal_column, order_of
 from formulakern.encoding.sources import opened
+from formulakern.encoding.temporal_columns import counts_of, is_temporal, kind_of, value_at
 from formulakern.errors import DataError
 from formulakern.optional import data_frame
+from formulakern.syntax.temporal import TemporalKind
 from formulakern.text import aligned, clip
 
 __all__ = ["Table"]
@@ -33,8 +35,9 @@ SHOWN_CELL = 24
 class Table:
     """Named columns of equal length; immutable.
 
-    Every column is a numeric array (bool, int64, uint64 or float64, NaN = missing) or an object
-    array of ``str`` (None = missing).
+    Every column is a numeric array (bool, int64, uint64 or float64, NaN = missing), one of dates,
+    times or durations (``datetime64`` or ``timedelta64``, NaT = missing), or an object array of
+    ``str`` (None = missing).
 
     Parameters
     ----------
@@ -62,9 +65,10 @@ class Table:
     array(['none', 'foul'], dtype=object)
     """
 
-    __slots__ = ("_columns", "_missing", "_n_rows", "_numbered", "_orders")
+    __slots__ = ("_columns", "_kinds", "_missing", "_n_rows", "_numbered", "_orders")
 
     _columns: dict[str, Column]
+    _kinds: dict[str, TemporalKind]
     _missing: dict[str, NDArray[np.bool_]]  # of the columns that were asked for it
     _numbered: dict[str, tuple[tuple[str | None, ...], NDArray[Any]]]  # likewise
     _n_rows: int
@@ -78,12 +82,14 @@ class Table:
                 )
         orders = {name: order_of(values) for name, values in columns.items()}
         read = {name: normal_column(values, name) for name, values in columns.items()}
-        self._fill(read, orders)
+        kinds = {name: kind_of(columns[name], column) for name, column in read.items()}
+        self._fill(read, orders, kinds)
 
     def _fill(
         self,
         columns: dict[str, Column],
         orders: Mapping[str, tuple[str, ...]],
+        kinds: Mapping[str, TemporalKind | None],
         without_columns: int = 0,
     ) -> None:
         n_rows = _common_length(columns, without_columns)
@@ -95,13 +101,19 @@ class Table:
         object.__setattr__(self, "_numbered", {})
         known = {name: orders[name] for name in columns if orders.get(name)}
         object.__setattr__(self, "_orders", known)
+        temporal = {name: kind for name in columns if (kind := kinds.get(name)) is not None}
+        object.__setattr__(self, "_kinds", temporal)
 
     @classmethod
     def _of_normal(
-        cls, columns: dict[str, Column], n_rows: int, orders: Mapping[str, tuple[str, ...]]
+        cls,
+        columns: dict[str, Column],
+        n_rows: int,
+        orders: Mapping[str, tuple[str, ...]],
+        kinds: Mapping[str, TemporalKind | None],
     ) -> Table:
         table = cls.__new__(cls)
-        table._fill(columns, orders, n_rows)
+        table._fill(columns, orders, kinds, n_rows)
         return table
 
     @classmethod
@@ -146,7 +158,9 @@ class Table:
             )
         read: dict[str, Column] = {}
         known = X._orders if isinstance(X, Table) else {}
+        temporal = X._kinds if isinstance(X, Table) else {}
         orders: dict[str, tuple[str, ...]] = {}
+        kinds: dict[str, TemporalKind | None] = {}
         for place, (name, values) in enumerate(zip(labels, columns, strict=True)):
             if name in read:
                 raise DataError(
@@ -155,7 +169,8 @@ class Table:
                 )
             read[name] = normal_column(values, name)
             orders[name] = known.get(str(own[place]), ()) or order_of(values)
-        return cls._of_normal(read, n_rows, orders)
+            kinds[name] = temporal.get(str(own[place])) or kind_of(values, read[name])
+        return cls._of_normal(read, n_rows, orders, kinds)
 
     # -- columns -----------------------------------------------------------------------------
 
@@ -181,6 +196,15 @@ class Table:
         return MappingProxyType(self._orders)
 
     @property
+    def kinds(self) -> Mapping[str, TemporalKind]:
+        """What each temporal column holds: stamps, instants (with time zone), times or durations.
+
+        >>> Table({"day": np.array(["2020-02-01"], "M8[D]"), "a": [1]}).kinds["day"]
+        'stamp'
+        """
+        return MappingProxyType(self._kinds)
+
+    @property
     def shape(self) -> tuple[int, int]:
         """(n_rows, n_columns)."""
         return self._n_rows, len(self._columns)
@@ -198,7 +222,8 @@ class Table:
         Returns
         -------
         ndarray of shape (n_rows,)
-            bool, int64, uint64, float64 (NaN = missing), or object (str, None = missing).
+            bool, int64, uint64, float64 (NaN = missing), datetime64, timedelta64 (NaT = missing),
+            or object (str, None = missing).
 
         Raises
         ------
@@ -219,8 +244,8 @@ class Table:
             raise DataError(f'no column "{name}" in the table; {hint}') from None
 
     def is_numeric(self, name: str) -> bool:
-        """Whether the column holds numbers (or truth values) rather than text."""
-        return self.column(name).dtype != object
+        """Whether the column holds numbers or truth values, not text, dates or times."""
+        return self.column(name).dtype.kind in "biuf"
 
     def missing(self, name: str) -> NDArray[np.bool_]:
         """Which entries of a column are missing.
@@ -235,11 +260,27 @@ class Table:
                 missing = numbers == (texts.index(None) if None in texts else len(texts))
             elif column.dtype.kind == "f":
                 missing = np.isnan(column)
+            elif is_temporal(column):
+                missing = np.isnat(column)
             else:
                 missing = np.zeros(len(column), dtype=np.bool_)
             self._missing[name] = missing
             missing.flags.writeable = False
         return self._missing[name]
+
+    def entry(self, name: str, row: int) -> Any:
+        """One entry as a value of Python; a Temporal, or None where it is missing.
+
+        >>> print(Table({"day": np.array(["2020-02-01"], "M8[D]")}).entry("day", 0))
+        2020-02-01
+        """
+        column, kind = self.column(name), self._kinds.get(name)
+        if self.missing(name)[row]:
+            return None
+        if kind is not None:
+            return value_at(column, kind, int(counts_of(column)[row]))
+        value = column[row]
+        return value.item() if isinstance(value, np.generic) else value
 
     def numbered(self, name: str) -> tuple[tuple[str | None, ...], NDArray[Any]]:
         """The different entries of a column of text, and the number of every row's among them.
@@ -311,12 +352,12 @@ class Table:
         ('b',)
         """
         columns = {name: self.column(name) for name in names}
-        return Table._of_normal(columns, self._n_rows, self._orders)
+        return Table._of_normal(columns, self._n_rows, self._orders, self._kinds)
 
     def _select(self, key: Any) -> Table:
         rows = row_positions(key, self._n_rows, -self._n_rows)
         columns = {name: column[rows] for name, column in self._columns.items()}
-        return Table._of_normal(columns, len(rows), self._orders)
+        return Table._of_normal(columns, len(rows), self._orders, self._kinds)
 
     # -- value -------------------------------------------------------------------------------
 
@@ -329,7 +370,8 @@ class Table:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
-        if (self.names, self.shape, self._orders) != (other.names, other.shape, other._orders):
+        alike = ("names", "shape", "_orders", "_kinds")
+        if any(getattr(self, name) != getattr(other, name) for name in alike):
             return False
         return all(
             _same_column(column, other._columns[name]) for name, column in self._columns.items()
@@ -338,7 +380,7 @@ class Table:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Table._of_normal, (self._columns, self._n_rows, self._orders))
+        return (Table._of_normal, (self._columns, self._n_rows, self._orders, self._kinds))
 
     # -- to other shapes ---------------------------------------------------------------------
 
@@ -348,11 +390,12 @@ class Table:
             raise ValueError("a table's columns lie apart; an array of them is always a copy.")
         columns = list(self._columns.values())
         if dtype is None:
-            numeric = columns and all(column.dtype != object for column in columns)
+            numeric = columns and all(column.dtype.kind in "biuf" for column in columns)
             dtype = np.result_type(*columns) if numeric else object
         array = np.empty(self.shape, dtype=dtype)
         for position, column in enumerate(columns):
-            array[:, position] = column
+            # NumPy writes nanoseconds into objects as bare integers, but its own scalars as they are
+            array[:, position] = list(column) if is_temporal(column) else column
         return array
 
     def to_pandas(self) -> Any:
@@ -370,15 +413,22 @@ class Table:
         0  1    x
         1  2  NaN
         """
-        columns = {name: column.copy() for name, column in self._columns.items()}
-        return data_frame(columns).reindex(range(self._n_rows))
+        columns: dict[str, Any] = {name: col.copy() for name, col in self._columns.items()}
+        frame = data_frame(columns)
+        for name, kind in self._kinds.items():
+            if kind == "instant":
+                frame[name] = frame[name].dt.tz_localize("UTC")
+            elif kind == "time":
+                midnight = np.datetime64("1970-01-01")
+                frame[name] = (midnight + frame[name]).dt.time
+        return frame.reindex(range(self._n_rows))
 
     # -- looking at it -----------------------------------------------------------------------
 
     def _head(self) -> list[list[str]]:
         return [
-            [name, *map(_cell, column[:SHOWN_ROWS].tolist())]
-            for name, column in self._columns.items()
+            [name, *(_cell(self.entry(name, row)) for row in range(min(len(self), SHOWN_ROWS)))]
+            for name in self._columns
         ]
 
     def __repr__(self) -> str:
@@ -438,4 +488,5 @@ def _cell(value: object) -> str:
 def _same_column(left: Column, right: Column) -> bool:
     if (left.dtype == object) != (right.dtype == object):
         return False
-    return np.array_equal(left, right, equal_nan=left.dtype.kind == right.dtype.kind == "f")
+    floating = left.dtype.kind == right.dtype.kind and left.dtype.kind in "fmM"
+    return np.array_equal(left, right, equal_nan=floating)

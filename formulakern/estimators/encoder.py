@@ -44,21 +44,25 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
       column, and is never dropped. A table that is already 0/1 so goes through unchanged.
     * A *nominal* column (text, categories) becomes ``x = v`` for every value v that training shows.
       A column with a declared order (an ordered categorical of pandas, an ``Enum`` of polars) also
-      becomes ``x in {…}`` for all values up to each v, and from each v on, with
-      ``nominal="auto"``.
+      becomes ``x <= v`` and ``x >= v`` in that order, cut as numbers are, with ``nominal="auto"``.
+      A value outside of the order is neither.
     * A *numeric* column becomes ``x <= c`` and ``x >= c`` at cut points between its values. A cut
       separates some training rows from others; c is the shortest number in the gap.  Where the two
       values differ by the unit of the column, c is the value itself: ``x <= 3`` and ``x >= 4`` of
       whole numbers, ``x <= 1.6`` and ``x >= 1.7`` of tenths.
+    * A column of *dates, time stamps, times of day or durations* is cut as numbers are, exactly in
+      its unit; c is the roundest date or time in the gap: ``x <= 2020-01-31`` and
+      ``x >= 2020-02-01``, ``x >= 2020-02-01T10:30Z`` where there is a time zone, ``x >= 10:30``,
+      ``x >= 3d4h``.  A period of pandas is its first moment.
 
     Parameters
     ----------
     negations : bool, default=False
         Also ``x != v`` for nominal and ``x = 0`` for Boolean columns.
     numeric : {"both", "<=", ">="}, default="both"
-        The relations for numeric columns; of degrees, ``x`` for ">=" and ``~x`` for "<=".
+        The relations for columns of numbers, dates and times, and for ordered categories; of degrees, ``x`` for ">=" and ``~x`` for "<=".
     cut_points : int, default=4
-        At most so many cuts per numeric column.
+        At most so many cuts per column of numbers, dates or times, or of an ordered category.
     strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"
         Cuts that split the rows evenly; at equal distances between smallest and largest value;
         where they tell most about the classes, as many as the minimum description length principle
@@ -86,7 +90,11 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         graded inputs: ``x`` for large values, and ``~x``, 1 less that.  ``"linear"``, or True: from
         the smallest to the largest training value.  ``"rank"``: the share of the training values
         below, and half of the equal ones.  A mapping from names to these is for its columns; other
-        numeric ones keep cut points.  Degrees of missing entries are 0.
+        numeric ones keep cut points, as dates and times do.  Degrees of missing entries are 0.
+    calendar : list of str, default=()
+        Of columns of dates and times also ``month(x) = June``, … for every value that training
+        shows; of "year", "quarter", "month", "day", "weekday", "hour" and "minute".  They are
+        those of the local time: of a column with a time zone take that off first.
     sparse_output : bool, default=False
         Return a SciPy CSR array instead of a dense one.
     dtype : dtype, default=numpy.uint8
@@ -131,6 +139,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     missing: Literal["value", "false", "error"] = "value"
     unknown: Literal["false", "error"] = "false"
     graded: Scales = False
+    calendar: Sequence[str] = ()
     sparse_output: bool = False
     dtype: DTypeLike = np.uint8
     propositions_: tuple[Formula, ...] = field(init=False)
@@ -365,8 +374,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         row = plan.first_unknown(table)
         if row is None:
             return
-        value = table.column(plan.name)[row]
-        value = value.item() if isinstance(value, np.generic) else value
+        value = table.entry(plan.name, row)
         known = (*plan.values, *plan.pooled) if plan.kind == "nominal" else (0, 1)
         shown = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
         raise DataError(

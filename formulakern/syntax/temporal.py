@@ -13,7 +13,19 @@ from typing import Literal
 
 from formulakern.errors import ParameterError
 
-__all__ = ["DAY", "KINDS", "PARTS", "Temporal", "TemporalKind", "part_number", "part_text", "read_temporal"]
+__all__ = [
+    "DAY",
+    "KINDS",
+    "PARTS",
+    "UNITS",
+    "Temporal",
+    "TemporalKind",
+    "date_of",
+    "days_of",
+    "part_number",
+    "part_text",
+    "read_temporal",
+]
 
 TemporalKind = Literal["stamp", "instant", "time", "duration"]
 
@@ -154,6 +166,31 @@ def read_temporal(text: str, kind: TemporalKind | None = None) -> Temporal | Non
     return found if found is None or kind in (None, found.kind) else None
 
 
+def days_of(year: int, month: int, day: int) -> int | None:
+    """Days from 1970-01-01 to a date; None if there is no such date.
+
+    >>> days_of(1970, 2, 1), days_of(-400, 3, 1) - days_of(0, 3, 1), days_of(2021, 2, 29)
+    (31, -146097, None)
+    """
+    cycles, rest = divmod(year, 400)
+    try:
+        found = datetime.date(2000 + rest, month, day)
+    except ValueError:
+        return None
+    return found.toordinal() - EPOCH + (cycles - 5) * CYCLE
+
+
+def date_of(days: int) -> tuple[int, int, int]:
+    """Year, month and day of the date so many days after 1970-01-01.
+
+    >>> date_of(31), date_of(-10**9)
+    ((1970, 2, 1), (-2735940, 2, 23))
+    """
+    cycles, rest = divmod(days, CYCLE)
+    date = datetime.date.fromordinal(EPOCH + rest)
+    return date.year + 400 * cycles, date.month, date.day
+
+
 def part_text(part: str, number: int) -> str:
     """The number of a part of the calendar as a rule spells it.
 
@@ -179,7 +216,9 @@ def _read_stamp(text: str) -> Temporal | None:
     match = _STAMP.fullmatch(text)
     if match is None:
         return None
-    days, clock = _days(match["date"]), _clock(match) if match["hour"] else 0
+    date = match["date"]
+    days = days_of(int(date[:-6]), int(date[-5:-3]), int(date[-2:]))
+    clock = _clock(match) if match["hour"] else 0
     if days is None or clock is None:
         return None
     zone = match["zone"]
@@ -198,16 +237,6 @@ def _read_time(text: str) -> Temporal | None:
     match = _TIME.fullmatch(text)
     clock = None if match is None else _clock(match)
     return None if clock is None else Temporal("time", clock)
-
-
-def _days(date: str) -> int | None:
-    """Days since 1970-01-01; None if there is no such date.  Any 400 years are as long."""
-    cycles, year = divmod(int(date[:-6]), 400)
-    try:
-        found = datetime.date(2000 + year, int(date[-5:-3]), int(date[-2:]))
-    except ValueError:
-        return None
-    return found.toordinal() - EPOCH + (cycles - 5) * CYCLE
 
 
 def _clock(match: re.Match[str]) -> int | None:
@@ -247,11 +276,8 @@ def _times(amount: str, unit: int) -> int | None:
 
 
 def _spelled_date(days: int) -> str:
-    cycles, rest = divmod(days, CYCLE)
-    date = datetime.date.fromordinal(EPOCH + rest)
-    year = date.year + 400 * cycles
-    sign = "-" if year < 0 else ""
-    return f"{sign}{abs(year):04d}-{date.month:02d}-{date.day:02d}"
+    year, month, day = date_of(days)
+    return f"{'-' * (year < 0)}{abs(year):04d}-{month:02d}-{day:02d}"
 
 
 def _spelled_clock(nanoseconds: int) -> str:

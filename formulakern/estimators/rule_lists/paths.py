@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import IntArray
 from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_rows
-from formulakern.encoding.ranks import AT_MOST, RankedColumn, RankedTable
+from formulakern.encoding.ranks import AT_LEAST, AT_MOST, RankedColumn, RankedTable
 from formulakern.encoding.table import Table
 from formulakern.estimators.rule_lists.nodes import Nodes
 from formulakern.syntax.comparison import Comparison
@@ -104,19 +104,20 @@ class Conditions:
             if self.encoded:
                 return negation(column.proposition, self.table)
             return Comparison(column.name, "=", 0)
+        if column.order and kind == FROM:
+            return column.said(AT_LEAST, bound)
         said: Any = column.said(AT_MOST, bound - 1)
-        return Comparison(column.name, ">", said.value) if kind == FROM else said
+        return said.replaced(relation=">") if kind == FROM else said
 
 
 def _in_set(column: RankedColumn, inside: Truths) -> Formula:
     """That the value is one of some, or none of the others, whichever is shorter."""
-    values = column.values
     if not inside.any():
         return FALSE
     if inside.all():
         return Comparison(column.name, "is not missing")
     few = inside.sum() <= len(inside) - inside.sum()
-    listed = tuple(v.item() if isinstance(v, np.generic) else v for v in values[inside == few])
+    listed = tuple(map(column.value, np.flatnonzero(inside == few).tolist()))
     one, many = ("=", "in") if few else ("!=", "not in")
     if len(listed) == 1:
         return Comparison(column.name, one, listed[0])
@@ -137,7 +138,7 @@ def negation(leaf: Formula, table: Table) -> Formula:
     if isinstance(leaf, Comparison):
         asks = leaf.relation.endswith("missing")
         if asks or not table.missing(leaf.column).any():
-            return Comparison(leaf.column, OPPOSITE[leaf.relation], leaf.value)
+            return leaf.replaced(relation=OPPOSITE[leaf.relation])
     elif isinstance(leaf, Variable) and not table.missing(leaf.name).any():
         return Comparison(leaf.name, "=", 0)
     return ~leaf

@@ -219,10 +219,7 @@ def _on_table(
         return LogicalAnswer(question, True)
     row = int(np.argmax(wrong))
     columns = dict.fromkeys(name for formula in formulas for name in Rule(formula).columns)
-    witness = {
-        name: None if rows.missing(name)[row] else rows.column(name).tolist()[row]
-        for name in columns
-    }
+    witness = {name: rows.entry(name, row) for name in columns}
     rules = tuple(np.flatnonzero(covers[row]).tolist())
     return LogicalAnswer(question, False, witness, row, rules)
 
