@@ -1,4 +1,4 @@
-"""Where to cut a column with an order in two: gaps between its values, and short numbers inside them."""
+"""Where to cut a column in two: gaps between its values, and short numbers inside them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def cuts(
     classes: NDArray[np.intp] | None = None,
     kind: TemporalKind | None = None,
 ) -> tuple[Cut, ...]:
-    """At most so many cuts of a column of numbers, dates or times, ascending; each separates some of its values.
+    """At most so many cuts of a column, ascending; each separates some of its values.
 
     Parameters
     ----------
@@ -96,6 +96,8 @@ def cuts(
     (Cut(at_most=2, at_least=3),)
     """
     distinct, gaps = cut_gaps(values, number, strategy, classes)
+    if not len(gaps):
+        return ()
     cut_at = cutter(distinct, kind)
     return tuple(cut_at(gap) for gap in gaps.tolist())
 
@@ -120,7 +122,12 @@ def cutter(distinct: NDArray[Any], kind: TemporalKind | None = None) -> Callable
 
         return temporal_cut
     unit = unit_of(distinct)
-    return lambda gap: cut_between(*distinct[gap : gap + 2].tolist(), unit)
+
+    def cut(gap: int) -> Cut:
+        low, high = distinct[gap : gap + 2].tolist()
+        return cut_between(low, high, unit)
+
+    return cut
 
 
 def cut_gaps(

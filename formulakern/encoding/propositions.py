@@ -187,7 +187,7 @@ def number_of(text: str) -> int | float | None:
 
 def _ordered(table: Table, name: str, relation: str, value: object) -> Truths:
     """An order, which is false of a missing entry."""
-    if isinstance(value, str) and name in table.orders:
+    if isinstance(value, str) and not isinstance(value, Level) and name in table.orders:
         value = _level(table, name, value)
     if isinstance(value, Level):
         return _ranked(table, name, relation, value)
@@ -229,11 +229,10 @@ def _refuse_word(table: Table, name: str, value: str) -> NoReturn:
 
 def _ranked(table: Table, name: str, relation: str, value: Level) -> Truths:
     """Where a category stands before or after another; others than those of the order nowhere."""
-    column, place = table.column(name), value.order.index(value.name)
-    passed = {label for rank, label in enumerate(value.order) if ORDERS[relation](rank, place)}
+    column, passed = table.column(name), set(value.passed(relation))
     if column.dtype == object:
         texts, numbers = table.numbered(name)
-        return np.array([text in passed for text in texts], dtype=np.bool_)[numbers]
+        return np.asarray(np.array([text in passed for text in texts], dtype=np.bool_)[numbers])
     return np.array([text in passed for text in _texts(column)], dtype=np.bool_)
 
 

@@ -7,7 +7,6 @@ are missing; text of an ordered category also knows its order.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn, overload
@@ -17,19 +16,17 @@ from numpy.typing import NDArray
 
 from formulakern.encoding.bits import row_positions
 from formulakern.encoding.columns import Column, did_you_mean, normal_column, order_of
+from formulakern.encoding.shown_table import cell, table_html, table_text
 from formulakern.encoding.sources import opened
 from formulakern.encoding.temporal_columns import counts_of, is_temporal, kind_of, value_at
 from formulakern.errors import DataError
 from formulakern.optional import data_frame
 from formulakern.syntax.temporal import TemporalKind
-from formulakern.text import aligned, clip
 
 __all__ = ["Table"]
 
-#: Rows and characters that ``repr`` shows.
+#: Rows that ``repr`` shows.
 SHOWN_ROWS = 6
-SHOWN_WIDTH = 100
-SHOWN_CELL = 24
 
 
 class Table:
@@ -95,14 +92,11 @@ class Table:
         n_rows = _common_length(columns, without_columns)
         for column in columns.values():
             column.flags.writeable = False
-        object.__setattr__(self, "_columns", columns)
-        object.__setattr__(self, "_n_rows", n_rows)
-        object.__setattr__(self, "_missing", {})
-        object.__setattr__(self, "_numbered", {})
-        known = {name: orders[name] for name in columns if orders.get(name)}
-        object.__setattr__(self, "_orders", known)
-        temporal = {name: kind for name in columns if (kind := kinds.get(name)) is not None}
-        object.__setattr__(self, "_kinds", temporal)
+        held = {"_columns": columns, "_n_rows": n_rows, "_missing": {}, "_numbered": {}}
+        held["_orders"] = {name: orders[name] for name in columns if orders.get(name)}
+        held["_kinds"] = {name: kinds[name] for name in columns if kinds.get(name)}
+        for name, value in held.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def _of_normal(
@@ -370,8 +364,9 @@ class Table:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
             return NotImplemented
-        alike = ("names", "shape", "_orders", "_kinds")
-        if any(getattr(self, name) != getattr(other, name) for name in alike):
+        if (self.names, self.shape) != (other.names, other.shape):
+            return False
+        if (self._orders, self._kinds) != (other._orders, other._kinds):
             return False
         return all(
             _same_column(column, other._columns[name]) for name, column in self._columns.items()
@@ -394,7 +389,7 @@ class Table:
             dtype = np.result_type(*columns) if numeric else object
         array = np.empty(self.shape, dtype=dtype)
         for position, column in enumerate(columns):
-            # NumPy writes nanoseconds into objects as bare integers, but its own scalars as they are
+            # NumPy writes nanoseconds into objects as integers, but its scalars as they are
             array[:, position] = list(column) if is_temporal(column) else column
         return array
 
@@ -419,49 +414,20 @@ class Table:
             if kind == "instant":
                 frame[name] = frame[name].dt.tz_localize("UTC")
             elif kind == "time":
-                midnight = np.datetime64("1970-01-01")
-                frame[name] = (midnight + frame[name]).dt.time
+                frame[name] = (np.datetime64(0, "s") + frame[name]).dt.time
         return frame.reindex(range(self._n_rows))
 
     # -- looking at it -----------------------------------------------------------------------
 
     def _head(self) -> list[list[str]]:
-        return [
-            [name, *(_cell(self.entry(name, row)) for row in range(min(len(self), SHOWN_ROWS)))]
-            for name in self._columns
-        ]
+        rows = range(min(len(self), SHOWN_ROWS))
+        return [[name, *(cell(self.entry(name, row)) for row in rows)] for name in self._columns]
 
     def __repr__(self) -> str:
-        rows, columns = self.shape
-        title = f"Table: {rows:,} row{'s'[: rows != 1]}, {columns:,} column{'s'[: columns != 1]}"
-        n_shown = min(rows, SHOWN_ROWS)
-        index, shown = ["", *map(str, range(n_shown))], self._head()
-        room = SHOWN_WIDTH - len(index[-1])
-        widths = np.cumsum([2 + max(map(len, cells)) for cells in shown])
-        fitting = max(int((widths <= room).sum()), min(1, columns))
-        cells = zip(index, *shown[:fitting], strict=True)
-        lines = aligned([*map(list, cells)], ">" * (fitting + 1)) if columns else []
-        if fitting < columns:
-            lines[0] += f"  … {columns - fitting} more"
-        if rows > n_shown and columns:
-            lines.append("…")
-        return "\n".join([title, *lines])
+        return table_text(self._head(), *self.shape)
 
     def _repr_html_(self) -> str:
-        rows, columns = self.shape
-        shown = self._head()[:20]
-        more = "<th>…</th>" if columns > len(shown) else ""
-        head = "".join(f"<th>{html.escape(cells[0])}</th>" for cells in shown)
-        body = "".join(
-            f"<tr><th>{row}</th>"
-            + "".join(f"<td>{html.escape(cells[row + 1])}</td>" for cells in shown)
-            + "</tr>"
-            for row in range(min(rows, SHOWN_ROWS))
-        )
-        return (
-            f"<table><caption>{rows:,} rows, {columns:,} columns</caption>"
-            f"<thead><tr><th></th>{head}{more}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        return table_html(self._head(), *self.shape)
 
 
 def _common_length(columns: dict[str, Column], without_columns: int) -> int:
@@ -477,16 +443,8 @@ def _common_length(columns: dict[str, Column], without_columns: int) -> int:
     return n_rows
 
 
-def _cell(value: object) -> str:
-    if value is None or value != value:
-        return "·"
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return clip(text, SHOWN_CELL)
-
-
 def _same_column(left: Column, right: Column) -> bool:
     if (left.dtype == object) != (right.dtype == object):
         return False
-    floating = left.dtype.kind == right.dtype.kind and left.dtype.kind in "fmM"
-    return np.array_equal(left, right, equal_nan=floating)
+    same = left.dtype.kind == right.dtype.kind
+    return np.array_equal(left, right, equal_nan=same and left.dtype.kind in "fmM")

@@ -211,7 +211,7 @@ def _nanoseconds(value: Any) -> int:
         if value.tzinfo is not None:
             value = value.astimezone(datetime.UTC).replace(tzinfo=None)
         value -= EPOCH
-    return (value // MICROSECOND) * UNITS["us"]
+    return int(value // MICROSECOND) * UNITS["us"]
 
 
 def kind_of(values: Any, column: NDArray[Any]) -> TemporalKind | None:

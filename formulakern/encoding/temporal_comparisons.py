@@ -68,7 +68,7 @@ def compare_temporal(table: Table, name: str, relation: str, value: Any) -> NDAr
             raise _unlike(name, repr(text), value)
         same = found is not None and bool(compare(found.nanoseconds, value.nanoseconds))
         truths.append(same or (relation == "=" and text == str(value)))
-    return np.array(truths, dtype=np.bool_)[numbers]
+    return np.asarray(np.array(truths, dtype=np.bool_)[numbers])
 
 
 def _unlike(name: str, holds: str, value: Temporal) -> DataError:

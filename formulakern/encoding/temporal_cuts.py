@@ -96,10 +96,8 @@ def measure_of(counts: NDArray[np.int64], length: int) -> int:
     >>> measure_of(np.array([0, 3600, 7200]), 10**9) // 10**9, measure_of(np.array([5]), DAY) == DAY
     (3600, True)
     """
-    for measure in MEASURES:
-        if measure > length and not (counts % (measure // length)).any():
-            return measure
-    return length
+    coarser = (m for m in MEASURES if m > length and not (counts % (m // length)).any())
+    return next(coarser, length)
 
 
 def temporal_bounds(

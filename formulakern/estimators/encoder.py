@@ -60,7 +60,8 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     negations : bool, default=False
         Also ``x != v`` for nominal and ``x = 0`` for Boolean columns.
     numeric : {"both", "<=", ">="}, default="both"
-        The relations for columns of numbers, dates and times, and for ordered categories; of degrees, ``x`` for ">=" and ``~x`` for "<=".
+        The relations for columns of numbers, dates and times, and for ordered categories; of
+        degrees, ``x`` for ">=" and ``~x`` for "<=".
     cut_points : int, default=4
         At most so many cuts per column of numbers, dates or times, or of an ordered category.
     strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import sys
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from formulakern.errors import ParameterError
 from formulakern.syntax.formula import Leaf
@@ -41,9 +41,10 @@ class ColumnName:
     name: str
 
 
-@dataclass(frozen=True)
-class Level:
-    """A category on the right of an order, such as ``grade >= mid``.
+class Level(str):
+    """A category under an order, such as ``grade >= mid``: a word that knows all categories.
+
+    Two levels are equal if their words are, as the rules are written alike.
 
     Parameters
     ----------
@@ -55,15 +56,39 @@ class Level:
     ------
     ParameterError
         If it is not.
+
+    Examples
+    --------
+    >>> Level("mid", ("low", "mid", "high")).passed(">=")
+    ('mid', 'high')
     """
 
-    name: str
+    __slots__ = ("order",)
+
     order: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        if self.name not in self.order:
-            shown = ", ".join(map(repr, self.order[:8])) + ", …" * (len(self.order) > 8)
-            raise ParameterError(f"{self.name!r} is not among the categories {shown}.")
+    def __new__(cls, name: str, order: tuple[str, ...]) -> Self:
+        if name not in order:
+            shown = ", ".join(map(repr, order[:8])) + ", …" * (len(order) > 8)
+            raise ParameterError(f"{name!r} is not among the categories {shown}.")
+        level = super().__new__(cls, name)
+        level.order = order
+        return level
+
+    @property
+    def name(self) -> str:
+        """The word."""
+        return str(self)
+
+    def passed(self, relation: str) -> tuple[str, ...]:
+        """The categories x of which ``x relation level`` is true, in their order."""
+        place = self.order.index(self)
+        first = {">=": place, ">": place + 1}.get(relation, 0)
+        last = {"<=": place + 1, "<": place}.get(relation, len(self.order))
+        return self.order[first:last]
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Level, (str(self), self.order))
 
 
 #: What may stand on the right of a comparison: a number, a word, a date, time or duration, a
@@ -83,7 +108,7 @@ class Comparison(Leaf):
         One of ``= != < <= > >= in "not in" "is missing" "is not missing"``.
     value : int, float, str, Temporal, Level, ColumnName, tuple of these, or None
         The right side: a tuple for ``in`` and ``not in``, None for the two about missing values.
-        A Level stands only under an order.
+        A Level is one under an order only, else a plain word.
     part : str, optional
         The part of a date, stamp or time of day that is compared: ``year``, ``quarter``,
         ``month``, ``day``, ``weekday`` (Monday is 1), ``hour`` or ``minute``.  Values are then
@@ -140,7 +165,7 @@ class Comparison(Leaf):
         Formula('hour > 4')
         """
         own = {name: getattr(self, name) for name in ("column", "relation", "value", "part")}
-        return Comparison(**{**own, **fields})  # type: ignore[arg-type]
+        return Comparison(**{**own, **fields})
 
     def leaf_text(self, notation: Notation) -> str:
         """The comparison as it parses back (ASCII), or in mathematical signs."""
@@ -164,8 +189,6 @@ def _value_text(value: Value, latex: bool, part: str | None) -> str:
     if isinstance(value, Temporal) or (part is not None and isinstance(value, int)):
         text = str(value) if isinstance(value, Temporal) else part_text(str(part), value)
         return rf"\text{{{text}}}" if latex and not text.isdecimal() else text
-    if isinstance(value, Level):
-        value = value.name
     if isinstance(value, str):
         if latex:
             return latex_name(value) if value else r"\text{``''}"
@@ -206,8 +229,6 @@ def _checked_value(value: Value) -> Value:
         return "true" if value else "false"
     if isinstance(value, (ColumnName, Temporal)):
         return value
-    if isinstance(value, Level):
-        raise ParameterError("a Level stands only under an order; write its name.")
     if isinstance(value, str):
         return str(value)
     if isinstance(value, (int, float, numbers.Real)):  # NumPy's too, as plain numbers

@@ -160,9 +160,9 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
         if part is not None:
             values = [_part_value(part, value, sign) for value in values]
         plain = tuple(_word(value) if isinstance(value, Token) else value for value in values)
-        if relation.endswith("in"):
-            return Comparison(column, relation, plain, part)
-        return Comparison(column, relation, *plain, part=part)
+        several = relation.endswith("in")
+        value = plain if several else next(iter(plain), None)
+        return Comparison(column, relation, value, part)
 
     def part(self, children: list[Any]) -> tuple[str, str]:
         word, column = children

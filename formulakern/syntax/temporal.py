@@ -184,7 +184,7 @@ def date_of(days: int) -> tuple[int, int, int]:
     """Year, month and day of the date so many days after 1970-01-01.
 
     >>> date_of(31), date_of(-10**9)
-    ((1970, 2, 1), (-2735940, 2, 23))
+    ((1970, 2, 1), (-2735938, 12, 29))
     """
     cycles, rest = divmod(days, CYCLE)
     date = datetime.date.fromordinal(EPOCH + rest)

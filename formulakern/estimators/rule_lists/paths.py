@@ -106,7 +106,8 @@ class Conditions:
             return Comparison(column.name, "=", 0)
         if column.order and kind == FROM:
             return column.said(AT_LEAST, bound)
-        said: Any = column.said(AT_MOST, bound - 1)
+        said = column.said(AT_MOST, bound - 1)
+        assert isinstance(said, Comparison)
         return said.replaced(relation=">") if kind == FROM else said
 
 
