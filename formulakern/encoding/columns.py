@@ -299,7 +299,7 @@ def _from_objects(values: list[Any], name: str) -> Column:
     cleaned = [None if _is_missing(value) else value for value in values]
     found = {kind: _nature(kind, name) for kind in set(map(type, cleaned)) - {type(None)}}
     natures = set(found.values())
-    if len(natures) == 1 and natures <= {"stamp", "time", "duration"}:
+    if len(natures) == 1 and natures <= {"stamp", "time", "duration", "temporal"}:
         return of_objects(cleaned, name)
     if natures == {"bool"} and None not in cleaned:
         return np.array([bool(value) for value in cleaned], dtype=np.bool_)

@@ -158,6 +158,8 @@ def of_series(series: Any, name: str) -> NDArray[Any] | None:
 
 def temporal_nature(kind: type) -> str | None:
     """What a class of Python objects is to a column: stamp, time or duration, or none of them."""
+    if issubclass(kind, Temporal):
+        return "temporal"
     if issubclass(kind, DATES):
         return "stamp"
     if issubclass(kind, datetime.time):
@@ -173,11 +175,15 @@ def of_objects(values: Sequence[Any], name: str) -> NDArray[Any]:
     DataError
         If some stamps have a time zone and others have none.
     """
-    zoned = {_has_zone(value) for value in values if value is not None}
-    if len(zoned) > 1:
+    kinds = {_kind_of_object(value) for value in values if value is not None}
+    if kinds == {"stamp", "instant"}:
         raise DataError(
             f'column "{name}" holds time stamps with a time zone and others without one; expected '
             "one kind. Give them all a time zone, or none."
+        )
+    if len(kinds) > 1:
+        raise DataError(
+            f'column "{name}" holds {" and ".join(KINDS[k][0] for k in sorted(kinds))}.'
         )
     present = [_nanoseconds(value) for value in values if value is not None]
     for unit in ("ns", "us", "ms", "s", "D"):
@@ -187,16 +193,24 @@ def of_objects(values: Sequence[Any], name: str) -> NDArray[Any]:
     else:
         raise DataError(f'column "{name}" spans more than 64 bits of its unit; round it.')
     counts = [MISSING if v is None else _nanoseconds(v) // length for v in values]
-    letter = "M" if any(isinstance(value, DATES) for value in values) else "m"
+    letter = "M" if kinds & {"stamp", "instant"} else "m"
     return np.array(counts, dtype=np.int64).view(f"{letter}8[{unit}]")
 
 
-def _has_zone(value: Any) -> bool:
-    return getattr(value, "tzinfo", None) is not None
+def _kind_of_object(value: Any) -> TemporalKind:
+    if isinstance(value, Temporal):
+        return value.kind
+    if isinstance(value, datetime.time):
+        return "time"
+    if isinstance(value, LONG):
+        return "duration"
+    return "stamp" if getattr(value, "tzinfo", None) is None else "instant"
 
 
 def _nanoseconds(value: Any) -> int:
     """Since 1970 (in UTC where there is a time zone), since midnight, or long."""
+    if isinstance(value, Temporal):
+        return value.nanoseconds
     for method in ("to_datetime64", "to_timedelta64"):  # of pandas, exact to the nanosecond
         if hasattr(value, method):
             value = getattr(value, method)()
@@ -227,17 +241,18 @@ def kind_of(values: Any, column: NDArray[Any]) -> TemporalKind | None:
     if not is_temporal(column):
         return None
     dtype: Any = getattr(values, "dtype", None)
-    first = None
     if dtype is None or dtype is np.dtype(object):
         listed = values.tolist() if hasattr(values, "tolist") else list(values)
-        first = next((v for v, gone in zip(listed, np.isnat(column), strict=True) if not gone), 0)
+        present = zip(listed, ~np.isnat(column), strict=True)
+        first = next((value for value, there in present if there), datetime.timedelta())
+        return _kind_of_object(first)
     zone = getattr(dtype, "tz", getattr(dtype, "time_zone", None))
     if zone is None and dtype is not None:  # Arrow's types know theirs
         zone = getattr(getattr(dtype, "pyarrow_dtype", None), "tz", None)
     if column.dtype.kind == "M":
-        return "instant" if zone is not None or _has_zone(first) else "stamp"
-    is_time = isinstance(first, datetime.time) or str(dtype).lower().startswith("time")
-    return "time" if is_time and not str(dtype).startswith("timedelta") else "duration"
+        return "instant" if zone is not None else "stamp"
+    is_time = str(dtype).lower().startswith("time") and not str(dtype).startswith("timedelta")
+    return "time" if is_time else "duration"
 
 
 # -- comparing -------------------------------------------------------------------------------------

@@ -68,6 +68,7 @@ class Level(str):
     order: tuple[str, ...]
 
     def __new__(cls, name: str, order: tuple[str, ...]) -> Self:
+        """The category of this name."""
         if name not in order:
             shown = ", ".join(map(repr, order[:8])) + ", …" * (len(order) > 8)
             raise ParameterError(f"{name!r} is not among the categories {shown}.")

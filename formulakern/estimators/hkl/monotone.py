@@ -19,7 +19,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.learning.hkl.signs import Signs
 from formulakern.rules.features import LinearTerm
-from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.comparison import ORDERS, Comparison
 from formulakern.syntax.formula import Formula, Variable
 
 __all__ = ["asked_of", "read_directions", "signs_of"]
@@ -69,7 +69,11 @@ def read_directions(
         return {}
     places = column_positions(table, list(monotone))
     names = [table.names[place] for place in places]
-    nominal = [plan.name for plan in encoder.plans_ if plan.kind == "nominal"]
+    nominal = [
+        plan.name
+        for plan in encoder.plans_
+        if plan.kind == "nominal" and not any(map(_is_step, plan.propositions))
+    ]
     some = [name for name in names if name in nominal]
     if automatic and some and all(map(table.is_numeric, some)) and encoder.nominal == "auto":
         encoder.nominal = [name for name in nominal if name not in names]
@@ -77,13 +81,22 @@ def read_directions(
         some = []
     for name in some:
         number = table.is_numeric(name)
-        advice = "Let relations hold '<=' or '>=', or write PropositionEncoder(max_nominal=0)."
-        raise ParameterError(
-            f'the column "{name}" of monotone '
-            + ("is encoded by its values. " + advice if number else "holds text; ")
-            + ("" if number else "expected a column of numbers, which has an order.")
+        problem = (
+            "is encoded by its values. Let relations hold '<=' or '>=', or write "
+            "PropositionEncoder(max_nominal=0)."
         )
+        if not number:
+            problem = (
+                "holds text; expected a column of numbers, dates, times, or three ordered "
+                "categories, which has an order."
+            )
+        raise ParameterError(f'the column "{name}" of monotone {problem}')
     return {name: int(d) for name, d in zip(names, monotone.values(), strict=True)}
+
+
+def _is_step(leaf: Formula) -> bool:
+    """Whether a proposition is an order, as ordered categories of three values have."""
+    return isinstance(leaf, Comparison) and leaf.relation in ORDERS
 
 
 def asked_of(leaf: Formula, directions: Mapping[str, int]) -> int | None:
@@ -99,7 +112,7 @@ def asked_of(leaf: Formula, directions: Mapping[str, int]) -> int | None:
         return directions.get(leaf.name, 0)
     if not isinstance(leaf, Comparison) or leaf.column not in directions:
         return 0
-    asked = ASKED.get(leaf.relation)
+    asked = ASKED.get(leaf.relation) if leaf.part is None else None
     return None if asked is None else asked * directions[leaf.column]
 
 

@@ -13,8 +13,11 @@ import numpy as np
 from formulakern.errors import DataError
 from formulakern.rules.decision import ClassRule, DecisionRules
 from formulakern.rules.features import LinearTerm, Monomial, Term
-from formulakern.rules.rule import rule
+from formulakern.rules.rule import Rule, rule
 from formulakern.rules.voting import NUMBERS, VotingRules
+from formulakern.syntax.comparison import ORDERS, Comparison, Level
+from formulakern.syntax.formula import Formula
+from formulakern.syntax.substitution import substitute
 
 __all__ = ["decision_from_json", "decision_json", "ensemble_from_json", "ensemble_json", "plain"]
 
@@ -43,6 +46,7 @@ def ensemble_json(ensemble: VotingRules) -> str:
         "target": ensemble.target,
         "rules": list(map(_written_term, ensemble.rules)),
     }
+    whole |= _orders([item for item in ensemble.rules if isinstance(item, Rule)])
     for name in NUMBERS:
         whole[name] = [None if x != x else x for x in getattr(ensemble, name).tolist()]
     if ensemble.levels is not None:
@@ -63,7 +67,7 @@ def ensemble_from_json(kind: type[EnsembleType], text: str) -> EnsembleType:
             numbers["levels"] = tuple(map(plain, whole["levels"]))
             numbers["thresholds"] = whole["thresholds"]
         return kind(
-            rules=tuple(map(_read_term, whole["rules"])),
+            rules=tuple(_read_term(written, whole) for written in whole["rules"]),
             classes=None if whole["classes"] is None else tuple(map(plain, whole["classes"])),
             target=str(whole["target"]),
             **numbers,
@@ -80,10 +84,37 @@ def _written_term(term: Term) -> Any:
     return term.columns if isinstance(term, Monomial) else str(term)
 
 
-def _read_term(written: Any) -> Term:
+def _read_term(written: Any, whole: dict[str, Any]) -> Term:
     if isinstance(written, dict):
         return LinearTerm(str(written["column"]), written["least"], written["largest"])
-    return Monomial(tuple(map(str, written))) if isinstance(written, list) else rule(written)
+    return (
+        Monomial(tuple(map(str, written)))
+        if isinstance(written, list)
+        else _read_rule(written, whole)
+    )
+
+
+def _orders(rules: Sequence[Rule]) -> dict[str, Any]:
+    """The orders of the categories that the rules compare with, column by column, if there are."""
+    orders = {
+        leaf.column: leaf.value.order
+        for rule in rules
+        for leaf in rule.formula.leaves
+        if isinstance(leaf, Comparison) and isinstance(leaf.value, Level)
+    }
+    return {"orders": orders} if orders else {}
+
+
+def _read_rule(text: str, whole: dict[str, Any]) -> Rule:
+    """A rule from its text, and the orders of categories that stand beside."""
+    read = rule(text)
+    known: dict[Formula, Formula] = {}
+    for leaf in read.formula.leaves if "orders" in whole else ():
+        if isinstance(leaf, Comparison) and leaf.relation in ORDERS and isinstance(leaf.value, str):
+            order = tuple(map(str, whole["orders"].get(leaf.column, ())))
+            if leaf.value in order:
+                known[leaf] = leaf.replaced(value=Level(leaf.value, order))
+    return Rule(substitute(read.formula, known)) if known else read
 
 
 def decision_json(decision: DecisionRules, kind: str, **settings: str) -> str:
@@ -94,6 +125,7 @@ def decision_json(decision: DecisionRules, kind: str, **settings: str) -> str:
             "classes": list(map(plain, decision.classes)),
             **settings,
             "rules": [str(item.rule) for item in decision],
+            **_orders([item.rule for item in decision]),
             "labels": [plain(item.label) for item in decision],
             "counts": [item.counts for item in decision],
             "default": plain(decision.default),
@@ -110,7 +142,9 @@ def decision_from_json(
     def made(whole: dict[str, Any]) -> DecisionType:
         items = zip(whole["rules"], whole["labels"], whole["counts"], strict=True)
         return kind(
-            rules=tuple(ClassRule(rule(r), plain(label), tuple(c)) for r, label, c in items),
+            rules=tuple(
+                ClassRule(_read_rule(r, whole), plain(label), tuple(c)) for r, label, c in items
+            ),
             classes=tuple(map(plain, whole["classes"])),
             default=plain(whole["default"]),
             default_counts=tuple(whole["default_counts"]),

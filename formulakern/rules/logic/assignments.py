@@ -8,22 +8,28 @@ missing entry.  A box allows each column some of its cases; a rule is a union of
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from formulakern.encoding.columns import normal_column, text_column, to_float
-from formulakern.encoding.propositions import evaluate_proposition, number_of
+from formulakern.encoding.propositions import evaluate_proposition
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError, FormulaSizeError, ParameterError
+from formulakern.errors import FormulaSizeError
+from formulakern.rules.logic.entries import (
+    allowed_entries,
+    askable,
+    entries_of,
+    part_entries,
+    plain_leaf,
+    shown,
+)
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.connectives import ARGUMENTS
 from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.names import spell
 from formulakern.syntax.traversal import fold
 
 __all__ = ["MAX_STEPS", "Assignments", "Box"]
@@ -37,8 +43,6 @@ Box: TypeAlias = dict[Key, int]
 MAX_STEPS = 2_000_000
 #: Most boxes of one rule.
 MAX_BOXES = 10_000
-#: Whole numbers up to here are the same in a column of floating point numbers.
-EXACT = 2**53
 
 
 @dataclass(eq=False)
@@ -54,6 +58,8 @@ class Assignments:
         Leaf → its column, and the cases in which it is true, as bits.
     steps : int
         Comparisons of boxes that are left; a question that needs more raises FormulaSizeError.
+    bases : dict
+        Part of a column, such as ``month(x)``, which counts as a column of its own → the column.
 
     Examples
     --------
@@ -66,6 +72,7 @@ class Assignments:
     values: dict[Key, tuple[Any, ...]]
     cases: dict[Formula, tuple[Key, int]]
     steps: int = MAX_STEPS
+    bases: dict[Key, str] = field(default_factory=dict)
     _boxes: dict[tuple[Formula, bool], list[Box] | FormulaSizeError] = field(default_factory=dict)
 
     @classmethod
@@ -90,7 +97,7 @@ class Assignments:
         DataError
             If a domain holds what cannot be compared.
         """
-        allowed, whole = _domains(domains)
+        allowed, whole = allowed_entries(domains)
         leaves: dict[Key, list[Formula]] = {}
         for leaf in dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves):
             if not isinstance(leaf, Constant):
@@ -102,20 +109,28 @@ class Assignments:
                 values[key], cases[key] = (True, False), (key, 1)
                 continue
             entries: dict[tuple[bool, ...], Any] = {}  # one for each set of true leaves
+            asked = [plain_leaf(leaf, key) for leaf in own]
             if key in allowed:
                 columns = [allowed[key]]
+            elif isinstance(own[0], Comparison) and own[0].part is not None:
+                columns = [part_entries(own[0].part, asked, missing)]
             else:
-                columns = [_askable(c, key, own) for c in _entries(own, missing, key in whole)]
+                columns = [askable(c, key, asked) for c in entries_of(asked, missing, key in whole)]
             for column in columns:
                 table = Table({key: column})
-                truths = np.array([evaluate_proposition(leaf, table) for leaf in own])
+                truths = np.array([evaluate_proposition(leaf, table) for leaf in asked])
                 for place, entry in enumerate(column.tolist()):
-                    entries.setdefault(tuple(truths[:, place].tolist()), _shown(entry))
+                    entries.setdefault(tuple(truths[:, place].tolist()), shown(entry))
             ordered = sorted(entries.items(), key=lambda pair: pair[1] is None)
             values[key] = tuple(entry for _, entry in ordered)
             for place, leaf in enumerate(own):
                 cases[leaf] = key, sum(true[place] << k for k, (true, _) in enumerate(ordered))
-        return cls(values, cases)
+        bases: dict[Key, str] = {
+            _key(leaf): leaf.column
+            for leaf in cases
+            if isinstance(leaf, Comparison) and leaf.part is not None
+        }
+        return cls(values, cases, bases=bases)
 
     @cached_property
     def all(self) -> Box:
@@ -234,8 +249,13 @@ class Assignments:
         }
 
     def depends_on_pairs(self, box: Box) -> bool:
-        """Whether a comparison of two columns is fixed in a box."""
-        return any(bits != self.all[key] for key, bits in box.items() if not isinstance(key, str))
+        """Whether a box fixes what other columns fix too.
+
+        That is a comparison of two columns, or two of a date and the parts of it.
+        """
+        fixed = [key for key, bits in box.items() if bits != self.all[key]]
+        columns = [self.bases.get(key, key) for key in fixed]
+        return len({*columns}) < len(columns) or not all(isinstance(key, str) for key in fixed)
 
     def _count(self, steps: int) -> None:
         self.steps -= steps
@@ -303,100 +323,7 @@ def _key(leaf: Formula) -> Key:
     """The column of a leaf; of a comparison of two columns, and what has no column, itself."""
     if isinstance(leaf, Comparison):
         values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
-        return leaf if any(isinstance(value, ColumnName) for value in values) else leaf.column
+        if any(isinstance(value, ColumnName) for value in values):
+            return leaf
+        return leaf.column if leaf.part is None else f"{leaf.part}({spell(leaf.column)})"
     return leaf.name if isinstance(leaf, Variable) and leaf.domain is None else leaf
-
-
-def _domains(domains: Any) -> tuple[dict[str, npt.NDArray[Any]], set[str]]:
-    """Allowed entries of columns, each once, and the columns of whole numbers."""
-    if domains is None:
-        return {}, set()
-    columns = domains if isinstance(domains, Mapping) else Table.of(domains).columns
-    allowed: dict[str, npt.NDArray[Any]] = {}
-    whole = {name for name, entries in columns.items() if entries is int}
-    for name, entries in columns.items():
-        if name in whole:
-            continue
-        entries = entries if hasattr(entries, "dtype") else list(entries)
-        column = normal_column(entries, name)
-        if not len(column):
-            raise ParameterError(f'no values are allowed of column "{name}"; give one at least.')
-        listed = [None if entry != entry else entry for entry in column.tolist()]
-        allowed[name] = column[[listed.index(entry) for entry in dict.fromkeys(listed)]]
-    return allowed, whole
-
-
-def _shown(entry: Any) -> Any:
-    """An entry of a column: None if it is missing, whole numbers as such."""
-    if entry != entry:
-        return None
-    whole = isinstance(entry, float) and abs(entry) < EXACT and entry.is_integer()
-    return int(entry) if whole else entry
-
-
-def _entries(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[npt.NDArray[Any]]:
-    """Entries that a column may hold, one at least of each kind that the leaves tell apart."""
-    constants: list[Any] = []
-    for leaf in leaves:
-        if isinstance(leaf, Comparison) and leaf.value is not None:
-            constants += leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
-    words = list(dict.fromkeys(value for value in constants if isinstance(value, str)))
-    numbers = {number for word in words if (number := number_of(word)) is not None}
-    numbers |= {value for value in constants if not isinstance(value, str)}
-    alone = any(isinstance(leaf, Variable) for leaf in leaves)
-    numbers |= {0, 1} if alone else set()
-    floats = [*_between(sorted(set(map(to_float, numbers))))]
-    if whole:  # between two constants _between names a whole number if there is one
-        floats = [value for value in floats if value.is_integer()]
-    columns = [np.array([*floats, math.nan] if missing else floats)]
-    if any(abs(number) >= EXACT for number in numbers):
-        near = {int(n) + step for n in numbers for step in (-1, 0, 1)}
-        near |= {int(value) for value in floats if math.isfinite(value)}
-        columns.append(np.array([n for n in sorted(near) if -(2**63) <= n < 2**63], np.int64))
-    if (words or alone) and not whole:
-        spelled = [str(_shown(value)) for value in floats if math.isfinite(value)]
-        texts = [_other(text, words) for text in [*spelled, "true", "false"]]
-        text = text_column([*words, _other("other", words), *texts])
-        columns.insert(len(columns) if numbers else 0, text)
-    return columns
-
-
-def _between(numbers: list[float]) -> Iterator[float]:
-    """Numbers below, at, between and above; whole ones where there are."""
-    if not numbers:
-        yield 0.0
-        return
-    below = math.floor(numbers[0]) - 1
-    yield float(below) if below < numbers[0] and abs(below) < EXACT else -math.inf
-    for low, high in itertools.pairwise([*numbers, math.inf]):
-        yield low
-        middle = low / 2 + high / 2 if math.isfinite(high) else math.inf
-        whole = math.floor(low) + 1 if abs(low) < EXACT else middle
-        for candidate in (whole, middle):
-            if low < candidate < high or (high == math.inf and low < candidate):
-                yield float(candidate)
-                break
-
-
-def _other(text: str, words: Sequence[str]) -> str:
-    """The text, with blanks in front if it is one of the words."""
-    while text in words:
-        text = f" {text}"
-    return text
-
-
-def _askable(column: npt.NDArray[Any], name: str, leaves: Sequence[Formula]) -> npt.NDArray[Any]:
-    """The entries of which every leaf can be asked: an order is not of words."""
-
-    def fits(entries: npt.NDArray[Any]) -> bool:
-        table = Table({name: entries})
-        try:
-            for leaf in leaves:
-                evaluate_proposition(leaf, table)
-        except DataError:
-            return False
-        return True
-
-    if fits(column):
-        return column
-    return column[[fits(column[k : k + 1]) for k in range(len(column))]]

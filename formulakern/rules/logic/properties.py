@@ -241,10 +241,12 @@ def _by_logic(
         rules = tuple(np.flatnonzero(fired).tolist())
         return LogicalAnswer(question, False, logic.row(point), None, rules)
     if undecided:
-        pair = next(leaf for leaf in logic.cases if leaf in logic.values)
+        pair = next((str(leaf) for leaf in logic.cases if leaf in logic.values), None)
+        what = f"a comparison of two columns, {pair!r}"
+        if pair is None:
+            what = f"{next(iter(logic.bases))} together with another condition on its column"
         raise FormulaError(
-            f"whether these rules are {question} depends on a comparison of two columns, "
-            f"{str(pair)!r}, which logic does not decide here. Ask about a table: give it as the "
-            "second argument."
+            f"whether these rules are {question} depends on {what}, which logic does not decide "
+            "here. Ask about a table: give it as the second argument."
         )
     return LogicalAnswer(question, True)
