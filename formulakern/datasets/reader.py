@@ -18,6 +18,7 @@ from formulakern.datasets.dataset import Dataset
 from formulakern.encoding.columns import did_you_mean, numbers_in, text_column
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
+from formulakern.syntax.temporal import read_temporal
 
 __all__ = ["read_table"]
 
@@ -86,6 +87,7 @@ def read_table(
         for column, values in zip(header, zip(*rows, strict=True), strict=True)
     }
     classes = _classes(columns.pop(name), name, path)
+    columns = {column: _dates(values) for column, values in columns.items()}
     text = f"{len(rows):,} rows read from {path.name}."
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
     return Dataset(Table(columns), classes, stem, text, name)
@@ -175,6 +177,18 @@ def _column(values: tuple[str, ...], missing: set[str]) -> NDArray[Any]:
     entries = [cleaned[value] for value in values]
     numbers = numbers_in(entries)
     return text_column(entries) if numbers is None else numbers
+
+
+def _dates(column: NDArray[Any]) -> NDArray[Any]:
+    """A column of text that is all dates, all time stamps or all times of day as such."""
+    texts = {*column.tolist()} - {None} if column.dtype == object else set()
+    found = read_temporal(next(iter(texts))) if texts else None
+    if found is None or found.kind == "duration":
+        return column
+    read = {text: read_temporal(text, found.kind) for text in texts}
+    if None in read.values():
+        return column
+    return text_column(read.get(text) for text in column.tolist())
 
 
 def _classes(column: NDArray[Any], name: str, path: Path) -> NDArray[Any]:

@@ -129,11 +129,13 @@ def _columns_together(
     values = np.empty(table.shape, dtype=np.float64)
     for position, name in enumerate(table.names):
         column = table[name]
-        if column.dtype == object:
+        if not table.is_numeric(name):
             present = np.flatnonzero(~table.missing(name))
             if len(present):
                 row = int(present[0])
-                raise unfit_entry(position, row, repr(column[row]), names, role, ADVICE)
+                entry = table.entry(name, row)
+                shown = str(entry) if name in table.kinds else repr(entry)
+                raise unfit_entry(position, row, shown, names, role, ADVICE)
             values[:, position] = np.nan
         else:
             values[:, position] = column

@@ -18,7 +18,7 @@ from formulakern.encoding.temporal_columns import (
 from formulakern.errors import DataError
 from formulakern.syntax.temporal import KINDS, Temporal, read_temporal
 
-__all__ = ["compare_columns", "compare_temporal", "numbers_of_part"]
+__all__ = ["compare_columns", "compare_temporal", "holds", "numbers_of_part"]
 
 RELATIONS = {
     "<": operator.lt,
@@ -78,6 +78,16 @@ def _unlike(name: str, holds: str, value: Temporal) -> DataError:
     )
 
 
+def holds(table: Table, name: str) -> str:
+    """What a column holds, in words.
+
+    >>> holds(Table({"x": ["a"]}), "x"), holds(Table({"x": np.array([1], "m8[s]")}), "x")
+    ('text', 'durations')
+    """
+    kind = table.kinds.get(name)
+    return ("numbers" if table.is_numeric(name) else "text") if kind is None else KINDS[kind][0]
+
+
 def compare_columns(table: Table, name: str, relation: str, other: str) -> NDArray[np.bool_]:
     """Where two columns, one of them temporal, compare so; false where one is missing.
 
@@ -91,10 +101,7 @@ def compare_columns(table: Table, name: str, relation: str, other: str) -> NDArr
         return np.zeros(len(table), dtype=np.bool_)
     kinds = [table.kinds.get(column) for column in names]
     if kinds[0] != kinds[1]:
-        words = [
-            f'"{column}" holds {"numbers or text" if kind is None else KINDS[kind][0]}'
-            for column, kind in zip(names, kinds, strict=True)
-        ]
+        words = [f'"{column}" holds {holds(table, column)}' for column in names]
         raise DataError(
             f"two columns are compared that differ in kind: {' and '.join(words)}. "
             "Convert one of them."

@@ -20,6 +20,7 @@ from formulakern.encoding.columns import numbers_in
 from formulakern.encoding.degrees import Degrees
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
+from formulakern.encoding.temporal_comparisons import holds
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import TRUE, Formula, Variable, evaluate
@@ -169,8 +170,10 @@ class Monomial:
         product = np.ones(len(rows))
         for name in self.columns:
             column = rows.column(name)
-            if column.dtype == object:
-                raise DataError(f'column "{name}" holds text; a product needs numbers.')
+            if not rows.is_numeric(name):
+                raise DataError(
+                    f'column "{name}" holds {holds(rows, name)}; a product needs numbers.'
+                )
             if (missing := np.flatnonzero(np.isnan(column))).size:
                 raise DataError(
                     f'column "{name}" has no value in row {missing[0]}; a product needs numbers. '
@@ -261,6 +264,9 @@ class LinearTerm:
         """
         rows = Table.of(table)
         column = rows.column(self.column)
+        if self.column in rows.kinds:
+            found = holds(rows, self.column)
+            raise DataError(f'column "{self.column}" holds {found}; a linear term needs numbers.')
         if column.dtype == object:
             numbers = numbers_in(column.tolist())
             if numbers is None:

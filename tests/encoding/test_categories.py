@@ -1,6 +1,7 @@
 """Columns of categories: rare values pooled, declared orders, entries that are missing."""
 
 import os
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import formulakern as fk
 from formulakern.datasets import read_table
 from formulakern.encoding.propositions import evaluate_proposition
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import DataError, FormulaError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.parser import parse_rule
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -98,6 +101,91 @@ def test_a_declared_order_has_sets_of_smaller_and_larger_values(library):
     found = encoder.transform(frame)[:, 4:6]
     assert found.tolist() == [[1, 0], [0, 0], [1, 1], [0, 0], [1, 1], [1, 0]]
     assert names(pd.DataFrame({"grade": pd.Categorical(values)})) == [*equal, "grade is missing"]
+
+
+def as_libraries(values, order):
+    yield pd.DataFrame({"x": pd.Categorical(values, categories=order, ordered=True)})
+    yield pl.DataFrame({"x": pl.Series(values, dtype=pl.Enum(order))})
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.permutations([f"v {k}" for k in range(7)]),
+    st.lists(st.one_of(st.none(), st.integers(0, 6)), min_size=2, max_size=15),
+    st.integers(1, 4),
+    st.sampled_from(["both", "<=", ">="]),
+)
+def test_levels_are_those_of_the_declared_order(order, ranks, number, numeric):
+    values = [None if rank is None else order[rank] for rank in ranks]
+    seen = sorted({rank for rank in ranks if rank is not None})
+    known = None
+    for frame in as_libraries(values, order):
+        table = Table.of(frame)
+        encoder = PropositionEncoder(cut_points=number, numeric=numeric).fit(frame)
+        found = encoder.transform(frame)
+        plain = encoder.transform({"x": values})  # text that does not know the order
+        np.testing.assert_array_equal(found, plain)
+        assert known is None or (found == known).all()
+        known = found
+        steps = 0
+        for place, leaf in enumerate(encoder.propositions_):
+            np.testing.assert_array_equal(found[:, place], evaluate_proposition(leaf, table))
+            if leaf.relation in ("<=", ">="):
+                steps += 1
+                least = order.index(leaf.value)
+                compared = [
+                    rank is not None and (rank <= least if leaf.relation == "<=" else rank >= least)
+                    for rank in ranks
+                ]
+                assert found[:, place].tolist() == compared
+                assert parse_rule(str(leaf)) == leaf
+                np.testing.assert_array_equal(fk.rule(str(leaf))(frame), compared)
+                assert pickle.loads(pickle.dumps(leaf)).value.order == tuple(order)
+        sides = 2 if numeric == "both" else 1
+        assert steps <= sides * min(number, max(0, len(seen) - 2))
+        if len(seen) > 2 and numeric == "both":
+            assert steps
+
+
+def test_an_order_needs_an_order():
+    frame = pd.DataFrame({"x": pd.Categorical(["a", "b", None], ["b", "a"], ordered=True)})
+    assert fk.rule("x >= a")(frame).tolist() == [True, False, False]
+    assert fk.rule("x < a")(frame).tolist() == [False, True, False]
+    with pytest.raises(DataError, match="no category 'c'"):
+        fk.rule("x < c")(frame)
+    with pytest.raises(DataError, match="text without an order"):
+        fk.rule("x < a")({"x": ["a", "b"]})
+    with pytest.raises(ParameterError, match="not among the categories"):
+        Level("c", ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    "model", [fk.PRLClassifier(), fk.RuleListClassifier(), fk.HKLClassifier(monotone={"grade": 1})]
+)
+def test_ordered_rules_survive_json_without_the_order_of_the_table(model):
+    rng = np.random.default_rng(0)
+    values = rng.choice(GRADES, 120)
+    frame = pd.DataFrame({"grade": pd.Categorical(values, GRADES, ordered=True)})
+    y = np.where(frame["grade"] >= "high", "yes", "no")
+    rules = model.fit(frame, y).rules_
+    assert "grade >= high" in str(rules) or "grade <= mid" in str(rules)
+    assert "orders" in rules.to_json()
+    again = type(rules).from_json(rules.to_json())
+    assert again == rules
+    for table in (frame, {"grade": values}, pl.DataFrame({"grade": values})):
+        np.testing.assert_array_equal(again.predict(table), y)
+        np.testing.assert_array_equal(model.predict(table), y)
+
+
+def test_logic_of_ordered_categories():
+    mid, high = (Level(name, tuple(GRADES)) for name in ("mid", "high"))
+    below, above = Comparison("x", "<=", mid), Comparison("x", ">=", high)
+    assert fk.mutually_exclusive([below, above])
+    assert fk.exhaustive([below, above], missing=False).witness == {"x": "other"}
+    assert fk.exhaustive([below, above], domains={"x": GRADES})
+    assert not fk.mutually_exclusive([above, "x = top"])
+    with pytest.raises(FormulaError, match="order is not known"):
+        fk.mutually_exclusive(["x <= mid", "x >= high"])
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no data at {DATA}; set FORMULAKERN_DATA")
