@@ -23,7 +23,7 @@ in the user's own cache folder with mode      Windows); an entry under another's
 0600; it is compared before anything is       every kind: a flipped bit, a file cut short or empty
 unpickled
 no index, no module beside the code           planted ``.nbi``, ``.nbc``, ``.py`` and ``.pyc``
-at most 64 MB are read                        a huge file
+no file of more than 64 MB is read            a huge file
 ============================================  ====================================================
 
 What no check stops is someone who acts as this user or as root: they may change the library too.
@@ -94,7 +94,7 @@ class CacheInfo:
     size : int
         Bytes that they take.
     problem : str
-        Why the cache is not used, a clause; empty where it is.
+        Why the cache is not read or not written, a clause; empty where it is.
     """
 
     folder: Path | None
@@ -106,7 +106,7 @@ class CacheInfo:
         ending = "" if self.entries == 1 else "s"
         what = f"{self.entries:,} compiled function{ending}, {self.size / 1e6:,.1f} MB"
         text = f"{what}, in {self.folder}" if self.folder else what
-        return f"{text}; not used: {self.problem}" if self.problem else text
+        return f"{text}; but {self.problem}" if self.problem else text
 
 
 def location() -> Path | None:
@@ -147,7 +147,12 @@ def info() -> CacheInfo:
         for path in _written(folder, ENTRY):
             with contextlib.suppress(FileNotFoundError):
                 sizes.append(path.lstat().st_size)
-    return CacheInfo(folder, len(sizes), sum(sizes), _problem(folder))
+    problem = _problem(folder)
+    if folder is not None and not problem:
+        nearest = next(path for path in (folder, *folder.parents) if path.exists())
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            problem = f"{nearest} may not be written"
+    return CacheInfo(folder, len(sizes), sum(sizes), problem)
 
 
 def clear() -> int:
@@ -283,7 +288,7 @@ def _key_in(folder: Path) -> bytes:
     path = folder / KEY_NAME
     for replace in (False, True, True):
         try:
-            key = read_private(path, KEY_BYTES + 1, hidden=0o077)
+            key = read_private(path, KEY_BYTES, hidden=0o077)
             if len(key) == KEY_BYTES:
                 return key
         except (FileNotFoundError, RefusedError):

@@ -95,14 +95,14 @@ def make_folder(folder: Path) -> None:
 
 
 def read_private(path: Path, limit: int, hidden: int = 0o022) -> bytes:
-    """The first ``limit`` bytes of a plain file that is this user's.
+    """The bytes of a plain file that is this user's; none where it is longer than a limit.
 
     Parameters
     ----------
     path : Path
         In a folder that :func:`refusal` has nothing against.
     limit : int
-        So many bytes at most are read.
+        A longer file is not read at all.
     hidden : int
         The permissions that nobody else may have: to write, or also to read (0o077).
 
@@ -136,7 +136,7 @@ def read_private(path: Path, limit: int, hidden: int = 0o022) -> bytes:
                 mode = stat.S_IMODE(found.st_mode)
                 raise RefusedError(f"{path} is open to other users (mode {mode:04o})")
         with open(descriptor, "rb", closefd=False) as file:
-            return file.read(min(limit, found.st_size))
+            return file.read(limit) if found.st_size <= limit else b""
 
 
 def write_private(path: Path, data: bytes, *, replace: bool = True) -> None:
