@@ -28,6 +28,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
 
 from formulakern import cache as code_cache
+from formulakern.deadline import Deadline
 from formulakern.notice import noticed
 
 __all__ = [
@@ -40,6 +41,8 @@ __all__ = [
 
 #: So many numbers NumPy computes in milliseconds, faster than machine code is loaded.
 FEW_NUMBERS = 1 << 21
+#: Seconds that reading machine code takes at least, and with the import of numba.
+LOADING, IMPORTING = 0.1, 1.5
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -117,6 +120,7 @@ class CompiledFunction(Generic[P, R]):
     _asked: int = field(default=0, init=False)
     #: Seconds that were lost by not compiling it; for those who choose.
     lost: float = field(default=0.0, init=False)
+    _maker: threading.Thread | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         update_wrapper(self, self.function)
@@ -151,6 +155,39 @@ class CompiledFunction(Generic[P, R]):
     def made(self) -> bool:
         """Whether its machine code is in this process already."""
         return bool(self._code)
+
+    def ready(self, deadline: Deadline, *, wait: bool = True) -> bool:
+        """Whether it may be called: its machine code is there, before the time is over.
+
+        Under a limit it is read or compiled in a thread, which is not begun for less than a moment,
+        and goes on where the time is over first; a program that ends then waits for it.
+
+        Parameters
+        ----------
+        deadline : Deadline
+        wait : bool
+            False for whether it is there now.
+
+        Examples
+        --------
+
+        >>> @compiled("int64(int64)")
+        ... def half(x):
+        ...     return x // 2
+        >>> half.ready(Deadline.of(None)), half.ready(Deadline.of(60)) and half(4)
+        (True, 2)
+        """
+        if self.made or not deadline.limited:
+            return True
+        moment = LOADING if "numba" in sys.modules else IMPORTING
+        if self._maker is None and not deadline.over(moment):
+            self._maker = threading.Thread(target=self._made, args=(self.signatures[0],))
+            self._maker.start()
+        if self._maker is not None and wait:
+            self._maker.join(deadline.left())
+            if not self._maker.is_alive() and not self.made:  # it failed: so will this, and tell
+                self._made(self.signatures[0])
+        return self.made
 
     @cached_property
     def stored(self) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from formulakern.deadline import Deadline, TimeLimit
 
 __all__ = ["DONE", "FULL", "SLICE", "Outcome", "Search", "enlarged", "run_slices"]
 
@@ -43,35 +44,33 @@ class Outcome:
 
 def run_slices(
     search: Search,
-    time_limit: float | None,
-    progress: Callable[[float], None] | None,
-    started: float,
+    time_limit: TimeLimit,
+    progress: Callable[[float], None] | None = None,
 ) -> Outcome:
     """Run a search to its end or to the time limit.
 
     Parameters
     ----------
     search : Search
-    time_limit : float or None
-        Seconds since ``started``; looked at between slices, so it is passed by some 0.05 s.
+    time_limit : float, Deadline or None
+        Looked at between slices, so it is passed by some 0.05 s.
     progress : callable, optional
         Called between slices with the share that is done; what it raises ends the search.
-    started : float
-        ``time.perf_counter()`` when the work began.
     """
-    work = FIRST_WORK
+    deadline, work = Deadline.of(time_limit), FIRST_WORK
+    started = Deadline.clock()
     finished = False
     while not finished:
-        begin = time.perf_counter()
+        begin = Deadline.clock()
         finished = search.advance(work)
-        now = time.perf_counter()
+        now = Deadline.clock()
         factor = min(4.0, max(0.25, SLICE_SECONDS / max(now - begin, 1e-6)))
         work = min(int(work * factor) + 1, MOST_WORK)
         if progress is not None:
             progress(1.0 if finished else min(search.share(), 1.0))
-        if time_limit is not None and now - started >= time_limit:
+        if deadline.over():
             break
-    return Outcome(finished, time.perf_counter() - started)
+    return Outcome(finished, Deadline.clock() - started)
 
 
 def enlarged(array: NDArray[Any], size: int) -> NDArray[Any]:

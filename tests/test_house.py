@@ -26,6 +26,7 @@ STOREYS = (
         "checks",
         "cache",
         "compilation",
+        "deadline",
         "grammar",
         "notice",
         "optional",

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.sources import is_sparse
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
@@ -29,6 +30,8 @@ __all__ = ["Calibrated", "available_unless"]
 
 #: So many folds, and the inverse of the ridge of the logistic function, of scores of unit size.
 FOLDS, RIDGE = 5, 10.0
+#: The share of a time limit for the fit to all rows, where further ones follow.
+LEARNING = 0.4
 
 
 class available_unless:
@@ -152,7 +155,17 @@ class Calibrated:
             return Table.of(X)
         return selectable(X)
 
-    def _calibrate(self, X: Any, labels: npt.NDArray[Any], sample_weight: Any = None) -> None:
+    def _learning(self, deadline: Deadline) -> Deadline:
+        """What the fit to all rows has of a time limit."""
+        return deadline.part(LEARNING) if self.probability else deadline
+
+    def _calibrate(
+        self,
+        X: Any,
+        labels: npt.NDArray[Any],
+        sample_weight: Any = None,
+        deadline: Deadline = UNLIMITED,
+    ) -> None:
         """Learn probabilities from rows that are held out, where they are asked for.
 
         Parameters
@@ -161,6 +174,8 @@ class Calibrated:
             As the user gave it.
         labels : ndarray of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
+        deadline : Deadline, optional
+            Of all further fits.
 
         Raises
         ------
@@ -192,7 +207,9 @@ class Calibrated:
         found = [(single, self._class_scores(rows[single]))] if len(single) else []
         n_folds = min(FOLDS, int(counts[counts > 1].min()))
         seed = check_random_state(getattr(self, "random_state", None)).randint(2**31 - 1)
-        for train, test in folds_of(n_folds, codes[folded], seed):
+        for number, (train, test) in enumerate(folds_of(n_folds, codes[folded], seed)):
+            if deadline.limited:
+                model.set_params(time_limit=deadline.part(1 / (n_folds - number)).left())
             at, out = np.concatenate([folded[train], always]), folded[test]
             with warnings.catch_warnings():  # the fit to all rows has said what there is to say
                 warnings.simplefilter("ignore")

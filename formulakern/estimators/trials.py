@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,27 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
+from formulakern.deadline import Deadline
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.targets import splits
 
-__all__ = ["Trial", "check_folds", "compared", "countable", "folds_of", "means_of", "selectable"]
+__all__ = [
+    "COMPARING",
+    "Trial",
+    "check_folds",
+    "compared",
+    "countable",
+    "folds_of",
+    "means_of",
+    "selectable",
+    "turn",
+    "warn_incomplete",
+]
 
 #: ``cv="auto"``: so many folds, repeated until so many rows were held out, at most so often.
 FOLDS, HELD_OUT, REPEATS = 3, 90, 3
+#: The share of a time limit in which settings are compared, and of that what one may always have.
+COMPARING, ONE = 0.5, 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +146,36 @@ def compared(best: FloatArray, other: FloatArray) -> tuple[float, float]:
     if not n:
         return np.nan, np.nan
     return float(difference.mean()), float(difference.std(ddof=1)) / n**0.5 if n > 1 else 0.0
+
+
+def turn(deadline: Deadline, remaining: int) -> Deadline:
+    """When the next of so many settings must be done: equal parts, but at least a quarter of all.
+
+    The last settings may be left with nothing; a little time for each would say nothing of any.
+    """
+    least = ONE * (deadline.end - deadline.begun) if deadline.limited else np.inf
+    left = deadline.left()
+    return deadline.part(min(1.0, max(1 / remaining, least / left))) if left else deadline
+
+
+def warn_incomplete(
+    trials: Sequence[Trial | None], why: str, category: type[Warning] = UserWarning
+) -> None:
+    """Say that not all settings were compared.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If nothing is known of any.
+    """
+    known = sum(trial is not None for trial in trials)
+    if not known:
+        raise KeyboardInterrupt
+    warnings.warn(
+        f"{why} after {known} of {len(trials)} settings: the best of these is fitted to all rows.",
+        category,
+        stacklevel=4,
+    )
 
 
 def check_folds(folds: int, labels: npt.NDArray[Any]) -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.checks import check_integer, is_number
+from formulakern.deadline import Deadline, TimeLimit, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, ParameterError
 from formulakern.mining.objective import Objective, objective_of, read_weights
 from formulakern.slices import Search, run_slices
 
-__all__ = ["MAX_RESULTS", "SearchOptions", "Task", "check_time_limit", "read_task"]
+__all__ = ["MAX_RESULTS", "SearchOptions", "Task", "read_task"]
 
 #: With ``top=None``, at most this many results unless ``max_results`` says otherwise.
 MAX_RESULTS = 100_000
@@ -33,8 +33,15 @@ class SearchOptions(TypedDict, total=False):
     direction: str
     threshold: float
     max_results: int
-    time_limit: float | None
+    time_limit: TimeLimit
     progress: Callable[[float], None] | None
+
+
+class LoopSearch(Search, Protocol):
+    """A search whose slices are calls of a compiled function."""
+
+    def ready(self, deadline: Deadline) -> bool:
+        """Whether that can be called before the time is over."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,27 +58,30 @@ class Task:
         The largest number of results.
     threshold : float
         Only higher scores are results.
-    time_limit, progress :
+    deadline : Deadline
+    progress :
         As in :func:`read_task`.
     started : float
-        ``time.perf_counter()`` when the work began.
+        The clock of deadlines, when the work began.
     """
 
     table: PackedTable
     goal: Objective
     limit: int
     threshold: float
-    time_limit: float | None
+    deadline: Deadline
     progress: Callable[[float], None] | None
     started: float
 
-    def run(self, search: Search) -> bool:
+    def run(self, search: LoopSearch) -> bool:
         """Go on with a search; whether it ended by itself, and not at the time limit."""
-        return run_slices(search, self.time_limit, self.progress, self.started).finished
+        if not search.ready(self.deadline):
+            return False
+        return run_slices(search, self.deadline, self.progress).finished
 
     def seconds(self) -> float:
         """Since the work began."""
-        return time.perf_counter() - self.started
+        return Deadline.clock() - self.started
 
     def sums(
         self,
@@ -109,7 +119,7 @@ def read_task(
     direction: str = "both",
     threshold: float = 0.0,
     max_results: int = MAX_RESULTS,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     progress: Callable[[float], None] | None = None,
 ) -> Task:
     """Check what a search is given; examples without weight are left out.
@@ -129,7 +139,7 @@ def read_task(
     max_results : int
         The most results with ``top=None``; where it is reached, ``complete`` is false and the
         best ones are returned.
-    time_limit : float, optional
+    time_limit : float or Deadline, optional
         Seconds; then the best so far is returned, with a bound on all the rest.
     progress : callable, optional
         Called every 0.05 s or so with an estimate of the share that is done.
@@ -141,7 +151,7 @@ def read_task(
     ParameterError
         If an option is out of its range.
     """
-    started = time.perf_counter()
+    started = Deadline.clock()
     table = read_packed(propositions)
     if table.n_rows == 0 or table.n_columns == 0:
         raise DataError(
@@ -156,22 +166,10 @@ def read_task(
             f"threshold={threshold!r}; expected a number. Give 0.0 for any positive score."
         )
     check_time_limit(time_limit)
+    deadline = Deadline.of(time_limit)
     weighted = (read != 0).any(axis=1)
     if not weighted.all():
         table, read = table.take(weighted), read[weighted]
     goal = objective_of(read, objective, direction)
     limit = int(max_results if top is None else top)
-    return Task(table, goal, limit, float(threshold), time_limit, progress, started)
-
-
-def check_time_limit(time_limit: float | None) -> None:
-    """Check that a time limit is None or a number of seconds.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if time_limit is not None and not (is_number(time_limit) and time_limit >= 0):
-        raise ParameterError(
-            f"time_limit={time_limit!r}; expected seconds, at least 0, or None for no limit."
-        )
+    return Task(table, goal, limit, float(threshold), deadline, progress, started)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.compilation import CompiledFunction
+from formulakern.deadline import Deadline
 from formulakern.encoding.bits import n_words
 from formulakern.mining.options import Task
 from formulakern.slices import DONE, FULL, enlarged
@@ -67,7 +70,8 @@ class CompiledSearch:
     """
 
     state: Any
-    loop: Callable[[Any, int], int]
+    loop: CompiledFunction[[Any, int], int]
+    begun = nothing = False  # whether it has begun; whether there is nothing to search
 
     def __init__(self, task: Task, capacity: int, width: int) -> None:
         n, capacity = task.table.n_rows, min(task.limit, capacity)
@@ -100,13 +104,19 @@ class CompiledSearch:
         self.state.scores[0] = score
         self.state.counters[1] = int(score > self.state.threshold)
 
+    def ready(self, deadline: Deadline) -> bool:
+        """Whether the loop can be called before the time is over."""
+        return self.nothing or self.loop.ready(deadline)
+
     def advance(self, work: int) -> bool:
         """Do about so much work (words of 64 examples); whether the search has ended."""
-        while True:
+        self.begun = True
+        while not self.nothing:
             status = self.loop(self.state, work)
             if status != FULL:
                 return bool(status == DONE)
             self._grow()
+        return True
 
     def share(self) -> float:
         """The children that are done at each open level, as shares of their parent's share."""
@@ -118,6 +128,8 @@ class CompiledSearch:
 
     def bound(self) -> float:
         """In units: what nothing that is not among the results passes."""
+        if not self.begun:
+            return math.inf
         bound = float(self.state.threshold)
         if self.n_found == self.limit:
             bound = max(bound, float(self.state.scores[self.state.heap[0]]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -16,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
+from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
@@ -136,7 +136,7 @@ class HierarchicalLearner(HierarchicalEstimator):
         check_integer("max_active", self.max_active)
         check_integer("max_rules", self.max_rules, otherwise="None for no limit")
         check_integer("cut_points", self.cut_points)
-        check_number("time_limit", self.time_limit, 0, otherwise="None for no limit")
+        check_time_limit(self.time_limit)
         self._checked_relations()
 
     def _learn(
@@ -146,12 +146,13 @@ class HierarchicalLearner(HierarchicalEstimator):
         weights: FloatArray,
         start: HierarchicalLearner | None,
         ordered: bool = False,
+        *,
+        deadline: Deadline,
     ) -> None:
         """Solve a problem for each label vector, and set what is known of the solutions.
 
         Where classes are ``ordered`` the only vector holds their numbers, from 0.
         """
-        begun = time.perf_counter()
         used = weights > 0
         table = table if used.all() else table.take(used)
         distinct, kind = table.distinct()
@@ -174,7 +175,7 @@ class HierarchicalLearner(HierarchicalEstimator):
                 np.array(list(problems.values())).argmax(axis=0)[used],
                 weights[used],
                 {**options, "loss": self.loss},
-                time_limit=self.time_limit,
+                deadline=deadline,
                 start=[model.grown for model in warm],
                 report=lambda k, step: reports[k](step),
                 others=table.degrees,
@@ -183,10 +184,9 @@ class HierarchicalLearner(HierarchicalEstimator):
         else:
             models = []
             for k, y in enumerate(problems.values()):
-                limit = None
-                if self.time_limit is not None:
-                    left = self.time_limit - (time.perf_counter() - begun)
-                    limit = max(0.0, left / (len(problems) - k))
+                until = deadline.part(1 / (len(problems) - k))
+                if any(model.grown.status == "interrupted" for model in models):
+                    until = Deadline.of(0.0)  # the others are what is found at once
                 data = Examples(kind, y[used], weights[used], table.degrees)
                 data = cumulative_examples(data) if ordered else data
                 model = learn(
@@ -195,7 +195,7 @@ class HierarchicalLearner(HierarchicalEstimator):
                     data.y,
                     data.weights,
                     {**options, "loss": self.loss},
-                    time_limit=limit,
+                    deadline=until,
                     start=warm[k].grown if warm else None,
                     report=reports[k],
                     signs=signs,

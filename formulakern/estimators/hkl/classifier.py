@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
+from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.calibration import Calibrated, available_unless
@@ -171,7 +172,8 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     max_active : int, default=5000
         The most conjunctions that are held at once, for each class.
     time_limit : float, optional
-        Seconds; then the best so far is kept, with its proven gap.
+        Seconds for everything from the table to the rules, compilation too; then the best so far is
+        kept, with its proven gap and a warning.
     encoder : "auto", None or transformer, default="auto"
         As in :class:`FormulaSVC`.  ``relations`` and ``cut_points`` are for ``"auto"``.
     relations : sequence of {"=", "!=", "<=", ">="}, default=("=", "<=", ">=")
@@ -303,14 +305,16 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             If ``gap_`` is above ``tol``.
         """
         self._check_parameters()
+        deadline = Deadline.of(self.time_limit)
         table, labels = self._read_training(X, y)
+        until = self._learning(deadline)
         if self.ordinal:
             name = str(getattr(y, "name", None) or "class")
             order = class_order(y, labels)
-            self._fit_ordered(table, labels, order, sample_weight, None, name)
+            self._fit_ordered(table, labels, order, sample_weight, None, until, name)
         else:
-            self._fit_encoded(table, labels, sample_weight, None)
-        self._calibrate(X, labels, sample_weight)
+            self._fit_encoded(table, labels, sample_weight, None, until)
+        self._calibrate(X, labels, sample_weight, deadline)
         return self
 
     def _check_parameters(self) -> None:
@@ -330,10 +334,12 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         labels: npt.NDArray[Any],
         sample_weight: Any,
         start: HKLClassifier | None,
+        deadline: Deadline,
     ) -> Self:
         """Fit to rows that are encoded already."""
         if self.ordinal:
-            return self._fit_ordered(table, labels, np.unique(labels), sample_weight, start)
+            order = np.unique(labels)
+            return self._fit_ordered(table, labels, order, sample_weight, start, deadline)
         self.classes_ = np.unique(labels)
         if self.monotone and len(self.classes_) > 2:
             raise ParameterError(
@@ -347,7 +353,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         learned = [1] if two else np.flatnonzero(np.isin(self.classes_, present)).tolist()
         rows = {k: labels == names[k] for k in learned}
         problems = {"" if two else str(names[k]): np.where(rows[k], 1.0, -1.0) for k in learned}
-        self._learn(table, problems, weights, start)
+        self._learn(table, problems, weights, start, deadline=deadline)
         counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
         found: list[tuple[Feature, WeightedRule]] = []
         bias = np.full(len(names), -np.inf)
@@ -378,6 +384,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         order: npt.NDArray[Any],
         sample_weight: Any,
         start: HKLClassifier | None,
+        deadline: Deadline,
         name: str = "class",
     ) -> Self:
         """Fit to rows that are encoded already, of classes in this order.
@@ -389,7 +396,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         present = np.isin(order, several_classes(labels, weights))
         place_of = {one: place for place, one in enumerate(order[present].tolist())}
         codes = np.array([place_of.get(one, -1) for one in labels.tolist()], dtype=np.float64)
-        self._learn(table, {"": codes}, weights, start, ordered=True)
+        self._learn(table, {"": codes}, weights, start, ordered=True, deadline=deadline)
         [model] = self._models
         self.thresholds_ = np.maximum.accumulate(np.negative(model.bias))  # rounding apart
         shares, tau = self._shares(labels, weights)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_number
+from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
@@ -30,7 +31,15 @@ from formulakern.estimators.hkl.folds import (
     trial_of,
 )
 from formulakern.estimators.targets import class_order, row_weights, several_classes
-from formulakern.estimators.trials import Trial, compared, folds_of, selectable
+from formulakern.estimators.trials import (
+    COMPARING,
+    Trial,
+    compared,
+    folds_of,
+    selectable,
+    turn,
+    warn_incomplete,
+)
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.progress import say
 from formulakern.rules.ensemble import RuleEnsemble
@@ -48,6 +57,9 @@ HELD = 1000
 #: A path ends where C is so many standard errors behind the best pair so far; the first path only
 #: after so many C in a row.
 BEHIND, PATIENCE = 0.5, 2
+
+#: C, or its multiple of the automatic one, and the depth penalty.
+Pair: TypeAlias = tuple[float, float]
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +96,8 @@ class HKLClassifierCV(HierarchicalClassifier):
     rho, loss, logit_adjustment, ordinal, tol, max_active, linear, monotone
         As in :class:`HKLClassifier`.
     encoder, relations, cut_points, cut_strategy, class_weight, time_limit
-        As there; ``time_limit`` is for each single fit.
+        As there; ``time_limit`` is for everything: at most half of it for the pairs, of which the
+        last may be left out, the rest for the last fit.
     probability : bool, default=False
         As in :class:`HKLClassifier`, for the C and the depth penalty that are chosen.
     random_state : int, RandomState or None, default=0
@@ -187,11 +200,11 @@ class HKLClassifierCV(HierarchicalClassifier):
         ConvergenceWarning
             If the gap of ``best_estimator_`` is above ``tol``.
         """
-        automatic = isinstance(self.Cs, str) and self.Cs == "auto"
-        penalties = [*MULTIPLES] if automatic else _numbers("Cs", self.Cs, 0.0, strict=True)
+        penalties = [*MULTIPLES] if self._automatic else _numbers("Cs", self.Cs, 0.0, strict=True)
         depths = _numbers("depth_penalties", self.depth_penalties, 1.0, strict=False)
         check_choice("selection", self.selection, SELECTIONS)
         self._model(penalties[0], depths[0])._check_parameters()
+        deadline = Deadline.of(self.time_limit)
         scorer = None if self.scoring is None else get_scorer(self.scoring)
         whole, labels = self._read_training(X, y)
         several_classes(labels)
@@ -207,33 +220,24 @@ class HKLClassifierCV(HierarchicalClassifier):
         pairs = [(C, a) for a in depths for C in penalties]
 
         held = HELD if self.ordinal or len(order) == 2 else max(1, HELD // len(order))
+
+        def fitted(part: Part, pair: Pair, start: Any, until: Deadline) -> HKLClassifier:
+            C, depth = pair
+            model = self._model(C * self._unit(part, class_weight), depth, held)
+            found = part.fitted(model.set_params(class_weight=class_weight), start, until)
+            if found.stopped_ == "interrupted":
+                raise KeyboardInterrupt
+            return found
+
+        until = self._learning(deadline)
         trials: list[Trial | None] = [None] * len(pairs)
-        least = penalties[0]  # other depth penalties begin at the best C of the one before
-        solved: dict[float, list[HKLClassifier]] = {}
-        best: Trial | None = None
-        for depth in reversed(depths):
-            starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
-            worse = 0
-            for place in [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]:
-                multiple, models = pairs[place][0], []
-                for part, start in zip(parts, starts, strict=True):
-                    C = multiple * (self._automatic_C(part, class_weight) if automatic else 1.0)
-                    model = self._model(C, depth, held)
-                    models.append(part.fitted(model.set_params(class_weight=class_weight), start))
-                solved[multiple] = starts = models
-                trial = trial_of(parts, models, labels, shares, tau, scorer)
-                trials[place] = trial
-                if self.verbose:
-                    say(_line(pairs[place], trial))
-                if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
-                    best = trial
-                    least = multiple if automatic else least
-                behind, error = compared(best.scores, trial.scores)
-                worse = worse + 1 if behind > BEHIND * error > 0 else 0
-                if automatic and worse == (PATIENCE if depth == depths[-1] else 1):
-                    break  # nor will a larger C be better
+        try:
+            for k, models in self._paths(pairs, trials, parts, fitted, until.part(COMPARING)):
+                trials[k] = trial_of(parts, models, labels, shares, tau, scorer)
+        except KeyboardInterrupt:
+            warn_incomplete(trials, "interrupted")
         everyone = Part(whole, whole, labels, weights, labels, np.arange(len(labels)), self)
-        factor = self._automatic_C(everyone, class_weight) if automatic else 1.0
+        factor = self._unit(everyone, class_weight)
         self._choose([(C * factor, a) for C, a in pairs], trials)
         model = self._model(self.C_, self.depth_penalty_)
         if self.ordinal:
@@ -241,14 +245,14 @@ class HKLClassifierCV(HierarchicalClassifier):
             model._share_encoding(self)
             with warnings.catch_warnings():  # told below
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                model._fit_ordered(whole, order[labels], order, weights, None, name)
+                model._fit_ordered(whole, order[labels], order, weights, None, until, name)
         else:
-            model = everyone.fitted(model, None)
+            model = everyone.fitted(model, None, until)
         self.best_estimator_ = model
         self._copy_from(model, ("classes_", "_features"))
         self._stretch(model, shares)
         model._warn_if_open()
-        self._calibrate(X, order[labels] if self.ordinal else labels, sample_weight)
+        self._calibrate(X, order[labels] if self.ordinal else labels, sample_weight, deadline)
         return self
 
     def _chosen_settings(self) -> HKLClassifier:
@@ -282,6 +286,48 @@ class HKLClassifierCV(HierarchicalClassifier):
 
     # -- what is computed -------------------------------------------------------------------------
 
+    def _paths(
+        self,
+        pairs: list[Pair],
+        trials: list[Trial | None],
+        parts: list[Part],
+        fitted: Callable[[Part, Pair, Any, Deadline], HKLClassifier],
+        deadline: Deadline,
+    ) -> Iterator[tuple[int, list[HKLClassifier]]]:
+        """The models of all parts for one pair after the other, larger C from those of smaller C.
+
+        Before the next pair the one that came must stand in ``trials``.
+        """
+        penalties, depths = ([*dict.fromkeys(values)] for values in zip(*pairs, strict=True))
+        least = penalties[0]  # other depth penalties begin at the best C of the one before
+        solved: dict[float, list[HKLClassifier]] = {}
+        best: Trial | None = None
+        for depth in reversed(depths):
+            starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
+            worse = 0
+            for place in [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]:
+                if best is not None and deadline.over():
+                    warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning)
+                    return
+                C, models = pairs[place][0], []
+                until = turn(deadline, sum(trial is None for trial in trials))
+                for number, (part, start) in enumerate(zip(parts, starts, strict=True)):
+                    limit = until.part(1 / (len(parts) - number))
+                    models.append(fitted(part, pairs[place], start, limit))
+                yield place, models
+                solved[C] = starts = models
+                trial = trials[place]
+                assert trial is not None
+                if self.verbose:
+                    say(_line(pairs[place], trial))
+                if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
+                    best = trial
+                    least = C if self._automatic else least
+                behind, error = compared(best.scores, trial.scores)
+                worse = worse + 1 if behind > BEHIND * error > 0 else 0
+                if self._automatic and worse == (PATIENCE if depth == depths[-1] else 1):
+                    break  # nor will a larger C be better
+
     def _model(self, C: float, depth_penalty: float, held: int | None = None) -> HKLClassifier:
         """A model for all rows, or for a fold, which holds so many conjunctions for each class."""
         shared = self._shared_parameters(HKLClassifier()) | {"probability": False}
@@ -291,7 +337,14 @@ class HKLClassifierCV(HierarchicalClassifier):
         verbose = max(0, int(self.verbose) - 1)
         return HKLClassifier(C=C, depth_penalty=depth_penalty, verbose=verbose, **shared)
 
-    def _automatic_C(self, part: Part, class_weight: Any) -> float:
+    @property
+    def _automatic(self) -> bool:
+        return isinstance(self.Cs, str) and self.Cs == "auto"
+
+    def _unit(self, part: Part, class_weight: Any) -> float:
+        """What Cs are multiples of: the automatic C, or 1."""
+        if not self._automatic:
+            return 1.0
         found = automatic_C(row_weights(part.labels, class_weight, part.weights))
         losses = len(np.unique(part.labels)) - 1 if self.ordinal else 1
         return found / math.sqrt(losses)

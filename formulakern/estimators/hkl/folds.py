@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
+from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.hkl.classifier import (
     HierarchicalClassifier,
@@ -64,12 +65,14 @@ class Part:
     test: npt.NDArray[np.intp]
     reader: HierarchicalClassifier
 
-    def fitted(self, model: HKLClassifier, start: HKLClassifier | None) -> HKLClassifier:
+    def fitted(
+        self, model: HKLClassifier, start: HKLClassifier | None, deadline: Deadline
+    ) -> HKLClassifier:
         """A model fitted to the training rows."""
         model._share_encoding(self.reader)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return model._fit_encoded(self.train, self.labels, self.weights, start)
+            return model._fit_encoded(self.train, self.labels, self.weights, start, deadline)
 
     def scores(self, model: HKLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
         """The scores of all classes on the rows that are held out, before they are adjusted.

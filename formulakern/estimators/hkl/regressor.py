@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
+from formulakern.deadline import Deadline
 from formulakern.estimators.hkl.base import HierarchicalLearner
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
 
@@ -96,6 +97,7 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
             If ``gap_`` is above ``tol``.
         """
         self._check_parameters()
+        deadline = Deadline.of(self.time_limit)
         require_target(self, y, "a number for every row")
         table = self._fit_table(X, y)
         target = read_numbers(y, table.n_rows)
@@ -104,7 +106,7 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
         largest = float(np.abs(target - mean)[weights > 0].max())
         unit = largest if largest > 1e-14 * abs(mean) else 0.0
         scaled = (target - mean) / unit if unit > 0 else np.zeros(len(target))
-        self._learn(table, {"": scaled}, weights, None)
+        self._learn(table, {"": scaled}, weights, None, deadline=deadline)
         [model] = self._models
         self.objective_ *= unit**2
         self.lower_bound_ *= unit**2

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
@@ -122,10 +123,11 @@ class PRLClassifier(Calibrated, PreferenceModel):
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
     time_limit : float, optional
-        Seconds; then the best hypothesis so far is kept, with its proven bound.
+        Seconds for everything from the table to the rules, compilation too; then the best
+        hypothesis so far is kept, with its proven bound and a warning.
     probability : bool, default=False
-        Whether there is ``predict_proba``, at the cost of five further fits, each with the
-        ``time_limit``; ``predict`` goes by the scores all the same.  For ``fit``.
+        Whether there is ``predict_proba``, at the cost of five further fits, within ``time_limit``
+        too; ``predict`` goes by the scores all the same.  For ``fit``.
     random_state : int, RandomState or None
         For random columns, and for the folds of ``probability``.
     verbose : bool, default=False
@@ -163,7 +165,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
 
     ``"linprog"`` is an interior-point method: where optimal strategies are not unique, the
     ones in the middle price the other columns best.  At the end HiGHS looks for an optimal
-    hypothesis of few rules, for about as long as the game took (not counted in ``time_limit``).
+    hypothesis of few rules, for about as long as the game took, within ``time_limit``.
 
     To find the best k rules is NP-hard.  Those of ``max_rules`` are the better of two starts, each
     improved by exchanges until none helps: rules that come in one by one, each the best of those
@@ -243,15 +245,22 @@ class PRLClassifier(Calibrated, PreferenceModel):
             If the table or the classes cannot be read, or there is one class only.
         ParameterError, FormulaSyntaxError
             If a parameter is wrong.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the gap is not closed: after ``epochs`` or at ``time_limit``.
         """
         templates = check_parameters(self)
+        deadline = Deadline.of(self.time_limit)
         what = "the class of every row, or use fit_preferences"
         encoded, labels = self._read_training(X, y, what)
         self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
         preferences, rows = self._of_classes(labels, sample_weight)
         name = str(getattr(y, "name", None) or "class")
-        self._solve(encoded, preferences, rows, templates, name=name)
-        self._calibrate(X, labels, sample_weight)
+        until = self._learning(deadline)
+        self._solve(encoded, preferences, rows, templates, name=name, deadline=until)
+        self._calibrate(X, labels, sample_weight, deadline)
         return self
 
     def fit_preferences(
@@ -286,6 +295,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
         array(['coffee', 'tea'], dtype='<U6')
         """
         templates = check_parameters(self)
+        deadline = Deadline.of(self.time_limit)
         if self.ordinal:
             raise ParameterError("ordinal=True is for fit: preferences need no order of classes.")
         if self.probability:
@@ -296,7 +306,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
         encoded = self._fit_table(X, None)
         read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
         rows = TrainingRows(np.ones(encoded.shape[0], dtype=np.int64))
-        self._solve(encoded, read, rows, templates)
+        self._solve(encoded, read, rows, templates, deadline=deadline)
         return self
 
     # -- learning -----------------------------------------------------------------------------
@@ -328,6 +338,8 @@ class PRLClassifier(Calibrated, PreferenceModel):
         templates: tuple[Formula, ...] = (),
         known: Sequence[Column] = (),
         name: str = "class",
+        *,
+        deadline: Deadline,
     ) -> Sequence[Column]:
         """Solve the game over different rows, and read the strategy as rules.
 
@@ -363,7 +375,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
 
         budget = BUDGET[self.column_selection] if self.budget is None else self.budget
         generation = ColumnGeneration(
-            game, family, budget, self.epochs, self.tol, self.time_limit, report, known
+            game, family, budget, self.epochs, self.tol, deadline, report, known
         )
         drawing = None if self.column_selection == "exact" else generator
         outcome = best_hypothesis(generation, drawing, given, self.max_rules)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.utils import check_random_state
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_number
+from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
@@ -23,7 +24,15 @@ from formulakern.estimators.prl.folds import SHAPE, Fold, trial_of
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters
 from formulakern.estimators.prl.prediction import PreferenceModel
 from formulakern.estimators.targets import row_weights, several_classes
-from formulakern.estimators.trials import Trial, compared, folds_of, selectable
+from formulakern.estimators.trials import (
+    COMPARING,
+    Trial,
+    compared,
+    folds_of,
+    selectable,
+    turn,
+    warn_incomplete,
+)
 from formulakern.progress import say
 
 __all__ = ["PRLClassifierCV"]
@@ -88,7 +97,8 @@ class PRLClassifierCV(PreferenceModel):
     max_rules, relations, bias_rule, epochs, tol, monotone
         As in :class:`PRLClassifier`.
     encoder, cut_points, cut_strategy, class_weight, time_limit
-        As there, but for cuts that are chosen by classes; ``time_limit`` is for each single fit.
+        As there, but for cuts that are chosen by classes; ``time_limit`` is for everything: at most
+        half of it for the settings, of which the last may be left out, the rest for the last fit.
     random_state : int, RandomState or None, default=0
         For the folds.
     verbose : int, default=0
@@ -185,12 +195,13 @@ class PRLClassifierCV(PreferenceModel):
             As :class:`PRLClassifier`.
         """
         settings = self._settings()
+        deadline = Deadline.of(self.time_limit)
         scorer = None if self.scoring is None else get_scorer(self.scoring)
         whole, labels = self._read_training(X, y)
         several_classes(labels)
         self.classes_ = np.unique(labels)
         folds = self._folds(X, whole, labels, sample_weight)
-        trials = self._trials(settings, folds, labels, scorer)
+        trials = self._trials(settings, folds, labels, scorer, deadline.part(COMPARING))
         model = self._model(settings[0])
         model._share_encoding(self)
         model.classes_ = self.classes_
@@ -203,9 +214,10 @@ class PRLClassifierCV(PreferenceModel):
         while True:
             self._choose(settings, trials, usual, passed)
             model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
-            model._solve(whole, preferences, rows)
+            model._solve(whole, preferences, rows, deadline=deadline)
             passed.append(self.best_index_)
-            if len(np.unique(model.predict(whole))) > 1 or len(passed) == known:
+            late = deadline.over() or len(passed) == known
+            if late or len(np.unique(model.predict(whole))) > 1:
                 break
         self.best_estimator_ = model
         self._copy_from(model, FITTED)
@@ -277,7 +289,12 @@ class PRLClassifierCV(PreferenceModel):
         return folds
 
     def _trials(
-        self, settings: list[Setting], folds: list[Fold], labels: npt.NDArray[Any], scorer: Any
+        self,
+        settings: list[Setting],
+        folds: list[Fold],
+        labels: npt.NDArray[Any],
+        scorer: Any,
+        deadline: Deadline,
     ) -> list[Trial | None]:
         """What is known of each setting; None for those that were left out."""
         trials: list[Trial | None] = [None] * len(settings)
@@ -288,9 +305,14 @@ class PRLClassifierCV(PreferenceModel):
                     path, best = setting[1:], None
                 elif best is None:
                     continue  # the path has ended
-                models = [
-                    fold.fitted(self._model(setting, COARSE), self._automatic) for fold in folds
-                ]
+                if any(trials) and deadline.over():
+                    warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning)
+                    break
+                models, until = [], turn(deadline, len(settings) - place)
+                for number, fold in enumerate(folds):
+                    model = self._model(setting, COARSE)
+                    limit = until.part(1 / (len(folds) - number))
+                    models.append(fold.fitted(model, self._automatic, limit))
                 trial = trials[place] = trial_of(folds, models, labels, scorer)
                 if self.verbose:
                     say(_line(setting, trial, self._automatic))
@@ -300,14 +322,7 @@ class PRLClassifierCV(PreferenceModel):
                 if self._automatic and behind > BEHIND * error > 0:
                     best = None  # nor will a larger C be better
         except KeyboardInterrupt:
-            known = sum(trial is not None for trial in trials)
-            if not known:
-                raise
-            warnings.warn(
-                f"interrupted after {known} of {len(settings)} settings: the best of these is "
-                "fitted to all rows.",
-                stacklevel=3,
-            )
+            warn_incomplete(trials, "interrupted")
         return trials
 
     def _choose(

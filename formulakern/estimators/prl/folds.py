@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
+from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.hkl.classifier import log_probabilities
 from formulakern.estimators.prl.classifier import PRLClassifier
@@ -58,7 +59,7 @@ class Fold:
     reader: PreferenceModel
     columns: Sequence[Column] = field(default=(), init=False)
 
-    def fitted(self, model: PRLClassifier, automatic: bool) -> PRLClassifier:
+    def fitted(self, model: PRLClassifier, automatic: bool, deadline: Deadline) -> PRLClassifier:
         """A model fitted to the training rows; its C counts automatic ones if so asked.
 
         Raises
@@ -73,7 +74,9 @@ class Fold:
             model.C = float(model.C) * automatic_C(preferences)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that it ended early, or has no rules
-            self.columns = model._solve(self.train, preferences, rows, known=self.columns)
+            self.columns = model._solve(
+                self.train, preferences, rows, known=self.columns, deadline=deadline
+            )
         if model.stopped_ == "interrupted":
             raise KeyboardInterrupt
         return model

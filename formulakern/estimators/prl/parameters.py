@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
+from formulakern.deadline import check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.hkl.monotone import asked_of
@@ -55,7 +56,7 @@ def check_parameters(estimator: Any) -> tuple[Formula, ...]:
         check_number("C", estimator.C, 0, above=True, otherwise="'auto'")
     check_number("tol", estimator.tol, 0)
     check_number("depth_penalty", estimator.depth_penalty, 1, MOST_PENALTY)
-    check_number("time_limit", estimator.time_limit, 0, otherwise="None for no limit")
+    check_time_limit(estimator.time_limit)
     check_flag("bias_rule", estimator.bias_rule)
     check_flag("ordinal", estimator.ordinal)
     templates = _templates(estimator.features)

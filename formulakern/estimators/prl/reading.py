@@ -145,6 +145,12 @@ def advice_on(
     estimator: Any, outcome: Outcome, preferences: Preferences, family: FeatureFamily
 ) -> tuple[str, type[Warning]] | None:
     """What a user would otherwise find out late, as a warning; None where all is well."""
+    if outcome.reason == "time":
+        gap = 1 - max(estimator.value_, 0.0) / estimator.bound_
+        return (
+            f"stopped by the time limit after {len(outcome.history)} epochs; the gap is {gap:.2%} "
+            f"of the bound, above tol={estimator.tol:g}. Allow more time, or a larger tol."
+        ), ConvergenceWarning
     lost = estimator.margin == "hard" and estimator.value_ <= ZERO * family.unit
     clash = 0
     if isinstance(family, (ConjunctionFeatures, TemplateFeatures)) and (

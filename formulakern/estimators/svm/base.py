@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from formulakern.arrays import FloatArray
 from formulakern.backends.base import Scale
 from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.deadline import check_time_limit
 from formulakern.encoding.real import RealTable, read_real
 from formulakern.encoding.sources import is_sparse
 from formulakern.errors import ParameterError
@@ -28,7 +29,6 @@ from formulakern.learning.kernel_machines.box_problem import BoxProblem
 from formulakern.learning.kernel_machines.decomposition import Limits
 from formulakern.learning.kernel_machines.kernel_rows import expansion_values
 from formulakern.learning.kernel_machines.solve import train
-from formulakern.mining.options import check_time_limit
 from formulakern.progress import Progress
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula

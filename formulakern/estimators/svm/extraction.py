@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.checks import check_integer
+from formulakern.deadline import check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import ParameterError
@@ -26,7 +27,6 @@ from formulakern.estimators.base import propositions_of
 from formulakern.estimators.targets import read_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.svm_rules.feature_space import parts_of
-from formulakern.mining.options import check_time_limit
 from formulakern.rewrite.repeats import without_repeats
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.export.text import ensemble_text

@@ -26,7 +26,6 @@ and the memory is that of a search that goes depth first.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
+from formulakern.deadline import Deadline, TimeLimit, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError
 from formulakern.learning.covering.branch_and_bound.antecedents import (
@@ -45,7 +45,6 @@ from formulakern.learning.covering.branch_and_bound.antecedents import (
 from formulakern.learning.covering.branch_and_bound.search import ListSearch
 from formulakern.mining.conjunctions.search import read_groups
 from formulakern.mining.objective import read_weights
-from formulakern.mining.options import check_time_limit
 from formulakern.slices import run_slices
 
 __all__ = ["MAX_BYTES", "ListProgress", "OptimalList", "optimal_rule_list"]
@@ -138,7 +137,7 @@ def optimal_rule_list(
     exclusive: object = None,
     min_support: float = 0.0,
     tol: float = 0.0,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     max_bytes: int = MAX_BYTES,
     report: Callable[[ListProgress], None] | None = None,
 ) -> OptimalList:
@@ -206,7 +205,6 @@ def optimal_rule_list(
     >>> found.error, round(found.objective, 6), round(found.gap, 6)
     (0.0, 0.03, 0.0)
     """
-    started = time.perf_counter()
     check_integer("max_rules", max_rules, 0)
     check_integer("max_conditions", max_conditions)
     check_integer("max_bytes", max_bytes)
@@ -214,6 +212,7 @@ def optimal_rule_list(
     check_number("min_support", min_support, 0.0, 1.0)
     check_number("tol", tol, 0.0)
     check_time_limit(time_limit)
+    deadline = Deadline.of(time_limit)
     if table.n_rows == 0 or table.n_columns == 0:
         raise DataError(
             f"{table.n_rows} rows of {table.n_columns} propositions; a rule list needs at least "
@@ -236,7 +235,7 @@ def optimal_rule_list(
         least_support=-grid.floor(-min_support * total * (1 - 1e-12)),
         max_bytes=max_bytes // 3,
     )
-    driver = _Driver(grid, total, found, penalty, tol, time_limit, started, report)
+    driver = _Driver(grid, total, found, penalty, tol, deadline, report)
     stopped = driver.run(max_rules, max_bytes - max_bytes // 3)
     chosen = [found.conjunctions[a] for a in driver.search.best]
     counts = _counts(table, read, chosen)
@@ -258,7 +257,7 @@ def optimal_rule_list(
         rounding=rounding,
         n_antecedents=len(found.conjunctions),
         n_evaluated=driver.search.n_evaluated,
-        seconds=time.perf_counter() - started,
+        seconds=deadline.taken(),
         stopped=stopped,
         history=tuple(driver.history),
     )
@@ -274,13 +273,12 @@ class _Driver:
         found: Antecedents,
         penalty: float,
         tol: float,
-        time_limit: float | None,
-        started: float,
+        deadline: Deadline,
         report: Callable[[ListProgress], None] | None,
     ) -> None:
         self.grid, self.total, self.found = grid, total, found
         self.penalty, self.tol = grid.floor(penalty * total), grid.floor(tol * total)
-        self.time_limit, self.started, self.report = time_limit, started, report
+        self.deadline, self.report = deadline, report
         self.history: list[ListProgress] = []
         self.bound = found.base
         self.search: ListSearch
@@ -293,14 +291,14 @@ class _Driver:
         """Search; why it stopped."""
         self.search = search = ListSearch(self.found, max_rules, self.penalty, self.tol, max_bytes)
         try:
-            search.start(self._late)
+            search.start(self.deadline.over)
             self._note()
             while search.objective - self.bound > self.tol:
-                if self._late():
+                if self.deadline.over():
                     return "time"
                 self.threshold = self._next_threshold()
                 search.restart(self.threshold)
-                if not run_slices(search, self.time_limit, self._look, self.started).finished:
+                if not run_slices(search, self.deadline, self._look).finished:
                     return "time"
                 self._raise_bound(search.threshold)
         except KeyboardInterrupt:
@@ -327,15 +325,9 @@ class _Driver:
         last = (self.history[-1].objective, self.history[-1].bound) if self.history else None
         now = self.share(self.search.objective), self.share(self.bound)
         if now != last:
-            self.history.append(ListProgress(self._taken(), *now))
+            self.history.append(ListProgress(self.deadline.taken(), *now))
             if self.report is not None:
                 self.report(self.history[-1])
-
-    def _late(self) -> bool:
-        return self.time_limit is not None and self._taken() >= self.time_limit
-
-    def _taken(self) -> float:
-        return time.perf_counter() - self.started
 
 
 def _counts(

@@ -16,7 +16,6 @@ is 0.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_integer
+from formulakern.deadline import Deadline, TimeIsOver, TimeLimit, check_time_limit
 from formulakern.encoding.zero_one import read_packed
 from formulakern.learning.hkl.frontier import Frontier, Node
 from formulakern.learning.hkl.signs import Signs
@@ -43,13 +43,18 @@ __all__ = [
     "carrying",
     "grow_hierarchical",
     "relative_gap",
-    "search_share",
+    "solving",
 ]
 
 #: The set grows by at most this share of its size in one round, and at least by LEAST.
 SHARE, LEAST = 0.25, 4
 #: A search for what the set lacks takes at most this share of the time that is left.
 SEARCHING = 0.25
+#: A solution on the set takes at most this share of it; what is found fast, of the whole time, and
+#: so many come in at once.
+SOLVING, FAST, ONCE = 0.6, 0.5, 16
+#: Seconds that the first solution with rules may always take.
+MOMENT = 0.25
 #: The gap to which the nodes of a round are solved: this share of the last one, at most LOOSE.
 CARE, LOOSE = 0.05, 0.01
 
@@ -127,7 +132,7 @@ def grow_hierarchical(
     signs: Signs | None = None,
     tol: float = 1e-3,
     max_nodes: int = 5000,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     start: GrownSolution | None = None,
     progress: Callable[[float], None] | None = None,
     report: Callable[[GrowthStep], None] | None = None,
@@ -158,8 +163,9 @@ def grow_hierarchical(
         The relative duality gap to reach, over the whole lattice.
     max_nodes : int
         The set grows no further once it is as large.
-    time_limit : float, optional
-        Seconds.
+    time_limit : float or Deadline, optional
+        Seconds; then the first rounds, in at most half of the time, take in what is found fast and
+        prove nothing.
     start : GrownSolution, optional
         A solution for other parameters, whose nodes with weight and weights are the start.
     progress : callable, optional
@@ -200,8 +206,9 @@ def grow_hierarchical(
     >>> grown.gap <= 1e-3
     True
     """
-    started = time.perf_counter()
-    deadline = None if time_limit is None else started + time_limit
+    check_time_limit(time_limit)
+    deadline = Deadline.of(time_limit)
+    fast = deadline.part(FAST) if deadline.limited else None
     check_integer("max_nodes", max_nodes)
     table = read_packed(propositions)
     if kind is None:
@@ -223,7 +230,7 @@ def grow_hierarchical(
     gap, best, room = 1.0, 0.0, LEAST
     asked = None if signs is None else signs.others
     violators: list[Node] = []
-    pause, waiting = 0, 0
+    pause, waiting, searching = 0, 0, SEARCHING
     if start is not None:
         weights, intercept = carrying(start), start.solution.intercept
         nodes = sorted((v for v in weights if isinstance(v, tuple)), key=lambda v: (len(v), v))
@@ -233,7 +240,6 @@ def grow_hierarchical(
     grown: GrownSolution | None = None
     try:
         while True:
-            left = None if deadline is None else max(0.0, deadline - time.perf_counter())
             first = np.array(
                 [*(weights.get(v, 0.0) for v in nodes), *(weights.get(j, 0.0) for j in held)]
             )
@@ -249,39 +255,48 @@ def grow_hierarchical(
                     other_penalty=other_penalty,
                     signs=None if signs is None else signs.of_all([*nodes, *held]),
                     tol=inner,
-                    time_limit=left,
+                    time_limit=solving(deadline, len(history)),
                     start=(first, intercept) if first.any() else None,
                 )
             intercept = solution.intercept
             net = np.bincount(kind, solution.dual, table.n_rows)
             used = net != 0
             some = table.take(np.flatnonzero(used))
-            until = search_share(deadline)
+            until = deadline.part(searching)
             frontier = Frontier(some, net[used], nodes, rho, depth_penalty, until, signs)
             room = max(LEAST, int(SHARE * len(nodes)))
-            tight, waiting = inner == tol / 2, waiting - 1
+            tight, waiting = inner == tol / 2 and solution.status != "time limit", waiting - 1
             sharing = waiting < 0 or len(violators) <= room
             beyond = np.abs(right_signed(solution.dual @ numbers, asked)) / other_penalty
-            bound, violators, wanted = _examine(
-                frontier, solution, y, options, tol, room, beyond, sharing=sharing, loose=not tight
-            )
+            search = _Search(frontier, solution, y, options, tol, beyond)
+            quick = False
+            if fast is not None:
+                room = max(room, ONCE)
+                bound, violators, wanted = search.fast(room)
+                quick = bool(violators or set(wanted) - set(held))
+                fast = fast if quick and not fast.over() else None
+            if not quick:
+                bound, violators, wanted = search.examine(room, sharing=sharing, loose=not tight)
+                searching = 1.0 if search.given_up else SEARCHING
             wanted = [j for j in wanted if j not in held]
-            if sharing:  # what failed is tried again after twice as many rounds
+            if sharing and not quick:  # what failed is tried again after twice as many rounds
                 pause = 0 if frontier.reached else 2 * pause + 1
                 waiting = pause
             best = max(best, bound)  # each of them holds
             gap = relative_gap(solution.objective, best)
-            seconds = time.perf_counter() - started
+            seconds = deadline.taken()
             n_violators = len(violators) + len(wanted)
             size = len(nodes) + len(held)
             step = GrowthStep(size, solution.objective, gap, n_violators, seconds)
             history.append(step)
             status = "optimal" if gap <= tol else ""
-            if not status and time_limit is not None and seconds >= time_limit:
+            if not status and deadline.over() and not (quick and len(history) == 1):
                 status = "time limit"
             if not status and len(nodes) >= max_nodes:
                 violators, wanted = [], []  # a loose solution is followed by a good one
                 status = "node limit" if tight else ""
+            elif not status and not n_violators and search.given_up:
+                pass
             elif not status and not n_violators and tight:
                 status = "iteration limit"  # the solver gave up
             grown = GrownSolution(list(nodes), list(held), solution, best, gap, history, status)
@@ -303,49 +318,81 @@ def grow_hierarchical(
         return replace(grown, status="interrupted")
 
 
-def search_share(deadline: float | None) -> float | None:
-    """The moment at which a search outside the set has taken its share of the time that is left."""
-    if deadline is None:
-        return None
-    now = time.perf_counter()
-    return now + SEARCHING * max(0.0, deadline - now)
+def solving(deadline: Deadline, n_rounds: int) -> Deadline:
+    """When a solution must be there: what was found first gets a moment, however late it is."""
+    until = deadline.part(SOLVING)
+    return max(until, Deadline.of(MOMENT), key=lambda one: one.end) if n_rounds == 1 else until
 
 
-def _examine(
-    frontier: Frontier,
-    solution: HierarchicalSolution,
-    y: Any,
-    options: dict[str, Any],
-    tol: float,
-    enough: int,
-    beyond: FloatArray,
-    *,
-    sharing: bool,
-    loose: bool,
-) -> tuple[float, list[Node], list[int]]:
-    """A lower bound on the optimum over everything, and sources and others that stand in its way.
+class _Search:
+    """What stands outside the set in the way of a solution on it.
 
-    ``beyond`` is the dual norm of each feature that is no conjunction.
+    Parameters
+    ----------
+    frontier : Frontier
+    solution : HierarchicalSolution
+    y, options, tol :
+        As for :func:`grow_hierarchical`.
+    beyond : float64 (e,)
+        The dual norm of each feature that is no conjunction.
+
+    Attributes
+    ----------
+    given_up : bool
+        Whether the time was over before anything was known.
     """
-    weight = options["sample_weight"]
-    used = np.flatnonzero(solution.dual)
-    if not len(used):
-        return solution.lower_bound, [], []
-    share = np.ones(len(used)) if weight is None else np.asarray(weight, float)[used]
-    beta = solution.dual[used]
-    offset = None if options["offset"] is None else options["offset"][used]
-    loss = Loss(options["loss"], np.asarray(y, float)[used], options["C"] * share, offset)
-    conjugate = loss.conjugate(beta)
-    inside = 2 * max(0.0, conjugate - solution.lower_bound)
-    allowed = max(2 * (conjugate - (1 - tol) * solution.objective), inside, 1e-300)
-    square, violators = frontier.examine(allowed, enough, inside if sharing else None, loose)
-    wanted = np.flatnonzero(beyond**2 > allowed).tolist()
-    square = max(inside, square, float(beyond.max(initial=0.0)) ** 2)
-    if not np.isfinite(square):
-        return 0.0, violators, wanted  # no objective is negative
-    multiple = loss.best_multiple(beta, square)
-    bound = loss.conjugate(multiple * beta) - 0.5 * multiple**2 * square
-    return min(bound, solution.lower_bound), violators, wanted
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        solution: HierarchicalSolution,
+        y: Any,
+        options: dict[str, Any],
+        tol: float,
+        beyond: FloatArray,
+    ) -> None:
+        self.frontier, self.solution, self.beyond = frontier, solution, beyond
+        self.given_up = False
+        weight = options["sample_weight"]
+        self.used = used = np.flatnonzero(solution.dual)
+        share = np.ones(len(used)) if weight is None else np.asarray(weight, float)[used]
+        self.beta = solution.dual[used]
+        offset = None if options["offset"] is None else options["offset"][used]
+        values = np.asarray(y, float)[used]
+        self.loss = Loss(options["loss"], values, options["C"] * share, offset)
+        conjugate = self.loss.conjugate(self.beta)
+        self.inside = 2 * max(0.0, conjugate - solution.lower_bound)
+        allowed = 2 * (conjugate - (1 - tol) * solution.objective)
+        self.allowed = max(allowed, self.inside, 1e-300)
+        self.wanted: list[int] = np.flatnonzero(beyond**2 > self.allowed).tolist()
+
+    def fast(self, most: int) -> tuple[float, list[Node], list[int]]:
+        """What :meth:`examine` returns, of short conjunctions alone and without a bound."""
+        try:
+            return 0.0, self.frontier.stand_out(self.allowed, most), self.wanted
+        except TimeIsOver:
+            return 0.0, [], self.wanted
+
+    def examine(
+        self, enough: int, *, sharing: bool, loose: bool
+    ) -> tuple[float, list[Node], list[int]]:
+        """A lower bound on the optimum over everything, and sources and others in its way."""
+        lower, inside = self.solution.lower_bound, self.inside
+        if not len(self.used):
+            return lower, [], []
+        try:
+            square, violators = self.frontier.examine(
+                self.allowed, enough, inside if sharing else None, loose
+            )
+        except TimeIsOver:
+            self.given_up = True
+            square, violators = np.inf, []
+        square = max(inside, square, float(self.beyond.max(initial=0.0)) ** 2)
+        if not np.isfinite(square):
+            return 0.0, violators, self.wanted  # no objective is negative
+        multiple = self.loss.best_multiple(self.beta, square)
+        bound = self.loss.conjugate(multiple * self.beta) - 0.5 * multiple**2 * square
+        return min(bound, lower), violators, self.wanted
 
 
 def relative_gap(objective: float, bound: float) -> float:

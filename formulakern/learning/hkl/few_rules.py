@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray
+from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.frontier import Node
 from formulakern.solvers.hierarchical.norm import right_signed
@@ -193,8 +194,8 @@ class FeatureSelection(Generic[Solution]):
         Positions of candidates that an optimal solution has, largest weight first.
     most : int
         k.
-    stop : callable
-        Whether to be content with what is found.
+    deadline : Deadline
+        Then it is content with what is found.
     report : callable
         Called with the number of features and the objective of every better choice.
 
@@ -211,7 +212,7 @@ class FeatureSelection(Generic[Solution]):
     n_functions: int
     support: Sequence[int]
     most: int
-    stop: Callable[[], bool]
+    deadline: Deadline
     report: Callable[[int, float], None]
     best: _Chosen[Solution] = field(init=False)
     interrupted: bool = field(init=False, default=False)
@@ -251,13 +252,13 @@ class FeatureSelection(Generic[Solution]):
         """The features of least weight go until there are few enough."""
         chosen = self._solved(self.support, (), np.zeros((self.n_functions, 0)))
         while (surplus := len(chosen.kept) - self.most) > 0:
-            leaving = surplus if self.stop() else max(1, int(LEAVING * len(chosen.kept)))
+            leaving = surplus if self.deadline.over() else max(1, int(LEAVING * len(chosen.kept)))
             chosen = self._without(chosen, min(leaving, surplus))
         return self._remember(chosen)
 
     def _forward(self, chosen: _Chosen[Solution]) -> _Chosen[Solution]:
         """Features come in until there are enough."""
-        while len(chosen.kept) < self.most and not self.stop():
+        while len(chosen.kept) < self.most and not self.deadline.over():
             larger = self._with_one_more(chosen)
             if larger is None:
                 break
@@ -267,10 +268,10 @@ class FeatureSelection(Generic[Solution]):
     def _exchanged(self, chosen: _Chosen[Solution]) -> None:
         """One goes and another comes, while the objective falls."""
         improved = True
-        while improved and not self.stop():
+        while improved and not self.deadline.over():
             improved = False
             for j in reversed(chosen.kept):  # the one of least weight first
-                if self.stop():
+                if self.deadline.over():
                     break
                 rest = [other for other in chosen.kept if other != j]
                 fewer = self._solved(rest, chosen.kept, chosen.weights)

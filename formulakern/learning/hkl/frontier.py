@@ -35,18 +35,21 @@ and g_w < 0.  The sums over all w count |g_w|, which is more.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.pair_sums import BATCH, pair_forms, sums_by_overlap
 from formulakern.learning.hkl.signs import Node, Signs
+from formulakern.mining.conjunctions.loop import search_conjunctions
 from formulakern.mining.conjunctions.search import mine_conjunctions
+from formulakern.solvers.hierarchical.norm import right_signed
 
 __all__ = ["Frontier", "Node", "sources_of"]
 
@@ -65,6 +68,13 @@ AHEAD = 1.02
 LONG = 7
 #: Times that sources which carry too much may give some of it away.
 ROUNDS = 3
+#: Conjunctions between two looks at the clock.
+BETWEEN = 512
+#: Truth values that are held at once.
+ENTRIES = 1 << 22
+#: Conjunctions that are found fast have at most so many propositions; so many are listed for each
+#: source that may come in.
+SHORT, SHORT_ONES = 2, 8
 #: (1 + a)^|w| is cut here: what is longer weighs nothing in any case.
 FINITE = 1e299
 
@@ -82,8 +92,8 @@ class Frontier:
         W.
     rho, depth_penalty : float
         1 < ρ ≤ 2 and a.
-    deadline : float, optional
-        ``time.perf_counter()`` at which bounds are improved no further.
+    deadline : Deadline, optional
+        Then bounds are improved no further.
     signs : Signs, optional
         Of the weights; W holds only conjunctions that are allowed.
     """
@@ -93,7 +103,7 @@ class Frontier:
     nodes: list[Node]
     rho: float
     depth_penalty: float
-    deadline: float | None = None
+    deadline: Deadline = UNLIMITED
     signs: Signs | None = None
 
     def __post_init__(self) -> None:
@@ -105,18 +115,18 @@ class Frontier:
         base = 1 + (1 + self.a) ** -2
         most = int(self.table.counts.max(initial=0))
         self.powers = base ** np.arange(most + 1.0)
-        everyone = [np.arange(len(self.beta))]
-        self.whole = pair_forms(self.table, self.beta, everyone, self.powers)[0]
         self.masses = np.full(len(self.sources), np.inf)
         self.reached = True  # false once :meth:`share` has failed
 
-    def _left(self) -> float | None:
-        """Seconds until the deadline."""
-        return None if self.deadline is None else max(0.0, self.deadline - time.perf_counter())
+    @cached_property
+    def whole(self) -> float:
+        """Σ q_w² over all w."""
+        everyone = [np.arange(len(self.beta))]
+        return float(pair_forms(self.table, self.beta, everyone, self.powers, self.deadline)[0])
 
     def by_length(self) -> tuple[FloatArray, FloatArray]:
         """For each length up to LONG, and all above it: a bound on q_w, and one on Σ q_w²."""
-        sums = sums_by_overlap(self.table, self.beta)
+        sums = sums_by_overlap(self.table, self.beta, self.deadline)
         share, s = (1 + self.a) ** -2.0, np.arange(len(sums), dtype=np.float64)
         forms = np.zeros((LONG + 2, len(sums)))
         terms = np.ones(len(sums))  # C(s, l) of the sets of l propositions
@@ -143,6 +153,8 @@ class Frontier:
         held = np.ones(len(listed))  # of the empty set
         longest = int(self.lengths.max())
         for number, w in enumerate(listed):
+            if number % BETWEEN == BETWEEN - 1:
+                self.deadline.check()
             for length in range(1, min(longest, len(w)) + 1):
                 for subset in combinations(w, length):
                     k = self.known.get(subset)
@@ -157,12 +169,12 @@ class Frontier:
         """Compute Σ q_w² over w ⊇ t for these sources."""
         divisor = (1 + self.a) ** 2 * (1 + (1 + self.a) ** -2)
         for start in range(0, len(which), BATCH):
-            if self._left() == 0:
+            if self.deadline.over():
                 return
             some = which[start : start + BATCH]
             covers = self.table.truths(self.table.covers([self.sources[k] for k in some]))
             some_covers = [np.flatnonzero(cover) for cover in covers]
-            forms = pair_forms(self.table, self.beta, some_covers, self.powers)
+            forms = pair_forms(self.table, self.beta, some_covers, self.powers, self.deadline)
             self.masses[some] = forms / divisor ** self.lengths[some]
 
     def examine(
@@ -187,6 +199,11 @@ class Frontier:
             No ‖r_t‖_ρ'² is larger.
         violators : list of tuple of int
             Sources that pass it, the worst first; if none is known, those that may.
+
+        Raises
+        ------
+        TimeIsOver
+            If nothing is known yet.
         """
         if not self.sources or not len(self.beta):
             return 0.0, []
@@ -217,7 +234,7 @@ class Frontier:
                 upper = self.upper(heavy, passed, scale)
             if complete:
                 threshold /= 2
-            elif most == LISTED or self._left() == 0:
+            elif most == LISTED or self.deadline.over():
                 break
             else:
                 most = min(GROWTH * most, LISTED)
@@ -262,8 +279,43 @@ class Frontier:
             return None
         return square, [self.sources[k] for k in order.tolist()]
 
-    def list_heavy(self, threshold: float, most: int) -> tuple[list[Node], FloatArray, float, bool]:
+    def stand_out(self, allowed: float, most: int) -> list[Node]:
+        """Sources of which a short conjunction alone shows that ‖r_t‖_ρ'² > ``allowed``.
+
+        Found fast; the worst first.
+        """
+        if not self.sources or not len(self.beta):
+            return []
+        unit = float(np.sqrt(allowed))
+        if search_conjunctions.ready(self.deadline, wait=False):
+            short, q, *_ = self.list_heavy(unit, SHORT_ONES * most, SHORT)
+        else:
+            short, q = self._singles(unit)
+        sources, above, _ = self.below(short)
+        scores = np.zeros(len(self.sources))
+        np.maximum.at(scores, sources, q[above])
+        order = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]
+        return [self.sources[k] for k in order[:most].tolist()]
+
+    def _singles(self, threshold: float) -> tuple[list[Node], FloatArray]:
+        """The propositions with q_w above a threshold, found without a compiled loop."""
+        places = np.array([t[0] for t in self.sources if len(t) == 1], dtype=np.intp)
+        sums = np.zeros(len(places))
+        step = max(1, ENTRIES // max(1, self.table.n_rows))
+        for start in range(0, len(places), step):
+            some = slice(start, start + step)
+            sums[some] = self.table.truths(self.table.columns[places[some]]) @ self.beta
+        signs = None if self.signs is None else self.signs.of_all([(int(j),) for j in places])
+        q = np.abs(right_signed(sums, signs)) / (1 + self.a)
+        heavy = np.flatnonzero(q > threshold)
+        return [(int(places[k]),) for k in heavy], q[heavy]
+
+    def list_heavy(
+        self, threshold: float, most: int, longest: int | None = None
+    ) -> tuple[list[Node], FloatArray, float, bool]:
         """The heaviest conjunctions with q_w above a threshold, at most so many.
+
+        Where ``longest`` is given, of those of so many propositions.
 
         Returns
         -------
@@ -275,10 +327,10 @@ class Frontier:
             Whether all that pass the given threshold are listed.
         """
         if self.signs is None:
-            return self._mine(None, "both", threshold, most)
+            return self._mine(None, "both", threshold, most, longest)
         asked = self.signs.propositions
         sides = [
-            self._mine(np.flatnonzero(asked != -sign), direction, threshold, most)
+            self._mine(np.flatnonzero(asked != -sign), direction, threshold, most, longest)
             for sign, direction in ((1, "positive"), (-1, "negative"))
         ]
         reached, complete = max(side[2] for side in sides), all(side[3] for side in sides)
@@ -292,7 +344,12 @@ class Frontier:
         return [w for *_, w in both], np.array([-score for score, *_ in both]), reached, complete
 
     def _mine(
-        self, which: NDArray[np.intp] | None, direction: str, threshold: float, most: int
+        self,
+        which: NDArray[np.intp] | None,
+        direction: str,
+        threshold: float,
+        most: int,
+        longest: int | None,
     ) -> tuple[list[Node], FloatArray, float, bool]:
         """What :meth:`list_heavy` returns, of some propositions and of g of one sign, or both."""
         table = self.table if which is None else self.table.select(which)
@@ -305,12 +362,12 @@ class Frontier:
             self.beta,
             top=None,
             min_length=1,
-            max_length=None,
+            max_length=None if longest is None else min(longest, table.n_columns),
             length_factor=np.minimum(powers, FINITE),
             threshold=threshold,
             max_results=most,
             direction=direction,
-            time_limit=self._left(),
+            time_limit=self.deadline,
         )
         listed, scores, reached = found.conjunctions, found.scores, found.bound
         if found.complete:
@@ -332,8 +389,9 @@ class Frontier:
         threshold : float
         scale : float64 (sources,)
         """
-        rest = self.whole * (1 + 1e-12) - heavy.total
-        rest = np.maximum(np.minimum(self.masses * (1 + 1e-12) - heavy.squares, rest), 0.0)
+        unlisted = self.whole * (1 + 1e-12) - heavy.total
+        own = self.masses * (1 + 1e-12) - heavy.squares
+        rest = np.maximum(np.minimum(own, unlisted), 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             alone = (np.minimum(self.masses, self.whole) * scale**2) ** (self.dual / 2)
             sharper = heavy.powers + (threshold * scale) ** (self.dual - 2) * rest * scale**2

@@ -12,26 +12,30 @@ lattice, and the sum of the squares of these gives a lower bound on the optimum.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
+from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import (
     CARE,
+    FAST,
     LEAST,
     LOOSE,
+    ONCE,
+    SEARCHING,
     SHARE,
     GrownSolution,
     GrowthStep,
     carrying,
     relative_gap,
-    search_share,
+    solving,
 )
 from formulakern.learning.hkl.few_rules import (
     Answer,
@@ -42,10 +46,10 @@ from formulakern.learning.hkl.few_rules import (
 )
 from formulakern.learning.hkl.frontier import Frontier, Node
 from formulakern.learning.hkl.problem import (
+    GROWING,
     HierarchicalModel,
     joined_examples,
     shortened,
-    stopping,
 )
 from formulakern.solvers.hierarchical.norm import Lattice, read_nodes
 from formulakern.solvers.hierarchical.together import (
@@ -108,9 +112,10 @@ class _Class:
         """How many nodes may come in."""
         return max(LEAST, int(SHARE * len(self.nodes)))
 
-    def grow(self, max_nodes: int) -> bool:
+    def grow(self, max_nodes: int, least: int = 0) -> bool:
         """Take in what stands out, as far as there is room; whether anything was."""
-        fresh = self.violators[: max(0, min(self.room, max_nodes - len(self.nodes)))]
+        room = max(self.room, least)
+        fresh = self.violators[: max(0, min(room, max_nodes - len(self.nodes)))]
         self.nodes += fresh
         self.held += self.wanted
         return bool(fresh or self.wanted)
@@ -160,8 +165,9 @@ class _Examples:
         beta: FloatArray,
         inside: float,
         allowed: float,
-        deadline: Any,
+        deadline: Deadline,
         loose: bool,
+        fast: bool,
     ) -> float:
         """A bound on the square of the dual norm of β over everything, and what stands out.
 
@@ -174,7 +180,12 @@ class _Examples:
             return inside
         rho, a = self.options["rho"], self.options["depth_penalty"]
         table = self.table.take(used)
-        frontier = Frontier(table, net[used], one.nodes, rho, a, search_share(deadline))
+        frontier = Frontier(table, net[used], one.nodes, rho, a, deadline)
+        beyond = np.abs(beta @ self.others) / self.options["other_penalty"]
+        one.wanted = [j for j in np.flatnonzero(beyond**2 > allowed).tolist() if j not in one.held]
+        if fast:
+            one.violators = frontier.stand_out(allowed, max(one.room, ONCE))
+            return float("inf")
         one.waiting -= 1
         sharing = one.waiting < 0 or one.found <= one.room
         square, one.violators = frontier.examine(
@@ -183,8 +194,6 @@ class _Examples:
         if sharing:  # what failed is tried again after twice as many rounds
             one.pause = 0 if frontier.reached else 2 * one.pause + 1
             one.waiting = one.pause
-        beyond = np.abs(beta @ self.others) / self.options["other_penalty"]
-        one.wanted = [j for j in np.flatnonzero(beyond**2 > allowed).tolist() if j not in one.held]
         return float(max(inside, square, beyond.max(initial=0.0) ** 2))
 
 
@@ -197,7 +206,7 @@ def learn_together(
     *,
     tol: float,
     max_nodes: int,
-    time_limit: float | None,
+    deadline: Deadline,
     start: Sequence[GrownSolution],
     report: Callable[[int, GrowthStep], None],
     others: FloatArray,
@@ -213,8 +222,7 @@ def learn_together(
         The class of each example, from 0; every class has some.
     tol : float
         The relative duality gap to reach.
-    time_limit : float, optional
-        Seconds.
+    deadline : Deadline
     start : sequence of GrownSolution
         One for each class, or none.
     report : callable
@@ -229,8 +237,9 @@ def learn_together(
         One for each class.
     objective, lower_bound : float
     """
-    begun = time.perf_counter()
-    deadline = None if time_limit is None else begun + time_limit
+    growing = deadline if max_rules is None else deadline.part(GROWING)
+    fast = growing.part(FAST) if growing.limited else None
+    searching = SEARCHING
     K = int(codes.max()) + 1
     kind, y, weights, others = joined_examples(kind, codes.astype(np.float64), weights, others)
     codes = y.astype(np.intp)
@@ -257,16 +266,24 @@ def learn_together(
                 examples.c,
                 tol=inner,
                 start=[one.start() for one in classes],
-                deadline=deadline,
+                deadline=solving(growing, len(history[0])),
             )
             solved = [(together, [(list(one.nodes), list(one.held)) for one in classes])]
             for one, f in zip(classes, together.weights, strict=True):
                 one.weights = dict(zip(one.features, f.tolist(), strict=True))
             loose = inner > tol / 4
-            bound = _searched(examples, classes, together, tol / 2, deadline, loose)
+            search = partial(_searched, examples, classes, together, tol / 2, loose)
+            bound, quick, given_up = 0.0, False, False
+            if fast is not None:
+                search(growing.part(SEARCHING), fast=True)
+                quick = any(one.violators or one.wanted for one in classes)
+                fast = fast if quick and not fast.over() else None
+            if not quick:
+                bound, given_up = search(growing.part(searching), fast=False)
+                searching = 1.0 if given_up else SEARCHING
             best = max(best, bound)  # each of them holds
             gap = relative_gap(together.objective, best)
-            seconds = time.perf_counter() - begun
+            seconds = deadline.taken()
             for k, one in enumerate(classes):
                 size, found = len(one.features), len(one.violators) + len(one.wanted)
                 step = GrowthStep(size, together.objective, gap, found, seconds)
@@ -274,10 +291,12 @@ def learn_together(
                 report(k, step)
             if gap <= tol / 2:
                 status = "optimal"
-            elif deadline is not None and time.perf_counter() >= deadline:
+            elif growing.over() and not (quick and len(history[0]) == 1):
                 status = "time limit"
             else:
-                grew = [one.grow(max_nodes) for one in classes]
+                grew = [one.grow(max_nodes, ONCE if quick else 0) for one in classes]
+                if not any(grew) and given_up:
+                    continue
                 if not any(grew) and not loose:  # no room, or the solver gave up
                     full = any(one.violators for one in classes)
                     status = "node limit" if full else "iteration limit"
@@ -298,11 +317,10 @@ def learn_together(
     if max_rules is not None:
 
         def tell(number: int, value: float) -> None:
-            gap, seconds = relative_gap(value, best), time.perf_counter() - begun
-            report(0, GrowthStep(number, value, gap, 0, seconds))
+            gap = relative_gap(value, best)
+            report(0, GrowthStep(number, value, gap, 0, deadline.taken()))
 
-        late = stopping(begun, time_limit)
-        chosen = _few(examples, functions, models, max_rules, tol, late, tell)
+        chosen = _few(examples, functions, models, max_rules, tol, deadline, tell)
         if chosen is not None:
             return _shortened(examples, *chosen, weights, best, tol)
     return models, objective, best
@@ -314,7 +332,7 @@ def _few(
     models: list[HierarchicalModel],
     most: int,
     tol: float,
-    late: Callable[[], bool],
+    deadline: Deadline,
     tell: Callable[[int, float], None],
 ) -> tuple[list[GrownSolution], Together] | None:
     """The functions of the best rules, at most so many; None where there are no more anyway."""
@@ -340,10 +358,11 @@ def _few(
             examples.c,
             tol=tol / 4,
             start=list(start),
+            deadline=deadline,
         )
         return Answer(np.array(together.weights), together.objective, together.beta, together)
 
-    selection = FeatureSelection(found, solve, K, support, most, late, tell)
+    selection = FeatureSelection(found, solve, K, support, most, deadline, tell)
     best = selection.run()
     together, one = best.answer.solution, best.restriction
     parts = zip(functions, together.weights, together.intercepts.tolist(), strict=True)
@@ -365,16 +384,21 @@ def _searched(
     classes: list[_Class],
     together: Together,
     tol: float,
-    deadline: float | None,
     loose: bool,
-) -> float:
-    """A lower bound on the optimum over everything; classes learn what stands in its way."""
+    deadline: Deadline,
+    *,
+    fast: bool,
+) -> tuple[float, bool]:
+    """A lower bound on the optimum over everything; classes learn what stands in its way.
+
+    And whether the time was over before anything was known.
+    """
     beta, codes, c = together.beta, examples.codes, examples.c
     for one in classes:
         one.found = len(one.violators)
         one.violators, one.wanted = [], []
     if not beta.any():  # rounding hides everything
-        return 0.0
+        return 0.0, False
     inside = []
     for one, b, f in zip(classes, beta.T, together.weights, strict=True):
         eta = 1 / one.lattice.penalties
@@ -383,11 +407,16 @@ def _searched(
         inside.append(dual.upper**2)
     total = 2 * (dual_bound(beta, codes, c, 0.0) - (1 - tol) * together.objective)
     spare = max(0.0, total - sum(inside)) / len(classes)
-    square = 0.0
-    for one, b, own in zip(classes, beta.T, inside, strict=True):
-        allowed = max(own + spare, 1e-300)
-        square += examples.examine(one, np.ascontiguousarray(b), own, allowed, deadline, loose)
-    return dual_bound(beta, codes, c, square) if np.isfinite(square) else 0.0
+    square, given_up = 0.0, False
+    for k, (one, b, own) in enumerate(zip(classes, beta.T, inside, strict=True)):
+        allowed, until = max(own + spare, 1e-300), deadline.part(1 / (len(classes) - k))
+        try:
+            beta_k = np.ascontiguousarray(b)
+            square += examples.examine(one, beta_k, own, allowed, until, loose, fast)
+        except TimeIsOver:
+            square, given_up = np.inf, True
+    bound = dual_bound(beta, codes, c, square) if np.isfinite(square) else 0.0
+    return bound, given_up
 
 
 def _shortened(

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
-from formulakern.compilation import compiled
+from formulakern.compilation import CompiledFunction, compiled
+from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.encoding.packed import PackedTable
 
 __all__ = ["BATCH", "overlap_sums", "pair_forms", "subset_forms", "sums_by_overlap"]
@@ -16,6 +17,8 @@ __all__ = ["BATCH", "overlap_sums", "pair_forms", "subset_forms", "sums_by_overl
 
 #: Sets, or examples, that are done in one compiled call, between which Ctrl-C is felt.
 BATCH = 256
+#: Pairs of examples that are looked at in one call.
+PAIRS = 1 << 26
 
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 _FOUR, _LAST = np.uint64(4), np.uint64(56)
@@ -91,7 +94,11 @@ def overlap_sums(packed: Any, beta: Any, first: Any, last: Any, common: Any, out
 
 
 def pair_forms(
-    table: PackedTable, beta: FloatArray, covers: list[NDArray[np.intp]], powers: FloatArray
+    table: PackedTable,
+    beta: FloatArray,
+    covers: list[NDArray[np.intp]],
+    powers: FloatArray,
+    deadline: Deadline = UNLIMITED,
 ) -> FloatArray:
     """Σ β_i β_j powers[s_ij] over the pairs of examples of each cover, from above.
 
@@ -103,13 +110,32 @@ def pair_forms(
     covers : list of intp
         Positions of examples.
     powers : float64, for s = 0, 1, …
+    deadline : Deadline, optional
+
+    Raises
+    ------
+    TimeIsOver
     """
     starts = np.zeros(len(covers) + 1, dtype=np.int64)
     np.cumsum([len(cover) for cover in covers], out=starts[1:])
     rows = np.concatenate(covers).astype(np.int64)
     if subset_forms.pays(sum(len(cover) ** 2 for cover in covers)):
+        _load(subset_forms, deadline)
         forms = np.empty(len(covers))
-        subset_forms(table.rows, beta, powers, rows, starts, forms)
+        first, last = 0, len(covers)
+        while first < len(covers):
+            if deadline.limited:
+                deadline.check()
+                work = np.cumsum(np.diff(starts[first:]) ** 2)
+                last = first + max(1, int(np.searchsorted(work, PAIRS, side="right")))
+            if deadline.limited and len(covers[first]) ** 2 > PAIRS:  # in slices of its own
+                some = table.take(covers[first])
+                sums = sums_by_overlap(some, beta[covers[first]], deadline)
+                forms[first] = sums @ powers[: len(sums)]
+            else:
+                ends = starts[first : last + 1]
+                subset_forms(table.rows, beta, powers, rows, ends, forms[first:last])
+            first = last
     else:
         parts = [(beta[cover], powers[_all_overlaps(table, cover)]) for cover in covers]
         forms = np.array([some @ values @ some for some, values in parts])
@@ -120,18 +146,32 @@ def pair_forms(
     return np.asarray(np.maximum(forms, 0.0))
 
 
-def sums_by_overlap(table: PackedTable, beta: FloatArray) -> FloatArray:
-    """For s = 0, 1, …: Σ β_i β_j over the pairs of examples with s_ij = s."""
+def sums_by_overlap(
+    table: PackedTable, beta: FloatArray, deadline: Deadline = UNLIMITED
+) -> FloatArray:
+    """For s = 0, 1, …: Σ β_i β_j over the pairs of examples with s_ij = s.
+
+    Raises
+    ------
+    TimeIsOver
+    """
     n = len(beta)
     sums = np.zeros(int(table.counts.max(initial=0)) + 1)
     if overlap_sums.pays(n**2):
+        _load(overlap_sums, deadline)
         packed = np.ascontiguousarray(table.rows.T)
         common = np.empty(n, dtype=np.uint64)
         for start in range(0, n, BATCH):
+            deadline.check()
             overlap_sums(packed, beta, start, min(start + BATCH, n), common, sums)
     else:
         np.add.at(sums, _all_overlaps(table, np.arange(n)), np.outer(beta, beta))
     return sums
+
+
+def _load(loop: CompiledFunction[..., None], deadline: Deadline) -> None:
+    if not loop.ready(deadline):
+        raise TimeIsOver
 
 
 def _all_overlaps(table: PackedTable, rows: NDArray[np.intp]) -> NDArray[np.intp]:

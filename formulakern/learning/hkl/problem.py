@@ -12,7 +12,6 @@ of those that are joined, one does, and of two opposite ones neither moves where
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray, different_rows
+from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import (
     GrownSolution,
@@ -42,9 +42,12 @@ from formulakern.solvers.hierarchical.losses import Intercept, loss_of
 from formulakern.solvers.hierarchical.norm import read_nodes
 from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_hierarchical
 
-__all__ = ["HierarchicalModel", "joined_examples", "learn", "shortened", "stopping"]
+__all__ = ["GROWING", "HierarchicalModel", "joined_examples", "learn", "shortened"]
 
 BoolArray = NDArray[np.bool_]
+
+#: Share of the time for the problem without a limit of rules, where there is one.
+GROWING = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +91,7 @@ def learn(
     *,
     tol: float,
     max_nodes: int,
-    time_limit: float | None,
+    deadline: Deadline,
     start: GrownSolution | None,
     report: Callable[[GrowthStep], None],
     others: FloatArray | None = None,
@@ -115,12 +118,14 @@ def learn(
     group : int64 (m,), optional
         Of the intercepts.
     signs : Signs, optional
-    tol, max_nodes, time_limit, start, report
+    tol, max_nodes, start, report
         As for :func:`.grow_hierarchical`.
+    deadline : Deadline
+        Of the rounds and of the choice of rules.
     max_rules : int, optional
         If the rules are more, the best of so many (:mod:`.few_rules`) take their place.
     """
-    begun = time.perf_counter()
+    growing = deadline if max_rules is None else deadline.part(GROWING)
     numbers = np.zeros((len(y), 0)) if others is None else others
     if group is None:
         kind, y, weights, numbers = joined_examples(kind, y, weights, numbers)
@@ -139,7 +144,7 @@ def learn(
         signs=signs,
         tol=tol / 2,
         max_nodes=max_nodes,
-        time_limit=time_limit,
+        time_limit=growing,
         start=start,
         report=report,
     )
@@ -168,6 +173,7 @@ def learn(
                 group=group,
                 signs=None if signs is None else signs.of_all([*one.nodes, *one.others]),
                 tol=tol / 4,
+                time_limit=deadline,
                 start=(start[0], -model.bias) if start.any() else None,
             )
         dual = solution.dual[:, np.newaxis]
@@ -181,10 +187,9 @@ def learn(
 
     def tell(number: int, objective: float) -> None:
         gap = relative_gap(objective, grown.lower_bound)
-        report(GrowthStep(number, objective, gap, 0, time.perf_counter() - begun))
+        report(GrowthStep(number, objective, gap, 0, deadline.taken()))
 
-    late = stopping(begun, time_limit)
-    selection = FeatureSelection(found, solve, 1, support, max_rules, late, tell)
+    selection = FeatureSelection(found, solve, 1, support, max_rules, deadline, tell)
     best = selection.run()
     few = replace(
         grown,
@@ -194,11 +199,6 @@ def learn(
         solution=best.answer.solution,
     )
     return model_of(few)
-
-
-def stopping(begun: float, time_limit: float | None) -> Callable[[], bool]:
-    """Whether the time is over."""
-    return lambda: time_limit is not None and time.perf_counter() - begun >= time_limit
 
 
 def shortened(

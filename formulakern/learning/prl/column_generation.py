@@ -12,7 +12,6 @@ drawn, those without weight are replaced in every epoch, and there is one bound,
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.deadline import Deadline
 from formulakern.learning.prl.features import FeatureFamily, Priced
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solution
 
@@ -37,6 +37,11 @@ SHARPEST = 1e-9
 LEAST_PATIENCE = 10.0
 #: Relative gap of the first restricted game, where it has columns of another one.
 KNOWN = 1e-3
+#: Under a time limit so many columns come in at a time at first, a game is solved to this gap, and
+#: so often.
+FIRST, ROUGH, ROUNDS = 12, 0.02, 12
+#: A search for columns takes at most this share of the time that is left.
+SEARCHING = 0.5
 #: A value below this share of the largest payoff is 0.
 ZERO = 1e-7
 
@@ -109,8 +114,7 @@ class ColumnGeneration:
     epochs : int
     tol : float
         Stop when bound − value is at most this share of the bound.
-    time_limit : float or None
-        Seconds.
+    deadline : Deadline
     report : callable
         Called with every :class:`Epoch`.
     known : sequence of Column
@@ -122,11 +126,14 @@ class ColumnGeneration:
     budget: int
     epochs: int
     tol: float
-    time_limit: float | None
+    deadline: Deadline
     report: Callable[[Epoch], None]
     known: Sequence[Column] = ()
     outcome: Outcome = field(default_factory=Outcome, init=False)
-    started: float = field(default_factory=time.perf_counter, init=False)
+    _half: Deadline = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._half = self.deadline.part(0.5)
 
     def run(self, generator: np.random.Generator | None = None) -> Outcome:
         """Best responses until the gap closes; or the published algorithm, with random columns.
@@ -159,16 +166,19 @@ class ColumnGeneration:
         for column in self.known:
             game.add(column, self.family.values(column.feature))
         if game.columns:
-            solution = game.solve(KNOWN, self.outcome.value)
+            solution = game.solve(KNOWN, self.outcome.value, self._until)
             self._remember(solution)
             self._end_epoch()
-        idle, sharper = np.zeros(len(game.columns), dtype=np.int64), 1.0
+        elif self.deadline.limited:
+            solution = self._first_rules(solution)
+        idle, sharper, share = np.zeros(len(game.columns), dtype=np.int64), 1.0, SEARCHING
         for _ in range(self.epochs):
-            priced = self._price(solution)
+            priced = self._price(solution, share)
+            share = SEARCHING if priced.columns else 1.0
             if self._closed():
                 outcome.reason = "optimal"
                 break
-            if outcome.history and (not priced.proven or self.late()):
+            if outcome.history and self._until.over():
                 outcome.reason = "time"
                 break
             fresh = [c for c in priced.columns if game.add(c, self.family.values(c.feature))]
@@ -176,12 +186,15 @@ class ColumnGeneration:
                 self._remember(solution)
                 outcome.reason = "optimal" if priced.proven else "time"
                 break
+            if not fresh and not priced.proven:
+                continue
             if not fresh:  # what pays is there already: this game was not solved well enough
                 sharper /= 100
                 if sharper < SHARPEST or game.solver != "linprog":
                     outcome.reason = "columns"
                     break
-            solution = game.solve(max(self._accuracy() * sharper, 1e-13), self.outcome.value)
+            accuracy = max(self._accuracy() * sharper, 1e-13)
+            solution = game.solve(accuracy, self.outcome.value, self._until)
             self._remember(solution)
             self._end_epoch()
             idle = np.append(idle, np.zeros(len(fresh), np.int64)) + 1
@@ -195,10 +208,28 @@ class ColumnGeneration:
             self._price(solution)
             outcome.reason = "optimal" if self._closed() else "epochs"
         self._crossover()
-        if outcome.reason in ("epochs", "columns") and self._closed():
+        if outcome.reason in ("epochs", "columns", "time") and self._closed():
             outcome.reason = "optimal"  # a basic solution is more exact
         if outcome.history:  # the last bound belongs to the last value
             outcome.history[-1] = self._epoch()
+
+    def _first_rules(self, solution: Solution) -> Solution:
+        """Games of few columns that are found fast, before the long searches begin."""
+        game, fast = self.game, self._until.part(SEARCHING)
+        for _ in range(ROUNDS):
+            weights = game.preferences.row_weights(solution.p)
+            fresh = [
+                game.add(column, self.family.values(column.feature))
+                for column in self.family.first(weights, self._threshold(solution), FIRST, fast)
+            ]
+            if not any(fresh):
+                break
+            solution = game.solve(max(self._accuracy(), ROUGH), self.outcome.value, self._until)
+            self._remember(solution)
+            self._end_epoch()
+            if fast.over():
+                break
+        return solution
 
     def _without_rules(self, solution: Solution) -> None:
         """Slack alone secures a margin, which rules must improve upon."""
@@ -210,7 +241,7 @@ class ColumnGeneration:
         outcome, game = self.outcome, self.game
         best = set(outcome.columns)
         used = np.flatnonzero([column in best for column in game.columns])
-        if game.solver != "linprog" or not len(used):
+        if game.solver != "linprog" or not len(used) or self._until.over():
             return
         basic = game.basic_solution(used, self._patience())
         least = outcome.value * (1 - self.tol / 10) - ZERO * self.family.unit
@@ -232,10 +263,10 @@ class ColumnGeneration:
             every = np.arange(len(game.columns))
             exact = game.solver == "linprog"  # a basic solution leaves most columns without weight
             basic = game.basic_solution(every, self._patience()) if exact else None
-            solution = game.solve() if basic is None else basic
+            solution = game.solve(deadline=self._until) if basic is None else basic
             self._remember(solution)
             self._end_epoch()
-            if self.late():
+            if self._until.over():
                 outcome.reason = "time"
                 break
         if solution is not None:
@@ -253,20 +284,33 @@ class ColumnGeneration:
                 game.add(column, self.family.values(column.feature))
         return len(game.columns) - before
 
-    def _price(self, solution: Solution) -> Priced:
-        """Best responses to a strategy; lowers the bound."""
+    def _threshold(self, solution: Solution) -> float:
+        """What a column must pay to be of use."""
         outcome = self.outcome
         secured = max(outcome.value, solution.value if outcome.solution is None else -np.inf)
-        threshold = max(secured * (1 + self.tol / 2), ZERO * self.family.unit)
-        left = None if self.time_limit is None else max(self.time_limit - self.taken(), 0.05)
+        return float(max(secured * (1 + self.tol / 2), ZERO * self.family.unit))
+
+    def _price(self, solution: Solution, share: float = SEARCHING) -> Priced:
+        """Best responses to a strategy; lowers the bound."""
+        outcome = self.outcome
+        threshold = self._threshold(solution)
         weights = self.game.preferences.row_weights(solution.p)
-        priced = self.family.price(weights, threshold, self.budget, left)
-        outcome.bound = min(outcome.bound, max(priced.best, solution.slack_bound))
+        searching = self._until.part(share)
+        priced = self.family.price(weights, threshold, self.budget, searching)
+        best = min(priced.best, self.family.unit)
+        outcome.bound = min(outcome.bound, max(best, solution.slack_bound))
         return priced
 
-    def _patience(self) -> float:
-        """Seconds that are given to crossover: about what the game took until now."""
-        return max(LEAST_PATIENCE, self.taken())
+    @property
+    def _until(self) -> Deadline:
+        """The end; a hard margin of 0 leaves half of the time for a soft one."""
+        hopeless = self.game.C is None and self.outcome.value <= ZERO * self.family.unit
+        return self._half if hopeless else self.deadline
+
+    def _patience(self) -> Deadline:
+        """What is given to crossover: about as long as the game took until now."""
+        patience = Deadline.of(max(LEAST_PATIENCE, self.deadline.taken()))
+        return min(patience, self.deadline, key=lambda one: one.end)
 
     def _accuracy(self) -> float:
         """How exactly a restricted game is worth solving, while the gap is what it is."""
@@ -281,22 +325,17 @@ class ColumnGeneration:
         gap = outcome.bound - outcome.value
         return gap <= max(self.tol * outcome.bound, 4 * ZERO * self.family.unit)
 
+    def within(self, share: float) -> ColumnGeneration:
+        """The same in a share of the time that is left."""
+        return replace(self, deadline=self.deadline.part(share))
+
     def softened(self, C: float) -> ColumnGeneration:
         """The same for a soft margin, in the time that is left."""
         game = self.game
         soft = RestrictedGame(
             game.preferences, C, game.solver, max_iter=game.max_iter, binary=game.binary
         )
-        left = None if self.time_limit is None else max(self.time_limit - self.taken(), 0.0)
-        return replace(self, game=soft, time_limit=left)
-
-    def late(self) -> bool:
-        """Whether the time is over."""
-        return self.time_limit is not None and self.taken() >= self.time_limit
-
-    def taken(self) -> float:
-        """Seconds since the start."""
-        return time.perf_counter() - self.started
+        return replace(self, game=soft)
 
     def _remember(self, solution: Solution, at_any_rate: bool = False) -> None:
         outcome = self.outcome
@@ -308,7 +347,8 @@ class ColumnGeneration:
 
     def _epoch(self) -> Epoch:
         outcome, held = self.outcome, len(self.game.columns)
-        return Epoch(outcome.value, outcome.bound, held, len(outcome.columns), self.taken())
+        seconds = self.deadline.taken()
+        return Epoch(outcome.value, outcome.bound, held, len(outcome.columns), seconds)
 
     def _end_epoch(self) -> None:
         self.outcome.history.append(self._epoch())

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
@@ -44,6 +45,8 @@ __all__ = [
 #: Features that were drawn: the one of each draw, and their values on one row each.
 Drawn = tuple[Callable[[int], Any], Callable[[NDArray[Any]], NDArray[Any]]]
 
+#: Truth values that are held at once.
+ENTRIES = 1 << 22
 #: Mined results per column that is asked for: many have equal covers.
 SPARE = 3
 #: Random pairs of preference and feature that are tried at once, and how often.
@@ -96,7 +99,7 @@ class FeatureFamily(ABC):
 
     @abstractmethod
     def price(
-        self, weights: FloatArray, threshold: float, top: int, time_limit: float | None = None
+        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline = UNLIMITED
     ) -> Priced:
         """The columns that pay most, and more than the threshold.
 
@@ -107,9 +110,17 @@ class FeatureFamily(ABC):
         threshold : float
         top : int
             At most so many.
-        time_limit : float, optional
-            Seconds.
+        deadline : Deadline, optional
         """
+
+    def first(
+        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
+    ) -> list[Column]:
+        """Columns that pay much and are found fast, for a hypothesis before long searches begin.
+
+        Parameters are those of :meth:`price`.
+        """
+        return self.price(weights, threshold, top, deadline).columns
 
     def free(self, column: Column) -> bool:
         """Whether the column is the bias, which does not count as a rule."""
@@ -196,13 +207,13 @@ class _Rules(FeatureFamily):
         """What the searches of the family find: features that pay more, and their v, (r, K)."""
 
     def price(
-        self, weights: FloatArray, threshold: float, top: int, time_limit: float | None = None
+        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline = UNLIMITED
     ) -> Priced:
         """By branch and bound; one column for each set of covered rows."""
         listed: list[tuple[Feature, FloatArray]] = []
         bounds: list[float] = []
         for result, features, found in self.mined(
-            weights, threshold, top=SPARE * top, time_limit=time_limit
+            weights, threshold, top=SPARE * top, time_limit=deadline
         ):
             listed += [
                 (feature, self.scale(feature) * sums)
@@ -211,17 +222,24 @@ class _Rules(FeatureFamily):
             bounds += [result.bound] * (not result.proven)
         if self.bias:
             listed.append((BIAS, weights.sum(axis=0)))
+        columns = self._best(listed, threshold, top)
+        best = max([threshold, *bounds, *(float(np.ptp(sums)) for _, sums in listed[:1])])
+        rounding = 1e-12 * float(np.abs(weights).sum())  # of the sums, generously
+        return Priced(columns, best + rounding, not bounds)
+
+    def _best(
+        self, listed: list[tuple[Feature, FloatArray]], threshold: float, top: int
+    ) -> list[Column]:
+        """The columns of features and their v that pay most, each cover once; sorts the list."""
         listed.sort(key=lambda item: -float(np.ptp(item[1])))
         columns: dict[bytes, Column] = {}
-        best = max([threshold, *bounds, *(float(np.ptp(sums)) for _, sums in listed[:1])])
         for feature, sums in listed:
             if np.ptp(sums) <= threshold or len(columns) == top:
                 break
             cover = np.packbits(self.values(feature)).tobytes()
             pair = int(sums.argmax()), int(sums.argmin())
             columns.setdefault(cover, Column(feature, *pair, self.scale(feature)))
-        rounding = 1e-12 * float(np.abs(weights).sum())  # of the sums, generously
-        return Priced(list(columns.values()), best + rounding, not bounds)
+        return list(columns.values())
 
 
 @dataclass(eq=False)
@@ -276,9 +294,9 @@ class ConjunctionFeatures(_Rules):
         self, weights: FloatArray, threshold: float, **options: Any
     ) -> Iterator[tuple[MiningResult, list[Feature], FloatArray]]:
         """Conjunctions of different columns; for each side apart, where some have one."""
-        if options["time_limit"] is not None:
-            options["time_limit"] /= max(len(self._sides), 1)
-        for direction, side, table in self._sides:
+        whole = Deadline.of(options.pop("time_limit"))
+        for number, (direction, side, table) in enumerate(self._sides):
+            options["time_limit"] = whole.part(1 / (len(self._sides) - number))
             both = direction == "both"
             # of two classes v_1 = −v_0, so that the spread is 2·|v_1|
             result = mine_conjunctions(
@@ -296,6 +314,27 @@ class ConjunctionFeatures(_Rules):
             features = [Conjunction(tuple(side[list(w)].tolist())) for w in result.conjunctions]
             sums = result.sums if both else result.sums * [-0.5, 0.5]
             yield result, [*features], sums
+
+    def first(
+        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
+    ) -> list[Column]:
+        """Those of single propositions, whose sums need no search."""
+        if self.least > 1:
+            return super().first(weights, threshold, top, deadline)
+        every = np.arange(self.table.n_columns)
+        step = max(1, ENTRIES // max(1, self.table.n_rows))
+        listed: list[tuple[Feature, FloatArray]] = []
+        for start in range(0, len(every), step):
+            some = every[start : start + step]
+            sums = self.table.truths(self.table.columns[some]) @ weights
+            sums *= self.scale(Conjunction((0,)))
+            listed += [(Conjunction((int(j),)), own) for j, own in zip(some, sums, strict=True)]
+            if deadline.over():
+                break
+        if self.bias:
+            listed.append((BIAS, weights.sum(axis=0)))
+        columns = self._best(listed, threshold, 2 * top)
+        return [column for column in columns if self.allows(column)][:top]
 
     def scale(self, feature: Any) -> float:
         """1/a^(l − least) for l propositions; 1 for the bias."""

@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from formulakern.deadline import Deadline
 from formulakern.learning.prl.column_generation import ZERO, ColumnGeneration, Outcome
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
 from formulakern.learning.prl.selection import ColumnSelection
 
 __all__ = ["best_hypothesis"]
 
+#: Share of the time for the game without a limit of rules, where there is one.
+GAME = 0.5
 #: Relative gap of a linear program that is the last one.
 EXACTLY = 1e-10
 
@@ -38,7 +41,7 @@ def best_hypothesis(
     most : int or None
         Columns of the hypothesis, the bias not counted; None for any number.
     """
-    outcome = generation.run(generator)
+    outcome = (generation if most is None else generation.within(GAME)).run(generator)
     game, unit = generation.game, generation.family.unit
     if game.C is None and game.solver == "linprog" and outcome.value <= ZERO * unit:
         generation = generation.softened(C)
@@ -57,7 +60,7 @@ def _limited(generation: ColumnGeneration, outcome: Outcome, C: float, most: int
     support = [outcome.columns[j] for j in heaviest if not family.free(outcome.columns[j])]
     if len(support) <= most:
         return outcome
-    selection = ColumnSelection(soft, family, support, most, generation.late)
+    selection = ColumnSelection(soft, family, support, most, generation.deadline)
     reason = outcome.reason
     try:
         selection.run()
@@ -65,10 +68,10 @@ def _limited(generation: ColumnGeneration, outcome: Outcome, C: float, most: int
         reason = "interrupted"
         warnings.warn("interrupted: the best rules so far are kept.", stacklevel=5)
     columns = list(selection.best.columns)
-    solution = _exact(soft.of(columns, game.C))
+    solution = _exact(soft.of(columns, game.C), generation.deadline)
     weights, softened = solution.q, outcome.softened
     if game.C is None and solution.value <= ZERO * family.unit:
-        weights, softened = _exact(soft.of(columns, C)).q, True
+        weights, softened = _exact(soft.of(columns, C), generation.deadline).q, True
     return replace(
         outcome,
         columns=columns,
@@ -79,7 +82,8 @@ def _limited(generation: ColumnGeneration, outcome: Outcome, C: float, most: int
     )
 
 
-def _exact(game: RestrictedGame) -> Solution:
+def _exact(game: RestrictedGame, deadline: Deadline) -> Solution:
     """Optimal strategies over all columns that a restricted game has."""
-    basic = game.basic_solution(np.arange(len(game.columns)))
+    every = np.arange(len(game.columns))
+    basic = None if deadline.over() else game.basic_solution(every, deadline)
     return game.solve(EXACTLY) if basic is None else basic

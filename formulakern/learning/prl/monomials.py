@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.errors import DataError, ParameterError
 from formulakern.learning.prl.features import Drawn, FeatureFamily, Priced
 from formulakern.learning.prl.preferences import Preferences
@@ -79,7 +80,7 @@ class MonomialFeatures(FeatureFamily):
         weights: FloatArray,
         threshold: float,
         top: int,
-        time_limit: float | None = None,  # noqa: ARG002 - one sweep has no shorter form
+        deadline: Deadline = UNLIMITED,  # noqa: ARG002 - one sweep has no shorter form
     ) -> Priced:
         """Every monomial with every pair of classes."""
         X, n = self.table, self.table.shape[1]

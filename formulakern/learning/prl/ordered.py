@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.learning.prl.features import Drawn, FeatureFamily, Priced
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import Column
@@ -85,15 +86,23 @@ class OrderedFeatures(FeatureFamily):
         self.always = self.family.always
 
     def price(
-        self, weights: FloatArray, threshold: float, top: int, time_limit: float | None = None
+        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline = UNLIMITED
     ) -> Priced:
         """Those of the family, and the steps that pay more than the threshold."""
         n = self.n_thresholds
         of_rows = weights.reshape(-1, n, 2).sum(axis=1)
-        priced = self.family.price(of_rows, threshold, top, time_limit)
+        priced = self.family.price(of_rows, threshold, top, deadline)
         steps = {c: pays for c, pays in self._steps(weights).items() if pays > threshold}
         best = max([priced.best, *(pays + 1e-12 for pays in steps.values())])
         return Priced([*steps, *priced.columns], best, priced.proven)
+
+    def first(
+        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
+    ) -> list[Column]:
+        """Those of the family, and the steps that pay."""
+        of_rows = weights.reshape(-1, self.n_thresholds, 2).sum(axis=1)
+        steps = [column for column, pays in self._steps(weights).items() if pays > threshold]
+        return [*steps, *self.family.first(of_rows, threshold, top, deadline)]
 
     def _steps(self, weights: FloatArray) -> dict[Column, float]:
         """The columns of the steps, and what they pay."""

@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import different_rows
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.rules.features import Feature
@@ -181,7 +182,9 @@ class RestrictedGame:
         value = 0.0 if self.C is None else slack
         return Solution(np.zeros(0), p, value, max(slack, 0.0), slack)
 
-    def solve(self, tol: float = 1e-8, secured: float = -np.inf) -> Solution:
+    def solve(
+        self, tol: float = 1e-8, secured: float = -np.inf, deadline: Deadline = UNLIMITED
+    ) -> Solution:
         """Nearly optimal strategies with their guarantees.
 
         Parameters
@@ -193,6 +196,8 @@ class RestrictedGame:
         secured : float
             A value that is known to be reached.  Where it is positive, the hard margin's linear
             program needs no constant to be added, and is the more accurate for it.
+        deadline : Deadline, optional
+            Then the best strategies on the way come back.
 
         Raises
         ------
@@ -209,10 +214,10 @@ class RestrictedGame:
                 caps = np.minimum(self.C * unit * weights, FREE)
             elif secured <= POSITIVE * unit * (largest := float(np.abs(A).max(initial=0))):
                 shift = 1.0 + largest  # a constant is added, so that the value is positive
-            found = solve_capped_lp(A, caps, shift, tol, None if shift else start)
+            found = solve_capped_lp(A, caps, shift, tol, None if shift else start, deadline)
             strategy, q = found.alpha, found.multipliers / found.alpha.sum()
         else:
-            strategy, q = self._iterated(rows, weights)
+            strategy, q = self._iterated(rows, weights, deadline)
         solution = self._split(strategy, q, weights, inverse)
         if self.solver == "linprog":
             total = float(strategy.sum()) / unit
@@ -231,7 +236,7 @@ class RestrictedGame:
         return np.bincount(inverse, alpha * unit, n).astype(np.float64), lam * unit
 
     def basic_solution(
-        self, columns: NDArray[np.intp], time_limit: float | None = None
+        self, columns: NDArray[np.intp], deadline: Deadline = UNLIMITED
     ) -> Solution | None:
         """Optimal strategies over some of the columns that are a basic solution (by HiGHS).
 
@@ -240,8 +245,7 @@ class RestrictedGame:
         Parameters
         ----------
         columns : ndarray of int
-        time_limit : float, optional
-            Seconds.
+        deadline : Deadline, optional
 
         Returns
         -------
@@ -251,7 +255,7 @@ class RestrictedGame:
         rows, weights, inverse = self._merged(columns)
         unit = float(np.abs(rows).max(initial=0)) or 1.0
         caps = None if self.C is None else np.minimum(self.C * unit * weights, FREE)
-        found = basic_strategies(rows / unit, caps, {"time_limit": time_limit})
+        found = basic_strategies(rows / unit, caps, {}, deadline=deadline)
         if found is None:
             return None
         strategy, chosen, _ = found
@@ -297,7 +301,7 @@ class RestrictedGame:
         return Solution(q, p, value, max(payoff, slack), slack)
 
     def _iterated(
-        self, rows: NDArray[Any], weights: NDArray[np.float64]
+        self, rows: NDArray[Any], weights: NDArray[np.float64], deadline: Deadline
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Strategies by fictitious play or multiplicative weights, slack columns written out."""
         from formulakern.solvers.games.solve import solve_game
@@ -310,7 +314,7 @@ class RestrictedGame:
                     f"for solver={self.solver!r}. Use solver='linprog', or margin='hard'."
                 )
             rows = np.hstack([rows, np.diag(1.0 / (self.C * weights))])
-        game = solve_game(rows, self.solver, tol=0, max_iter=self.max_iter)
+        game = solve_game(rows, self.solver, tol=0, max_iter=self.max_iter, time_limit=deadline)
         return np.asarray(game.row_strategy), np.asarray(game.column_strategy)[:k]
 
 

@@ -21,11 +21,11 @@ much the limit can cost at most.  The feature that is always true is free: it is
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from formulakern.deadline import Deadline
 from formulakern.learning.prl.features import FeatureFamily
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solution
 
@@ -75,8 +75,8 @@ class ColumnSelection:
         Those of an optimal strategy, heaviest first, without the free ones.
     most : int
         k.
-    stop : callable
-        Whether to be content with what is found.
+    deadline : Deadline
+        Then it is content with what is found.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class ColumnSelection:
     family: FeatureFamily
     support: list[Column]
     most: int
-    stop: Callable[[], bool]
+    deadline: Deadline
     best: Chosen = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,7 +101,7 @@ class ColumnSelection:
 
     def _forward(self, chosen: Chosen) -> Chosen:
         """Columns come in until there are enough."""
-        while len(self._counted(chosen)) < self.most and not self.stop():
+        while len(self._counted(chosen)) < self.most and not self.deadline.over():
             larger = self._with_one_more(chosen)
             if larger is None:
                 break
@@ -111,7 +111,7 @@ class ColumnSelection:
     def _backward(self) -> Chosen:
         """The columns of least weight go until there are few enough."""
         chosen = self._solved(self.support)
-        while len(kept := self._counted(chosen)) > self.most and not self.stop():
+        while len(kept := self._counted(chosen)) > self.most and not self.deadline.over():
             leaving = max(1, min(int(LEAVING * len(kept)), len(kept) - self.most))
             chosen = self._solved(kept[:-leaving])
         return self._forward(self._solved(kept[: self.most]))
@@ -119,11 +119,11 @@ class ColumnSelection:
     def _exchanged(self, chosen: Chosen) -> None:
         """One goes and another comes, while the value grows."""
         improved = True
-        while improved and not self.stop():
+        while improved and not self.deadline.over():
             improved = False
             kept = self._counted(chosen)
             for column in reversed(kept):  # the one of least weight first
-                if self.stop():
+                if self.deadline.over():
                     break
                 others = self._solved([other for other in kept if other != column])
                 better = self._with_one_more(others)
@@ -138,7 +138,7 @@ class ColumnSelection:
         """
         weights = self.game.preferences.row_weights(chosen.solution.p)
         threshold = max(chosen.value, 0.0)
-        priced = self.family.price(weights, threshold, TRIED)
+        priced = self.family.price(weights, threshold, TRIED, self.deadline)
         for column in priced.columns:
             self.game.add(column, self.family.values(column.feature))
         payoffs = chosen.solution.p @ self.game.unscaled * self.game.scales
@@ -160,9 +160,10 @@ class ColumnSelection:
         """The game of these columns and of the free ones that it needs; heaviest first."""
         while True:
             columns = [*counted, *filter(self.family.free, self.game.columns)]
-            solution = (
-                self.game.of(columns, self.game.C).solve(ROUGHLY) if columns else self.game.start()
-            )
+            solution = self.game.start()
+            if columns:
+                some = self.game.of(columns, self.game.C)
+                solution = some.solve(ROUGHLY, deadline=self.deadline)
             if not self._add_free(solution):
                 break
         order = np.argsort(-solution.q[: len(counted)], kind="stable").tolist()

@@ -32,7 +32,6 @@ from formulakern.mining.templates.expansion import (
     expand,
     truth_table,
 )
-from formulakern.slices import DONE
 from formulakern.syntax.formula import Formula, Variable, evaluate
 
 __all__ = ["MinedInstances", "function_of", "mine_templates"]
@@ -242,8 +241,7 @@ class _InstanceSearch(CompiledSearch):
             self.offer_first(float(goal.unit_scores(self.totals[None] * value)[0]))
             self.state.counters[2] = 1
             empty = True
-        if empty:  # there is nothing to search
-            self.loop = lambda *_: DONE
+        self.nothing = empty
 
     def _grow(self) -> None:
         self._make_room(self.n_found + len(self.state.words))

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
+from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.capped_lp.matrix import Matrix, matrix_of
 
@@ -75,6 +76,7 @@ def solve_capped_lp(
     shift: float = 0.0,
     tol: float = 1e-8,
     start: tuple[FloatArray, FloatArray] | None = None,
+    deadline: Deadline = UNLIMITED,
 ) -> CappedSolution:
     """max Σ_i α_i with (A + shift)ᵀα ≤ 1, 0 ≤ α ≤ u.
 
@@ -91,6 +93,8 @@ def solve_capped_lp(
         Relative gap, and relative infeasibility, to stop at.
     start : (float64 (n,), float64 (k,)), optional
         α and λ of a similar program; not negative.
+    deadline : Deadline, optional
+        A step that is not done then is given up.
 
     Returns
     -------
@@ -110,8 +114,9 @@ def solve_capped_lp(
     """
     best, steps = (np.inf, np.inf), 0
     with one_thread():
-        state = _State(matrix_of(A, shift, tol), u, start)
+        state = _State(matrix_of(A, shift, tol, deadline), u, start)
         alpha, multipliers, since = state.alpha, state.lam, 0
+        began, seconds = Deadline.clock(), 0.0
         while True:
             gap = state.gap()
             error = max(gap, state.infeasibility())
@@ -122,9 +127,15 @@ def solve_capped_lp(
             else:
                 since += min(error, gap) < LATE
             ended = error <= tol or since == PATIENCE or steps == MAX_STEPS
-            if ended or not np.isfinite(error) or state.step() < STUCK:
+            if ended or not np.isfinite(error) or deadline.over(seconds):
+                break
+            try:
+                if state.step(deadline) < STUCK:
+                    break
+            except TimeIsOver:
                 break
             steps += 1
+            seconds, began = Deadline.clock() - began, Deadline.clock()
     return CappedSolution(alpha, multipliers, best[1], steps, best[0] <= tol)
 
 
@@ -186,14 +197,14 @@ class _State:
         r_cap = self.capped * (self.u - alpha - beta)
         return r_dual, r_cap, 1.0 - self.matrix.transposed(alpha) - s
 
-    def step(self) -> float:
+    def step(self, deadline: Deadline) -> float:
         """Mehrotra's predictor and corrector; the length of the step."""
         from scipy.linalg import cho_solve
 
         (alpha, beta, s), (z, xi, lam) = self.primal, self.dual
         r_dual, r_cap, r_primal = self._residuals()
         D = z / alpha + xi / beta
-        matrix = self.matrix.normal(1.0 / D)
+        matrix = self.matrix.normal(1.0 / D, deadline)
         matrix.flat[:: len(matrix) + 1] += s / lam
         unit = 1.0 / np.sqrt(matrix.diagonal())  # with 1 in the diagonal it is better conditioned
         matrix *= unit * unit[:, None]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.compilation import compiled
+from formulakern.deadline import UNLIMITED, Deadline
 
 __all__ = ["Dense", "Matrix", "Sparse", "matrix_of"]
 
@@ -96,11 +97,12 @@ class Dense:
             result += y[rows] @ block
         return result
 
-    def normal(self, d: FloatArray) -> FloatArray:
+    def normal(self, d: FloatArray, deadline: Deadline = UNLIMITED) -> FloatArray:
         """(A + shift)ᵀ diag(d) (A + shift), shape (k, k), for d ≥ 0 of shape (n,)."""
         result = np.zeros((self.shape[1], self.shape[1]))
         root = np.minimum(np.sqrt(d), HUGE).astype(self.dtype)
         for rows, block in self._blocks():
+            deadline.check()
             block = block * root[rows, None]
             result += block.T @ block
         return result
@@ -141,10 +143,14 @@ class Sparse:
         """(A + shift)ᵀ y, shape (k,)."""
         return np.asarray(self.columns @ y + self.shift * float(y.sum()))
 
-    def normal(self, d: FloatArray) -> FloatArray:
+    def normal(self, d: FloatArray, deadline: Deadline = UNLIMITED) -> FloatArray:
         """(A + shift)ᵀ diag(d) (A + shift), shape (k, k), for d ≥ 0 of shape (n,)."""
         result = np.zeros((self.shape[1], self.shape[1]))
-        rows_normal(*self.entries, d, result)
+        starts, places, entries = self.entries
+        for first in range(0, len(d), BLOCK):
+            deadline.check()
+            part = slice(first, first + BLOCK)
+            rows_normal(starts[first : first + BLOCK + 1], places, entries, d[part], result)
         result += np.triu(result, 1).T
         if self.shift:
             sums = self.columns @ d
@@ -155,7 +161,7 @@ class Sparse:
 Matrix = Dense | Sparse
 
 
-def matrix_of(A: NDArray[Any], shift: float, tol: float) -> Matrix:
+def matrix_of(A: NDArray[Any], shift: float, tol: float, deadline: Deadline = UNLIMITED) -> Matrix:
     """A + shift, by its nonzero entries where they are few.
 
     Parameters
@@ -164,12 +170,15 @@ def matrix_of(A: NDArray[Any], shift: float, tol: float) -> Matrix:
     shift : float
     tol : float
         What the solution of the program is to be correct to.
+    deadline : Deadline, optional
+        Where there is one, nobody waits for machine code.
 
     Examples
     --------
     >>> matrix_of(np.eye(2, dtype=np.int8), 1.0, 1e-8).product(np.array([1.0, 2.0]))
     array([4., 5.])
     """
-    if A.size > SMALL and np.count_nonzero(A) < SPARSE * A.size:
+    few = A.size > SMALL and np.count_nonzero(A) < SPARSE * A.size
+    if few and rows_normal.ready(deadline, wait=False):
         return Sparse(A, shift)
     return Dense(A, shift, np.float32 if tol >= ROUGH and A.size > SMALL else np.float64)

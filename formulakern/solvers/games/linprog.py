@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.arrays import FloatArray
+from formulakern.deadline import UNLIMITED, Deadline
 
 __all__ = ["basic_strategies", "optimal_strategies"]
 
@@ -26,7 +27,7 @@ def optimal_strategies(
     M: FloatArray,
     *,
     max_iter: int | None = None,
-    time_limit: float | None = None,
+    deadline: Deadline = UNLIMITED,
     progress: Callable[[float], None] | None = None,
 ) -> Found:
     """min v over p ≥ 0, Σ p_i = 1 with M'p ≤ v, and the dual solution q, by HiGHS.
@@ -39,8 +40,7 @@ def optimal_strategies(
         Finite.
     max_iter : int, optional
         At most so many steps of the interior point method.
-    time_limit : float, optional
-        Seconds.
+    deadline : Deadline, optional
     progress : callable, optional
         Called with 0 while the solver runs, which does not say how far it is, and at last with 1.
 
@@ -75,10 +75,10 @@ def optimal_strategies(
         "primal_feasibility_tolerance": FEASIBILITY,
         "dual_feasibility_tolerance": FEASIBILITY,
         "maxiter": max_iter,
-        "time_limit": time_limit,
     }
-    methods = ("highs-ipm", "highs-ds")
-    found = _watched(lambda: basic_strategies(scaled, None, options, methods), progress)
+    found = basic_strategies(
+        scaled, None, options, ("highs-ipm", "highs-ds"), deadline=deadline, progress=progress
+    )
     if progress is not None:
         progress(1.0)
     return found
@@ -89,6 +89,9 @@ def basic_strategies(
     caps: FloatArray | None,
     options: Mapping[str, Any],
     methods: Sequence[str] = ("highs",),
+    *,
+    deadline: Deadline = UNLIMITED,
+    progress: Callable[[float], None] | None = None,
 ) -> Found:
     """Optimal strategies of a game, of which each of the row player's weights may be capped.
 
@@ -103,6 +106,10 @@ def basic_strategies(
         Of HiGHS.
     methods : sequence of str
         Of SciPy's linprog; the next one follows where one fails, but not at a limit.
+    deadline : Deadline, optional
+        Waited for no longer: HiGHS looks at its own clock now and then.
+    progress : callable, optional
+        Called with 0 now and then.
 
     Returns
     -------
@@ -127,11 +134,17 @@ def basic_strategies(
     else:
         bounds = np.stack([np.zeros(m), caps], axis=1)
         program = {"c": -np.ones(m), "A_ub": csr_array(M.T), "b_ub": np.ones(n), "bounds": bounds}
-    for method in methods:
-        result = solve(**program, method=method, options=options)
-        if result.status in (0, LIMIT_REACHED):  # else numerical trouble, by SciPy's numbering
-            break
-    if result.status != 0:
+
+    def solved() -> Any:
+        for method in methods:
+            limit = deadline.left() if deadline.limited else None
+            result = solve(**program, method=method, options={**options, "time_limit": limit})
+            if result.status in (0, LIMIT_REACHED):  # else numerical trouble, by SciPy's numbering
+                break
+        return result
+
+    result = _watched(solved, progress, deadline)
+    if result is None or result.status != 0:
         return None
     p = np.clip(result.x[:m], 0.0, caps)
     q = np.maximum(-result.ineqlin.marginals, 0.0)
@@ -140,12 +153,19 @@ def basic_strategies(
     return p / p.sum(), q / q.sum(), int(result.nit)
 
 
-def _watched(solve: Callable[[], Found], progress: Callable[[float], None] | None) -> Found:
-    """What ``solve`` returns or raises, run in a thread while this one stays responsive."""
+def _watched(
+    solve: Callable[[], Any], progress: Callable[[float], None] | None, deadline: Deadline
+) -> Any:
+    """What ``solve`` returns or raises, run in a thread while this one stays responsive.
+
+    None once the time is over.
+    """
     executor = ThreadPoolExecutor(1)
     running = executor.submit(solve)
     executor.shutdown(wait=False)  # the thread ends with its work; Python waits for it at exit
-    while not wait([running], LOOK_SECONDS).done:
+    while not wait([running], min(LOOK_SECONDS, deadline.left())).done:
+        if deadline.over():
+            return None
         if progress is not None:
             progress(0.0)
     return running.result()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,6 +10,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.deadline import Deadline, TimeLimit, check_time_limit
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.slices import run_slices
 from formulakern.solvers.games.fictitious_play import FictitiousPlay
@@ -82,7 +82,7 @@ def solve_game(
     tol: float | None = None,
     max_iter: int | None = None,
     start: tuple[Any, Any] | None = None,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     progress: Callable[[float], None] | None = None,
 ) -> GameSolution:
     """min_p max_q p'Mq over the mixed strategies of two players: the value of a matrix game.
@@ -192,12 +192,12 @@ def solve_game(
     >>> solve_game(rock_paper_scissors, "multiplicative-weights").column_strategy.round(3)
     array([0.333, 0.333, 0.333])
     """
-    started = time.perf_counter()
     check_choice("method", method, list(METHODS))
     matrix = _read_payoffs(M)
     low, high = float(matrix.min()), float(matrix.max())
     check_number("tol", tol, 0, otherwise="None")
-    check_number("time_limit", time_limit, 0, otherwise="None for no limit")
+    check_time_limit(time_limit)
+    deadline = Deadline.of(time_limit)
     check_integer("max_iter", max_iter, otherwise="None")
     check_number("max_iter", max_iter, 1, MOST_ROUNDS, otherwise="None")
     counts = _read_start(start, matrix.shape)
@@ -206,20 +206,18 @@ def solve_game(
         tol = share * (high - low) + ROUNDING * max(-low, high) + TINY
     iterations, timed_out = 0, False
     if rounds is None:
-        found = optimal_strategies(
-            matrix, max_iter=max_iter, time_limit=time_limit, progress=progress
-        )
+        found = optimal_strategies(matrix, max_iter=max_iter, deadline=deadline, progress=progress)
         if found is not None:
             counts, iterations = found[:2], found[2]
-        elif time_limit is not None:  # HiGHS reads another clock
-            timed_out = time.perf_counter() - started >= 0.9 * time_limit
+        else:  # HiGHS reads another clock
+            timed_out = deadline.over(0.1 * (deadline.end - deadline.begun))
     else:
         max_iter = rounds if max_iter is None else max_iter
         dynamics: FictitiousPlay | Hedge = Hedge(matrix, *counts)
         if method == "fictitious-play":
             dynamics = FictitiousPlay(matrix, *counts, max_iter)
         run = Run(dynamics, lambda p, q: _bounds(matrix, scaled(p), scaled(q))[2], tol, max_iter)
-        timed_out = not run_slices(run, time_limit, progress, started).finished
+        timed_out = not run_slices(run, deadline, progress).finished
         counts, iterations = dynamics.weights(), run.rounds
     p, q = map(scaled, counts)
     lower, upper, gap = _bounds(matrix, p, q)

@@ -16,6 +16,7 @@ wrong sign, divided often enough, does.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.compilation import compiled
+from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.solvers.hierarchical.losses import Expansion, Intercept, Loss
 from formulakern.solvers.hierarchical.norm import right_signed
 
@@ -73,11 +75,22 @@ class Columns:
         φ_ki of the features of 0 and 1.
     others : float64 (e, m), C-contiguous
         φ_ki of the others.
+    deadline : Deadline, optional
+        Where there is one, NumPy multiplies until the compiled loops are ready.
     """
 
-    def __init__(self, bits: npt.NDArray[np.uint8], others: FloatArray) -> None:
+    def __init__(
+        self,
+        bits: npt.NDArray[np.uint8],
+        others: FloatArray,
+        deadline: Deadline = UNLIMITED,
+    ) -> None:
         self.bits, self.others = bits, others
-        self._reals = bits.astype(np.float64) if bits.size <= SMALL else None
+        small = bits.size <= SMALL
+        if not small:  # under a limit nobody waits for machine code
+            loops = [loop.ready(deadline, wait=False) for loop in (sums_in_columns, sum_columns)]
+            small = not all(loops)
+        self._reals = bits.astype(np.float64) if small else None
 
     def __len__(self) -> int:
         """How many features there are."""
@@ -86,7 +99,10 @@ class Columns:
     def take(self, which: IntArray) -> Columns:
         """Only these features, which are ascending."""
         k = len(self.bits)
-        return Columns(self.bits[which[which < k]], self.others[which[which >= k] - k])
+        few = copy(self)
+        few.bits, few.others = self.bits[which[which < k]], self.others[which[which >= k] - k]
+        few._reals = None if self._reals is None else few.bits.astype(np.float64)
+        return few
 
     def entries(self, features: slice, rows: IntArray) -> npt.NDArray[Any]:
         """φ_ki of some features on some examples."""
@@ -160,6 +176,7 @@ def minimise_ridge(
     *,
     tol: float,
     max_steps: int,
+    deadline: Deadline = UNLIMITED,
     signs: IntArray | None = None,
 ) -> tuple[Point, int]:
     """Newton steps until the relative duality gap of the ridge problem is at most ``tol``.
@@ -173,6 +190,8 @@ def minimise_ridge(
     start : Point
     tol : float
     max_steps : int
+    deadline : Deadline
+        A step that is not done then is given up.
     signs : int64 (k,), optional
         1 where a weight is at least 0, −1 where it is at most 0; ``start`` is so.
 
@@ -183,13 +202,16 @@ def minimise_ridge(
     """
     here = start
     value = _value(here.weights, scales, here.expansion)
+    began, seconds = Deadline.clock(), 0.0
     for steps in range(max_steps):
+        if deadline.over(seconds):  # the next step is about as long as the last one
+            return here, steps
         beta = here.expansion.beta
         square = float(scales @ right_signed(here.correlations, signs) ** 2)
         if value - (loss.conjugate(beta, smoothed=True) - square / 2) <= tol * value:
             return here, steps
         now = np.inf
-        for weights, intercept in _targets(columns, scales, loss, here, signs):
+        for weights, intercept in _targets(columns, scales, loss, here, signs, deadline):
             predictions = columns.predict(weights)
             part = 1.0
             while True:
@@ -212,6 +234,7 @@ def minimise_ridge(
             return here, steps
         value = now
         here = Point(F, b, u, expansion, columns.sums(expansion.beta))
+        seconds, began = Deadline.clock() - began, Deadline.clock()
     return here, max_steps
 
 
@@ -220,22 +243,27 @@ def _value(weights: FloatArray, scales: FloatArray, expansion: Expansion) -> flo
 
 
 def _targets(
-    columns: Columns, scales: FloatArray, loss: Loss, here: Point, signs: IntArray | None
+    columns: Columns,
+    scales: FloatArray,
+    loss: Loss,
+    here: Point,
+    signs: IntArray | None,
+    deadline: Deadline,
 ) -> Iterator[tuple[FloatArray, Intercept]]:
     """Where to go: the end of a Newton step, and if that fails of a step of each weight alone."""
     used, g = scales, right_signed(here.correlations, signs)
     if signs is not None:
         used = np.where((signs != 0) & (here.weights == 0) & (g == 0), 0.0, scales)
     try:
-        yield _target(columns, used, loss, here)
-    except np.linalg.LinAlgError:  # C is so large that rounding hides the rest
+        yield _target(columns, used, loss, here, deadline)
+    except (np.linalg.LinAlgError, TimeIsOver):  # or C is so large that rounding hides the rest
         return
     if signs is not None:
         yield scales * g, here.intercept
 
 
 def _target(
-    columns: Columns, scales: FloatArray, loss: Loss, here: Point
+    columns: Columns, scales: FloatArray, loss: Loss, here: Point, deadline: Deadline
 ) -> tuple[FloatArray, Intercept]:
     """The weights and the intercept at the end of a full Newton step."""
     _, beta, curvature = here.expansion
@@ -253,7 +281,7 @@ def _target(
     sides = np.column_stack([moved, groups])
     root = np.sqrt(scales[matter])
     some = columns.take(matter)
-    solved = _solve(some, root, rows, h, sides)
+    solved = _solve(some, root, rows, h, sides, deadline)
     delta = np.zeros(len(beta))
     shift: Intercept
     if loss.group is None:
@@ -288,6 +316,7 @@ def _solve(
     rows: IntArray,
     h: FloatArray,
     sides: FloatArray,
+    deadline: Deadline,
 ) -> FloatArray:
     """(diag(1/h) + AA')⁻¹ sides, A = Φ'√κ on the rows, by the smaller of two Cholesky factors."""
     k, n = len(root), len(rows)
@@ -296,6 +325,7 @@ def _solve(
     if n <= k:
         gram = np.zeros((n, n))
         for part in _slices(k, n):
+            deadline.check()
             block = columns.entries(part, rows).T * root[part]
             gram += block @ block.T
         gram.flat[:: n + 1] += 1 / h
@@ -303,6 +333,7 @@ def _solve(
     gram = np.zeros((k, k))
     weighted = np.zeros((k, sides.shape[1]))
     for part in _slices(n, k):
+        deadline.check()
         block = columns.entries(slice(0, k), rows[part]) * (root[:, None] * np.sqrt(h[part]))
         gram += block @ block.T
         weighted += block @ (np.sqrt(h[part])[:, None] * sides[part])

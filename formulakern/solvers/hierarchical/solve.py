@@ -30,7 +30,6 @@ equal rows one row.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +38,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.deadline import Deadline, TimeLimit, check_time_limit
 from formulakern.slices import run_slices
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical.input import Problem, read_problem, read_start
@@ -135,7 +135,7 @@ def solve_hierarchical(
     signs: Any = None,
     tol: float = 1e-3,
     max_iter: int = 2000,
-    time_limit: float | None = None,
+    time_limit: TimeLimit = None,
     start: tuple[Any, Any] | HierarchicalSolution | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> HierarchicalSolution:
@@ -232,16 +232,17 @@ def solve_hierarchical(
     >>> solution.gap <= 1e-3
     True
     """
-    started = time.perf_counter()
     check_number("rho", rho, 1, 2, above=True, expected="1 < rho <= 2; near 1 few rules get weight")
     check_number("C", C, 0, LARGEST, above=True)
     check_number("depth_penalty", depth_penalty, 1, LARGEST)
     check_choice("loss", loss, LOSSES)
     check_number("tol", tol, 0, 1, above=True)
     check_integer("max_iter", max_iter)
-    check_number("time_limit", time_limit, 0, otherwise="None for no limit")
+    check_time_limit(time_limit)
+    deadline = Deadline.of(time_limit)
     check_number("other_penalty", other_penalty, 0, LARGEST, above=True)
     lattice = read_nodes(nodes, rho=float(rho), depth_penalty=float(depth_penalty))
+    started = Deadline.clock()
     data = (others, y, sample_weight, float(C), loss, offset, group, signs)
     problem = read_problem(columns, len(lattice), *data)
     lattice = lattice.with_others(len(problem.others), float(other_penalty))
@@ -249,10 +250,10 @@ def solve_hierarchical(
         start = (start.weights, start.intercept)
     groups = None if problem.group is None else int(problem.group.max()) + 1
     first = None if start is None else read_start(start, len(lattice), groups)
-    search = _Search(lattice, problem, first, float(tol), max_iter)
+    search = _Search(lattice, problem, first, float(tol), max_iter, deadline)
     try:
         with one_thread():
-            finished = run_slices(search, time_limit, progress, started).finished
+            finished = run_slices(search, deadline, progress).finished
         status = "iteration limit" if finished else "time limit"
         status = "optimal" if search.gap <= tol else status
     except KeyboardInterrupt:
@@ -268,7 +269,7 @@ def solve_hierarchical(
     )
     if progress is not None:
         progress(1.0)
-    return search.solution(status, time.perf_counter() - started)
+    return search.solution(status, Deadline.clock() - started)
 
 
 class _Search:
@@ -281,9 +282,11 @@ class _Search:
         start: tuple[FloatArray, Intercept] | None,
         tol: float,
         max_iter: int,
+        deadline: Deadline,
     ) -> None:
         self.lattice, self.problem, self.tol, self.max_iter = lattice, problem, tol, max_iter
-        self.columns = Columns(problem.bits, problem.others)
+        self.deadline = deadline
+        self.columns = Columns(problem.bits, problem.others, deadline)
         self.loss = loss_of(problem.loss, problem.y, problem.c, problem.offset, problem.group)
         self.kind = problem.column_of_node
         n = len(lattice)
@@ -337,6 +340,7 @@ class _Search:
             self.at,
             tol=accuracy,
             max_steps=NEWTON,
+            deadline=self.deadline,
             signs=self.problem.signs,
         )
         self.iterations += 1

@@ -14,7 +14,6 @@ H the entropy.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
 from formulakern.arrays import FloatArray
+from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical.norm import DualNorm, Lattice
 from formulakern.solvers.hierarchical.solve import (
@@ -165,7 +165,7 @@ def solve_together(
     *,
     tol: float,
     start: Sequence[FloatArray],
-    deadline: float | None = None,
+    deadline: Deadline = UNLIMITED,
     report: Callable[[float], None] | None = None,
 ) -> Together:
     """Solve the problem to a relative gap.
@@ -183,8 +183,8 @@ def solve_together(
     tol : float
     start : K arrays, float64 (n_k,)
         Weights to begin with.
-    deadline : float, optional
-        ``time.perf_counter()`` after which no round begins.
+    deadline : Deadline, optional
+        After it no round begins, and a Newton step that is not done is given up.
     report : callable, optional
         Called with the gap of every round.
 
@@ -209,7 +209,9 @@ def solve_together(
     for _ in range(ROUNDS):
         accuracy = min(1e-3, max(0.01 * gap**2, 0.01 * tol**2, 1e-13))
         with one_thread():
-            weights, intercepts = _ridge(columns, scales, codes, c, weights, intercepts, accuracy)
+            weights, intercepts = _ridge(
+                columns, scales, codes, c, weights, intercepts, accuracy, deadline
+            )
         scores = _scores(columns, weights, intercepts)
         found = balanced(scores, codes, c)
         if found is not None:
@@ -232,7 +234,7 @@ def solve_together(
         gap = max(0.0, (best.objective - lower) / best.objective) if best.objective > 0 else 0.0
         if report is not None:
             report(gap)
-        if gap <= tol or (deadline is not None and time.perf_counter() >= deadline):
+        if gap <= tol or deadline.over():
             break
         following = []
         for k, (lattice, f) in enumerate(zip(lattices, weights, strict=True)):
@@ -266,6 +268,7 @@ def _ridge(
     weights: list[FloatArray],
     intercepts: FloatArray,
     tol: float,
+    deadline: Deadline,
 ) -> tuple[list[FloatArray], FloatArray]:
     """Newton steps for minimal ½ Σ f²/κ plus the loss, to this relative duality gap."""
     K = len(columns)
@@ -277,7 +280,10 @@ def _ridge(
         return 0.5 * penalty + multinomial_loss(s, codes, c)
 
     value = value_of(weights, scores)
+    began, seconds = Deadline.clock(), 0.0
     for _ in range(NEWTON):
+        if deadline.over(seconds):
+            break
         chances = np.exp(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
         beta = c[:, None] * (right - chances)
         g = [Phi @ beta[:, k] for k, Phi in enumerate(columns)]
@@ -290,8 +296,8 @@ def _ridge(
             break
         aim = [kappa * one for kappa, one in zip(scales, g, strict=True)]
         try:
-            moves, shift = _newton(columns, scales, c, chances, weights, aim, g, beta)
-        except np.linalg.LinAlgError:  # rounding hides the rest
+            moves, shift = _newton(columns, scales, c, chances, weights, aim, g, beta, deadline)
+        except (np.linalg.LinAlgError, TimeIsOver):  # or rounding hides the rest
             break
         step = _scores(columns, moves, shift)
         part = 1.0
@@ -307,6 +313,7 @@ def _ridge(
         weights, intercepts, scores = after, intercepts + part * shift, scores + part * step
         if gain <= 1e-15 * value:
             break
+        seconds, began = Deadline.clock() - began, Deadline.clock()
     return weights, intercepts
 
 
@@ -319,6 +326,7 @@ def _newton(
     aim: Sequence[FloatArray],
     g: Sequence[FloatArray],
     beta: FloatArray,
+    deadline: Deadline,
 ) -> tuple[list[FloatArray], FloatArray]:
     """The Newton step of weights and intercepts, in the units f/√κ."""
     from scipy.linalg import cho_factor, cho_solve
@@ -343,6 +351,7 @@ def _newton(
         slope[here][:n] = roots[k] * g[k][matter[k]] - weights[k][matter[k]] / roots[k]
         slope[here][n] = beta[:, k].sum()
         for j in range(k + 1):
+            deadline.check()
             there = slice(ends[j], ends[j + 1])
             middle = c * chances[:, k] * ((1.0 if j == k else 0.0) - chances[:, j])
             hessian[here, there] = (parts[k] * middle) @ parts[j].T

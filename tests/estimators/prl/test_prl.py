@@ -687,7 +687,8 @@ def test_limits_leave_a_valid_bound():
         short = PRLClassifier(degree=2, C=0.2, epochs=2).fit(X, y)
     assert short.value_ <= best.bound_
     assert short.bound_ >= best.value_
-    hasty = PRLClassifier(degree=2, C=0.2, time_limit=0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="stopped by the time limit.*of the bound"):
+        hasty = PRLClassifier(degree=2, C=0.2, time_limit=0).fit(X, y)
     assert hasty.stopped_ == "time"
     assert hasty.bound_ >= best.value_
 

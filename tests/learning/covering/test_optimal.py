@@ -140,7 +140,7 @@ def test_bound_holds_wherever_it_stops(case, slices):
     X, weights, options = case
     left = iter(range(slices))
 
-    def few_slices(search, time_limit, progress, started):
+    def few_slices(search, time_limit, progress):
         for _ in left:
             finished = search.advance(1)
             progress(0.0)

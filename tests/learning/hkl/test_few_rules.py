@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import formulakern as fk
+from formulakern.deadline import UNLIMITED
 from formulakern.encoding.zero_one import read_packed
 from formulakern.learning.hkl.active_set import grow_hierarchical
 from formulakern.learning.hkl.few_rules import (
@@ -42,9 +43,7 @@ def selection(seed, most):
 
     held = [one for one, weight in grown.weights.items() if weight]
     support = positions(found, table, kind, held)
-    return grown, FeatureSelection(
-        found, solve, 1, support, most, lambda: False, lambda *better: None
-    )
+    return grown, FeatureSelection(found, solve, 1, support, most, UNLIMITED, lambda *better: None)
 
 
 def test_most_often_the_best_of_all_subsets_is_found():

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.zero_one import read_packed
 from formulakern.learning.hkl.multinomial import learn_together
 from formulakern.solvers.hierarchical.norm import read_nodes
@@ -26,7 +27,7 @@ def problem(seed, p, m, K, e):
 def learned(X, codes, others, options, **limits):
     table, kind = read_packed(X).distinct()
     steps = []
-    limits = {"tol": 0.01, "max_nodes": 500, "time_limit": None, "start": ()} | limits
+    limits = {"tol": 0.01, "max_nodes": 500, "deadline": UNLIMITED, "start": ()} | limits
     found = learn_together(
         table,
         kind,
@@ -86,7 +87,10 @@ def test_limits_and_warm_starts():
     _, again, _, fewer = learned(X, codes, others, options | {"C": 33.0}, start=start)
     assert len(fewer) < len(steps)
     assert again > objective * 0.99
-    for limits, status in (({"max_nodes": 2}, "node limit"), ({"time_limit": 0}, "time limit")):
+    for limits, status in (
+        ({"max_nodes": 2}, "node limit"),
+        ({"deadline": Deadline.of(0)}, "time limit"),
+    ):
         stopped, value, least, _ = learned(X, codes, others, options, **limits)
         assert {model.grown.status for model in stopped} == {status}
         assert least <= objective * (1 + 1e-9)
@@ -105,7 +109,7 @@ def test_an_interrupt_keeps_the_best_so_far():
             raise KeyboardInterrupt
 
     parts = table, kind, codes, np.ones(len(codes)), {**options, "loss": "logistic"}
-    limits = {"tol": 0.01, "max_nodes": 500, "time_limit": None, "start": (), "others": others}
+    limits = {"tol": 0.01, "max_nodes": 500, "deadline": UNLIMITED, "start": (), "others": others}
     models, objective, bound = learn_together(*parts, report=stop, **limits)
     assert {model.grown.status for model in models} == {"interrupted"}
     assert bound < objective

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from formulakern.deadline import UNLIMITED
 from formulakern.encoding.zero_one import read_packed
 from formulakern.learning.hkl.active_set import grow_hierarchical
 from formulakern.learning.hkl.frontier import Frontier
@@ -106,7 +107,7 @@ def test_joined_rules_keep_their_signs(seed, p, log_C, rho):
     table, kind = read_packed(X).distinct()
     options = {"rho": rho, "C": 10**log_C, "depth_penalty": 1.5, "other_penalty": 1.0}
     options["loss"] = "logistic"
-    limits = {"tol": 1e-2, "max_nodes": 2000, "time_limit": None, "start": None}
+    limits = {"tol": 1e-2, "max_nodes": 2000, "deadline": UNLIMITED, "start": None}
     limits["report"] = lambda step: None
     model = learn(table, kind, y, np.ones(len(y)), options, others=others, signs=signs, **limits)
     assert model.gap <= 1e-2
@@ -158,7 +159,7 @@ def test_ordered_classes_over_all_conjunctions(seed, p, K, rho, log_C, signed):
         signs=np.append(asked, signs.others),
         tol=1e-5,
     )
-    limits = {"tol": 1e-2, "max_nodes": 2000, "time_limit": None, "start": None}
+    limits = {"tol": 1e-2, "max_nodes": 2000, "deadline": UNLIMITED, "start": None}
     limits["report"] = lambda step: None
     data = {"others": rows.others, "group": rows.group, "signs": signs}
     model = learn(table, rows.kind, rows.y, rows.weights, options, **data, **limits)

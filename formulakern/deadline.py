@@ -1,0 +1,110 @@
+"""The time that work may take: one moment, handed down to every loop that can be long."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from formulakern.checks import is_number
+from formulakern.errors import ParameterError
+
+__all__ = ["UNLIMITED", "Deadline", "TimeIsOver", "TimeLimit", "check_time_limit"]
+
+
+class TimeIsOver(Exception):
+    """A step that cannot be divided was given up, because its time was over."""
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """The moment at which work ends.
+
+    What works in pieces looks at :meth:`over` between them and keeps the best so far.  A long step
+    of which nothing can be kept calls :meth:`check` between its parts.
+
+    Parameters
+    ----------
+    begun, end : float
+        Readings of :meth:`clock`; ``end`` is inf where time is not limited.
+
+    Examples
+    --------
+    >>> deadline = Deadline.of(60)
+    >>> deadline.over(), 59 < deadline.left() <= 60, 29 < deadline.part(0.5).left() <= 30
+    (False, True, True)
+    >>> Deadline.of(None).left(), Deadline.of(deadline) is deadline
+    (inf, True)
+    """
+
+    begun: float
+    end: float = math.inf
+
+    @staticmethod
+    def clock() -> float:
+        """Seconds that pass as on a watch, whatever this process does."""
+        return time.monotonic()
+
+    @classmethod
+    def of(cls, limit: TimeLimit) -> Deadline:
+        """So many seconds from now; a deadline is itself, and None is no limit."""
+        if isinstance(limit, Deadline):
+            return limit
+        now = cls.clock()
+        return cls(now, math.inf if limit is None else now + float(limit))
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return math.isfinite(self.end)
+
+    def taken(self) -> float:
+        """Seconds since the beginning."""
+        return self.clock() - self.begun
+
+    def left(self) -> float:
+        """Seconds until the end, at least 0."""
+        return max(0.0, self.end - self.clock()) if self.limited else math.inf
+
+    def over(self, needed: float = 0.0) -> bool:
+        """Whether less time is left than is ``needed``, or none."""
+        return self.limited and self.clock() + needed >= self.end
+
+    def part(self, share: float) -> Deadline:
+        """The end of a share of the time that is left."""
+        if not self.limited:
+            return self
+        now = self.clock()
+        return Deadline(self.begun, now + share * max(0.0, self.end - now))
+
+    def check(self) -> None:
+        """Give up what is being computed if the time is over.
+
+        Raises
+        ------
+        TimeIsOver
+        """
+        if self.over():
+            raise TimeIsOver
+
+
+#: No limit.
+UNLIMITED = Deadline(0.0)
+#: Seconds, a moment, or None for no limit.
+TimeLimit: TypeAlias = float | Deadline | None
+
+
+def check_time_limit(time_limit: TimeLimit) -> None:
+    """Check that a time limit is None or a number of seconds.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if time_limit is None or isinstance(time_limit, Deadline):
+        return
+    if not (is_number(time_limit) and time_limit >= 0):
+        raise ParameterError(
+            f"time_limit={time_limit!r}; expected seconds, at least 0, or None for no limit."
+        )
