@@ -157,25 +157,10 @@ class CompiledFunction(Generic[P, R]):
         return bool(self._code)
 
     def ready(self, deadline: Deadline, *, wait: bool = True) -> bool:
-        """Whether it may be called: its machine code is there, before the time is over.
+        """Whether its machine code is there, before the time is over, or now if not to ``wait``.
 
-        Under a limit it is read or compiled in a thread, which is not begun for less than a moment,
+        Under a limit it is read or compiled in a thread, which is not begun for less than a moment
         and goes on where the time is over first; a program that ends then waits for it.
-
-        Parameters
-        ----------
-        deadline : Deadline
-        wait : bool
-            False for whether it is there now.
-
-        Examples
-        --------
-
-        >>> @compiled("int64(int64)")
-        ... def half(x):
-        ...     return x // 2
-        >>> half.ready(Deadline.of(None)), half.ready(Deadline.of(60)) and half(4)
-        (True, 2)
         """
         if self.made or not deadline.limited:
             return True

@@ -186,7 +186,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         Multiplies the weight of a row, per class.
     probability : bool, default=False
         Whether there is ``predict_proba`` with every loss, fitted to the decisions on rows that are
-        held out, at the cost of five further fits, each with the ``time_limit``.  With the logistic
+        held out, at the cost of five further fits, within ``time_limit`` too.  With the logistic
         loss there are probabilities without it, too.
     random_state : int, RandomState or None, default=0
         For the folds of ``probability``.

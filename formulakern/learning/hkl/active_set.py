@@ -29,6 +29,7 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_integer
 from formulakern.deadline import Deadline, TimeIsOver, TimeLimit, check_time_limit
 from formulakern.encoding.zero_one import read_packed
+from formulakern.learning.hkl.found_fast import standing_out
 from formulakern.learning.hkl.frontier import Frontier, Node
 from formulakern.learning.hkl.signs import Signs
 from formulakern.solvers.hierarchical.losses import Intercept, Loss
@@ -369,7 +370,7 @@ class _Search:
     def fast(self, most: int) -> tuple[float, list[Node], list[int]]:
         """What :meth:`examine` returns, of short conjunctions alone and without a bound."""
         try:
-            return 0.0, self.frontier.stand_out(self.allowed, most), self.wanted
+            return 0.0, standing_out(self.frontier, self.allowed, most), self.wanted
         except TimeIsOver:
             return 0.0, [], self.wanted
 

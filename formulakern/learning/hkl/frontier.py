@@ -46,12 +46,10 @@ from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.pair_sums import BATCH, pair_forms, sums_by_overlap
-from formulakern.learning.hkl.signs import Node, Signs
-from formulakern.mining.conjunctions.loop import search_conjunctions
+from formulakern.learning.hkl.signs import Node, Signs, sources_of
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.solvers.hierarchical.norm import right_signed
 
-__all__ = ["Frontier", "Node", "sources_of"]
+__all__ = ["Frontier", "Node"]
 
 #: Conjunctions that the first search lists at most, by how much that grows, and where it ends.
 FIRST, GROWTH, LISTED = 1000, 4, 20_000
@@ -70,11 +68,6 @@ LONG = 7
 ROUNDS = 3
 #: Conjunctions between two looks at the clock.
 BETWEEN = 512
-#: Truth values that are held at once.
-ENTRIES = 1 << 22
-#: Conjunctions that are found fast have at most so many propositions; so many are listed for each
-#: source that may come in.
-SHORT, SHORT_ONES = 2, 8
 #: (1 + a)^|w| is cut here: what is longer weighs nothing in any case.
 FINITE = 1e299
 
@@ -279,37 +272,6 @@ class Frontier:
             return None
         return square, [self.sources[k] for k in order.tolist()]
 
-    def stand_out(self, allowed: float, most: int) -> list[Node]:
-        """Sources of which a short conjunction alone shows that ‖r_t‖_ρ'² > ``allowed``.
-
-        Found fast; the worst first.
-        """
-        if not self.sources or not len(self.beta):
-            return []
-        unit = float(np.sqrt(allowed))
-        if search_conjunctions.ready(self.deadline, wait=False):
-            short, q, *_ = self.list_heavy(unit, SHORT_ONES * most, SHORT)
-        else:
-            short, q = self._singles(unit)
-        sources, above, _ = self.below(short)
-        scores = np.zeros(len(self.sources))
-        np.maximum.at(scores, sources, q[above])
-        order = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]
-        return [self.sources[k] for k in order[:most].tolist()]
-
-    def _singles(self, threshold: float) -> tuple[list[Node], FloatArray]:
-        """The propositions with q_w above a threshold, found without a compiled loop."""
-        places = np.array([t[0] for t in self.sources if len(t) == 1], dtype=np.intp)
-        sums = np.zeros(len(places))
-        step = max(1, ENTRIES // max(1, self.table.n_rows))
-        for start in range(0, len(places), step):
-            some = slice(start, start + step)
-            sums[some] = self.table.truths(self.table.columns[places[some]]) @ self.beta
-        signs = None if self.signs is None else self.signs.of_all([(int(j),) for j in places])
-        q = np.abs(right_signed(sums, signs)) / (1 + self.a)
-        heavy = np.flatnonzero(q > threshold)
-        return [(int(places[k]),) for k in heavy], q[heavy]
-
     def list_heavy(
         self, threshold: float, most: int, longest: int | None = None
     ) -> tuple[list[Node], FloatArray, float, bool]:
@@ -479,17 +441,3 @@ class Heavy:
         self.squares += np.bincount(where, q**2, len(self.scale))
         self.total += float(np.sum(fresh**2))
         self.count = len(listed)
-
-
-def sources_of(nodes: list[Node], p: int, signs: Signs | None = None) -> list[Node]:
-    """The sets outside the family, of those allowed, whose proper subsets are all inside."""
-    inside = set(nodes)
-    found: list[Node] = []
-    for v in nodes:
-        for i in range(v[-1] + 1 if v else 0, p):
-            t = (*v, i)
-            if t not in inside and all(t[:k] + t[k + 1 :] in inside for k in range(len(v))):
-                found.append(t)
-    if signs is not None:
-        found = [t for t in found if signs.allows(t)]
-    return found

@@ -17,7 +17,7 @@ import numpy as np
 
 from formulakern.arrays import IntArray
 
-__all__ = ["Node", "Signs"]
+__all__ = ["Node", "Signs", "sources_of"]
 
 Node: TypeAlias = tuple[int, ...]
 
@@ -62,3 +62,17 @@ class Signs:
     def of_all(self, features: Iterable[Node | int]) -> IntArray:
         """The signs of some features."""
         return np.array([self.of(one) for one in features], dtype=np.int64)
+
+
+def sources_of(nodes: list[Node], p: int, signs: Signs | None = None) -> list[Node]:
+    """The sets outside the family, of those allowed, whose proper subsets are all inside."""
+    inside = set(nodes)
+    found: list[Node] = []
+    for v in nodes:
+        for i in range(v[-1] + 1 if v else 0, p):
+            t = (*v, i)
+            if t not in inside and all(t[:k] + t[k + 1 :] in inside for k in range(len(v))):
+                found.append(t)
+    if signs is not None:
+        found = [t for t in found if signs.allows(t)]
+    return found

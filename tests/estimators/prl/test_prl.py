@@ -663,11 +663,11 @@ def test_interrupt_keeps_the_best_so_far(monkeypatch):
     solve = prl_play.RestrictedGame.solve
     calls = []
 
-    def interrupted(self, tol, secured):
+    def interrupted(self, tol, secured, deadline):
         calls.append(tol)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return solve(self, tol, secured)
+        return solve(self, tol, secured, deadline)
 
     monkeypatch.setattr(prl_play.RestrictedGame, "solve", interrupted)
     with pytest.warns(UserWarning, match="interrupted after 2 epochs"):
