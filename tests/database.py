@@ -17,6 +17,6 @@ def answers(ensemble: RuleEnsemble | RuleList | RuleSet, table: Any) -> list[Any
     plain = [[None if x is None or x != x else x for x in c.tolist()] for c in columns.values()]
     marks = ", ".join("?" * len(columns))
     base.executemany(f"INSERT INTO data VALUES ({marks})", zip(*plain, strict=True))
-    found = [row[-1] for row in base.execute(ensemble.to_sql())]
+    found = [row[-1] for row in base.execute(ensemble.to_sql(dialect="sqlite", types=table))]
     base.close()
     return found

@@ -31,6 +31,7 @@ from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.targets import read_classes, refused, require_target
 from formulakern.files.model_file import Saved
+from formulakern.rules.export.column_types import ColumnType, types_of
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PropositionEncoder"]
@@ -107,6 +108,8 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         One per output column; a Variable for a Boolean column, it or its negation for degrees.
     plans_ : tuple of ColumnPlan
         One per input column.
+    column_types_ : dict
+        What each column holds, as :meth:`formulakern.RuleEnsemble.to_sql` has it.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), object
         If the training table had names.
@@ -145,6 +148,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     dtype: DTypeLike = np.uint8
     propositions_: tuple[Formula, ...] = field(init=False)
     plans_: tuple[ColumnPlan, ...] = field(init=False)
+    column_types_: dict[str, ColumnType] = field(init=False)
     n_features_in_: int = field(init=False)
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -340,6 +344,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
                 'two rows apart. Pass more rows, or nominal="all" to keep the constant values.'
             )
         self.plans_ = plans
+        self.column_types_ = types_of(table)
         self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
 
     @property

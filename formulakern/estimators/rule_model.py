@@ -19,6 +19,9 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.rules.decision import conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
+from formulakern.rules.export.column_types import ColumnType, read_types
+from formulakern.rules.export.sql.conditions import TableName
+from formulakern.rules.export.sql.dialects import DialectName
 from formulakern.rules.features import Conjunction, Feature, feature_values
 from formulakern.rules.logic.merging import simplified_votes
 from formulakern.rules.rule import Rule
@@ -73,6 +76,50 @@ class PropositionModel(TableEstimator):
                 "'=' for columns of text, '<=' and '>=' for numbers."
             )
         return table
+
+    def to_sql(
+        self,
+        table: TableName = "data",
+        dialect: DialectName = "standard",
+        *,
+        types: Any = None,
+    ) -> str:
+        """A query that gives every row of a database table what :meth:`predict` says.
+
+        Parameters
+        ----------
+        table : str, or sequence of str
+            Name of the table, with the columns of training that the rules read; dots stand between
+            a schema and its table, unless the parts are given: ``("schema", "my.table")``.
+        dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
+            Whose SQL.
+        types : mapping of column to type, optional
+            Where columns hold another type there than in training, as for
+            :meth:`formulakern.RuleEnsemble.to_sql`.
+
+        Returns
+        -------
+        str
+            That of ``rules_``, with the types of the columns of training.
+
+        Raises
+        ------
+        DataError
+            If a rule holds something that has no SQL, a name or a class cannot be written in this
+            dialect, or the types of columns do not fit the rules.
+        ParameterError
+            If there is no such dialect or type, or ``table`` is no name.
+        """
+        return str(self._exported().to_sql(table, dialect, types=self._types(types)))
+
+    def _exported(self) -> Any:
+        """The rules that are exported."""
+        check_is_fitted(self, "rules_")
+        return vars(self)["rules_"]
+
+    def _types(self, types: Any) -> dict[str, ColumnType]:
+        """What columns hold: as is said, else as in training."""
+        return getattr(self.encoder_, "column_types_", {}) | read_types(types)
 
     def _checked_relations(self) -> tuple[str, ...]:
         """The relations as a tuple.

@@ -10,7 +10,9 @@ from formulakern.optional import data_frame
 from formulakern.rules.accuracy_curves import ensemble_curve, refitted_votes
 from formulakern.rules.export.json import ensemble_from_json, ensemble_json
 from formulakern.rules.export.latex import ensemble_latex
-from formulakern.rules.export.sql import ensemble_query
+from formulakern.rules.export.sql.conditions import TableName
+from formulakern.rules.export.sql.dialects import DialectName
+from formulakern.rules.export.sql.queries import ensemble_query
 from formulakern.rules.export.text import columns_of, ensemble_text
 from formulakern.rules.logic.joining import JoinedRules, joined_votes
 from formulakern.rules.logic.merging import simplified_votes
@@ -340,58 +342,72 @@ class RuleEnsemble(VotingRules):
 
     _repr_html_ = preformatted
 
-    def to_sql(self, table: str = "data") -> str:
+    def to_sql(
+        self,
+        table: TableName = "data",
+        dialect: DialectName = "standard",
+        *,
+        types: Any = None,
+        scores: bool = False,
+    ) -> str:
         """A query that gives every row of a database table its prediction.
 
         Parameters
         ----------
-        table : str
-            Name of the table, with a column for each that the rules read, and none of the names
-            that the query adds.
+        table : str, or sequence of str
+            Name of the table, with a column for each that the rules read; dots stand between a
+            schema and its table, unless the parts are given: ``("schema", "my.table")``.
+        dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
+            Whose SQL.
+        types : mapping of column to type, or a table, optional
+            What columns hold: "boolean", "truth" (truth values, or 1 and 0), "integer", "number",
+            "text"; or a table that shows it, such as that of training.  By default what the rules
+            suggest.  A model knows: its own ``to_sql`` says it.
+        scores : bool, default=False
+            Whether a column ``score_k`` for each class is added too.
 
         Returns
         -------
         str
-            ``SELECT``: all columns, one score per class, and ``predicted_class``; of levels all
-            columns, the score, and ``predicted_class``; or all columns,
-            and ``predicted`` with the name of the target.  Standard SQL; a comparison with NULL
-            counts as false, as it does here.  Ties go to the class that stands first, as in
-            :meth:`predict`, up to the rounding of the database.
+            ``SELECT``: all columns, the scores if asked for, and ``predicted_class``, or
+            ``predicted`` with the name of the target.  A comparison with NULL or NaN counts as
+            false, as it does here.  Scores are added up in double precision and in the order in
+            which :meth:`scores` does it, so that they are the same numbers, and ties are ties.
 
         Raises
         ------
         DataError
-            If a rule holds something that has no SQL here.
+            If a rule holds something that has no SQL, a name or a class cannot be written in this
+            dialect, or the types of columns do not fit the rules.
+        ParameterError
+            If there is no such dialect or type, or ``table`` is no name.
 
         Examples
         --------
         >>> from formulakern.rules.rule import rule
         >>> large = WeightedRule(rule("size >= 3"), 0.5, "large", "small")
         >>> print(RuleEnsemble.of([large], ("large", "small")).to_sql("shirts"))
-        SELECT scored.*,
-          CASE
-            WHEN "score large" >= "score small" THEN 'large'
-            ELSE 'small'
-          END AS predicted_class
-        FROM (
-          SELECT "shirts".*,
-            0.0
-              + 0.5 * CASE WHEN "size" >= 3 THEN 1 ELSE 0 END
-              AS "score large",
-            0.0
-              - 0.5 * CASE WHEN "size" >= 3 THEN 1 ELSE 0 END
-              AS "score small"
-          FROM "shirts"
-        ) AS scored
-        >>> cost = WeightedRule(rule("size >= 3"), 0.5)
-        >>> print(RuleEnsemble.of([cost], None, [4.0], target="price").to_sql("shirts"))
         SELECT "shirts".*,
-          4.0
-            + 0.5 * CASE WHEN "size" >= 3 THEN 1 ELSE 0 END
-            AS "predicted price"
+          CASE
+            WHEN (
+              0.0e0
+              + CASE WHEN "shirts"."size" >= 3 THEN 0.5e0 ELSE 0 END
+            ) >= (
+              0.0e0
+              + CASE WHEN "shirts"."size" >= 3 THEN -0.5e0 ELSE 0 END
+            ) THEN 'large'
+            ELSE 'small'
+          END AS "predicted_class"
         FROM "shirts"
+        >>> cost = WeightedRule(rule("size >= 3"), 0.5)
+        >>> ensemble = RuleEnsemble.of([cost], None, [4.0], target="price")
+        >>> print(ensemble.to_sql("shop.shirts", "mysql"))
+        SELECT `shirts`.*,
+          4.0e0
+          + CASE WHEN `shirts`.`size` >= 3 THEN 0.5e0 ELSE 0 END AS `predicted price`
+        FROM `shop`.`shirts` AS `shirts`
         """
-        return ensemble_query(self, table)
+        return ensemble_query(self, table, dialect, types, scores)
 
     def to_latex(self, top: int | None = None) -> str:
         """A LaTeX ``tabular`` with one line per rule: weight, what it speaks for, and the rule.

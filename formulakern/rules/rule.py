@@ -11,6 +11,10 @@ import numpy.typing as npt
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
+from formulakern.rules.export.column_types import inferred_types, read_types
+from formulakern.rules.export.sql.conditions import TableName
+from formulakern.rules.export.sql.dialects import DialectName
+from formulakern.rules.export.sql.query import Query
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.parser import parse_rule
@@ -99,6 +103,44 @@ class Rule:
             If a column is absent (the message names the nearest), or cannot be compared.
         """
         return evaluate_formula(self.formula, Table.of(table))
+
+    def to_sql(
+        self, table: TableName = "data", dialect: DialectName = "standard", *, types: Any = None
+    ) -> str:
+        """The query of the rows of a database table that satisfy the rule.
+
+        Parameters
+        ----------
+        table : str, or sequence of str
+            Name of the table; dots stand between a schema and its table, unless the parts are
+            given: ``("schema", "my.table")``.
+        dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
+            Whose SQL.
+        types : mapping of column to type, or a table, optional
+            As for :meth:`formulakern.RuleEnsemble.to_sql`.
+
+        Returns
+        -------
+        str
+            A comparison with NULL or NaN counts as false, as it does here.
+
+        Raises
+        ------
+        DataError
+            If something has no SQL, or a name cannot be written in this dialect.
+        ParameterError
+            If there is no such dialect or type, or ``table`` is no name.
+
+        Examples
+        --------
+        >>> print(rule("odor = foul & ~(size >= 3)").to_sql("mushrooms"))
+        SELECT "mushrooms".*
+        FROM "mushrooms"
+        WHERE ("mushrooms"."odor" = 'foul' AND ("mushrooms"."size" >= 3) IS NOT TRUE)
+        """
+        known = inferred_types([self.formula]) | read_types(types)
+        query = Query(table, dialect, self.columns, known)
+        return query.rows(query.writer.condition(self.formula))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -15,7 +15,9 @@ from formulakern.rules.decision_tree import DecisionTree, tree_of
 from formulakern.rules.export.code import list_pandas, list_polars
 from formulakern.rules.export.decision import WrittenRules
 from formulakern.rules.export.json import decision_from_json, decision_json
-from formulakern.rules.export.sql import list_query
+from formulakern.rules.export.sql.conditions import TableName
+from formulakern.rules.export.sql.dialects import DialectName
+from formulakern.rules.export.sql.queries import list_query
 from formulakern.rules.logic.simplification import exclusive_rules, simplified_list
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_set import RuleSet
@@ -248,24 +250,36 @@ class RuleList(WrittenRules):
 
     # -- as text ----------------------------------------------------------------------------------
 
-    def to_sql(self, table: str = "data") -> str:
+    def to_sql(
+        self, table: TableName = "data", dialect: DialectName = "standard", *, types: Any = None
+    ) -> str:
         """A query that gives every row of a database table its class.
 
         Parameters
         ----------
-        table : str
-            Name of the table, with a column for each that the rules read.
+        table : str, or sequence of str
+            Name of the table, with a column for each that the rules read; dots stand between a
+            schema and its table, unless the parts are given: ``("schema", "my.table")``.
+        dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
+            Whose SQL.
+        types : mapping of column to type, or a table, optional
+            What columns hold: "boolean", "truth" (truth values, or 1 and 0), "integer", "number",
+            "text"; or a table that shows it, such as that of training.  By default what the rules
+            suggest.  A model knows: its own ``to_sql`` says it.
 
         Returns
         -------
         str
-            ``SELECT``: all columns and ``predicted_class``, which is NULL where it is unknown.
-            Standard SQL; a comparison with NULL counts as false, as it does here.
+            ``SELECT``: all columns and ``predicted_class``, which is NULL where it is unknown.  A
+            comparison with NULL or NaN counts as false, as it does here.
 
         Raises
         ------
         DataError
-            If a rule holds something that has no SQL here.
+            If a rule holds something that has no SQL, a name or a class cannot be written in this
+            dialect, or the types of columns do not fit the rules.
+        ParameterError
+            If there is no such dialect or type, or ``table`` is no name.
 
         Examples
         --------
@@ -273,12 +287,12 @@ class RuleList(WrittenRules):
         >>> print(RuleList([ClassRule(rule("size >= 3"), "L")], ("S", "L"), "S").to_sql("shirts"))
         SELECT "shirts".*,
           CASE
-            WHEN "size" >= 3 THEN 'L'
+            WHEN "shirts"."size" >= 3 THEN 'L'
             ELSE 'S'
-          END AS predicted_class
+          END AS "predicted_class"
         FROM "shirts"
         """
-        return list_query(self, table)
+        return list_query(self, table, dialect, types)
 
     def to_pandas_code(self, frame: str = "df") -> str:
         """A Python expression of the classes of the rows of a pandas data frame.

@@ -15,8 +15,11 @@ from formulakern.rules.decision import ClassRule, one_row
 from formulakern.rules.export.code import votes_pandas, votes_polars
 from formulakern.rules.export.decision import WrittenRules
 from formulakern.rules.export.json import decision_from_json, decision_json
-from formulakern.rules.export.sql import votes_query
+from formulakern.rules.export.sql.conditions import TableName
+from formulakern.rules.export.sql.dialects import DialectName
+from formulakern.rules.export.sql.queries import votes_query
 from formulakern.rules.logic.simplification import simplified_set
+from formulakern.rules.sums import weighted_sums
 
 __all__ = ["ClassRule", "RuleSet", "SetExplanation"]
 
@@ -101,7 +104,7 @@ class RuleSet(WrittenRules):
         return np.eye(len(self.classes))[np.array(places, dtype=np.intp)]
 
     def _positions(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-        sums = covers @ self.votes
+        sums = weighted_sums(covers, self.votes)
         return np.where(sums.any(axis=1), sums.argmax(axis=1), self._places[self.default])
 
     def predict_proba(self, table: Any) -> FloatArray:
@@ -194,48 +197,62 @@ class RuleSet(WrittenRules):
 
     # -- as text ----------------------------------------------------------------------------------
 
-    def to_sql(self, table: str = "data") -> str:
+    def to_sql(
+        self,
+        table: TableName = "data",
+        dialect: DialectName = "standard",
+        *,
+        types: Any = None,
+        scores: bool = False,
+    ) -> str:
         """A query that gives every row of a database table its class.
 
         Parameters
         ----------
-        table : str
-            Name of the table, with a column for each that the rules read, and none of the names
-            that the query adds.
+        table : str, or sequence of str
+            Name of the table, with a column for each that the rules read; dots stand between a
+            schema and its table, unless the parts are given: ``("schema", "my.table")``.
+        dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
+            Whose SQL.
+        types : mapping of column to type, or a table, optional
+            What columns hold: "boolean", "truth" (truth values, or 1 and 0), "integer", "number",
+            "text"; or a table that shows it, such as that of training.  By default what the rules
+            suggest.  A model knows: its own ``to_sql`` says it.
+        scores : bool, default=False
+            Whether a column ``score_k`` for each class is added too.
 
         Returns
         -------
         str
-            ``SELECT``: all columns, one score per class, and ``predicted_class``, which is NULL
-            where it is unknown.  Standard SQL; a comparison with NULL counts as false, as it does
+            ``SELECT``: all columns, the scores if asked for, and ``predicted_class``, which is
+            NULL where it is unknown.  A comparison with NULL or NaN counts as false, as it does
             here.
 
         Raises
         ------
         DataError
-            If a rule holds something that has no SQL here.
+            If a rule holds something that has no SQL, a name or a class cannot be written in this
+            dialect, or the types of columns do not fit the rules.
+        ParameterError
+            If there is no such dialect or type, or ``table`` is no name.
 
         Examples
         --------
         >>> from formulakern.rules.rule import rule
         >>> print(RuleSet([ClassRule(rule("size >= 3"), "L")], ("S", "L")).to_sql("shirts"))
-        SELECT scored.*,
-          CASE
-            WHEN "score S" + "score L" = 0 THEN NULL
-            WHEN "score S" >= "score L" THEN 'S'
+        SELECT "shirts".*,
+          CASE GREATEST(
+            0.0e0,
+            0.0e0
+            + CASE WHEN "shirts"."size" >= 3 THEN 1.0e0 ELSE 0 END
+          )
+            WHEN 0 THEN NULL
+            WHEN (0.0e0) THEN 'S'
             ELSE 'L'
-          END AS predicted_class
-        FROM (
-          SELECT "shirts".*,
-            0.0
-              AS "score S",
-            0.0
-              + 1.0 * CASE WHEN "size" >= 3 THEN 1 ELSE 0 END
-              AS "score L"
-          FROM "shirts"
-        ) AS scored
+          END AS "predicted_class"
+        FROM "shirts"
         """
-        return votes_query(self, self.votes, table)
+        return votes_query(self, self.votes, table, dialect, types, scores)
 
     def to_pandas_code(self, frame: str = "df") -> str:
         """A Python expression of the classes of the rows of a pandas data frame.

@@ -17,6 +17,7 @@ from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.rules.features import Term
 from formulakern.rules.rule import Rule
+from formulakern.rules.sums import weighted_sums
 from formulakern.syntax.formula import Formula
 
 __all__ = ["NUMBERS", "VotingRules", "WeightedRule", "class_array", "class_codes"]
@@ -308,8 +309,7 @@ class VotingRules:
 
     def scores_of(self, values: npt.NDArray[Any]) -> FloatArray:
         """The scores of rows on which the rules have these values, shape (n, R)."""
-        scores: FloatArray = np.asarray(values, dtype=np.float64) @ self.votes + self.intercept
-        return scores
+        return weighted_sums(np.asarray(values), self.votes, self.intercept)
 
     def predict(self, table: Any) -> npt.NDArray[Any]:
         """The class or the level of every row, or the number.

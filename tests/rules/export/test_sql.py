@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
-from formulakern.rules.export.sql import MAX_TERMS
 from formulakern.rules.features import LinearTerm, Monomial
 from formulakern.rules.rule import Rule
+from formulakern.rules.sums import LONGEST_CHAIN
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import FALSE, TRUE, Variable
 from tests.database import answers
@@ -88,7 +88,7 @@ def test_linear_terms_of_any_numbers():
 
 def test_long_sums_are_nested():
     """SQLite refuses expressions that are more than a thousand levels deep."""
-    items = [weighted("size >= 3", 1.0 / (k + 1)) for k in range(3 * MAX_TERMS)]
+    items = [weighted("size >= 3", 1.0 / (k + 1)) for k in range(3 * LONGEST_CHAIN)]
     price = RuleEnsemble.of(items, intercept=[1.0])
     np.testing.assert_allclose(answers(price, TABLE), price.predict(TABLE), rtol=1e-12)
 

@@ -1,0 +1,116 @@
+"""What the columns hold that rules read: as a user says, as a table shows, as the rules suggest.
+
+Rules do not say it: ``x = 0`` may be about a column of numbers or of truth values, and databases
+and data frames compare these in different ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, get_args
+
+from formulakern.encoding.propositions import ORDERS, number_of
+from formulakern.encoding.table import Table
+from formulakern.errors import ParameterError
+from formulakern.syntax.comparison import ColumnName, Comparison
+from formulakern.syntax.formula import Formula, Variable
+
+__all__ = ["ColumnType", "inferred_types", "read_types", "types_of"]
+
+#: "truth": truth values, or the numbers 1 and 0.  "number": floating point, or any number.
+#: "open": compared with 1 and 0 only, so that it may hold truth values or any numbers.
+ColumnType = Literal["boolean", "truth", "integer", "number", "text", "open"]
+
+
+def types_of(table: Table) -> dict[str, ColumnType]:
+    """What the columns of a table hold; nothing is said of one that is missing throughout.
+
+    >>> types_of(Table({"a": [True], "b": [1], "c": [0.5], "d": ["x"], "e": [None]}))
+    {'a': 'boolean', 'b': 'integer', 'c': 'number', 'd': 'text'}
+    >>> types_of(Table({"a": [True, None], "b": [1, None, 2][:2]}))
+    {'a': 'truth', 'b': 'truth'}
+    """
+    named: dict[str, ColumnType] = {"b": "boolean", "i": "integer", "u": "integer", "O": "text"}
+    found: dict[str, ColumnType] = {}
+    for name, column in table.columns.items():
+        present = column[~table.missing(name)]
+        if column.dtype.kind == "f" and len(present):
+            whole = ((present == 0) | (present == 1)).all()
+            found[name] = "truth" if whole else "number"
+        elif len(present) and column.dtype.kind in named:
+            found[name] = named[column.dtype.kind]
+    return found
+
+
+def read_types(given: Any) -> dict[str, ColumnType]:
+    """What a user says about columns: a mapping from names to types, or a table with them.
+
+    Raises
+    ------
+    ParameterError
+        If a type is unknown.
+
+    Examples
+    --------
+    >>> read_types({"odor": "text"}), read_types({"odor": ["foul"]})
+    ({'odor': 'text'}, {'odor': 'text'})
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(v, str) for v in given.values()):
+        return types_of(Table.of(given))
+    for name, kind in given.items():
+        if kind not in get_args(ColumnType):
+            expected = ", ".join(map(repr, get_args(ColumnType)))
+            raise ParameterError(
+                f"column {name!r} is of type {kind!r}; expected one of {expected}."
+            )
+    return {str(name): kind for name, kind in given.items()}
+
+
+def inferred_types(
+    formulas: Iterable[Formula], numeric: Iterable[str] = ()
+) -> dict[str, ColumnType]:
+    """What rules suggest that columns hold; nothing of columns of which they leave it open.
+
+    Parameters
+    ----------
+    formulas : iterable of Formula
+    numeric : iterable of str
+        Columns that are factors of products, or of which there is a linear term.
+
+    Examples
+    --------
+    >>> from formulakern.syntax.parser import parse_rule
+    >>> inferred_types([parse_rule('odor = foul & size >= 3 & (ring | age != 0) & zip = "007"')])
+    {'odor': 'text', 'size': 'number', 'ring': 'open', 'age': 'open', 'zip': 'text'}
+    """
+    said: dict[str, set[ColumnType]] = {name: {"number"} for name in numeric}
+    for leaf in (leaf for formula in formulas for leaf in formula.leaves):
+        if isinstance(leaf, Variable):
+            said.setdefault(leaf.name, set()).add("open")
+        elif isinstance(leaf, Comparison):
+            values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+            for value in values:
+                if value is None:
+                    continue
+                if not isinstance(value, ColumnName):
+                    said.setdefault(leaf.column, set()).add(_suggested(leaf.relation, value))
+                elif leaf.relation in ORDERS:
+                    said.setdefault(leaf.column, set()).add("number")
+                    said.setdefault(value.name, set()).add("number")
+    found: dict[str, ColumnType] = {}
+    for name, types in said.items():
+        known = types - {"open"} or types
+        if len(known) == 1:
+            found[name] = next(iter(known))
+    return found
+
+
+def _suggested(relation: str, value: Any) -> ColumnType:
+    if relation in ORDERS:
+        return "number"
+    number = number_of(value) if isinstance(value, str) else value
+    if number in (0, 1) and str(value).lower() in ("0", "1", "true", "false", "0.0", "1.0"):
+        return "open"
+    return "text" if isinstance(value, str) else "number"

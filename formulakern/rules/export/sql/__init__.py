@@ -1,0 +1,1 @@
+"""Rules as SQL that means the same in real engines: dialects, conditions, queries."""

@@ -1,0 +1,277 @@
+"""Formulas of comparisons as conditions of SQL, with its three truth values made two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from formulakern.encoding.propositions import ORDERS, number_of
+from formulakern.errors import DataError
+from formulakern.rules.export.column_types import ColumnType
+from formulakern.rules.export.sql.dialects import Dialect
+from formulakern.rules.sums import in_groups
+from formulakern.syntax.comparison import ColumnName, Comparison
+from formulakern.syntax.connectives import ARGUMENTS
+from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.traversal import fold
+
+__all__ = ["TableName", "Writer"]
+
+TRUE, FALSE = "1 = 1", "1 = 0"
+#: A condition, and whether it may be unknown rather than false.
+Condition = tuple[str, bool]
+#: The parts of a qualified name, or them with dots between.
+TableName = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes conditions on the columns of one table, in one dialect.
+
+    Parameters
+    ----------
+    dialect : Dialect
+    table : str
+        What stands before each column.
+    types : mapping of column to type
+        Of columns that are not in it a comparison is written as it is.
+
+    Examples
+    --------
+    >>> from formulakern.rules.export.sql.dialects import dialect_of
+    >>> from formulakern.syntax.parser import parse_rule
+    >>> writer = Writer(dialect_of("duckdb"), '"t"', {"ring": "boolean", "size": "number"})
+    >>> print(writer.condition(parse_rule("~ring & odor != foul")))
+    (("t"."ring") IS NOT TRUE AND "t"."odor" <> 'foul')
+    >>> print(writer.condition(parse_rule("size > 3")))
+    ("t"."size" > 3 AND "t"."size" <= CAST('Infinity' AS DOUBLE))
+    >>> writer = Writer(dialect_of("sqlite"), '"t"', writer.types)
+    >>> print(writer.condition(parse_rule("~ring ^ size > 3")))
+    (("t"."ring" = 1) IS NOT TRUE) <> (("t"."size" > 3) IS TRUE)
+    """
+
+    dialect: Dialect
+    table: str
+    types: Mapping[str, ColumnType]
+
+    def column(self, name: str) -> str:
+        """A column, with its table."""
+        return f"{self.table}.{self.dialect.identifier(name)}"
+
+    def condition(self, formula: Formula) -> str:
+        """A formula as a condition that is true in the same rows; in others false or unknown.
+
+        A comparison with NULL is unknown in SQL and false in a rule.  Only under ``NOT`` (and the
+        connectives that hold one) is that a difference, so there it is asked whether it is true.
+
+        Raises
+        ------
+        DataError
+            If the formula holds something that has no SQL.
+        """
+
+        def build(node: Formula, parts: list[Condition]) -> Condition:
+            if isinstance(node, Constant):
+                return (TRUE if node.value else FALSE), False
+            if isinstance(node, Variable):
+                return self._truth(node.name)
+            if isinstance(node, Comparison):
+                return self._comparison(node)
+            if node.connective is None:
+                raise DataError(f"{node} has no SQL here; write the rule with comparisons.")
+            if node.connective.arity == 1:
+                return _negated(parts[0]), False
+            if node.connective.name in ("and", "or"):
+                return _joined(node.connective.name.upper(), parts)
+            value, *others = parts
+            for other in others:
+                value = _connected(node.connective.truth, value, other)
+            return value
+
+        return fold(formula, build)[0]
+
+    def present(self, name: str) -> str:
+        """Whether an entry is not missing, which is never unknown."""
+        column, kind = self.column(name), self.types.get(name)
+        if self._has_nan(name):
+            return f"({column} <= {self.dialect.infinity}) IS TRUE"
+        if self.dialect.nan and kind in ("truth", "open"):
+            return f"(CAST({column} AS {self.dialect.characters}) <> {self.dialect.nan}) IS TRUE"
+        return f"{column} IS NOT NULL"
+
+    def number(self, name: str) -> str:
+        """A column of numbers, or of truth values, as a number.
+
+        Raises
+        ------
+        DataError
+            If the column is one of text.
+        """
+        kind = self.types.get(name)
+        if kind == "text":
+            raise DataError(
+                f'column "{name}" holds text, and a rule reads numbers of it, which SQL does in '
+                "another way. Make it a column of numbers, and say so by types."
+            )
+        if self.dialect.boolean and kind in ("boolean", "truth", "open"):
+            true, false = self._truth(name)[0], self._truth(name, False)[0]
+            return f"CASE WHEN {true} THEN 1 WHEN {false} THEN 0 END"
+        return self.column(name)
+
+    # -- leaves -----------------------------------------------------------------------------------
+
+    def _has_nan(self, name: str) -> bool:
+        return bool(self.dialect.nan) and self.types.get(name) == "number"
+
+    def _truth(self, name: str, value: bool = True) -> Condition:
+        """Whether a column is true, or 1; or else whether it is false, or 0."""
+        column, kind = self.column(name), self.types.get(name, "open")
+        if kind == "text":
+            raise DataError(
+                f'column "{name}" holds text, which is no truth value in SQL; '
+                f"compare it with a value: {Variable(name)} = …"
+            )
+        if kind == "boolean" and self.dialect.boolean:
+            return (column if value else f"NOT {column}"), True
+        form = self.dialect.truth if kind in ("truth", "open") else "{column} = {number}"
+        return form.format(column=column, number=int(value), word=str(value).lower()), True
+
+    def _among(self, name: str, truths: Sequence[int]) -> Condition:
+        """Whether a column of truth values has one of these."""
+        if len(truths) == 1:
+            return self._truth(name, bool(truths[0]))
+        return (self.present(name) if truths else FALSE), False
+
+    def _comparison(self, leaf: Comparison) -> Condition:
+        name, relation = leaf.column, leaf.relation
+        if leaf.value is None:
+            present = self.present(name)
+            if relation == "is not missing":
+                return present, False
+            if present.endswith("IS TRUE"):
+                return present[: -len("TRUE")] + "NOT TRUE", False
+            return f"{self.column(name)} IS NULL", False
+        values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+        if relation in ORDERS:
+            return self._order(name, relation, values[0])
+        names = [value.name for value in values if isinstance(value, ColumnName)]
+        constants = [value for value in values if not isinstance(value, ColumnName)]
+        sign = "=" if relation in ("=", "in") else "<>"
+        parts = [self._equal(name, sign, constants)] if constants else []
+        parts += [self._pair(name, sign, other) for other in names]
+        return _joined("OR" if sign == "=" else "AND", parts)
+
+    def _order(self, name: str, relation: str, value: Any) -> Condition:
+        """An order.  NaN is larger than every number in most databases."""
+        if isinstance(value, ColumnName):
+            return self._pair(name, relation, value.name)
+        if self.types.get(name) in ("boolean", "truth"):
+            return self._among(name, [k for k in (1, 0) if ORDERS[relation](k, value)])
+        text = f"{self.number(name)} {relation} {self.dialect.number(value, exact=False)}"
+        return self._guarded(text, [name] if relation in (">", ">=") else [])
+
+    def _guarded(self, text: str, names: Iterable[str]) -> Condition:
+        """A comparison, and that these columns do not hold NaN."""
+        infinity = self.dialect.infinity
+        known = [f"{self.column(name)} <= {infinity}" for name in names if self._has_nan(name)]
+        return _joined("AND", [(part, True) for part in (text, *known)])
+
+    def _pair(self, name: str, sign: str, other: str) -> Condition:
+        """A comparison of two columns."""
+        kinds = [self.types.get(name), self.types.get(other)]
+        left, right = self.column(name), self.column(other)
+        if kinds == ["text", "text"] and sign in ("=", "<>"):
+            left, right = (self.dialect.text.format(column=column) for column in (left, right))
+        elif "text" in kinds and None not in kinds:
+            numbers, texts = (name, other) if kinds[1] == "text" else (other, name)
+            raise DataError(
+                f'column "{texts}" holds text and "{numbers}" does not; SQL does not compare them '
+                "as a rule does. Make them columns of one type, and say so by types."
+            )
+        elif None not in kinds and kinds != ["boolean", "boolean"]:
+            left, right = self.number(name), self.number(other)
+        return self._guarded(f"{left} {sign} {right}", dict.fromkeys((name, other)))
+
+    def _equal(self, name: str, sign: str, values: Sequence[Any]) -> Condition:
+        """Whether a column equals one of some constants, or none of them."""
+        column, kind = self.column(name), self.types.get(name)
+        if kind is None:
+            return _listed(column, sign, [self._constant(value) for value in values]), True
+        if kind == "text":
+            words = [self._word(name, value) for value in values]
+            shown = [self.dialect.string(word) for word in words if self.dialect.holds(word)]
+            column = self.dialect.text.format(column=column)
+        else:
+            read = [number_of(value) if isinstance(value, str) else value for value in values]
+            numbers = [number for number in read if number is not None]
+            if kind in ("boolean", "truth"):
+                return self._among(name, [k for k in (1, 0) if (k in numbers) == (sign == "=")])
+            if kind == "open":
+                truths = [self._truth(name, bool(k)) for k in (1, 0) if k in numbers]
+                equal = _joined("OR", truths)
+                if sign == "=":
+                    return equal
+                return _joined("AND", [(_negated(equal), False), (self.present(name), False)])
+            shown = [self.dialect.number(number, exact=False) for number in numbers]
+        if not shown:
+            return (FALSE if sign == "=" else self.present(name)), False
+        return self._guarded(_listed(column, sign, shown), [name] if sign == "<>" else [])
+
+    def _word(self, name: str, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        raise DataError(
+            f'column "{name}" holds text, and a rule compares it with the number {value!r}, which '
+            f'is every text that spells it. Write {Variable(name)} = "{value}" for one of them.'
+        )
+
+    def _constant(self, value: Any) -> str:
+        """A constant beside a column of which nothing is known."""
+        if isinstance(value, str):
+            return self.dialect.string(value)
+        return self.dialect.number(value, exact=False)
+
+
+def _listed(column: str, sign: str, constants: Sequence[str]) -> str:
+    if len(constants) == 1:
+        return f"{column} {sign} {constants[0]}"
+    return f"{column} {'IN' if sign == '=' else 'NOT IN'} ({', '.join(constants)})"
+
+
+def _joined(word: str, parts: Sequence[Condition]) -> Condition:
+    """Conditions with AND or OR between them."""
+    if len(parts) <= 1:
+        return parts[0] if parts else (TRUE if word == "AND" else FALSE, False)
+    parts = in_groups(parts, lambda group: _joined(word, group))
+    text = f" {word} ".join(text for text, _ in parts)
+    return f"({text})", any(unknown for _, unknown in parts)
+
+
+def _known(part: Condition) -> str:
+    """A condition that is true or false."""
+    text, unknown = part
+    return f"(({text}) IS TRUE)" if unknown else f"({text})"
+
+
+def _negated(part: Condition) -> str:
+    text, unknown = part
+    return f"({text}) IS NOT TRUE" if unknown else f"NOT ({text})"
+
+
+def _connected(truth: str, left: Condition, right: Condition) -> Condition:
+    """Two conditions by the truth table of a connective, each of them once."""
+    ones = [case for case, bit in zip(ARGUMENTS, truth, strict=True) if bit == "1"]
+    if len(ones) == 2:
+        (a, b), (c, d) = ones
+        if a == c:  # the left argument, or its negation
+            return (_known(left) if a else _negated(left)), False
+        if b == d:
+            return (_known(right) if b else _negated(right)), False
+        return f"{_known(left)} {'=' if a == b else '<>'} {_known(right)}", False
+    ((a, b),) = ones if len(ones) == 1 else [c for c in ARGUMENTS if c not in ones]
+    sides = [
+        part if wanted else (_negated(part), False) for part, wanted in ((left, a), (right, b))
+    ]
+    both = _joined("AND", sides)
+    return both if len(ones) == 1 else (_negated(both), False)

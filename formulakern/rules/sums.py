@@ -1,0 +1,79 @@
+"""Sums of weighted rules, added up in an order that is part of what a model means.
+
+Where two classes have equal scores, rounding decides, and it depends on the order of additions.  So
+this order is fixed, and what is exported adds up in the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
+
+__all__ = ["LONGEST_CHAIN", "grouped", "in_groups", "weighted_sums"]
+
+#: Longer sums are sums of sums: databases limit how deep an expression may be.
+LONGEST_CHAIN = 100
+T = TypeVar("T")
+
+
+def grouped(parts: Sequence[T]) -> list[Sequence[T]]:
+    """Parts in groups of at most ``LONGEST_CHAIN``."""
+    return [parts[k : k + LONGEST_CHAIN] for k in range(0, len(parts), LONGEST_CHAIN)]
+
+
+def in_groups(parts: Sequence[T], joined: Callable[[Sequence[T]], T]) -> Sequence[T]:
+    """At most ``LONGEST_CHAIN`` parts: of more, groups are joined, and groups of these.
+
+    >>> in_groups("a" * 201, "+".join) == ["+".join("a" * 100)] * 2 + ["a"]
+    True
+    """
+    while len(parts) > LONGEST_CHAIN:
+        parts = [joined(group) for group in grouped(parts)]
+    return parts
+
+
+def weighted_sums(
+    values: npt.NDArray[Any], votes: FloatArray, intercept: FloatArray | None = None
+) -> FloatArray:
+    """b_k + Σ_r V_rk x_ir, added from the left, the sums of 100 terms each where there are more.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, R)
+    votes : ndarray of shape (R, K), float64
+        Terms of weight 0 are left out.
+    intercept : ndarray of shape (K,), float64, optional
+
+    Returns
+    -------
+    ndarray of shape (n, K), float64
+
+    Examples
+    --------
+    >>> weighted_sums(np.array([[1, 0], [1, 1]]), np.array([[0.5], [2.0]]), np.array([1.0]))
+    array([[1.5],
+           [3.5]])
+    """
+    n, n_classes = len(values), votes.shape[1]
+    sums = np.empty((n_classes, n))
+
+    def added(terms: Sequence[Any]) -> Any:
+        return reduce(np.add, terms)
+
+    for k, column in enumerate(votes.T):
+        first = 0.0 if intercept is None else float(intercept[k])
+        terms: list[Any] = [np.full(n, first)]
+        totals: list[Any] = []
+        for r in np.flatnonzero(column).tolist():
+            if len(terms) == LONGEST_CHAIN:
+                totals.append(added(terms))
+                terms = []
+            terms.append(column[r] * np.asarray(values[:, r], dtype=np.float64))
+        sums[k] = added(in_groups([*totals, added(terms)], added))
+    return sums.T
