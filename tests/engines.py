@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -45,8 +46,10 @@ def filled(
     execute(f"DROP TABLE IF EXISTS {table}")
     execute(f"CREATE TABLE {table} ({defined})")
     marks = ", ".join([MARKS[engine]] * len(columns))
-    for row in zip(*columns.values(), strict=True):
-        execute(f"INSERT INTO {table} VALUES ({marks})", row)
+    rows = list(zip(*columns.values(), strict=True))
+    if rows:
+        values = [value for row in rows for value in row]
+        execute(f"INSERT INTO {table} VALUES {', '.join([f'({marks})'] * len(rows))}", values)
 
 
 @contextmanager
@@ -106,7 +109,7 @@ def postgres() -> Iterator[Callable[..., list[Any]]]:
             yield lambda query, row=(): _fetched(base, query, row)
             base.close()
         finally:
-            server.terminate()
+            server.send_signal(signal.SIGINT)  # at once, whoever is connected
             server.wait()
 
 
@@ -115,7 +118,9 @@ def _connected(psycopg: Any, home: str, server: subprocess.Popen[bytes]) -> Any:
 
     while server.poll() is None:
         try:
-            return psycopg.connect(host=home, user="me", dbname="postgres", autocommit=True)
+            return psycopg.connect(
+                host=home, user="me", dbname="postgres", autocommit=True, prepare_threshold=None
+            )
         except psycopg.OperationalError:
             time.sleep(0.05)
     raise RuntimeError("the server did not start")

@@ -31,7 +31,7 @@ from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.targets import read_classes, refused, require_target
 from formulakern.files.model_file import Saved
-from formulakern.rules.export.column_types import ColumnType, types_of
+from formulakern.rules.column_types import ColumnType, types_of
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PropositionEncoder"]

@@ -16,15 +16,15 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.rules.column_types import ColumnType, read_types
 from formulakern.rules.decision import conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
-from formulakern.rules.export.column_types import ColumnType, read_types
-from formulakern.rules.export.sql.conditions import TableName
-from formulakern.rules.export.sql.dialects import DialectName
 from formulakern.rules.features import Conjunction, Feature, feature_values
 from formulakern.rules.logic.merging import simplified_votes
 from formulakern.rules.rule import Rule
+from formulakern.rules.sql.conditions import TableName
+from formulakern.rules.sql.dialects import DialectName
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import Formula
 

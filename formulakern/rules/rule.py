@@ -11,10 +11,10 @@ import numpy.typing as npt
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
-from formulakern.rules.export.column_types import inferred_types, read_types
-from formulakern.rules.export.sql.conditions import TableName
-from formulakern.rules.export.sql.dialects import DialectName
-from formulakern.rules.export.sql.query import Query
+from formulakern.rules.column_types import inferred_types, read_types
+from formulakern.rules.sql.conditions import TableName
+from formulakern.rules.sql.dialects import DialectName
+from formulakern.rules.sql.query import Query
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.parser import parse_rule

@@ -15,12 +15,12 @@ from formulakern.rules.decision_tree import DecisionTree, tree_of
 from formulakern.rules.export.code import list_pandas, list_polars
 from formulakern.rules.export.decision import WrittenRules
 from formulakern.rules.export.json import decision_from_json, decision_json
-from formulakern.rules.export.sql.conditions import TableName
-from formulakern.rules.export.sql.dialects import DialectName
-from formulakern.rules.export.sql.queries import list_query
+from formulakern.rules.export.sql import list_query
 from formulakern.rules.logic.simplification import exclusive_rules, simplified_list
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_set import RuleSet
+from formulakern.rules.sql.conditions import TableName
+from formulakern.rules.sql.dialects import DialectName
 
 __all__ = ["ClassRule", "ListExplanation", "RuleList"]
 

@@ -15,10 +15,10 @@ from formulakern.rules.decision import ClassRule, one_row
 from formulakern.rules.export.code import votes_pandas, votes_polars
 from formulakern.rules.export.decision import WrittenRules
 from formulakern.rules.export.json import decision_from_json, decision_json
-from formulakern.rules.export.sql.conditions import TableName
-from formulakern.rules.export.sql.dialects import DialectName
-from formulakern.rules.export.sql.queries import votes_query
+from formulakern.rules.export.sql import votes_query
 from formulakern.rules.logic.simplification import simplified_set
+from formulakern.rules.sql.conditions import TableName
+from formulakern.rules.sql.dialects import DialectName
 from formulakern.rules.sums import weighted_sums
 
 __all__ = ["ClassRule", "RuleSet", "SetExplanation"]

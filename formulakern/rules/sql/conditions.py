@@ -8,8 +8,8 @@ from typing import Any
 
 from formulakern.encoding.propositions import ORDERS, number_of
 from formulakern.errors import DataError
-from formulakern.rules.export.column_types import ColumnType
-from formulakern.rules.export.sql.dialects import Dialect
+from formulakern.rules.column_types import ColumnType
+from formulakern.rules.sql.dialects import Dialect
 from formulakern.rules.sums import in_groups
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.connectives import ARGUMENTS
@@ -39,7 +39,7 @@ class Writer:
 
     Examples
     --------
-    >>> from formulakern.rules.export.sql.dialects import dialect_of
+    >>> from formulakern.rules.sql.dialects import dialect_of
     >>> from formulakern.syntax.parser import parse_rule
     >>> writer = Writer(dialect_of("duckdb"), '"t"', {"ring": "boolean", "size": "number"})
     >>> print(writer.condition(parse_rule("~ring & odor != foul")))
@@ -48,7 +48,7 @@ class Writer:
     ("t"."size" > 3 AND "t"."size" <= CAST('Infinity' AS DOUBLE))
     >>> writer = Writer(dialect_of("sqlite"), '"t"', writer.types)
     >>> print(writer.condition(parse_rule("~ring ^ size > 3")))
-    (("t"."ring" = 1) IS NOT TRUE) <> (("t"."size" > 3) IS TRUE)
+    (("t"."ring" = 1) IS NOT 1) <> (("t"."size" > 3) IS 1)
     """
 
     dialect: Dialect
@@ -81,12 +81,12 @@ class Writer:
             if node.connective is None:
                 raise DataError(f"{node} has no SQL here; write the rule with comparisons.")
             if node.connective.arity == 1:
-                return _negated(parts[0]), False
+                return self._negated(parts[0]), False
             if node.connective.name in ("and", "or"):
                 return _joined(node.connective.name.upper(), parts)
             value, *others = parts
             for other in others:
-                value = _connected(node.connective.truth, value, other)
+                value = self._connected(node.connective.truth, value, other)
             return value
 
         return fold(formula, build)[0]
@@ -212,7 +212,7 @@ class Writer:
                 equal = _joined("OR", truths)
                 if sign == "=":
                     return equal
-                return _joined("AND", [(_negated(equal), False), (self.present(name), False)])
+                return _joined("AND", [(self._negated(equal), False), (self.present(name), False)])
             shown = [self.dialect.number(number, exact=False) for number in numbers]
         if not shown:
             return (FALSE if sign == "=" else self.present(name)), False
@@ -232,6 +232,35 @@ class Writer:
             return self.dialect.string(value)
         return self.dialect.number(value, exact=False)
 
+    # -- connectives ------------------------------------------------------------------------------
+
+    def _known(self, part: Condition) -> str:
+        """A condition that is true or false."""
+        text, unknown = part
+        return f"(({text}) IS {self.dialect.true})" if unknown else f"({text})"
+
+    def _negated(self, part: Condition) -> str:
+        text, unknown = part
+        return f"({text}) IS NOT {self.dialect.true}" if unknown else f"NOT ({text})"
+
+    def _connected(self, truth: str, left: Condition, right: Condition) -> Condition:
+        """Two conditions by the truth table of a connective, each of them once."""
+        ones = [case for case, bit in zip(ARGUMENTS, truth, strict=True) if bit == "1"]
+        if len(ones) == 2:
+            (a, b), (c, d) = ones
+            if a == c:  # the left argument, or its negation
+                return (self._known(left) if a else self._negated(left)), False
+            if b == d:
+                return (self._known(right) if b else self._negated(right)), False
+            return f"{self._known(left)} {'=' if a == b else '<>'} {self._known(right)}", False
+        ((a, b),) = ones if len(ones) == 1 else [c for c in ARGUMENTS if c not in ones]
+        sides = [
+            part if wanted else (self._negated(part), False)
+            for part, wanted in ((left, a), (right, b))
+        ]
+        both = _joined("AND", sides)
+        return both if len(ones) == 1 else (self._negated(both), False)
+
 
 def _listed(column: str, sign: str, constants: Sequence[str]) -> str:
     if len(constants) == 1:
@@ -246,32 +275,3 @@ def _joined(word: str, parts: Sequence[Condition]) -> Condition:
     parts = in_groups(parts, lambda group: _joined(word, group))
     text = f" {word} ".join(text for text, _ in parts)
     return f"({text})", any(unknown for _, unknown in parts)
-
-
-def _known(part: Condition) -> str:
-    """A condition that is true or false."""
-    text, unknown = part
-    return f"(({text}) IS TRUE)" if unknown else f"({text})"
-
-
-def _negated(part: Condition) -> str:
-    text, unknown = part
-    return f"({text}) IS NOT TRUE" if unknown else f"NOT ({text})"
-
-
-def _connected(truth: str, left: Condition, right: Condition) -> Condition:
-    """Two conditions by the truth table of a connective, each of them once."""
-    ones = [case for case, bit in zip(ARGUMENTS, truth, strict=True) if bit == "1"]
-    if len(ones) == 2:
-        (a, b), (c, d) = ones
-        if a == c:  # the left argument, or its negation
-            return (_known(left) if a else _negated(left)), False
-        if b == d:
-            return (_known(right) if b else _negated(right)), False
-        return f"{_known(left)} {'=' if a == b else '<>'} {_known(right)}", False
-    ((a, b),) = ones if len(ones) == 1 else [c for c in ARGUMENTS if c not in ones]
-    sides = [
-        part if wanted else (_negated(part), False) for part, wanted in ((left, a), (right, b))
-    ]
-    both = _joined("AND", sides)
-    return both if len(ones) == 1 else (_negated(both), False)

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from formulakern.errors import DataError, ParameterError
-from formulakern.rules.export.column_types import ColumnType
-from formulakern.rules.export.sql.conditions import TableName, Writer
-from formulakern.rules.export.sql.dialects import Dialect, DialectName, dialect_of
+from formulakern.rules.column_types import ColumnType
+from formulakern.rules.sql.conditions import TableName, Writer
+from formulakern.rules.sql.dialects import Dialect, DialectName, dialect_of
 from formulakern.rules.sums import in_groups
 
 __all__ = ["Lines", "Query", "cases", "wrapped"]

@@ -53,6 +53,8 @@ class Dialect:
         Whether columns hold truth values, rather than 1 and 0.
     truth : str
         Whether a column that may hold truth values or numbers is a number (``{1}``, or ``{0}``).
+    true : str
+        The truth value; in SQLite a column may be named ``true``, and is meant first.
     nan : str
         How NaN is written where a number is made text; empty where columns do not hold it.
     characters : str
@@ -85,6 +87,7 @@ class Dialect:
     double: str = "DOUBLE PRECISION"
     boolean: bool = True
     truth: str = "{column} = {number}"
+    true: str = "TRUE"
     nan: str = "'NaN'"
     characters: str = "TEXT"
     text: str = "{column}"
@@ -193,6 +196,7 @@ DIALECTS = {
             nul="CAST(X'{}' AS TEXT)",
             double="REAL",
             boolean=False,
+            true="1",
             nan="",
             text="{column} COLLATE BINARY",
             greatest="MAX",

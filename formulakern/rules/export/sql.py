@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from formulakern.rules.column_types import ColumnType, inferred_types, read_types
 from formulakern.rules.decision import DecisionRules
-from formulakern.rules.export.column_types import ColumnType, inferred_types, read_types
-from formulakern.rules.export.sql.conditions import TableName
-from formulakern.rules.export.sql.dialects import DialectName
-from formulakern.rules.export.sql.query import Lines, Query, cases, wrapped
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.rule import Rule
+from formulakern.rules.sql.conditions import TableName
+from formulakern.rules.sql.dialects import DialectName
+from formulakern.rules.sql.query import Lines, Query, cases, wrapped
 from formulakern.rules.voting import VotingRules
 
 __all__ = ["ensemble_query", "list_query", "term_types", "votes_query"]
@@ -117,6 +117,7 @@ def _sums(
 def _said(query: Query, term: Term) -> str:
     """A rule as a condition, a monomial or a linear term as its value.
 
+    >>> from formulakern.rules.features import LinearTerm
     >>> query = Query("t", "sqlite", ["age"], {"age": "number"})
     >>> print(_said(query, LinearTerm("age", 20, 70)).replace(" WHEN", "\\n WHEN"))
     (CASE WHEN "t"."age" <= 20.0 THEN 0.0
@@ -132,7 +133,7 @@ def _said(query: Query, term: Term) -> str:
         return writer.condition(term.formula)
     if isinstance(term, Monomial):
         factors = [f"CAST({writer.number(name)} AS {double})" for name in term.columns]
-        return " * ".join(factors) if factors else number(1.0)
+        return f"({' * '.join(factors)})" if factors else number(1.0)
     least, largest = term.least / 2, term.largest / 2 - term.least / 2
     column = writer.number(term.column)
     share = f"(CAST({column} AS {double}) / {number(2.0)} - {number(least)}) / {number(largest)}"
