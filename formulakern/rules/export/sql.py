@@ -120,7 +120,8 @@ def _said(query: Query, term: Term) -> str:
     >>> from formulakern.rules.features import LinearTerm
     >>> query = Query("t", "sqlite", ["age"], {"age": "number"})
     >>> print(_said(query, LinearTerm("age", 20, 70)).replace(" WHEN", "\\n WHEN"))
-    (CASE WHEN "t"."age" <= 20.0 THEN 0.0
+    (CASE
+     WHEN "t"."age" <= 20.0 THEN 0.0
      WHEN "t"."age" < 70.0 THEN (CAST("t"."age" AS REAL) / 2.0 - 10.0) / 25.0
      WHEN "t"."age" IS NOT NULL THEN 1.0 ELSE 0.0 END)
     """
