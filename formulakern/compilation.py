@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import pickle
 import platform
 import signal
@@ -29,6 +28,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
 
 from formulakern import cache as code_cache
 from formulakern.deadline import Deadline
+from formulakern.errors import FormulaKernError
 from formulakern.notice import noticed
 
 __all__ = [
@@ -43,6 +43,13 @@ __all__ = [
 FEW_NUMBERS = 1 << 21
 #: Seconds that reading machine code takes at least, and with the import of numba.
 LOADING, IMPORTING = 0.1, 1.5
+
+#: What numba is told by the environment, or by a file in the folder, that changes machine code.
+SETTINGS = (
+    *("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "USING_SVML"),
+    *("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE"),
+    *("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS", "LLVM_REFPRUNE_FLAGS"),
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -273,8 +280,13 @@ def _machine_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R
 
 
 def _compiled_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R]:
-    from numba import njit
+    from numba import config, njit
 
+    if config.DISABLE_JIT:
+        raise FormulaKernError(
+            "numba is told to compile nothing (NUMBA_DISABLE_JIT), and what formulakern compiles "
+            "does not run otherwise. Unset that variable."
+        )
     function, content = _linked(loop, {})
     made: Any = njit(nogil=True, **loop.options)(function)
     if signature:  # else a helper, called from Python
@@ -437,5 +449,5 @@ def _processor() -> str:
 
     versions = (sys.version, numba.__version__, llvm.llvm_version_info, numpy.__version__)
     here = (platform.machine(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    variables = (os.environ.get(f"NUMBA_CPU_{name}", "") for name in ("NAME", "FEATURES"))
-    return _text((*versions, *here, *variables))
+    settings = (str(getattr(numba.config, name, None)) for name in SETTINGS)
+    return _text((*versions, *here, *settings))

@@ -1,6 +1,7 @@
 """Machine code and its cache: processes, threads and workers agree, and none needs the cache."""
 
 import hashlib
+import importlib
 import multiprocessing
 import os
 import subprocess
@@ -14,7 +15,8 @@ import pytest
 import formulakern as fk
 from formulakern.backends.loops import vectorized, whole
 from formulakern.backends.numba_cpu import loop_of
-from formulakern.compilation import _linked, compiled
+from formulakern.compilation import _linked, _processor, compiled
+from formulakern.errors import FormulaKernError
 from formulakern.notice import NOTICE
 
 CODE = """
@@ -170,6 +172,22 @@ def test_a_digest_covers_constants_options_and_parts():
         digest(HELPERS, LOOPS, inner=whole),
     ]
     assert len({first, *others}) == 7
+
+
+@pytest.mark.parametrize(("name", "value"), [("OPT", 0), ("BOUNDSCHECK", 1), ("CPU_NAME", "core2")])
+def test_settings_of_numba_decide_what_is_read(monkeypatch, name, value):
+    """Slow code of a process that looks for an error is not read by all later ones."""
+    config = importlib.import_module("numba").config
+    usual = _processor.__wrapped__()
+    assert _processor.__wrapped__() == usual
+    monkeypatch.setattr(config, name, value)
+    assert _processor.__wrapped__() != usual
+
+
+def test_without_a_compiler_there_is_a_sentence(monkeypatch):
+    monkeypatch.setattr(importlib.import_module("numba").config, "DISABLE_JIT", 1)
+    with pytest.raises(FormulaKernError, match="NUMBA_DISABLE_JIT"):
+        compiled("int64(int64)")(abs_plus_two)(1)
 
 
 def test_a_long_compilation_is_announced_once_and_reading_the_cache_never(tmp_path):
