@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import pickle
 import platform
 import signal
 import sys
@@ -28,6 +27,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
 
 from formulakern import cache as code_cache
 from formulakern.deadline import Deadline
+from formulakern.entry import Entry
 from formulakern.errors import FormulaKernError
 from formulakern.notice import noticed
 
@@ -290,43 +290,11 @@ def _compiled_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, 
     function, content = _linked(loop, {})
     made: Any = njit(nogil=True, **loop.options)(function)
     if signature:  # else a helper, called from Python
-        made._cache = _Entry(_place(loop, content, signature))
+        made._cache = Entry(_place(loop, content, signature))
         with noticed(made):
             made.compile(_parsed(signature, loop.state))
         made.disable_compile()
     return made  # type: ignore[no-any-return]
-
-
-@dataclass
-class _Entry:
-    """What numba asks for machine code before it compiles, and tells when it has compiled.
-
-    It stands for ``numba.core.caching.FunctionCache``, which unpickles whatever it finds.
-    """
-
-    digest: str
-    cache_path: str | None = None
-
-    def load_overload(self, _signature: Any, target: Any) -> Any:
-        """What was compiled before, or None."""
-        from numba.core.compiler import CompileResult
-
-        payload = code_cache.load(self.digest)
-        if payload is None:
-            return None
-        target.refresh()
-        try:
-            return CompileResult._rebuild(target, *pickle.loads(payload))
-        except Exception:  # ours, but of no use here: compiled again
-            code_cache.drop(self.digest)
-            return None
-
-    def save_overload(self, _signature: Any, result: Any) -> None:
-        """Keep what was compiled, unless it names things of this process alone."""
-        from numba.core.serialize import dumps
-
-        if not result.lifted and not result.library.has_dynamic_globals:
-            code_cache.save(self.digest, dumps(result._reduce()))
 
 
 def _place(loop: CompiledFunction[..., Any], content: str, signature: str) -> str:

@@ -22,6 +22,7 @@ MODULES = {
 STOREYS = (
     (
         "arrays",
+        "entry",
         "errors",
         "checks",
         "cache",
