@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -11,7 +12,19 @@ import numpy as np
 
 from formulakern.errors import ParameterError
 
-__all__ = ["check_choice", "check_flag", "check_integer", "check_number", "is_integer", "is_number"]
+__all__ = [
+    "check_choice",
+    "check_flag",
+    "check_integer",
+    "check_no_keyword",
+    "check_number",
+    "check_verbosity",
+    "is_integer",
+    "is_number",
+]
+
+#: A word is one of another by mistake if so large a share of both is the same.
+ALIKE = 0.8
 
 
 def is_integer(value: object) -> bool:
@@ -123,6 +136,54 @@ def check_number(
         expected = f"a finite number {'above' if above else 'of at least'} {least:g}"
         expected += f" and at most {largest:g}" if math.isfinite(largest) else ""
     _check(right and not (above and value == least), name, value, expected, otherwise)
+
+
+def check_no_keyword(name: str, text: object, keywords: Mapping[str, Sequence[str]]) -> None:
+    """Check that what is to be a formula is no keyword, spelt right or nearly so.
+
+    Parameters
+    ----------
+    name : str
+        The parameter that takes a formula.
+    text : object
+        What was given; only a single word is looked at.
+    keywords : mapping of str to sequence of str
+        What each parameter takes.
+
+    Raises
+    ------
+    ParameterError
+
+    Examples
+    --------
+    >>> check_no_keyword("formula", "a & b", {"variables": ("bound", "free", "distinct")})
+    >>> words = {"variables": ("bound", "free", "distinct")}
+    >>> check_no_keyword("formula", "distinct", words)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    formulakern.errors.ParameterError: formula='distinct' would be a formula of one variable; ...
+    """
+    if not isinstance(text, str) or not text.strip().isidentifier():
+        return
+    for parameter, words in keywords.items():
+        near = difflib.get_close_matches(text.strip().lower(), words, 1, ALIKE)
+        if near:
+            raise ParameterError(
+                f"{name}={text!r} would be a formula of one variable; expected a formula such as "
+                f"'a & b'. If you mean the keyword, write {parameter}={near[0]!r}; else name the "
+                "variable otherwise."
+            )
+
+
+def check_verbosity(value: Any) -> None:
+    """Check that ``verbose`` is True, False, or a number.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        check_integer("verbose", value, 0, "True or False")
 
 
 def _check(right: bool, name: str, value: Any, expected: str, otherwise: str = "") -> None:

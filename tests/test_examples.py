@@ -45,6 +45,7 @@ QUICK = {
     "19_formula_features.py": (["--quick"], "`education-num` <= 12 & `capital-gain` <= 300"),
     "20_kernel_machines.py": (["--quick"], "| flush | 2,000 | 85 | 1 | "),
     "21_cache_attacks.py": (["--quick"], "planted code ran in 0 of "),
+    "22_probabilities.py": (["--quick"], "| PRLClassifier, calibrated | 0.5"),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 

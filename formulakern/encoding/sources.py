@@ -25,6 +25,7 @@ __all__ = [
     "is_pandas",
     "is_sparse",
     "opened",
+    "refuse_records",
     "spread_out",
     "unfit_entry",
     "wrong_dimensions",
@@ -178,6 +179,7 @@ def unfit_entry(
 
 
 def _opened_rows(X: Sequence[Any]) -> tuple[Sequence[object], Sequence[Any], int]:
+    refuse_records(X, "X")
     rows = [list(row) if _is_row(row) else None for row in X]
     if any(row is None for row in rows):
         raise DataError(wrong_dimensions((len(rows),), "X"))
@@ -185,6 +187,20 @@ def _opened_rows(X: Sequence[Any]) -> tuple[Sequence[object], Sequence[Any], int
     check_lengths(lengths)
     width = lengths[0] if lengths else 0
     return default_names(width), list(zip(*[r for r in rows if r], strict=True)), len(rows)
+
+
+def refuse_records(X: object, role: str) -> None:
+    """Refuse a list of dicts, one for each row.
+
+    Raises
+    ------
+    DataError
+    """
+    if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
+        raise DataError(
+            f"{role} is a list of dicts, one per row; expected a table. Write "
+            f"pandas.DataFrame({role}), or a dict of columns."
+        )
 
 
 def check_lengths(lengths: Sequence[int]) -> None:

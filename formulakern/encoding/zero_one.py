@@ -21,6 +21,7 @@ from formulakern.encoding.sources import (
     check_columns,
     check_lengths,
     is_sparse,
+    refuse_records,
     unfit_entry,
     wrong_dimensions,
 )
@@ -106,6 +107,7 @@ def _as_array(X: object, role: str) -> NDArray[Any]:
     if isinstance(X, np.ndarray) or (hasattr(X, "__array__") and not isinstance(X, (list, tuple))):
         return np.asarray(X)
     if isinstance(X, Sequence) and not isinstance(X, (str, bytes)):
+        refuse_records(X, role)
         try:
             array = np.array(X)
         except ValueError:

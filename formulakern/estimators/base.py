@@ -150,6 +150,11 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
         With a :class:`PropositionEncoder` a domain holds all propositions about its columns;
         other encoders' columns are named by themselves.
         """
+        if domains is not None and not isinstance(domains, Mapping):
+            raise ParameterError(
+                f"domains={domains!r}; expected a mapping from the names of domains to columns, "
+                'such as {"symptoms": ["fever", "cough"]}.'
+            )
         if domains is None or not isinstance(self.encoder_, PropositionEncoder):
             return None if domains is None else dict(domains)
         widths = [len(plan.propositions) for plan in self.encoder_.plans_]
@@ -217,7 +222,7 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
         """The table as an array, checked by scikit-learn against that of training."""
         try:
             return validate_data(self, X, ensure_min_samples=1, **options)
-        except ValueError as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise DataError(f"{error}\n{advice}") from None
 
     def __sklearn_tags__(self) -> Any:

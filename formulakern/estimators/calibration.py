@@ -14,7 +14,6 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import check_random_state
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag
@@ -23,7 +22,7 @@ from formulakern.encoding.sources import is_sparse
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.targets import row_weights
+from formulakern.estimators.targets import random_source, row_weights
 from formulakern.estimators.trials import folds_of, selectable
 
 __all__ = ["Calibrated", "available_unless"]
@@ -206,7 +205,7 @@ class Calibrated:
         single = np.flatnonzero(used & (counts[codes] == 1))
         found = [(single, self._class_scores(rows[single]))] if len(single) else []
         n_folds = min(FOLDS, int(counts[counts > 1].min()))
-        seed = check_random_state(getattr(self, "random_state", None)).randint(2**31 - 1)
+        seed = random_source(getattr(self, "random_state", None)).randint(2**31 - 1)
         for number, (train, test) in enumerate(folds_of(n_folds, codes[folded], seed)):
             if deadline.limited:
                 model.set_params(time_limit=deadline.part(1 / (n_folds - number)).left())

@@ -21,6 +21,7 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from formulakern.checks import check_flag
 from formulakern.encoding.column_plan import ColumnPlan, refuse_missing
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.degrees import Scales
@@ -336,6 +337,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         if self.reads_classes:
             require_target(self, y)
             classes = np.unique(read_classes(y, len(table)), return_inverse=True)[1]
+        check_flag("negations", self.negations)
         plans = self._planner().plans(table, classes)
         if not any(plan.propositions for plan in plans):
             rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
@@ -401,8 +403,9 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             self._check_names(table, reset=reset)
         else:
             source = X if hasattr(X, "shape") else np.empty(table.shape, dtype=np.bool_)
-            self._check_labels(source, reset=reset)
-            _check_n_features(self, source, reset=reset)
+            with refused("Pass the columns of training, by their names."):
+                self._check_labels(source, reset=reset)
+                _check_n_features(self, source, reset=reset)
         if reset or table.names == tuple(plan.name for plan in self.plans_):
             return table
         return Table.of(table, names=[plan.name for plan in self.plans_])

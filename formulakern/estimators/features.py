@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from formulakern.arrays import FloatArray
@@ -17,7 +16,7 @@ from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.base import TableEstimator, propositions_of
-from formulakern.estimators.targets import refused
+from formulakern.estimators.targets import random_source, refused
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading, kernel
 from formulakern.learning.formula_features.evaluation import FeatureColumns
@@ -291,7 +290,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
             made = kernel(made, self.variables, domains=self._domains_of(X, self.domains))
         self.kernel_ = made.normalized() if self.normalize else made
         spaces = spaces_of(self.kernel_, table)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = random_source(self.random_state).randint(2**31 - 1)
         self._chosen = choose_features(
             spaces, table, self.n_components, np.random.default_rng(seed)
         )

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
-from formulakern.errors import DataError
+from formulakern.errors import DataError, ParameterError
+from formulakern.text import clip
 
 __all__ = [
     "Split",
     "class_order",
+    "random_source",
     "read_classes",
     "read_numbers",
     "refused",
@@ -52,7 +53,7 @@ def refused(advice: str) -> Iterator[None]:
         yield
     except DataError:
         raise
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise DataError(f"{str(error).rstrip('.')}. {advice}") from None
 
 
@@ -76,24 +77,71 @@ def read_classes(y: Any, n_rows: int) -> NDArray[Any]:
     Raises
     ------
     DataError
-        If there is not one for each row, one is missing, or they are no classes.
+        If there is not one for each row, one is missing, or they are no classes: of values that are
+        no text, number, bool or date, or of text beside others.
     """
     if _are_classes(y, n_rows):
         return np.ascontiguousarray(y)
     with refused("Pass one class per row: all text, or all numbers or bools."):
+        if not isinstance(y, np.ndarray) or y.dtype == object:
+            _check_kinds(y)
+        _check_mask(y)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(range(n_rows), labels)
         assert_all_finite(labels, input_name="y")
         if labels.dtype == object:
-            missing = [i for i, label in enumerate(labels) if label is None or label != label]
-            if missing:
-                raise DataError(
-                    f"the class of row {missing[0]} is missing ({labels[missing[0]]}). Leave such "
-                    "rows out."
-                )
+            _check_kinds(labels)
             np.unique(labels)  # raises where classes have no order
+        if labels.dtype.kind in "mM" and np.isnat(labels).any():
+            raise _missing(int(np.isnat(labels).argmax()), "NaT")
         check_classification_targets(labels)
     return np.asarray(labels)
+
+
+def _check_kinds(y: Any) -> None:
+    """Check that the values of a list or column are classes of one kind.
+
+    Raises
+    ------
+    DataError
+    """
+    values = y if isinstance(y, (list, tuple)) else getattr(y, "tolist", tuple)()
+    if not isinstance(values, (list, tuple)) or {*map(type, values)} in ({str}, {int}, {bool}):
+        return
+    first: dict[str, int] = {}
+    for row, value in enumerate(values):
+        if _is_missing(value):
+            raise _missing(row, value)
+        if isinstance(value, (Mapping, set, frozenset, list)):
+            if isinstance(value, list) and len(value) == 1:
+                return  # a column, which is told apart below
+            raise DataError(
+                f"y holds a {type(value).__name__}, {clip(repr(value), 40)} (row {row}); expected "
+                "one class per row: all text, or all numbers or bools. Take the value out of it."
+            )
+        first.setdefault("text" if isinstance(value, str) else "others", row)
+    if len(first) == 2:
+        text, other = first["text"], first["others"]
+        raise DataError(
+            f"y mixes text, {clip(repr(values[text]), 40)} (row {text}), and "
+            f"{type(values[other]).__name__}, {clip(repr(values[other]), 40)} (row {other}); "
+            "expected one class per row, of one kind. Write all as text, or all as numbers."
+        )
+
+
+def _check_mask(y: Any) -> None:
+    if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():
+        raise _missing(int(np.ma.getmaskarray(y).ravel().argmax()), "masked")
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def _missing(row: int, value: Any) -> DataError:
+    return DataError(f"the class of row {row} is missing ({value}). Leave such rows out.")
 
 
 def _are_classes(y: Any, n_rows: int) -> bool:
@@ -159,14 +207,19 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
     DataError
         If there is not one for each row, or one is no finite number or larger than ``LARGEST``.
     """
-    with refused("Pass one number per row."):
+    with refused("Pass one finite number per row."):
+        _check_mask(y)
         target = column_or_1d(y, warn=True)
         check_consistent_length(range(n_rows), target)
-    try:
-        target = np.asarray(target, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("y holds what is no number; use HKLClassifier for classes.") from None
-    assert_all_finite(target, input_name="y")
+        if target.dtype.kind not in "biufOUS":
+            raise DataError(
+                f"y is of type {target.dtype}; expected numbers. Convert it, such as dates to days."
+            )
+        try:
+            target = np.asarray(target, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError("y holds what is no number; use HKLClassifier for classes.") from None
+        assert_all_finite(target, input_name="y")
     if np.abs(target).max() > LARGEST:
         raise DataError(
             f"y holds {target[np.abs(target).argmax()]:g}; expected numbers up to {LARGEST:g}, "
@@ -193,8 +246,7 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
         if (weights < 0).any():
             raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
     classes, codes = np.unique(labels, return_inverse=True)
-    with refused("Pass class_weight={class: weight, ...}, 'balanced' or None."):
-        factors = compute_class_weight(class_weight, classes=classes, y=labels)
+    factors = _class_factors(classes, codes, class_weight)
     if not np.isfinite(factors).all():
         raise DataError(f"class_weight={class_weight!r}; expected finite numbers.")
     found: FloatArray = weights * factors[codes]
@@ -209,6 +261,53 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
     return found
 
 
+def _class_factors(classes: NDArray[Any], codes: NDArray[Any], class_weight: Any) -> FloatArray:
+    """The weight of every class.
+
+    A class that a mapping lacks weighs 1; what it has beside classes is an error then.
+    """
+    factors = np.ones(len(classes))
+    if class_weight is None:
+        return factors
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray(len(codes) / (len(classes) * np.bincount(codes)))
+    if not isinstance(class_weight, Mapping):
+        raise DataError(
+            f"class_weight={class_weight!r}. Pass class_weight={{class: weight, ...}}, 'balanced' "
+            "or None."
+        )
+    names = classes.tolist()
+    unknown = [name for name in class_weight if name not in names]
+    if unknown and any(name not in class_weight for name in names):
+        raise DataError(
+            f"class_weight has {unknown[0]!r}, and the classes are "
+            f"{clip(', '.join(map(repr, names)), 60)}. Pass class_weight={{class: weight, ...}}, "
+            "'balanced' or None."
+        )
+    with refused("Pass class_weight={class: weight, ...}, 'balanced' or None."):
+        for k, name in enumerate(names):
+            factors[k] = class_weight.get(name, 1.0)
+    return factors
+
+
+def random_source(random_state: Any) -> np.random.RandomState:
+    """The source of random numbers that ``random_state`` stands for.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    try:
+        source: np.random.RandomState = check_random_state(random_state)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            f"random_state={random_state!r}; expected None, an integer from 0 to 2**32 - 1, or a "
+            "numpy.random.RandomState."
+        ) from None
+    return source
+
+
 def splits(cv: Any, labels: NDArray[Any], seed: int) -> list[Split]:
     """The folds of a cross-validation: so many stratified ones, or what scikit-learn makes of cv.
 
@@ -217,7 +316,23 @@ def splits(cv: Any, labels: NDArray[Any], seed: int) -> list[Split]:
     if is_integer(cv):
         folds = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
     else:
-        folds = check_cv(cv, labels, classifier=True)
+        try:
+            folds = check_cv(cv, labels, classifier=True)
+        except (TypeError, ValueError):
+            raise _no_folds(cv) from None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
-        return list(folds.split(np.zeros((len(labels), 1)), labels))
+        try:
+            return [
+                (np.asarray(train), np.asarray(test))
+                for train, test in folds.split(np.zeros((len(labels), 1)), labels)
+            ]
+        except TypeError:
+            raise _no_folds(cv) from None
+
+
+def _no_folds(cv: Any) -> ParameterError:
+    return ParameterError(
+        f"cv={cv!r}; expected a number of folds, a splitter of scikit-learn, or pairs of training "
+        "and test rows."
+    )

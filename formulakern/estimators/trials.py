@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
 from formulakern.deadline import Deadline
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import DataError, FormulaKernError, ParameterError
 from formulakern.estimators.targets import splits
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "countable",
     "folds_of",
     "means_of",
+    "scorer_of",
     "selectable",
     "turn",
     "warn_incomplete",
@@ -73,6 +75,39 @@ def folds_of(
     elif is_integer(cv):
         check_folds(int(cv), labels)
     return splits(cv, labels, seed)
+
+
+def scorer_of(scoring: Any) -> Any:
+    """The function of (model, rows, classes) that a name stands for, or a scorer is.
+
+    Raises
+    ------
+    ParameterError
+        If there is no score of that name, or it is no scorer; when it is called, if it fails.
+    """
+    try:
+        scorer = get_scorer(scoring)
+    except (TypeError, ValueError):
+        raise _no_scorer(scoring, "is none") from None
+
+    def score(model: Any, rows: Any, labels: npt.NDArray[Any]) -> float:
+        try:
+            return float(scorer(model, rows, labels))
+        except FormulaKernError:
+            raise
+        except (AttributeError, TypeError, ValueError) as error:
+            raise _no_scorer(
+                scoring, f"fails ({str(error).splitlines()[0].rstrip('.')})"
+            ) from error
+
+    return score
+
+
+def _no_scorer(scoring: Any, why: str) -> ParameterError:
+    return ParameterError(
+        f"scoring={scoring!r} {why}; expected the name of a score, such as 'accuracy' or "
+        "'f1_macro', or a function of a model, rows and their classes."
+    )
 
 
 def selectable(X: Any) -> Any:

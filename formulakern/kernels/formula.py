@@ -16,7 +16,7 @@ from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.lookup import MAX_EXACT_OPERATIONS, row_classes
 from formulakern.backends.selection import Choice, check_backend, choose
 from formulakern.backends.tables import PairedTables
-from formulakern.checks import check_choice
+from formulakern.checks import check_choice, check_no_keyword
 from formulakern.errors import ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
@@ -34,7 +34,7 @@ from formulakern.syntax.parser import parse
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["FormulaKernel", "kernel"]
+__all__ = ["KEYWORDS", "FormulaKernel", "kernel"]
 
 Reading = Literal["bound", "free", "distinct"]
 Inputs = Literal["binary", "graded"]
@@ -48,6 +48,13 @@ _CHOSEN = (
 #: Of formulas of at most so many characters or leaves, the last ones are not prepared again.
 SHORT = 200
 
+#: Words that other parameters take, and that nobody means as a formula.
+KEYWORDS = {
+    "variables": ("bound", "free", "distinct"),
+    "inputs": ("binary", "graded"),
+    "scale": ("count", "probability"),
+    "backend": ("interpreter", "lookup", "numba"),
+}
 #: The parameters of a formula's kernel beside the formula, and their defaults.
 _DEFAULTS = {"variables": "bound", "domains": {}, "scale": "count", "backend": "auto"}
 
@@ -153,6 +160,7 @@ def kernel(
     >>> k.dimension(3)
     9
     """
+    check_no_keyword("formula", formula, KEYWORDS)
     parsed = _parsed(formula) if isinstance(formula, str) else formula
     if not isinstance(parsed, Formula):
         raise ParameterError(

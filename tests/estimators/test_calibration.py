@@ -162,7 +162,7 @@ def test_weights_of_rows_count():
     X, _, drawn = table(classes=2)
     heavy = np.where(drawn == 1, 3.0, 1.0)
     for weights in (np.ones(len(drawn)), heavy):
-        model = fk.FormulaSVC("a", C=0.1, probability=True).fit(X, drawn, weights)
+        model = fk.FormulaSVC("a", C=1, probability=True).fit(X, drawn, weights)
         mean = np.average(model.predict_proba(X)[:, 1], weights=weights)
         assert mean == pytest.approx(np.average(drawn, weights=weights), abs=0.04)
 

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulakern.arrays import FloatArray
@@ -33,7 +32,7 @@ from formulakern.estimators.choquet.set_function import (
     SetFunction,
 )
 from formulakern.estimators.svm.prediction import grams_with_training
-from formulakern.estimators.targets import Split, refused
+from formulakern.estimators.targets import Split, random_source, refused
 from formulakern.files.model_file import Saved
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.choquet.kernel import choquet
@@ -190,7 +189,7 @@ class ChoquetEstimator(LearntFunctions, Saved, BaseEstimator):  # type: ignore[m
         self.scaling_ = learn_scaling(values, ranked, self.directions, self.scaling, names)
         self.directions_ = self.scaling_.directions
         degrees = self.scaling_.degrees(values)
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        self._seed = int(random_source(self.random_state).randint(2**31 - 1))
         best: tuple[Any, ...] = (None, additivities[0], penalties[0])
         if len(additivities) * len(penalties) > 1:
             with refused("Pass a smaller cv, or more rows."):
@@ -324,7 +323,7 @@ class ChoquetEstimator(LearntFunctions, Saved, BaseEstimator):  # type: ignore[m
                 if names is not None:  # they are compared below
                     warnings.filterwarnings("ignore", message="X does not have valid feature names")
                 values = validate_data(self, X, dtype=np.float64, reset=reset)
-        except ValueError as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise DataError(f"{error}\n{ADVICE}") from None
         if names is not None:
             known = getattr(self, "feature_names_in_", None)

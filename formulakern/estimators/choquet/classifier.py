@@ -172,7 +172,7 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
         values = self._read(X, reset=True)
         labels = read_classes(y, len(values))
         self.classes_ = several_classes(labels)
-        row_weights(labels, self.class_weight, None)  # says what is wrong
+        several_classes(labels, row_weights(labels, self.class_weight, None))
         codes = np.searchsorted(self.classes_, labels)
         self.pairs_ = list(combinations(self.classes_.tolist(), 2))
         self._fit(values, codes, codes.astype(float), 1.0, partial(splits, self.cv, codes))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_integer, check_number
+from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
@@ -78,7 +78,9 @@ class HierarchicalEstimator(RuleModel):
             terms = (linear_term(table, name) for name in numeric if self.linear)
             self._terms = tuple(term for term in terms if term is not None)
         packed = encoder.pack(table)
-        values = np.array([term(table) for term in self._terms]).reshape(-1, len(table)).T
+        values = np.empty((len(table), len(self._terms)))
+        for j, term in enumerate(self._terms):
+            values[:, j] = term(table)
         return PackedTable.of_columns(packed.columns, len(table), packed.names, values)
 
     def _share_encoding(self, other: TableEstimator) -> None:
@@ -137,6 +139,7 @@ class HierarchicalLearner(HierarchicalEstimator):
         check_integer("max_rules", self.max_rules, otherwise="None for no limit")
         check_integer("cut_points", self.cut_points)
         check_time_limit(self.time_limit)
+        check_flag("linear", self.linear)
         self._checked_relations()
 
     def _learn(

@@ -13,6 +13,7 @@ from formulakern.checks import check_choice, check_number
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
+from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.calibration import Calibrated, available_unless
 from formulakern.estimators.hkl.base import HierarchicalEstimator, HierarchicalLearner
 from formulakern.estimators.rule_model import RuleClassifier
@@ -314,6 +315,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             self._fit_ordered(table, labels, order, sample_weight, None, until, name)
         else:
             self._fit_encoded(table, labels, sample_weight, None, until)
+        warn_of_one_class(self, table, labels, sample_weight)
         self._calibrate(X, labels, sample_weight, deadline)
         return self
 

@@ -11,16 +11,15 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, is_number
+from formulakern.checks import check_choice, check_verbosity, is_number
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
+from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import automatic_C
 from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLClassifier
@@ -30,12 +29,13 @@ from formulakern.estimators.hkl.folds import (
     base_scores,
     trial_of,
 )
-from formulakern.estimators.targets import class_order, row_weights, several_classes
+from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
 from formulakern.estimators.trials import (
     COMPARING,
     Trial,
     compared,
     folds_of,
+    scorer_of,
     selectable,
     turn,
     warn_incomplete,
@@ -203,9 +203,10 @@ class HKLClassifierCV(HierarchicalClassifier):
         penalties = [*MULTIPLES] if self._automatic else _numbers("Cs", self.Cs, 0.0, strict=True)
         depths = _numbers("depth_penalties", self.depth_penalties, 1.0, strict=False)
         check_choice("selection", self.selection, SELECTIONS)
+        check_verbosity(self.verbose)
         self._model(penalties[0], depths[0])._check_parameters()
         deadline = Deadline.of(self.time_limit)
-        scorer = None if self.scoring is None else get_scorer(self.scoring)
+        scorer = None if self.scoring is None else scorer_of(self.scoring)
         whole, labels = self._read_training(X, y)
         several_classes(labels)
         order, class_weight = class_order(y, labels), self.class_weight
@@ -252,6 +253,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         self._copy_from(model, ("classes_", "_features"))
         self._stretch(model, shares)
         model._warn_if_open()
+        warn_of_one_class(self, whole, labels, sample_weight)
         self._calibrate(X, order[labels] if self.ordinal else labels, sample_weight, deadline)
         return self
 
@@ -353,7 +355,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         self, X: Any, whole: PackedTable, labels: npt.NDArray[Any], weights: FloatArray
     ) -> list[Part]:
         """The folds."""
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = random_source(self.random_state).randint(2**31 - 1)
         rows: Any = None
         if isinstance(self.encoder_, PropositionEncoder):
             rows = Table.of(X) if self.encoder_.reads_classes else None

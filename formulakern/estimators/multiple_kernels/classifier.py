@@ -16,6 +16,7 @@ from formulakern.arrays import FloatArray
 from formulakern.backends.base import Scale
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.errors import ParameterError
+from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.multiple_kernels.weights import FormulaWeights
@@ -271,6 +272,10 @@ class FormulaMKL(PairwiseDecisions, Calibrated, ClassifierMixin, TableEstimator)
         self._trained = TrainedModel(self.svc_, self.kernel_, table, labels)
         self._support_rows = table.take(self.support_)
         self.summary_ = self._summary(formulas, family)
+        if self.formulas is not FORMULAS:
+            warn_of_columns(self.formulas, self)
+        if not warn_of_zeros(self.kernel_, table):
+            warn_of_one_class(self, table, labels)
         self._calibrate(X, read, sample_weight)
         return self
 
@@ -325,6 +330,7 @@ class FormulaMKL(PairwiseDecisions, Calibrated, ClassifierMixin, TableEstimator)
             check_number("p", self.p, 1, otherwise="float('inf')")
         check_flag("normalize", self.normalize)
         check_flag("unit_variance", self.unit_variance)
+        self._check_decisions()
         check_number("tol", self.tol, 0, 1, above=True)
         check_integer("max_iter", self.max_iter)
 

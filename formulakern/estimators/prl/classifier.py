@@ -10,19 +10,19 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
 
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
+from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.prl.history import EpochHistory, epoch_line
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
 from formulakern.estimators.prl.prediction import PreferenceModel
 from formulakern.estimators.prl.reading import TrainingRows, advice_on, ordered_rules_of, rules_of
-from formulakern.estimators.targets import class_order, row_weights, several_classes
+from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
 from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
 from formulakern.learning.prl.hypothesis import best_hypothesis
 from formulakern.learning.prl.ordered import OrderedFeatures, ordered_preferences
@@ -260,6 +260,8 @@ class PRLClassifier(Calibrated, PreferenceModel):
         name = str(getattr(y, "name", None) or "class")
         until = self._learning(deadline)
         self._solve(encoded, preferences, rows, templates, name=name, deadline=until)
+        if len(self.rules_) and isinstance(encoded, PackedTable):  # without rules it is said why
+            warn_of_one_class(self, encoded, labels, sample_weight)
         self._calibrate(X, labels, sample_weight, deadline)
         return self
 
@@ -352,7 +354,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
                 "classes, or ordinal=True for ordered ones, which have one score."
             )
         generator = np.random.default_rng(
-            check_random_state(self.random_state).randint(2**31 - 1, size=4)
+            random_source(self.random_state).randint(2**31 - 1, size=4)
         )
         weight = float(preferences.weights.sum())
         given = automatic_C(preferences) if isinstance(self.C, str) else float(self.C)

@@ -9,26 +9,26 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer
-from sklearn.utils import check_random_state
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, is_number
+from formulakern.checks import check_choice, check_verbosity, is_number
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
+from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.classifier import log_probabilities
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.prl.folds import SHAPE, Fold, trial_of
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters
 from formulakern.estimators.prl.prediction import PreferenceModel
-from formulakern.estimators.targets import row_weights, several_classes
+from formulakern.estimators.targets import random_source, row_weights, several_classes
 from formulakern.estimators.trials import (
     COMPARING,
     Trial,
     compared,
     folds_of,
+    scorer_of,
     selectable,
     turn,
     warn_incomplete,
@@ -196,7 +196,7 @@ class PRLClassifierCV(PreferenceModel):
         """
         settings = self._settings()
         deadline = Deadline.of(self.time_limit)
-        scorer = None if self.scoring is None else get_scorer(self.scoring)
+        scorer = None if self.scoring is None else scorer_of(self.scoring)
         whole, labels = self._read_training(X, y)
         several_classes(labels)
         self.classes_ = np.unique(labels)
@@ -221,6 +221,8 @@ class PRLClassifierCV(PreferenceModel):
                 break
         self.best_estimator_ = model
         self._copy_from(model, FITTED)
+        if len(self.rules_):  # without any it is said why
+            warn_of_one_class(self, whole, labels, sample_weight)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -242,6 +244,7 @@ class PRLClassifierCV(PreferenceModel):
     def _settings(self) -> list[Setting]:
         """All settings that are asked for, a path over C after the other."""
         check_choice("selection", self.selection, SELECTIONS)
+        check_verbosity(self.verbose)
         Cs = [*MULTIPLES] if self._automatic else _listed("Cs", self.Cs)
         degrees = _listed("degrees", self.degrees)
         penalties = _listed("depth_penalties", self.depth_penalties)
@@ -269,7 +272,7 @@ class PRLClassifierCV(PreferenceModel):
         self, X: Any, whole: PackedTable, labels: npt.NDArray[Any], sample_weight: Any
     ) -> list[Fold]:
         """Rows to learn from and rows that are held out; encoded together where that is fair."""
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = random_source(self.random_state).randint(2**31 - 1)
         weights = None
         if sample_weight is not None:
             weights = row_weights(labels, None, sample_weight)

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.checks import check_choice, check_flag, check_integer, check_number
+from formulakern.checks import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_no_keyword,
+    check_number,
+)
 from formulakern.deadline import check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
@@ -128,4 +134,6 @@ def _templates(given: Any) -> tuple[Formula, ...]:
             f"features={given!r}; expected one of {', '.join(map(repr, FAMILIES))}, a formula "
             "such as 'a & ~b', or a list of formulas."
         )
+    for item in listed:
+        check_no_keyword("features", item, {"features": FAMILIES})
     return tuple(parse(item) if isinstance(item, str) else item for item in listed)

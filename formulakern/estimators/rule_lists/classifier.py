@@ -17,6 +17,8 @@ from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
 from formulakern.encoding.sources import is_sparse
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
+from formulakern.estimators.advice import warn_if_told
+from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.rule_lists.history import ListHistory, progress_line
 from formulakern.estimators.rule_lists.learners import SHORT, covering_learner
 from formulakern.estimators.rule_model import PropositionModel
@@ -236,7 +238,17 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             self._set_rules(training, self._optimal(training))
         else:
             self._set_rules(training, learn(training))
+        if self._decides_for_one():
+            encoder = PropositionEncoder()
+            known = isinstance(table, PackedTable)
+            encoded: Any = table if known else encoder.fit_packed(table)
+            names = self.propositions_ if known else encoder.get_feature_names_out()
+            warn_if_told(self.rules_.default, encoded, labels, names)
         return self
+
+    def _decides_for_one(self) -> bool:
+        """Whether all rules, and what is left, are of one class."""
+        return all(rule.label == self.rules_.default for rule in self.rules_.rules)
 
     # -- prediction ---------------------------------------------------------------------------
 

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.estimators.targets import random_source
 from formulakern.learning.covering.cn2 import BeamOptions, cn2_list, cn2_set
 from formulakern.learning.covering.one_rule import one_rule
 from formulakern.learning.covering.ripper import RipperOptions, ripper
@@ -70,5 +70,5 @@ def covering_learner(estimator: Any) -> Learner:
         2.0 if least is None else least,
         *limits,
     )
-    seed = check_random_state(estimator.random_state).randint(2**31 - 1, size=4)
+    seed = random_source(estimator.random_state).randint(2**31 - 1, size=4)
     return partial(ripper, options=options, generator=np.random.default_rng(seed))

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from formulakern.checks import check_no_keyword
 from formulakern.errors import FormulaKernError, FormulaSizeError, ParameterError
 from formulakern.kernels.algebra import Kernel
-from formulakern.kernels.formula import FormulaKernel, Reading
+from formulakern.kernels.formula import KEYWORDS, FormulaKernel, Reading
 from formulakern.program.interpreter import run
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.syntax.formula import Formula, Variable
@@ -99,6 +100,11 @@ def draw_candidates(
     return list(drawn.values())
 
 
+def _parsed(text: str, name: str) -> Formula:
+    check_no_keyword(name, text, KEYWORDS)
+    return parse(text)
+
+
 def simplicity(formula: Formula | Kernel) -> tuple[int, int]:
     """Number of variables, with repetition, and of connectives; kernels come behind all formulas.
 
@@ -173,7 +179,7 @@ def read_candidates(
             raise ParameterError(
                 f"{one} {len(read)} is {candidate!r}; expected a str, Formula or Kernel."
             )
-        read.append(parse(candidate) if isinstance(candidate, str) else candidate)
+        read.append(_parsed(candidate, one) if isinstance(candidate, str) else candidate)
     if not read:
         raise ParameterError(f"{name} is empty; expected at least one formula or kernel{other}.")
     return read

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import RepeatedStratifiedKFold
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.checks import check_integer, check_number, is_integer
+from formulakern.checks import check_flag, check_integer, check_number, is_integer
 from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.search.candidates import (
     draw_candidates,
@@ -28,7 +28,14 @@ from formulakern.estimators.search.run import score_all, score_best_again
 from formulakern.estimators.search.scores import Scorer, Scoring, scorer_of
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.evaluation import check_folds
-from formulakern.estimators.targets import Split, require_target, several_classes, splits
+from formulakern.estimators.targets import (
+    Split,
+    random_source,
+    require_target,
+    row_weights,
+    several_classes,
+    splits,
+)
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
@@ -211,16 +218,22 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         """
         require_target(self, y)
         scorer, Cs = self._check_parameters()
-        generator = check_random_state(self.random_state)
+        generator = random_source(self.random_state)
         seeds = generator.randint(2**31 - 1, size=5)
         formulas = self._candidates(np.random.default_rng(seeds[:4]))
         table, classes = self._read_training(X, y)
         several_classes(classes)
         weights = self._class_weight(classes)
-        svc = {"C": Cs[0], "class_weight": weights}
+        by_row = row_weights(classes, weights, None)
+        several_classes(classes, by_row)
+        # scikit-learn looks at numbers of text, so weights of named classes are given by row
+        svc = {"C": Cs[0], "class_weight": weights if weights == "balanced" else None}
+        by_row = np.ones(len(classes)) if weights == "balanced" else by_row
         folds = self._splits(classes, seeds[4]) if self.compare or not self._by_ratio else ()
         ratio = self.compare or self._by_ratio
-        scoring = Scoring(CandidateGrams(table), classes, svc, folds, scorer, ratio, self.margin_C)
+        scoring = Scoring(
+            CandidateGrams(table), classes, svc, by_row, folds, scorer, ratio, self.margin_C
+        )
         by = "ratio" if self._by_ratio else "mean_score"
         scores = self._scores(scoring, formulas, X, by, Cs[1:])
         self.results_ = SearchResults(formulas, scores, by)
@@ -234,6 +247,10 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         self.best_estimator_._share_encoding(self)
         self.best_estimator_._fit_encoded(table, classes, X)
         self.classes_ = self.best_estimator_.classes_
+        if not is_integer(self.candidates):
+            warn_of_columns([self.best_formula_], self)
+        if not warn_of_zeros(self.best_estimator_.kernel_, table):
+            warn_of_one_class(self.best_estimator_, table, classes)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -267,6 +284,8 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     def plot(self, ax: Any = None) -> Any:
         """Score against radius-margin ratio, a point per candidate, the chosen one marked.
 
+        Where only one of both was computed, that against the rank; ``compare=True`` computes both.
+
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
@@ -280,8 +299,6 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         ------
         MissingDependencyError
             If matplotlib is not installed.
-        ParameterError
-            If ratio and score were not both computed: ``compare=True`` does.
         """
         check_is_fitted(self, "best_estimator_")
         score = "roc_auc" if self._by_ratio else self.criterion
@@ -342,6 +359,8 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
                 f"n_jobs={self.n_jobs!r}; expected a number of threads, -1 for one per core, "
                 "or None for one."
             )
+        for name in ("normalize", "compare"):
+            check_flag(name, getattr(self, name))
         if not isinstance(self.verbose, (int, np.integer)):
             raise ParameterError(f"verbose={self.verbose!r}; expected 0, 1 or 2.")
         scorer = scorer_of("roc_auc" if self._by_ratio else self.criterion)

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.errors import ParameterError
 from formulakern.estimators.search.candidates import simplicity
 from formulakern.estimators.trials import compared
 from formulakern.kernels.algebra import Kernel
@@ -157,35 +156,32 @@ class SearchResults(UserDict[str, Any]):
     def scatter(self, ax: Any, score_name: str) -> Any:
         """Draw the score against the ratio, one point a candidate, the best one marked.
 
-        Raises
-        ------
-        ParameterError
-            If no candidate has both numbers.
+        Where only one of both was computed, that is drawn against the rank.
         """
         ratio, score = self["ratio"], self["mean_score"]
-        both = np.isfinite(ratio) & np.isfinite(score)
-        if not both.any():
-            raise ParameterError(
-                "no candidate has both a finite radius-margin ratio and a cross-validated score to "
-                "draw. Fit with compare=True (and, where all ratios are infinite, margin_C=1)."
-            )
+        names = "radius-margin ratio (less is better)", f"cross-validated {score_name}"
+        shown = np.isfinite(ratio) & np.isfinite(score)
+        x, y, titles = ratio, score, names
+        if not shown.any():
+            y, name = (ratio, names[0]) if self.by == "ratio" else (score, names[1])
+            x, shown, titles = self["rank"], np.isfinite(y), ("rank", name)
         ax = new_axes() if ax is None else ax
-        ax.scatter(ratio[both], score[both], color="tab:blue", alpha=0.7, label="candidates")
+        ax.scatter(x[shown], y[shown], color="tab:blue", alpha=0.7, label="candidates")
         best = self.best_index
-        if best is not None and both[best]:
+        if best is not None and shown[best]:
             ax.scatter(
-                ratio[best],
-                score[best],
+                x[best],
+                y[best],
                 s=160,
                 facecolors="none",
                 edgecolors="tab:red",
                 linewidths=2,
                 label=f"chosen: {self._shown(best)}".replace("$", r"\$"),
             )
-        if ratio[both].max() > 20 * ratio[both].min():
+        if x is ratio and x[shown].max() > 20 * x[shown].min():
             ax.set_xscale("log")
-        ax.set_xlabel("radius-margin ratio (less is better)")
-        ax.set_ylabel(f"cross-validated {score_name}")
+        ax.set_xlabel(titles[0])
+        ax.set_ylabel(titles[1])
         ax.legend()
         return ax
 

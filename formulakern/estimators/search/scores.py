@@ -142,6 +142,8 @@ class Scoring:
     y : ndarray of shape (m,)
     svc : dict
         Parameters of the support vector machine of a fold.
+    weights : float64 (m,)
+        What multiplies C for every row.
     splits : sequence of (ndarray, ndarray)
         Training and test rows of every fold; empty to leave cross-validation out.
     scorer : callable or None
@@ -154,6 +156,7 @@ class Scoring:
     grams: CandidateGrams
     y: npt.NDArray[Any]
     svc: dict[str, Any]
+    weights: FloatArray
     splits: Sequence[Split]
     scorer: Scorer | None
     ratio: bool
@@ -206,7 +209,7 @@ class Scoring:
         """The score of a fold; for the log loss, the decisions for all classes."""
         with config_context(assume_finite=True, skip_parameter_validation=True):
             model = SVC(kernel="precomputed", **self.svc)
-            model.fit(gram[np.ix_(train, train)], self.y[train])
+            model.fit(gram[np.ix_(train, train)], self.y[train], self.weights[train])
             rows = gram[np.ix_(test, train)]
             if self.scorer is not None:
                 return float(self.scorer(model, rows, self.y[test]))

@@ -13,14 +13,21 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.checks import check_flag, check_integer, check_number
+from formulakern.arrays import FloatArray
+from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
 from formulakern.estimators.svm.classifier import SOLVED
 from formulakern.estimators.svm.extraction import pair_weights
 from formulakern.estimators.svm.prediction import grams_with_training
-from formulakern.estimators.targets import read_classes, require_target, several_classes, splits
+from formulakern.estimators.targets import (
+    read_classes,
+    require_target,
+    row_weights,
+    several_classes,
+    splits,
+)
 from formulakern.files.model_file import Saved
 from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
 from formulakern.kernels.strings.parsing import string_kernel
@@ -37,7 +44,7 @@ __all__ = ["CANDIDATES", "StringSVC"]
 #: What C="cv" chooses from.
 CANDIDATES = (0.1, 1.0, 10.0, 100.0)
 #: Parameters that the solver has, too.
-SOLVER = ("class_weight", "tol", "max_iter", "decision_function_shape", "cache_size")
+SOLVER = ("tol", "max_iter", "decision_function_shape", "cache_size")
 
 
 @dataclass(eq=False, repr=False)
@@ -151,16 +158,22 @@ class StringSVC(Calibrated, Saved, ClassifierMixin, BaseEstimator):  # type: ign
         if self.C != "cv":
             check_number("C", self.C, 0, above=True, otherwise='"cv"')
         check_flag("normalize", self.normalize)
+        check_flag("probability", self.probability)
+        check_number("tol", self.tol, 0, above=True)
+        check_integer("max_iter", self.max_iter, -1)
+        check_number("cache_size", self.cache_size, 0, above=True)
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         require_target(self, y)
         strings = replace(read_strings(X, self.column), role="the training set")
         labels = read_classes(y, strings.n_rows)
-        several_classes(labels)
+        weights = row_weights(labels, self.class_weight, sample_weight)
+        several_classes(labels, weights)
         self.kernel_ = self._make_kernel()
         gram = self.kernel_(strings)
         options = {name: value for name, value in self.get_params().items() if name in SOLVER}
         self.svc_ = SVC(kernel="precomputed", **options)
-        self.C_ = self._chosen(gram, labels, sample_weight) if self.C == "cv" else float(self.C)
-        self.svc_.set_params(C=self.C_).fit(gram, labels, sample_weight)
+        self.C_ = self._chosen(gram, labels, weights) if self.C == "cv" else float(self.C)
+        self.svc_.set_params(C=self.C_).fit(gram, labels, weights)
         for name in SOLVED:
             setattr(self, name, getattr(self.svc_, name))
         self._support_rows = strings.take(self.support_)
@@ -185,12 +198,11 @@ class StringSVC(Calibrated, Saved, ClassifierMixin, BaseEstimator):  # type: ign
             )
         return made.normalized() if self.normalize else made
 
-    def _chosen(self, gram: Any, labels: npt.NDArray[Any], sample_weight: Any) -> float:
+    def _chosen(self, gram: Any, labels: npt.NDArray[Any], weights: FloatArray) -> float:
         self.__dict__.pop("cv_accuracy_", None)
         folds = splits(self.cv, labels, self.random_state)
         search = GridSearchCV(self.svc_, {"C": list(CANDIDATES)}, cv=folds, refit=False)
-        weights = {} if sample_weight is None else {"sample_weight": np.asarray(sample_weight)}
-        search.fit(gram, labels, **weights)
+        search.fit(gram, labels, sample_weight=weights)
         means = search.cv_results_["mean_test_score"].tolist()
         self.cv_accuracy_ = dict(zip(CANDIDATES, means, strict=True))
         return CANDIDATES[int(np.argmax(means))]

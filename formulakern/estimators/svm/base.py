@@ -15,11 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
 from formulakern.backends.base import Scale
-from formulakern.checks import check_choice, check_integer, check_number
+from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import check_time_limit
 from formulakern.encoding.real import RealTable, read_real
 from formulakern.encoding.sources import is_sparse
 from formulakern.errors import ParameterError
+from formulakern.estimators.advice import warn_of_columns, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.kernels.algebra import Kernel
@@ -35,6 +36,9 @@ from formulakern.syntax.formula import Formula
 
 __all__ = ["KernelEstimator", "warn_stopped"]
 
+#: The formula by default.
+FORMULA = "a & b"
+
 
 @dataclass(eq=False, repr=False)
 class KernelEstimator(TableEstimator):
@@ -47,7 +51,7 @@ class KernelEstimator(TableEstimator):
     gap_ : float
     """
 
-    formula: str | Formula | Kernel = "a & b"
+    formula: str | Formula | Kernel = FORMULA
     variables: Reading = "bound"
     _: KW_ONLY
     normalize: bool = True
@@ -149,7 +153,14 @@ class KernelEstimator(TableEstimator):
 
     # -- the kernel and the table ------------------------------------------------------------------
 
+    def _warn_of_traps(self, table: Any) -> bool:
+        """Warn of a formula that is hardly what was meant, or says nothing; whether that is so."""
+        if self.formula != FORMULA:
+            warn_of_columns([self.formula], self)
+        return warn_of_zeros(self.kernel_, table)
+
     def _make_kernel(self, X: Any) -> Kernel:
+        check_flag("normalize", self.normalize)
         made = self.formula
         check_choice("inputs", self.inputs, ("binary", "graded"))
         if not isinstance(made, Kernel):

@@ -17,6 +17,7 @@ from formulakern.checks import check_number
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
+from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
 from formulakern.estimators.svm.decisions import PairwiseDecisions
@@ -174,6 +175,8 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         self._check_rows()
         table, classes = self._read_training(X, y)
         self._fit_encoded(table, classes, X, sample_weight)
+        if not self._warn_of_traps(table):
+            warn_of_one_class(self, table, classes, sample_weight)
         self._calibrate(X, classes, sample_weight)
         return self
 
@@ -187,6 +190,7 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         """Fit to rows that are encoded already; of X only the columns' names are looked at."""
         several_classes(classes)
         check_number("C", self.C, 0, above=True)
+        self._check_decisions()
         weights = row_weights(classes, self.class_weight, sample_weight)
         several_classes(classes, weights)
         self.kernel_ = self._make_kernel(X)

@@ -10,8 +10,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer
-from sklearn.utils import check_random_state
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_number
@@ -20,8 +18,8 @@ from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
-from formulakern.estimators.targets import row_weights, several_classes
-from formulakern.estimators.trials import compared, folds_of
+from formulakern.estimators.targets import random_source, row_weights, several_classes
+from formulakern.estimators.trials import compared, folds_of, scorer_of
 from formulakern.learning.kernel_machines.decomposition import DualSolution, Limits
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 from formulakern.progress import say
@@ -113,6 +111,7 @@ class FormulaSVCCV(FormulaSVC):
         sample_weight: Any = None,
     ) -> Self:
         values = self._values_of_C()
+        self._check_decisions()
         weights = row_weights(classes, self.class_weight, sample_weight)
         several_classes(classes, weights)
         self.kernel_ = self._make_kernel(X)
@@ -126,7 +125,7 @@ class FormulaSVCCV(FormulaSVC):
 
     def _folds(self, table: Any, classes: npt.NDArray[Any], weights: FloatArray) -> list[_Fold]:
         """The problems of all folds with C = 1; they share the Gram matrix where it is held."""
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        seed = random_source(self.random_state).randint(2**31 - 1)
         memory = float(self.cache_size)
         rows = KernelRows(self.kernel_, table, memory)
         if rows.held:
@@ -140,7 +139,7 @@ class FormulaSVCCV(FormulaSVC):
 
     def _path(self, values: list[float], folds: list[_Fold]) -> tuple[FloatArray, FloatArray]:
         """The score of every value in every fold, and its largest gap; NaN for what is left out."""
-        scorer, limits = get_scorer(self.scoring), self._limits()
+        scorer, limits = scorer_of(self.scoring), self._limits()
         limits = replace(limits, tol=max(limits.tol, COARSE))
         scores = np.full((len(values), len(folds)), np.nan)
         gaps, late = np.full(len(values), np.nan), 0

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
+from formulakern.checks import check_choice, check_flag
 from formulakern.errors import ParameterError
 
 __all__ = ["PairwiseDecisions", "pairwise_decisions", "pairwise_votes"]
@@ -35,6 +36,10 @@ class PairwiseDecisions:
         def _read_table(self, X: Any) -> Any: ...
 
         def _values(self, rows: Any, weights: FloatArray) -> FloatArray: ...
+
+    def _check_decisions(self) -> None:
+        check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        check_flag("break_ties", self.break_ties)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Signed distances from the separating surfaces, in units of the margin.

@@ -99,6 +99,7 @@ class FormulaOneClass(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             self._take_over(one.fit(self.kernel_(table), sample_weight=weights), table)
         else:
             self._train(novelty(weights, float(self.nu) * float(weights.sum())), table)
+        self._warn_of_traps(table)
         return self
 
     @property

@@ -104,6 +104,7 @@ class FormulaSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
             self._take_over(svr.fit(self.kernel_(table), targets, boxes), table)
         else:
             self._train(regression(targets, boxes, float(self.epsilon)), table)
+        self._warn_of_traps(table)
         return self
 
     def predict(self, X: Any) -> FloatArray:

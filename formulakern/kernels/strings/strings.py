@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -260,6 +260,10 @@ def _column_of(X: Any, column: str | int | None, role: str) -> list[Any]:
 
 def _listed(values: Any) -> list[Any]:
     series = as_series(values)
+    if series is None and not isinstance(values, (np.ndarray, Iterable)):
+        raise DataError(
+            f"a column of X is {clip(repr(values), 40)}; expected one string per row. Write [...]."
+        )
     return list(series.to_list() if series is not None else values)
 
 

@@ -67,6 +67,7 @@ LOSS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 10**6),
@@ -96,6 +97,7 @@ def test_the_objective_is_that_of_the_whole_lattice(seed, p, rho, log_C, loss):
     assert loss_value + penalty(shown, rho, 2.0) >= model.lower_bound_ * (1 - 1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.floats(-1, 3))
 def test_rules_are_what_predicts(seed, p, log_C):
@@ -224,6 +226,7 @@ def test_probabilities_of_the_logistic_loss():
 # -- weights, starts, limits ----------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 @pytest.mark.parametrize("loss", sorted(LOSS))
 def test_a_weight_of_two_is_two_rows_and_zero_is_none(loss):
     X, y = labelled(3, 60, 4)
@@ -252,6 +255,7 @@ def test_class_weights_move_the_balance():
     assert balanced.objective_ == pytest.approx(same.objective_)
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 def test_limits_are_told():
     X, y = labelled(0, 150, 30, noise=0.2)
     for options, message in (
@@ -384,6 +388,7 @@ def test_wrong_class_weights(kind, given):
         kind(class_weight=given).fit([[0, 1], [1, 0]], [0, 1])
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 def test_extremes_do_not_overflow():
     generator = np.random.default_rng(0)
     X = generator.integers(0, 2, (60, 250))

@@ -226,6 +226,7 @@ def test_one_class_is_refused():
         fk.FormulaMKL().fit(X, [0, 1, 1], sample_weight=[0, 1, 1])
 
 
+@pytest.mark.filterwarnings("ignore:.* is 0 for every pair of rows")
 @pytest.mark.filterwarnings("ignore:the gap of the objective")  # C = 1e12: rounding hides it
 @pytest.mark.parametrize("method", ["easy", "lp"])
 @pytest.mark.parametrize("extreme", [{}, {"C": 1e-12}, {"C": 1e12}, {"lam": 0, "p": 1}])

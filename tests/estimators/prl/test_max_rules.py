@@ -174,6 +174,7 @@ def test_without_a_bias_rule_every_rule_counts():
     assert 1 <= len(model.rules_) <= 3
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 def test_interrupt_keeps_the_heaviest(monkeypatch):
     X, y = datasets.tic_tac_toe()
 

@@ -242,6 +242,7 @@ def test_interrupt_keeps_the_best_setting(monkeypatch):
         PRLClassifierCV(cv=3).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 def test_other_scores_tables_and_weights(capsys):
     X, y = table(1, 60)
     options = {"Cs": [0.1, 0.5], "degrees": [1], "cv": 3, "tol": 0.05}

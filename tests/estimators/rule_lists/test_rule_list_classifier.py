@@ -210,6 +210,7 @@ def test_what_is_refused():
         model.explain(X)
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 def test_limits():
     X, y = mixed()
     model = RuleListClassifier(max_conditions=1, random_state=0).fit(X, y)
@@ -239,6 +240,7 @@ def test_pickling():
     assert again.predict(X).tolist() == model.predict(X).tolist()
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 def test_an_optimal_list_has_a_certificate(capsys):
     X, y = datasets.tic_tac_toe()
     model = RuleListClassifier("optimal", max_conditions=1, penalty=0.01, verbose=True).fit(X, y)

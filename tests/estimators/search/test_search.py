@@ -512,11 +512,18 @@ def test_progress(boards, capsys):
 
 def test_plot(boards, monkeypatch):
     X, y, _ = boards
-    search = FormulaSearch(GIVEN, "radius-margin").fit(X, y)
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    with pytest.raises(ParameterError, match="compare=True"):
-        search.plot()
+    for criterion, title in (("radius-margin", "radius-margin ratio"), ("log_loss", "log_loss")):
+        search = FormulaSearch(GIVEN, criterion, cv=2).fit(X, y)
+        ax = search.plot()
+        assert title in ax.get_ylabel()
+        assert ax.get_xlabel() == "rank"
+        ranks, values = ax.collections[0].get_offsets().T
+        name = "ratio" if criterion == "radius-margin" else "mean_score"
+        scored = np.isfinite(search.results_[name])
+        np.testing.assert_array_equal(ranks, search.results_["rank"][scored])
+        np.testing.assert_array_equal(values, search.results_[name][scored])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ax = FormulaSearch(GIVEN, "radius-margin", compare=True).fit(X, y).plot()

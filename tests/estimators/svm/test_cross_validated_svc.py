@@ -30,6 +30,7 @@ def boards():
     return X[chosen], y[chosen]
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 @pytest.mark.parametrize("cache_size", [0, 200])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_scores_are_those_of_fits_one_by_one(boards, cache_size, classes):
@@ -62,6 +63,7 @@ def test_a_path_ends_where_scores_fall_and_what_is_refused(boards, capsys):
             fk.FormulaSVCCV(Cs=Cs).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 def test_an_interrupted_path_keeps_the_best_so_far(boards, monkeypatch):
     X, y = boards
     search = fk.FormulaSVCCV(Cs=[0.1, 1.0, 10.0], cv=3)

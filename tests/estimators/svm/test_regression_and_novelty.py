@@ -116,6 +116,7 @@ def test_probabilities_are_calibrated(rows):
         fk.FormulaSVC(probability=True, encoder=None).fit(X[:20], [0] + [2] * 19)
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 def test_the_gap_is_that_of_the_kernel_and_limits_warn():
     X, y = datasets.tic_tac_toe()
     model = fk.FormulaSVC("a & b & c", "distinct", tol=1e-6).fit(X, y)

@@ -121,6 +121,7 @@ def test_one_against_the_rest_has_as_many_for_each_class():
     assert max(for_each) <= 2
 
 
+@pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 def test_time_is_kept():
     X, _, y = table()
     with pytest.warns(UserWarning, match="time limit"):

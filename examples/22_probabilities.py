@@ -1,0 +1,112 @@
+"""How good probabilities are: of margins calibrated on rows held out, and of logistic regression.
+
+    python examples/22_probabilities.py              # five tables, three splits: minutes
+    python examples/22_probabilities.py --splits 10  # more of them
+    python examples/22_probabilities.py --quick      # one split of one table, seconds
+
+Half of the rows train, at most 500, and the others are predicted.  The log loss is the mean of
+−ln p of the right class, and the Brier score the mean of Σ_k (p_k − [k is right])²; less is better.
+
+"raw" is what one would do without calibration: the decisions as they are, through the logistic
+function (for several classes through softmax).  "calibrated" is ``probability=True``, which fits
+the logistic function to decisions on rows that are held out, in five folds within the training
+rows.  HKLClassifier learns with the hinge loss, which has no probabilities of its own, and with the
+logistic one, which has; logistic regression is given the same propositions, and its C by
+cross-validation.
+"""
+
+import argparse
+import warnings
+
+import numpy as np
+from protocol import read, show, split
+from scipy.special import expit, softmax
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+
+import formulakern as fk
+
+TABLES = ("pima-diabetes.csv", "cmc.csv", "car.csv", "mammographic-masses.csv", "soybean.csv")
+#: Probabilities below this count as this.
+LEAST = 1e-6
+#: Of training.
+ROWS = 500
+
+
+def learners():
+    """What is compared: (name, estimator, whether there are raw decisions to compare with)."""
+    hinge = {"loss": "hinge", "C": 100, "tol": 0.05}
+    logistic = make_pipeline(
+        fk.PropositionEncoder(),
+        LogisticRegressionCV(
+            Cs=[0.03, 0.1, 0.3, 1, 3],
+            cv=3,
+            scoring="neg_log_loss",
+            max_iter=2000,
+            l1_ratios=(0.0,),
+            use_legacy_attributes=False,
+        ),
+    )
+    return [
+        ("FormulaSVC", fk.FormulaSVC("a & b", C=1, probability=True), True),
+        ("PRLClassifier", fk.PRLClassifier(random_state=0, probability=True), True),
+        ("HKLClassifier, hinge", fk.HKLClassifier(**hinge, probability=True), True),
+        ("HKLClassifier, logistic", fk.HKLClassifier(tol=0.05), False),
+        ("logistic regression", logistic, False),
+    ]
+
+
+def raw(decisions):
+    """Decisions taken for logits."""
+    if decisions.ndim == 1:
+        return np.stack([expit(-decisions), expit(decisions)], axis=1)
+    return softmax(decisions, axis=1)
+
+
+def scores(labels, chances, classes):
+    """Log loss and Brier score."""
+    chances = np.clip(chances, LEAST, 1)
+    chances = chances / chances.sum(axis=1, keepdims=True)
+    right = np.asarray(labels)[:, None] == classes
+    return log_loss(labels, chances, labels=classes), ((chances - right) ** 2).sum(axis=1).mean()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--splits", type=int, default=3)
+    arguments = parser.parse_args()
+    quick, n_splits = arguments.quick, 1 if arguments.quick else arguments.splits
+    found = {}
+    tables = TABLES[:1] if quick else TABLES
+    for name in tables:
+        [(X, y)] = read(name)
+        labels, counts = np.unique(y, return_counts=True)
+        common = np.flatnonzero(np.isin(y, labels[counts > 3]))
+        X, y = X.iloc[common], y[common]
+        for seed in range(n_splits):
+            train, test = split(y, 0.5, seed)
+            train = train[: 150 if quick else ROWS]
+            for learner, model, has_raw in learners():
+                with warnings.catch_warnings():  # gaps of short fits
+                    warnings.simplefilter("ignore")
+                    model.fit(X.iloc[train], y[train])
+                rows = X.iloc[test]
+                pairs = [(learner, model.predict_proba(rows))]
+                if has_raw:
+                    pairs = [(f"{learner}, raw", raw(model.decision_function(rows))), *pairs]
+                    pairs[1] = (f"{learner}, calibrated", pairs[1][1])
+                for what, chances in pairs:
+                    place = found.setdefault(what, {}).setdefault(name, [])
+                    place.append(scores(y[test], chances, model.classes_))
+    for k, title in enumerate(("Log loss", "Brier score")):
+        rows = [
+            [what, *(f"{np.mean(by[name], axis=0)[k]:.3f}" for name in tables)]
+            for what, by in found.items()
+        ]
+        show(title, ["", *(name.split(".")[0] for name in tables)], rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Warnings after a fit that succeeds and is hardly what was meant, a sentence each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.arrays import FloatArray
+from formulakern.encoding.packed import PackedTable
+from formulakern.estimators.targets import row_weights
+from formulakern.syntax.formula import Formula
+from formulakern.syntax.parser import parse
+from formulakern.text import clip
+
+__all__ = ["telling", "warn_if_told", "warn_of_columns", "warn_of_one_class", "warn_of_zeros"]
+
+#: At most so many rows are looked at, and as many rows of each class as that leaves.
+LOOKED_AT = 1000
+#: Shorter names are those of variables.
+LONG = 3
+#: A proposition tells classes apart if chance does so with at most this probability; and at most so
+#: many are looked at.
+CHANCE, WIDEST = 1e-3, 20_000
+
+
+def warn_of_columns(formulas: Iterable[object], model: Any) -> None:
+    """Warn of variables that are called like columns of the training table.
+
+    Variables range over all columns.  Names of one or two letters do not count: formulas have
+    such variables, whatever the columns are called.
+
+    Parameters
+    ----------
+    formulas : iterable of str, Formula, or what is left alone
+        As the user wrote them.
+    model : TableEstimator
+        Fitted to a table.
+    """
+    columns = {*map(str, getattr(model, "feature_names_in_", ()))}
+    for given in formulas if columns else ():
+        if not isinstance(given, (str, Formula)):
+            continue
+        formula = parse(given) if isinstance(given, str) else given
+        names = [variable.name for variable in formula.variables]
+        same = [name for name in names if name in columns and len(name) >= LONG]
+        if same:
+            _warn(
+                f'the variable "{same[0]}" of {clip(str(formula), 40)!r} is called like a column, '
+                "and variables range over all columns. For this column alone write a rule, "
+                f"fk.rule({clip(str(formula), 40)!r}); else name the variable otherwise."
+            )
+            return
+
+
+def warn_of_zeros(kernel: Any, table: Any) -> bool:
+    """Warn where a kernel is 0 for every pair of rows, and say whether it is.
+
+    It is where its diagonal is, as |K(x, z)|² ≤ K(x, x)·K(z, z).
+
+    Parameters
+    ----------
+    kernel : Kernel
+    table : PackedTable, RealTable or Strings
+    """
+    for start in range(0, table.n_rows, LOOKED_AT):
+        rows = np.arange(start, min(start + LOOKED_AT, table.n_rows))
+        diagonal: FloatArray = kernel.diagonal(table.take(rows))
+        if diagonal.any():
+            return False
+    _warn(
+        f"{clip(repr(kernel), 80)} is 0 for every pair of rows of this table, as nothing that can "
+        "be substituted makes the formula true in a row: the model is constant. Choose another "
+        "formula."
+    )
+    return True
+
+
+def warn_of_one_class(
+    model: Any, table: Any, labels: NDArray[Any], sample_weight: Any = None
+) -> None:
+    """Warn where rows of several classes are all given one, though a proposition tells them apart.
+
+    Of many rows some of each class are looked at.  The proposition is more frequent in one class
+    than chance allows (see :func:`telling`); where there is none, one class may well be right.
+
+    Parameters
+    ----------
+    model : classifier
+        That predicts classes of encoded rows, too.
+    table : PackedTable, RealTable or float64 (n_rows, n_columns)
+    labels : ndarray of shape (n_rows,)
+    sample_weight : array-like of shape (n_rows,), optional
+        Rows of weight 0 do not count.
+    """
+    rows = np.flatnonzero(row_weights(labels, model.class_weight, sample_weight))
+    rows = rows[_some_of_each(labels[rows])]
+    some = _taken(table, rows)
+    found = np.unique(model.predict(some)).tolist()
+    names = getattr(model, "propositions_", ())
+    if len(found) == 1 < len(np.unique(labels[rows])):
+        warn_if_told(found[0], some, labels[rows], names)
+
+
+def warn_if_told(found: Any, table: Any, labels: NDArray[Any], names: Sequence[str] = ()) -> None:
+    """Warn that all rows are given one class, where a proposition tells classes apart.
+
+    Parameters
+    ----------
+    found : object
+        The class that all rows are given.
+    table, labels
+        As for :func:`warn_of_one_class`.
+    names : sequence of str
+        The columns of the table.
+    """
+    rows = _some_of_each(labels)
+    some, codes = _taken(table, rows), np.unique(labels[rows], return_inverse=True)[1]
+    if isinstance(some, PackedTable):
+        truths: NDArray[Any] = some.unpacked()
+    else:
+        values = np.asarray(getattr(some, "values", some), dtype=np.float64)
+        truths = values > values.mean(axis=0)
+    place = telling(truths[:, :WIDEST], codes)
+    if place is not None:
+        told = clip(names[place], 40) if place < len(names) else f"column {place}"
+        _warn(
+            f"the model gives all training rows one class, {found!r}, though {told} alone says "
+            "more. Use a larger C, class_weight='balanced', or weaker limits."
+        )
+
+
+def _some_of_each(labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Rows to look at: all, or of many rows some of each class."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(codes) <= LOOKED_AT:
+        return np.arange(len(codes))
+    most = max(1, LOOKED_AT // len(classes))
+    parts = [np.flatnonzero(codes == k) for k in range(len(classes))]
+    return np.concatenate([part[:: -(-len(part) // most)] for part in parts])
+
+
+def _taken(table: Any, rows: NDArray[np.intp]) -> Any:
+    return table[rows] if isinstance(table, np.ndarray) else table.take(rows)
+
+
+def telling(truths: NDArray[Any], codes: NDArray[np.intp]) -> int | None:
+    """The column that is most surely more often true in one class than in others, if one is.
+
+    Fisher's exact test, one-sided, for every column and class: the probability that as many or more
+    of the rows where the column is true are of the class by chance.  The smallest, times the number
+    of tests, is to be below 1/1000.
+
+    Parameters
+    ----------
+    truths : bool or 0/1 (m, n)
+    codes : intp (m,)
+        The class of every row.
+
+    Returns
+    -------
+    int or None
+
+    References
+    ----------
+    R. A. Fisher, "On the interpretation of χ² from contingency tables, and the calculation of P",
+    Journal of the Royal Statistical Society 85:87-94, 1922, doi:10.2307/2340521.
+
+    Examples
+    --------
+    >>> column = np.repeat([[1, 0], [0, 1]], 10, axis=0)
+    >>> telling(np.hstack([np.ones((20, 1), dtype=int), column]), column[:, 0])
+    1
+    """
+    from scipy.stats import hypergeom
+
+    of_class = np.eye(int(codes.max()) + 1)[codes]
+    inside = np.asarray(truths, dtype=np.float64)
+    both, true = inside.T @ of_class, inside.sum(axis=0)[:, None]
+    chances = hypergeom.sf(both - 1, len(codes), of_class.sum(axis=0)[None], true)
+    if not chances.size or chances.min() * chances.size >= CHANCE:
+        return None
+    return int(chances.min(axis=1).argmin())
+
+
+def _warn(said: str) -> None:
+    warnings.warn(said, UserWarning, stacklevel=4)
