@@ -197,7 +197,7 @@ def differing(case: Case, engine: str, execute: Any) -> list[Any]:
     """
     filled(execute, engine, "data", case.columns, case.types)
     said: list[Any] = [case.types]
-    if all(any(entry is not None for entry in column) for column in case.columns.values()):
+    if all(any(v is not None and v == v for v in column) for column in case.columns.values()):
         said.append(case.columns)
     said += [None] * case.natural
     expected, wrong = case.expected(), []

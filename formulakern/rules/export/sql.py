@@ -12,6 +12,7 @@ from formulakern.rules.rule import Rule
 from formulakern.rules.sql.conditions import TableName
 from formulakern.rules.sql.dialects import DialectName
 from formulakern.rules.sql.query import Lines, Query, cases, wrapped
+from formulakern.rules.sums import LONGEST_CHAIN
 from formulakern.rules.voting import VotingRules
 
 __all__ = ["ensemble_query", "list_query", "term_types", "votes_query"]
@@ -101,11 +102,12 @@ def _sums(
 ) -> list[Lines]:
     """The scores of all classes."""
     said = [_said(query, term) for term in terms]
+    exact = len(said) >= LONGEST_CHAIN  # then sums begin with weights too, and are of doubles
     sums = []
     for first, column in zip(intercept, votes.T.tolist(), strict=True):
         listed = []
         for term, text, weight in zip(terms, said, column, strict=True):
-            number = query.dialect.number(weight, exact=False)
+            number = query.dialect.number(weight, exact=exact)
             if weight and isinstance(term, Rule):
                 listed.append(f"CASE WHEN {text} THEN {number} ELSE 0 END")
             elif weight:
