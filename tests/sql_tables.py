@@ -171,7 +171,7 @@ def _model(
     if whole and rng.random() < 0.5:
         terms.append(LinearTerm(_pick(rng, whole), *_pick(rng, ((0, 3), (-1.1, 1.7), (0.1, 7.3)))))
     full = [name for name in whole if all(v is not None and v == v for v in columns[name])]
-    small = [name for name in full if all(abs(v) < 1e20 for v in columns[name])]
+    small = [name for name in full if all(v == 0 or 1e-20 < abs(v) < 1e20 for v in columns[name])]
     if small and rng.random() < 0.3:
         terms.append(Monomial(tuple(_pick(rng, small) for _ in range(rng.integers(3)))))
     items = []

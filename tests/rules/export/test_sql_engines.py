@@ -101,11 +101,11 @@ def test_long_sums_and_long_conjunctions(engine):
     name, execute = engine
     table = {"x": [1, 5, 250]}
     filled(execute, name, "data", table, {"x": "integer"})
-    items = [WeightedRule(fk.rule(f"x >= {k % 7}"), 1 / (k + 3)) for k in range(1250)]
+    items = [WeightedRule(fk.rule(f"x >= {k % 7}"), 1 / (k + 3)) for k in range(350)]
     price = fk.RuleEnsemble.of(items, intercept=[0.1])
     query = price.to_sql(dialect=name, types=table)
     assert [row[-1] for row in execute(query)] == price.predict(table).tolist()
-    long = fk.Rule(Operation(AND, tuple(Comparison("x", "!=", k) for k in range(1250))))
+    long = fk.Rule(Operation(AND, tuple(Comparison("x", "!=", k) for k in range(350))))
     assert execute(long.to_sql(dialect=name, types=table)) == []
 
 
