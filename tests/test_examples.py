@@ -46,7 +46,7 @@ QUICK = {
     "20_kernel_machines.py": (["--quick"], "| flush | 2,000 | 85 | 1 | "),
     "21_cache_attacks.py": (["--quick"], "planted code ran in 0 of "),
     "22_probabilities.py": (["--quick"], "| PRLClassifier, calibrated | 0.5"),
-    "22_sql.py": (["--quick"], "| sqlite | 20 | "),
+    "23_sql.py": (["--quick"], "| sqlite | 20 | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 

@@ -4,7 +4,7 @@ Tables have columns named as injections, reserved words and the names that queri
 NULL, NaN, infinite, and texts that differ in case, blanks and backslashes.  The rules are lists,
 sets, ensembles of two and three classes, of levels and of numbers, and single rules.
 
-    python examples/22_sql.py [--quick] [--tables 2000]
+    python examples/23_sql.py [--quick] [--tables 2000]
 """
 
 from __future__ import annotations
