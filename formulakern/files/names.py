@@ -74,8 +74,9 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.rules.rule_set": ("RuleSet",),
     "formulakern.rules.voting": ("WeightedRule",),
     "formulakern.solvers.hierarchical.solve": ("HierarchicalSolution",),
-    "formulakern.syntax.comparison": ("Comparison",),
+    "formulakern.syntax.comparison": ("ColumnName", "Comparison", "Level"),
     "formulakern.syntax.formula": ("Constant", "Variable", "_assemble"),
+    "formulakern.syntax.temporal": ("Temporal",),
     "sklearn.linear_model._logistic": ("LogisticRegression",),
     "sklearn.model_selection._split": (
         "KFold",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.errors import DataError, FormulaKernError
+from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse, parse_rule
 from formulakern.text import clip
@@ -336,7 +337,13 @@ def _attribute(name: str) -> str:
 
 
 def _text_of(formula: Formula) -> dict[str, str] | None:
-    """The formula as text, where that is read as the same formula."""
+    """The formula as text, where that is read as the same formula.
+
+    The text of a category does not tell the order of all categories.
+    """
+    leaves = (leaf for leaf in formula.leaves if isinstance(leaf, Comparison))
+    if any(isinstance(leaf.value, Level) for leaf in leaves):
+        return None
     text = str(formula)
     for language, read in (("rule", parse_rule), ("formula", parse)):
         try:
