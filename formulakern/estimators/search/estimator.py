@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, Literal, Self
@@ -15,6 +15,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.checks import check_flag, check_integer, check_number, is_integer
+from formulakern.deadline import Deadline, check_time_limit
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
@@ -23,6 +24,7 @@ from formulakern.estimators.search.candidates import (
     equal_kernels,
     read_candidates,
 )
+from formulakern.estimators.search.halving import fit_in_time, score_in_time
 from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.run import score_all, score_best_again
 from formulakern.estimators.search.scores import Scorer, Scoring, scorer_of
@@ -36,6 +38,7 @@ from formulakern.estimators.targets import (
     several_classes,
     splits,
 )
+from formulakern.estimators.trials import COMPARING
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
@@ -106,6 +109,13 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     n_jobs : int, optional
         How many candidates are scored at once, in threads; each holds a Gram matrix.  The result is
         the same for every number.
+    time_limit : float, optional
+        Seconds for everything from the table to the model.  At most half of it is for the
+        candidates: all are scored on a stratified sample of 400 rows, the better half of them on
+        twice as many, and so on, as long as the next step should be done in time.  The last fit has
+        the rest; below two seconds and one for every 20,000 rows it is to the rows of the last
+        sample alone.  A ConvergenceWarning tells how many rows it was, or by how much the duality
+        gap is open, and ``status`` what was left out.
     random_state : int, RandomState or None
         For formulas and folds.
     verbose : {0, 1, 2}, default=0
@@ -189,6 +199,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     domains: Mapping[str, Any] | None = None
     class_weight: Mapping[Any, float] | Literal["square-root", "balanced"] | None = "square-root"
     n_jobs: int | None = None
+    time_limit: float | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
@@ -218,6 +229,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         """
         require_target(self, y)
         scorer, Cs = self._check_parameters()
+        deadline = Deadline.of(self.time_limit)
         generator = random_source(self.random_state)
         seeds = generator.randint(2**31 - 1, size=5)
         formulas = self._candidates(np.random.default_rng(seeds[:4]))
@@ -229,23 +241,26 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         # scikit-learn looks at numbers of text, so weights of named classes are given by row
         svc = {"C": Cs[0], "class_weight": weights if weights == "balanced" else None}
         by_row = np.ones(len(classes)) if weights == "balanced" else by_row
-        folds = self._splits(classes, seeds[4]) if self.compare or not self._by_ratio else ()
         ratio = self.compare or self._by_ratio
-        scoring = Scoring(
-            CandidateGrams(table), classes, svc, by_row, folds, scorer, ratio, self.margin_C
-        )
+
+        def scoring_of(rows: npt.NDArray[np.intp] | None = None) -> Scoring:
+            some, y, w = table, classes, by_row
+            if rows is not None:
+                some, y, w = table.take(rows), classes[rows], by_row[rows]
+            folds = self._splits(y, seeds[4]) if self.compare or not self._by_ratio else ()
+            return Scoring(CandidateGrams(some), y, svc, w, folds, scorer, ratio, self.margin_C)
+
         by = "ratio" if self._by_ratio else "mean_score"
-        scores = self._scores(scoring, formulas, X, by, Cs[1:])
+        scores, n = self._scores(scoring_of, classes, formulas, X, by, Cs[1:], deadline)
         self.results_ = SearchResults(formulas, scores, by)
         best = self.results_.best_index
         if best is None:
             raise self._no_candidate(scores)
         self.best_index_ = best
         self.best_formula_, self.C_ = formulas[best], scores[best].C
-        del scoring  # the joint counts, before the last Gram matrix is made
         self.best_estimator_ = self._model(self.best_formula_, self.C_, weights)
         self.best_estimator_._share_encoding(self)
-        self.best_estimator_._fit_encoded(table, classes, X)
+        fit_in_time(self.best_estimator_, table, classes, X, n, deadline)
         self.classes_ = self.best_estimator_.classes_
         if not is_integer(self.candidates):
             warn_of_columns([self.best_formula_], self)
@@ -312,28 +327,36 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
 
     def _scores(
         self,
-        scoring: Scoring,
+        scoring_of: Callable[..., Scoring],
+        classes: npt.NDArray[Any],
         formulas: list[Formula | Kernel],
         X: Any,
         by: str,
         others: list[float],
-    ) -> list[CandidateScore]:
-        """One score per candidate; of those whose kernel a simpler one has, what that is."""
+        deadline: Deadline,
+    ) -> tuple[list[CandidateScore], int]:
+        """One score per candidate, or which simpler one has its kernel; and on how many rows."""
         simpler = equal_kernels(formulas, self.variables)
         places = [k for k, other in enumerate(simpler) if other is None]
         listed = [formulas[k] for k in places]
         make = [partial(self._kernel, formula, X) for formula in listed]
         run = self.n_jobs, self.verbose
-        found = score_all(scoring, make, listed, by, *run)
-        if by == "mean_score":
-            found = score_best_again(scoring, make, listed, found, others, *run)
+        if deadline.limited:
+            until = deadline.part(COMPARING)
+            found, n = score_in_time(scoring_of, classes, make, listed, by, others, *run, until)
+        else:
+            n = len(classes)
+            scoring = scoring_of()
+            found = score_all(scoring, make, listed, by, *run)
+            if by == "mean_score":
+                found = score_best_again(scoring, make, listed, found, others, *run)
         scores = [
             CandidateScore(status=f"{SAME_KERNEL} {formulas[other]}") if other is not None else None
             for other in simpler
         ]
         for place, score in zip(places, found, strict=True):
             scores[place] = score
-        return [score for score in scores if score is not None]
+        return [score for score in scores if score is not None], n
 
     def _check_parameters(self) -> tuple[Scorer | None, list[float]]:
         """The scorer, and every C, the first to be tried first; errors come before work begins."""
@@ -354,6 +377,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         Cs.insert(0, Cs.pop(len(Cs) // 2))
         hard = "None for the hard margin"
         check_number("margin_C", self.margin_C, 0, above=True, otherwise=hard)
+        check_time_limit(self.time_limit)
         if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
             raise ParameterError(
                 f"n_jobs={self.n_jobs!r}; expected a number of threads, -1 for one per core, "

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.scores import Scoring
 from formulakern.kernels.algebra import Kernel
@@ -34,6 +35,7 @@ def score_all(
     by: str,
     n_jobs: int | None,
     verbose: int,
+    deadline: Deadline = UNLIMITED,
 ) -> list[CandidateScore]:
     """One score per candidate, whatever the order in which they are computed.
 
@@ -48,6 +50,8 @@ def score_all(
     n_jobs : int, optional
         As joblib reads it; always threads.
     verbose : {0, 1, 2}
+    deadline : Deadline, optional
+        Then no other candidate begins; the first one is scored in any case.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def score_all(
     interrupted = False
     with Progress(shown=bool(verbose)) as bar:
         try:
-            for number, score in _in_threads(scoring, kernels, jobs):
+            for number, score in _in_threads(scoring, kernels, jobs, deadline):
                 scores[number] = score
                 line = _line(number, formulas[number], score)
                 bar.reach(len(scores) / len(kernels), "candidates")
@@ -92,12 +96,13 @@ def score_best_again(
     Cs: Sequence[float],
     n_jobs: int | None,
     verbose: int,
+    deadline: Deadline = UNLIMITED,
 ) -> list[CandidateScore]:
     """The first candidate and the three best with other penalty parameters, where that is better.
 
     Parameters
     ----------
-    scoring, kernels, formulas, n_jobs, verbose
+    scoring, kernels, formulas, n_jobs, verbose, deadline
         As for :func:`score_all`.
     scores : list of CandidateScore
         Of all candidates with the C of ``scoring``; after an interrupt they stay as they are.
@@ -113,12 +118,13 @@ def score_best_again(
     for C in Cs:
         ranked = SearchResults(list(formulas), scores, "mean_score").leading(AGAIN)
         again = [k for k in dict.fromkeys([0, *ranked]) if np.isfinite(scores[k].mean_score)]
-        if not again or any(score.status == "interrupted" for score in found):
+        late = deadline.over(sum(scores[k].seconds for k in again))
+        if not again or late or any(score.status == "interrupted" for score in found):
             break
         other = replace(scoring, svc=scoring.svc | {"C": C})
         some = [kernels[k] for k in again], [formulas[k] for k in again]
         try:
-            new = score_all(other, *some, "mean_score", n_jobs, verbose)
+            new = score_all(other, *some, "mean_score", n_jobs, verbose, deadline)
         except KeyboardInterrupt:
             warnings.warn(f"interrupted before C={C:g} was tried.", stacklevel=3)
             break
@@ -133,12 +139,14 @@ def score_best_again(
 
 
 def _in_threads(
-    scoring: Scoring, kernels: Sequence[Make], jobs: int
+    scoring: Scoring, kernels: Sequence[Make], jobs: int, deadline: Deadline
 ) -> Iterator[tuple[int, CandidateScore]]:
     """Scores as they are ready; each job writes its Gram matrices to one buffer."""
     if jobs == 1:
         buffer = scoring.grams.empty()
         for number, kernel in enumerate(kernels):
+            if number and deadline.over():
+                return
             yield number, scoring.score(kernel, buffer)
         return
     buffers: SimpleQueue[npt.NDArray[np.float64]] = SimpleQueue()
@@ -157,6 +165,8 @@ def _in_threads(
         futures = {pool.submit(score, kernel): number for number, kernel in enumerate(kernels)}
         for future in as_completed(futures):
             yield futures[future], future.result()
+            if deadline.over():
+                return
     finally:  # also after an interrupt or an error: what has not begun does not begin
         pool.shutdown(wait=True, cancel_futures=True)
 

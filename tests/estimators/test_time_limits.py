@@ -1,0 +1,154 @@
+"""Time limits are kept between small pieces of work, and Ctrl-C keeps the best so far."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+import formulakern as fk
+from formulakern.compilation import CompiledFunction
+from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
+from formulakern.estimators.search import run
+from formulakern.estimators.trials import turn
+from formulakern.learning.prl import column_generation
+from formulakern.mining.search import CompiledSearch
+from formulakern.solvers.capped_lp import interior_point
+from formulakern.solvers.hierarchical import newton, together
+
+MODELS = {
+    "PRL": lambda **more: fk.PRLClassifier(degree=3, C=5, tol=1e-6, **more),
+    "PRL, hard margin": lambda **more: fk.PRLClassifier(degree=3, margin="hard", **more),
+    "PRL, few rules": lambda **more: fk.PRLClassifier(C=5, max_rules=3, tol=1e-6, **more),
+    "PRL, cross-validated": lambda **more: fk.PRLClassifierCV(tol=1e-6, **more),
+    "HKL": lambda **more: fk.HKLClassifier(C=300, tol=1e-6, **more),
+    "HKL, few rules": lambda **more: fk.HKLClassifier(C=300, max_rules=3, tol=1e-6, **more),
+    "HKL, hinge": lambda **more: fk.HKLClassifier(C=300, loss="hinge", tol=1e-6, **more),
+    "HKL, probabilities": lambda **more: fk.HKLClassifier(
+        C=300, loss="hinge", tol=1e-6, probability=True, **more
+    ),
+    "HKL, cross-validated": lambda **more: fk.HKLClassifierCV(tol=1e-6, **more),
+    "search": lambda **more: fk.FormulaSearch(6, random_state=0, **more),
+}
+#: What may be interrupted by its reports, and where these are called.
+TOLD = [name for name in MODELS if name.startswith(("PRL", "HKL"))]
+
+
+def table(classes=2, m=450, p=14):
+    random = np.random.default_rng(0)
+    X = random.integers(0, 2, (m, p))
+    score = 2 * X[:, 0] + X[:, 1] * X[:, 2] + X[:, 3] + random.normal(0, 0.5, m)
+    return X, np.digitize(score, np.quantile(score, np.arange(1, classes) / classes))
+
+
+class SlowClock:
+    """A watch that shows how much was computed: work, not time, moves it on."""
+
+    def __init__(self, monkeypatch):
+        self.seconds = 0.0
+        monkeypatch.setattr(Deadline, "clock", staticmethod(self.read))
+        self.spends(monkeypatch, CompiledFunction, "__call__", 0.005)
+        self.spends(monkeypatch, newton, "_target", 0.02)
+        self.spends(monkeypatch, together, "_newton", 0.02)
+        self.spends(monkeypatch, interior_point._State, "step", 0.02)
+        self.spends(monkeypatch, run.Scoring, "score", 0.02)
+        advance = CompiledSearch.advance
+
+        def slowly(search, work):
+            self.seconds += 1e-7 * work
+            return advance(search, max(1, work // 20_000))
+
+        monkeypatch.setattr(CompiledSearch, "advance", slowly)
+
+    def read(self):
+        self.seconds += 1e-6
+        return self.seconds
+
+    def spends(self, monkeypatch, owner, name, seconds):
+        usual = getattr(owner, name)
+
+        def spending(*args, **options):
+            self.seconds += seconds
+            return usual(*args, **options)
+
+        monkeypatch.setattr(owner, name, spending)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_limit_is_kept_between_small_pieces_of_work(monkeypatch, name, classes):
+    X, y = table(classes)
+    clock = SlowClock(monkeypatch)
+    with pytest.warns(ConvergenceWarning, match="time limit|of the objective"):
+        model = MODELS[name](time_limit=1.5).fit(X, y)
+    assert clock.seconds <= 2.0
+    best = getattr(model, "best_estimator_", model)
+    if name != "search":
+        assert best.gap_ > 1e-6
+        assert best.rules_.n_rules > 0
+    if "hard" not in name:
+        assert model.score(X, y) > np.bincount(y).max() / len(y)
+
+
+def test_parts_of_a_deadline(monkeypatch):
+    now = [10.0]
+    monkeypatch.setattr(Deadline, "clock", staticmethod(lambda: now[0]))
+    deadline = Deadline.of(8)
+    assert (deadline.left(), deadline.part(0.25).end, deadline.over(7.9)) == (8.0, 12.0, False)
+    now[0] = 17.0
+    assert (deadline.taken(), deadline.over(), deadline.over(1.0)) == (7.0, False, True)
+    now[0] = 30.0
+    assert (deadline.left(), deadline.part(0.5).over()) == (0.0, True)
+    with pytest.raises(TimeIsOver):
+        deadline.check()
+    UNLIMITED.check()
+    assert UNLIMITED.part(0.0) is UNLIMITED
+    now[0] = 10.0
+    assert turn(deadline, 2).left() == 4.0
+    assert turn(deadline, 100).left() == 2.0  # a quarter of all at least
+    now[0] = 17.0
+    assert turn(deadline, 100).left() == 1.0
+    now[0] = 18.0
+    assert turn(deadline, 100).over()
+
+
+def test_machine_code_is_waited_for_no_longer_than_there_is_time():
+    from formulakern.compilation import compiled
+
+    @compiled("int64(int64)")
+    def third(x):
+        return x // 3
+
+    assert not third.ready(Deadline.of(0.0))
+    assert third.ready(Deadline.of(0.0), wait=False) is False
+    assert third.ready(Deadline.of(100.0))
+    assert third(7) == 2
+    assert third.ready(Deadline.of(0.0))
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("name", TOLD)
+def test_an_interrupt_at_a_report_keeps_the_best_so_far(monkeypatch, name, k):
+    X, y = table()
+    called = []
+    hkl = name.startswith("HKL")
+    owner = fk.HKLClassifier if hkl else column_generation.ColumnGeneration
+    usual = getattr(owner, "_report" if hkl else "_end_epoch")
+
+    def report(*args):
+        usual(*args)
+        called.append(args)
+        if len(called) == k * (7 if "cross" in name else 1):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, usual.__name__, report)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = MODELS[name]().fit(X, y)
+    best = getattr(model, "best_estimator_", model)
+    assert best.rules_.n_rules > 0
+    assert model.score(X, y) > np.bincount(y).max() / len(y)
+    if "cross" in name:
+        assert any("interrupted after" in str(one.message) for one in told)
+    else:
+        assert best.stopped_ == "interrupted"
