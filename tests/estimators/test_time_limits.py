@@ -18,7 +18,6 @@ from formulakern.solvers.hierarchical import newton, together
 
 MODELS = {
     "PRL": lambda **more: fk.PRLClassifier(degree=3, C=5, tol=1e-6, **more),
-    "PRL, hard margin": lambda **more: fk.PRLClassifier(degree=3, margin="hard", **more),
     "PRL, few rules": lambda **more: fk.PRLClassifier(C=5, max_rules=3, tol=1e-6, **more),
     "PRL, cross-validated": lambda **more: fk.PRLClassifierCV(tol=1e-6, **more),
     "HKL": lambda **more: fk.HKLClassifier(C=300, tol=1e-6, **more),
@@ -28,7 +27,7 @@ MODELS = {
         C=300, loss="hinge", tol=1e-6, probability=True, **more
     ),
     "HKL, cross-validated": lambda **more: fk.HKLClassifierCV(tol=1e-6, **more),
-    "search": lambda **more: fk.FormulaSearch(6, random_state=0, **more),
+    "search": lambda **more: fk.FormulaSearch(4, random_state=0, **more),
 }
 #: What may be interrupted by its reports, and where these are called.
 TOLD = [name for name in MODELS if name.startswith(("PRL", "HKL"))]
@@ -51,7 +50,7 @@ class SlowClock:
         self.spends(monkeypatch, newton, "_target", 0.02)
         self.spends(monkeypatch, together, "_newton", 0.02)
         self.spends(monkeypatch, interior_point._State, "step", 0.02)
-        self.spends(monkeypatch, run.Scoring, "score", 0.02)
+        self.spends(monkeypatch, run.Scoring, "score", 0.2)
         advance = CompiledSearch.advance
 
         def slowly(search, work):
@@ -84,10 +83,8 @@ def test_the_limit_is_kept_between_small_pieces_of_work(monkeypatch, name, class
     assert clock.seconds <= 2.0
     best = getattr(model, "best_estimator_", model)
     if name != "search":
-        assert best.gap_ > 1e-6
         assert best.rules_.n_rules > 0
-    if "hard" not in name:
-        assert model.score(X, y) > np.bincount(y).max() / len(y)
+    assert model.score(X, y) > np.bincount(y).max() / len(y)
 
 
 def test_parts_of_a_deadline(monkeypatch):

@@ -54,8 +54,8 @@ SEARCHING = 0.25
 #: A solution on the set takes at most this share of it; what is found fast, of the whole time, and
 #: so many come in at once.
 SOLVING, FAST, ONCE = 0.6, 0.5, 16
-#: Seconds that the first solution with rules may always take.
-MOMENT = 0.25
+#: Seconds that the first solution with rules may always take, and of the whole time.
+MOMENT, TENTH = 0.25, 0.1
 #: The gap to which the nodes of a round are solved: this share of the last one, at most LOOSE.
 CARE, LOOSE = 0.05, 0.01
 
@@ -300,6 +300,7 @@ def grow_hierarchical(
                 pass
             elif not status and not n_violators and tight:
                 status = "iteration limit"  # the solver gave up
+            earlier = grown
             grown = GrownSolution(list(nodes), list(held), solution, best, gap, history, status)
             weights = grown.weights
             if report is not None:
@@ -307,6 +308,11 @@ def grow_hierarchical(
             if progress is not None:
                 done = np.log(1 / max(gap, 1e-300)) / np.log(1 / tol)
                 progress(1.0 if status else float(min(1.0, max(0.0, done))))
+            if status == "time limit" and earlier is not None:  # no time to improve on it
+                better = earlier.solution.objective < solution.objective
+                kept = earlier if better else grown
+                gap = relative_gap(kept.solution.objective, best)
+                return replace(kept, lower_bound=best, gap=gap, status=status)
             if status:
                 return grown
             for t in violators[: min(room, max_nodes - len(nodes))]:
@@ -322,7 +328,10 @@ def grow_hierarchical(
 def solving(deadline: Deadline, n_rounds: int) -> Deadline:
     """When a solution must be there: what was found first gets a moment, however late it is."""
     until = deadline.part(SOLVING)
-    return max(until, Deadline.of(MOMENT), key=lambda one: one.end) if n_rounds == 1 else until
+    if n_rounds != 1 or not deadline.limited:
+        return until
+    moment = Deadline.of(min(MOMENT, TENTH * (deadline.end - deadline.begun)))
+    return max(until, moment, key=lambda one: one.end)
 
 
 class _Search:

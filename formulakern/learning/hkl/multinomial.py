@@ -132,7 +132,8 @@ def learn_together(
                 start=[one.start() for one in classes],
                 deadline=solving(growing, len(history[0])),
             )
-            solved = [(together, [(list(one.nodes), list(one.held)) for one in classes])]
+            if not solved or together.objective <= solved[0][0].objective or not growing.over():
+                solved = [(together, [(list(one.nodes), list(one.held)) for one in classes])]
             for one, f in zip(classes, together.weights, strict=True):
                 one.weights = dict(zip(one.features, f.tolist(), strict=True))
             loose = inner > tol / 4
@@ -146,7 +147,7 @@ def learn_together(
                 bound, given_up = search(growing.part(searching), fast=False)
                 searching = 1.0 if given_up else SEARCHING
             best = max(best, bound)  # each of them holds
-            gap = relative_gap(together.objective, best)
+            gap = relative_gap(solved[0][0].objective, best)
             seconds = deadline.taken()
             for k, one in enumerate(classes):
                 size, found = len(one.features), len(one.violators) + len(one.wanted)

@@ -46,7 +46,7 @@ def best_hypothesis(
     if game.C is None and game.solver == "linprog" and outcome.value <= ZERO * unit:
         generation = generation.softened(C)
         soft = generation.run(generator)
-        reason = "interrupted" if soft.reason == "interrupted" else "inseparable"
+        reason = soft.reason if soft.reason in ("interrupted", "time") else "inseparable"
         columns, weights = soft.columns, soft.weights
         outcome = replace(outcome, columns=columns, weights=weights, reason=reason, softened=True)
     return outcome if most is None else _limited(generation, outcome, C, most)
