@@ -44,6 +44,7 @@ QUICK = {
     "18_multiple_kernels.py": (["--quick"], "a1 = 1 & a2 = 1"),
     "19_formula_features.py": (["--quick"], "`education-num` <= 12 & `capital-gain` <= 300"),
     "20_kernel_machines.py": (["--quick"], "| flush | 2,000 | 85 | 1 | "),
+    "24_time_limits.py": (["--quick"], "| tic-tac-toe | HKLClassifierCV | 0.5 | "),
     "21_cache_attacks.py": (["--quick"], "planted code ran in 0 of "),
     "22_probabilities.py": (["--quick"], "| PRLClassifier, calibrated | 0.5"),
     "23_sql.py": (["--quick"], "| sqlite | 20 | "),
