@@ -1,4 +1,4 @@
-"""The command line: ``formulakern inspect | fit | gram | cache``."""
+"""The command line: formulas (``inspect``, ``fit``, ``gram``), and models (``learn``, …)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from formulakern import __version__
 from formulakern.checks import check_integer
+from formulakern.cli.learning import add_learning
+from formulakern.cli.models import add_models
 from formulakern.cli.output import end_output, failed
 from formulakern.cli.stored import add_cache
 from formulakern.errors import FormulaKernError, ParameterError
@@ -107,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Write a logical formula, get a kernel; train on it; look inside.",
     )
     parser.add_argument("--version", action="version", version=f"formulakern {__version__}")
-    data, formula, kernel = (argparse.ArgumentParser(add_help=False) for _ in range(3))
+    table, formula, kernel = (argparse.ArgumentParser(add_help=False) for _ in range(3))
     formula.add_argument("formula", metavar="FORMULA")
     kernel.add_argument(
         "--variables",
@@ -124,8 +126,9 @@ def _parser() -> argparse.ArgumentParser:
         default="binary",
         help="binary (default), or graded: numbers become degrees of truth, not cut points",
     )
-    data.add_argument("data", metavar="DATA", help="a CSV file, or the name of a built-in set")
-    data.add_argument("--target", metavar="COLUMN", help="the class column (default: the last)")
+    table.add_argument("data", metavar="DATA", help="a CSV file, or the name of a built-in set")
+    table.add_argument("--target", metavar="COLUMN", help="the class column (default: the last)")
+    data = argparse.ArgumentParser(add_help=False, parents=[table])
     data.add_argument(
         "--nominal",
         default="auto",
@@ -180,6 +183,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     gram.add_argument("--yes", action="store_true", help="write more than 1 GB without asking")
     gram.set_defaults(run=_gram)
+    add_learning(commands, table, _dataset)
+    add_models(commands)
     add_cache(commands)
     return parser
 

@@ -20,7 +20,7 @@ from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.syntax.temporal import read_temporal
 
-__all__ = ["read_table"]
+__all__ = ["DELIMITERS", "GZIP_MAGIC", "cleaned_values", "dates_of", "header_of", "read_table"]
 
 DELIMITERS = (",", ";", "\t")
 GZIP_MAGIC = b"\x1f\x8b"
@@ -87,7 +87,7 @@ def read_table(
         for column, values in zip(header, zip(*rows, strict=True), strict=True)
     }
     classes = _classes(columns.pop(name), name, path)
-    columns = {column: _dates(values) for column, values in columns.items()}
+    columns = {column: dates_of(values) for column, values in columns.items()}
     text = f"{len(rows):,} rows read from {path.name}."
     stem = path.name.removesuffix(".gz").removesuffix(".csv")
     return Dataset(Table(columns), classes, stem, text, name)
@@ -107,7 +107,7 @@ def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
             if not cells or (len(cells) == 1 and not cells[0].strip() and len(header) != 1):
                 continue
             if not header:
-                header = _header(cells, path)
+                header = header_of(cells, path)
             elif len(cells) != len(header):
                 raise DataError(
                     f"line {lines.line_num} of {path.name} has {len(cells)} values and the header "
@@ -152,7 +152,8 @@ def _text(path: Path) -> str:
     return text
 
 
-def _header(cells: list[str], path: Path) -> list[str]:
+def header_of(cells: list[str], path: Path) -> list[str]:
+    """The names of the columns, checked."""
     header = [cell.strip() for cell in cells]
     seen: set[str] = set()
     for position, name in enumerate(header):
@@ -170,16 +171,20 @@ def _header(cells: list[str], path: Path) -> list[str]:
     return header
 
 
-def _column(values: tuple[str, ...], missing: set[str]) -> NDArray[Any]:
-    """One column; every different value is looked at once, and kept once."""
+def cleaned_values(values: tuple[str, ...], missing: set[str]) -> list[str | None]:
+    """Values without blanks around them, None for a missing one; each is looked at once."""
     stripped = {value: value.strip() for value in set(values)}
     cleaned = {value: None if text in missing else text for value, text in stripped.items()}
-    entries = [cleaned[value] for value in values]
+    return [cleaned[value] for value in values]
+
+
+def _column(values: tuple[str, ...], missing: set[str]) -> NDArray[Any]:
+    entries = cleaned_values(values, missing)
     numbers = numbers_in(entries)
     return text_column(entries) if numbers is None else numbers
 
 
-def _dates(column: NDArray[Any]) -> NDArray[Any]:
+def dates_of(column: NDArray[Any]) -> NDArray[Any]:
     """A column of text that is all dates, all time stamps or all times of day as such."""
     texts = {*column.tolist()} - {None} if column.dtype == object else set()
     found = read_temporal(next(iter(texts))) if texts else None

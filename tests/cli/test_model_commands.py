@@ -1,0 +1,235 @@
+"""Models on the command line: learned, shown, used on files of any size, exported."""
+
+import csv
+import io
+import sqlite3
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import formulakern as fk
+from formulakern.cli import main
+from formulakern.cli.learners import LEARNERS, learner, plain_learners
+from formulakern.datasets import blocks, read_table
+from formulakern.datasets.blocks import CsvBlocks
+
+FRUIT = "colour,size,ripe,class\n" + "".join(
+    f"{colour},{size},{size % 2},{'apple' if colour == 'red' else 'pear'}\n"
+    for size in range(1, 13)
+    for colour in ("red", "green", "?")
+)
+
+
+@pytest.fixture
+def fruit(tmp_path):
+    path = tmp_path / "fruit.csv"
+    path.write_text(FRUIT)
+    return path
+
+
+def run(capsys, *arguments):
+    """(exit status, standard output, standard error)"""
+    status = main([str(argument) for argument in arguments])
+    output = capsys.readouterr()
+    return status, output.out, output.err
+
+
+def done(capsys, *arguments):
+    """Standard output of a command that ends well."""
+    status, out, err = run(capsys, *arguments)
+    assert (status, err) == (0, "")
+    return out
+
+
+def learned(capsys, fruit, *more):
+    model = fruit.with_name("model.json")
+    return done(capsys, "learn", fruit, "--cv", 0, "-o", model, *more), model
+
+
+def test_learn_says_scores_and_rules_and_saves(capsys, fruit):
+    model = fruit.with_name("model.json")
+    out = done(capsys, "learn", fruit, "--model", "prl", "--set", "degree=1", "-o", model)
+    assert 'the class is the column "class"' in out
+    for name in ("prl ", "majority vote", "a tree", "logistic regression"):
+        assert f"\n{name}" in out
+    assert "colour = red" in out
+    assert f"formulakern show {model}" in out
+    assert fk.load(model).get_params()["degree"] == 1
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_is_known(name):
+    made = learner(name, random_state=3)
+    assert type(made).__name__ == LEARNERS[name].estimator
+    assert made.get_params().get("random_state", 3) == 3
+
+
+def test_test_rows_are_scored(capsys, fruit):
+    test = fruit.with_name("test.csv")
+    test.write_text("class,ripe,size,colour\npear,0,4,green\napple,1,5,red\n")
+    out = done(capsys, "learn", fruit, "--model", "rules", "--cv", 0, "--test", test)
+    assert "2 test rows" in out
+    assert "\nrules                  100.00    100.00" in out
+
+
+def test_numbers_are_learned(capsys, fruit):
+    out, model = learned(capsys, fruit, "--model", "hkl-regression", "--target", "size")
+    assert 'the number is the column "size"' in out
+    assert fk.load(model).predict(read_table(fruit, "size").data).shape == (36,)
+    status, _, err = run(capsys, "learn", fruit, "--model", "svm-regression")
+    assert (status, err) == (
+        1,
+        'formulakern: the column "class" is no number. Name another one by --target, or take a '
+        "learner of classes.\n",
+    )
+
+
+def test_columns_are_dropped(capsys, fruit):
+    _, model = learned(capsys, fruit, "--drop", "size, ripe")
+    assert fk.load(model).feature_names_in_.tolist() == ["colour"]
+    assert run(capsys, "learn", fruit, "--drop", "sizes")[2].startswith(
+        'formulakern: no column "sizes" to drop; did you mean "size"?'
+    )
+
+
+def test_show(capsys, fruit):
+    _, model = learned(capsys, fruit)
+    out = done(capsys, "show", model)
+    assert "HKLClassifier" in out
+    assert str(fk.load(model).rules_) in out
+    page = fruit.with_name("page.html")
+    done(capsys, "show", model, "--html", page)
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "colour = red" in text
+    assert "http" not in text
+
+
+@pytest.mark.parametrize("name", ["hkl", "prl", "rules", "svm"])
+def test_predictions_are_those_of_the_model(capsys, fruit, name, monkeypatch):
+    monkeypatch.setattr(blocks, "ROWS", 7)
+    _, model = learned(capsys, fruit, "--model", name)
+    out = done(capsys, "predict", model, fruit)
+    rows = list(csv.reader(io.StringIO(out)))
+    assert rows[0] == ["colour", "size", "ripe", "class", "prediction"]
+    found = fk.load(model).predict(read_table(fruit).data)
+    assert [row[-1] for row in rows[1:]] == found.tolist()
+    assert [",".join(row[:-1]) for row in rows] == FRUIT.split()
+
+
+def test_probabilities_and_names_that_are_there(capsys, fruit):
+    _, model = learned(capsys, fruit, "--set", "probability=True")
+    path = fruit.with_name("more.csv")
+    path.write_text("prediction,colour,size,ripe\nold,red,3,1\nold,green,2,0\n")
+    predicted = fruit.with_name("predicted.csv")
+    done(capsys, "predict", model, path, "--probabilities", "-o", predicted)
+    with predicted.open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["prediction"] for row in rows] == ["old", "old"]
+    assert [row["prediction 2"] for row in rows] == ["apple", "pear"]
+    shares = [float(row[f"probability of {name}"]) for name in ("apple", "pear") for row in rows]
+    np.testing.assert_allclose(np.reshape(shares, (2, 2)).sum(axis=0), 1)
+
+
+def test_explain(capsys, fruit):
+    _, model = learned(capsys, fruit)
+    table = read_table(fruit).data
+    out = done(capsys, "explain", model, fruit, "--row", 2)
+    assert out == f"{fk.load(model).explain(table[[1]])}\n"
+    _, _, err = run(capsys, "explain", model, fruit, "--row", 37)
+    assert err == "formulakern: fruit.csv has 36 rows; there is no row 37.\n"
+
+
+def test_export(capsys, fruit):
+    _, model = learned(capsys, fruit)
+    saved, (X, _) = fk.load(model), read_table(fruit)
+    query = done(capsys, "export", model, "--sql", "sqlite", "--table", "fruit")
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE fruit (colour TEXT, size INTEGER, ripe INTEGER)")
+        rows = zip(*(X[name].tolist() for name in X.names), strict=True)
+        database.executemany("INSERT INTO fruit VALUES (?, ?, ?)", rows)
+        assert [row[-1] for row in database.execute(query)] == saved.predict(X).tolist()
+    database.close()
+    assert fk.RuleEnsemble.from_json(done(capsys, "export", model, "--json")) == saved.rules_
+    assert done(capsys, "export", model, "--latex").startswith("\\begin{tabular}")
+    assert done(capsys, "export", model, "--pandas") == f"{saved.rules_.to_pandas_code()}\n"
+    _, model = learned(capsys, fruit, "--model", "svm")
+    assert "FormulaSVC is no list of rules" in run(capsys, "export", model, "--json")[2]
+
+
+def test_compare(capsys, fruit):
+    picture = fruit.with_name("scores.png")
+    out = done(capsys, "compare", fruit, "--models", "prl, rules", "--cv", 2, "--picture", picture)
+    for name in ("prl", "rules", "majority vote"):
+        assert f"\n{name} " in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["learn", "FRUIT", "--model", "hkll"], 'no learner "hkll"; did you mean "hkl"?'),
+        (["learn", "FRUIT", "--set", "c=1"], 'HKLClassifier has no parameter "c"'),
+        (["learn", "FRUIT", "--set", "C"], '--set "C" is not name=value'),
+        (["learn", "FRUIT", "--cv", "40"], "40 folds need two classes with 40 rows"),
+        (["learn", "FRUIT", "-o", "FRUIT/x/model.json"], "there is no folder"),
+        (["learn", "FRUIT", "--set", "C=-1"], "C"),
+        (["show", "FRUIT"], "is no JSON, or damaged"),
+        (["show", "none.json"], "cannot open none.json"),
+        (["compare", "FRUIT", "--models", "hkl,svm-regression"], "Name one kind"),
+    ],
+)
+def test_errors_are_one_sentence(capsys, fruit, arguments, said):
+    given = [argument.replace("FRUIT", str(fruit)) for argument in arguments]
+    status, _, err = run(capsys, *given)
+    assert status == 1
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_columns_that_are_missing_are_named(capsys, fruit):
+    _, model = learned(capsys, fruit)
+    other = fruit.with_name("other.csv")
+    other.write_text("color,size,ripe\nred,1,1\n")
+    status, _, err = run(capsys, "predict", model, other)
+    assert (status, err) == (
+        1,
+        'formulakern: the file has no column "colour"; did you mean "color"?\n',
+    )
+
+
+def test_plain_learners_read_any_table():
+    table = fk.Table({"a": [1.0, None, 3.0, 4.0] * 5, "b": ["x", None, "y", "x"] * 5})
+    classes = np.array(["p", "q"] * 10)
+    for made in plain_learners(False).values():
+        assert made.fit(table, classes).predict(table).shape == (20,)
+    for made in plain_learners(True).values():
+        assert made.fit(table, np.arange(20.0)).predict(table).shape == (20,)
+
+
+# -- files in blocks -------------------------------------------------------------------------------
+
+cell = st.sampled_from(
+    ["", "?", "1", "2.5", "-3", "red", "2020-01-31", "2020-02-01T10:30", "09:30"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(st.tuples(cell, cell), min_size=1, max_size=9), size=st.integers(1, 4))
+def test_blocks_are_the_whole_table(rows, size, tmp_path_factory):
+    path = tmp_path_factory.mktemp("blocks") / "table.csv"
+    lines = [",".join([*row, "c"]) for row in rows]
+    path.write_text("\n".join(["a,b,class", *lines]) + "\n")
+    whole = read_table(path).data
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "ROWS", size)
+        parts = list(CsvBlocks.of(path))
+    assert [texts for _, block in parts for texts in block] == [line.split(",") for line in lines]
+    for name in whole.names:
+        found = [value for table, _ in parts for value in table[name].tolist()]
+        missing = [gone for table, _ in parts for gone in table.missing(name).tolist()]
+        assert missing == whole.missing(name).tolist()
+        known = zip(found, whole[name].tolist(), missing, strict=True)
+        assert all(one == other for one, other, gone in known if not gone)
