@@ -211,10 +211,14 @@ def _export(options: argparse.Namespace) -> None:
         )
     if options.sql:
         text = model.to_sql(options.table, options.sql)
-    elif options.pandas:
-        text = rules.to_pandas_code()
-    elif options.polars:
-        text = rules.to_polars_code()
+    elif options.pandas or options.polars:
+        name = "to_pandas_code" if options.pandas else "to_polars_code"
+        if not hasattr(rules, name):
+            raise ParameterError(
+                f"the rules of {type(model).__name__} have no such code, those of --model rules "
+                "have. Use --sql."
+            )
+        text = getattr(rules, name)()
     elif options.latex:
         text = rules.to_latex()
     else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 __all__ = ["NAMES"]
 
-#: Classes by the module that has them.  A class that moves keeps its name in the files.
+#: Classes by the module that has them.  A class that moves keeps its name in the files, and one
+#: that has another name there is ``"name in files=name"``.
 _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.encoding.column_plan": ("ColumnPlan",),
     "formulakern.encoding.degrees": ("Degrees",),
@@ -63,7 +64,7 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.learning.formula_features.listing": ("FeatureList", "Function"),
     "formulakern.learning.formula_features.sampling": ("ChosenFeatures",),
     "formulakern.learning.hkl.active_set": ("GrownSolution", "GrowthStep"),
-    "formulakern.learning.hkl.multinomial": ("_Function",),
+    "formulakern.learning.hkl.classes": ("ClassFunction=Function",),
     "formulakern.learning.hkl.problem": ("HierarchicalModel",),
     "formulakern.learning.prl.column_generation": ("Epoch",),
     "formulakern.rules.decision": ("ClassRule",),
@@ -89,5 +90,7 @@ _CLASSES: dict[str, tuple[str, ...]] = {
 
 #: Name in a file → ``"module:name"``.
 NAMES: dict[str, str] = {
-    name: f"{module}:{name}" for module, names in _CLASSES.items() for name in names
+    name.partition("=")[0]: f"{module}:{name.rpartition('=')[2]}"
+    for module, names in _CLASSES.items()
+    for name in names
 }

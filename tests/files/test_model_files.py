@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import formulakern as fk
 from formulakern.errors import DataError
-from formulakern.files.names import NAMES
+from formulakern.files.names import _CLASSES, NAMES
 from formulakern.files.plain import Writer, canonical
 
 X = pd.DataFrame({"a": np.arange(60) % 7, "b": (np.arange(60) * 5 % 11) / 2, "c": list("xyz") * 20})
@@ -197,6 +197,7 @@ def test_what_cannot_be_written_leaves_the_old_file(tmp_path):
 
 
 def test_names_are_of_classes_that_exist():
-    for name, place in NAMES.items():
+    for place in NAMES.values():
         module, _, inside = place.partition(":")
-        assert getattr(import_module(module), inside).__qualname__ == name
+        assert getattr(import_module(module), inside).__qualname__ == inside
+    assert len(NAMES) == len({*NAMES.values()}) == sum(map(len, _CLASSES.values()))
