@@ -84,7 +84,7 @@ class Algebra(Protocol[Operand, Result]):
         """What an operand, divided by an integer that divides it, becomes."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Count:
     """``max(count − used, 0)``: columns of a domain in a cell that are not used up yet."""
 
@@ -98,7 +98,7 @@ class Count:
         return algebra.count(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Constant:
     """A non-negative integer."""
 
@@ -110,7 +110,7 @@ class Constant:
         return algebra.constant(self.value)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sum:
     """The sum of earlier nodes, named by their positions."""
 
@@ -121,7 +121,7 @@ class Sum:
         return algebra.sum(operands)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Product:
     """The product of earlier nodes, named by their positions."""
 
@@ -132,7 +132,7 @@ class Product:
         return algebra.product(operands)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Binomial:
     """C(operand, lower): the number of choices of ``lower`` different things."""
 
@@ -144,7 +144,7 @@ class Binomial:
         return algebra.binomial(operands[0], self.lower)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Quotient:
     """An earlier node divided by an integer that divides it."""
 
@@ -164,7 +164,7 @@ def with_operands(node: Node, moved: Mapping[int, int]) -> Node:
     if not node.operands:
         return node
     operands: Any = tuple(moved[operand] for operand in node.operands)
-    return replace(node, operands=operands)
+    return node if operands == node.operands else replace(node, operands=operands)
 
 
 def needed(nodes: Sequence[Node], outputs: Sequence[int]) -> tuple[int, ...]:

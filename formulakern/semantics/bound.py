@@ -9,7 +9,6 @@ whose pairs of nodes are counted (:mod:`formulakern.semantics.pairs`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial, reduce
 from itertools import product
 
 from formulakern.program.builder import Builder
@@ -81,7 +80,7 @@ class _Reader:
         return self.steps.leaf(leaf, lambda inside: _Reader(inside, self.steps).read())
 
     def _chain(self, row: Connective, parts: list[int]) -> int:
-        return reduce(partial(self.steps.fuse, row), parts)
+        return self.steps.chain(row, parts, self.steps.fuse)
 
     def _inside(self, root: int) -> list[int]:
         """Occurrences from ``root`` down to the modules, which are left out; operands first."""

@@ -6,10 +6,8 @@ This is the Propositional kernel of Polato & Aiolli (2021), doi:10.3390/e2308102
 
 from __future__ import annotations
 
-from functools import reduce
-
 from formulakern.program.node import Program
-from formulakern.semantics.steps import Binary, Negation, Steps
+from formulakern.semantics.steps import Negation, Steps
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.traversal import fold
 
@@ -30,6 +28,6 @@ def lower(formula: Formula) -> Program:
             return steps.leaf(node, read)
         if row.arity == 1:
             return steps.add(Negation((arguments[0],)))
-        return reduce(lambda one, two: steps.add(Binary(row, (one, two))), arguments)
+        return steps.chain(row, arguments, steps.binary)
 
     return steps.program(read(formula))

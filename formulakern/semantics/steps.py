@@ -15,10 +15,12 @@ backwards finds the cells that are needed of each, going forwards emits them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
+from formulakern.errors import FormulaSizeError
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.choices import ChoiceTerms
@@ -28,6 +30,7 @@ from formulakern.syntax.connectives import Connective
 from formulakern.syntax.formula import Constant, Formula, Variable
 
 __all__ = [
+    "MAX_STEPS",
     "Binary",
     "ConstantStep",
     "Negation",
@@ -37,12 +40,19 @@ __all__ = [
     "opposite",
 ]
 
+#: A formula that becomes more steps is refused.
+MAX_STEPS = 400_000
+
 #: Positions in the program of cells of steps.
 Values = dict[tuple[int, str], int]
+#: What appends ``left ∘ right`` for a connective and two steps, and returns its position.
+Join = Callable[[Connective, int, int], int]
 
 
 class Step(ABC):
     """A formula made of earlier steps, which share no variable."""
+
+    __slots__ = ()
 
     #: The positions of these steps.
     arguments: tuple[int, ...] = ()
@@ -56,7 +66,7 @@ class Step(ABC):
         """Emit the arithmetic of one cell; ``values`` holds what it reads."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Leaf(Step):
     """A variable, ranging over the columns of one domain."""
 
@@ -67,7 +77,7 @@ class Leaf(Step):
         return builder.count(self.domain, cell)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ConstantStep(Step):
     """True or false, with one (empty) substitution."""
 
@@ -78,7 +88,7 @@ class ConstantStep(Step):
         return builder.constant(int("01"[not self.value] not in cell))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Negation(Step):
     """Exchanges true and false."""
 
@@ -93,7 +103,7 @@ class Negation(Step):
         return values[self.arguments[0], opposite(cell)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Binary(Step):
     """A connective with two arguments."""
 
@@ -114,13 +124,13 @@ class Binary(Step):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ChoiceStep(Step):
     """d different features of an earlier step's feature space."""
 
     choice: Choice
     arguments: tuple[int]
-    terms: dict[str, ChoiceTerms] = field(default_factory=dict)
+    terms: dict[str, ChoiceTerms] = field(default_factory=dict, compare=False)
 
     def reads(self, cell: str) -> Iterator[tuple[int, str]]:
         """The cells in the binomials of :mod:`formulakern.semantics.choices`."""
@@ -146,6 +156,8 @@ _EXCHANGED = str.maketrans("10", "01")
 class Steps(list[Step]):
     """The steps that a formula becomes, each on earlier ones; a step is named by its position.
 
+    Equal steps are one: their numbers are equal, wherever they stand.
+
     Parameters
     ----------
     formula : Formula
@@ -155,11 +167,62 @@ class Steps(list[Step]):
     def __init__(self, formula: Formula) -> None:
         super().__init__()
         self.domains = domain_positions(formula)
+        self._position: dict[Step, int] = {}
 
     def add(self, step: Step) -> int:
-        """Append a step; returns its position."""
-        self.append(step)
-        return len(self) - 1
+        """Append a step, unless there is an equal one; returns its position."""
+        position = self._position.setdefault(step, len(self))
+        if position == len(self):
+            if position >= MAX_STEPS:
+                raise FormulaSizeError(
+                    f"the formula has more than {MAX_STEPS:,} different subformulas, by the shape "
+                    "of what is below them. Split it into smaller formulas, or write chains of "
+                    "one connective, whose length does not matter."
+                )
+            self.append(step)
+        return position
+
+    def chain(self, row: Connective, parts: Iterable[int], join: Join) -> int:
+        """Join steps by a connective; returns the position of the result.
+
+        A chain of an associative and commutative connective is joined in any order: n equal parts
+        by repeated squaring, in some 2·log₂(n) steps, and different ones in pairs, so that exact
+        numbers on the way stay short.
+
+        Parameters
+        ----------
+        row : Connective
+        parts : iterable of int
+            Two, in their order, for a connective that is no chain.
+        join : callable
+            Appends ``left ∘ right``.
+        """
+        if row.chain != "flat":
+            left, right = parts
+            return join(row, left, right)
+        layer = [
+            self._power(row, part, times, join) for part, times in sorted(Counter(parts).items())
+        ]
+        while len(layer) > 1:
+            pairs = [join(row, *layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
+            layer = pairs + layer[len(pairs) * 2 :]
+        return layer[0]
+
+    def _power(self, row: Connective, part: int, times: int, join: Join) -> int:
+        """Join a step with itself, ``times`` occurrences of it in all."""
+        result: int | None = None
+        while True:
+            if times % 2:
+                result = part if result is None else join(row, part, result)
+            times //= 2
+            if not times:
+                assert result is not None
+                return result
+            part = join(row, part, part)
+
+    def binary(self, row: Connective, left: int, right: int) -> int:
+        """Append ``left ∘ right`` as it is; returns the position of the result."""
+        return self.add(Binary(row, (left, right)))
 
     def leaf(self, leaf: Formula, read: Callable[[Formula], int]) -> int:
         """Append a leaf; ``read`` appends the steps of what a choice chooses from."""
@@ -186,7 +249,7 @@ class Steps(list[Step]):
                 if when_true != when_false:
                     return other if when_true else self.negate(other)
                 return self.add(ConstantStep(when_true))
-        return self.add(Binary(row, (left, right)))
+        return self.binary(row, left, right)
 
     def negate(self, argument: int) -> int:
         """Append the negation of a step, or of a constant its value; returns the position."""
