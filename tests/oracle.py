@@ -15,7 +15,8 @@ from formulakern.program.node import Program
 from formulakern.rules.rule_list import RuleList
 from formulakern.rules.rule_set import RuleSet
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Constant, Formula, Variable, evaluate
+from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.formula import Constant, Formula, Variable
 
 
 def _leaves_in_text(formula: Formula) -> list[Formula]:

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import prod
+from math import inf, log2, prod
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.tables import PairedTables
-from formulakern.program.magnitude import FLOAT64_MAX, dimension, upper_bound
-from formulakern.program.node import Program
+from formulakern.backends.tables import Counts, PairedTables
+from formulakern.program.extended import Extended, run_extended
+from formulakern.program.magnitude import FLOAT64_MAX, bits, dimension, upper_bound
+from formulakern.program.node import Program, Quotient
 
-__all__ = ["Backend", "Fill", "FloatArray", "Scale", "Support", "Task", "block_at"]
+__all__ = [
+    "MAX_EXACT_BITS",
+    "Backend",
+    "Fill",
+    "FloatArray",
+    "Scale",
+    "Support",
+    "Task",
+    "block_at",
+]
 
 Scale = Literal["count", "probability"]
+
+#: Values are computed from exact integers where these have at most so many bits.
+MAX_EXACT_BITS = 16_384
 
 
 class Fill(Protocol):
@@ -71,7 +84,7 @@ class Task:
 
     @cached_property
     def bound(self) -> int:
-        """No number on the way to a kernel value exceeds this."""
+        """No number on the way to a kernel value exceeds this, unless it is ``BEYOND``."""
         tables = self.tables
         most_x, most_z = (
             [int(row.max(initial=0)) for row in counts]
@@ -84,7 +97,7 @@ class Task:
         """No kernel value exceeds this: infinite, if the bound is beyond float64."""
         if self.scale == "probability":
             return 2.0  # a share, and its roundings
-        return float(self.bound) if self.bound <= FLOAT64_MAX else math.inf
+        return float(self.bound) if self.bound <= FLOAT64_MAX else inf
 
     @property
     def weighted(self) -> bool:
@@ -109,10 +122,41 @@ class Task:
         """
         if self.scale == "count":
             return float(Fraction(1, self.program.divisor))
+        if not self.exact:
+            return float((Extended.of(1.0) / self._dimension(shares=True)).to_float())
         try:
             return float(Fraction(self.weighted_away(), self.divided_by()))
         except OverflowError:
-            return math.inf
+            return inf
+
+    @cached_property
+    def bits(self) -> float:
+        """The exact integers on the way to a value have at most about so many bits."""
+        if self.limit is not None:
+            return float(2 * self.limit.bit_length())
+        sizes, program = self.tables.sizes, self.program
+        found = bits(program, sizes)
+        return (
+            found if self.scale == "count" else max(found, bits(program, sizes, program.dimension))
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether exact integers are short enough to be computed for every value."""
+        return self.bits <= MAX_EXACT_BITS
+
+    @cached_property
+    def limit(self) -> int | None:
+        """What is larger may be taken as this: it makes every value that it is in infinite.
+
+        That is so at scale="count": products and sums of non-negative integers do not get smaller
+        again, but for the divisions by symmetries, and none of these divides by more than its part
+        of the limit.  Probabilities divide what is beyond float64 too.
+        """
+        if self.scale == "probability" or self.bound <= FLOAT64_MAX:
+            return None
+        divisors = (n.divisor for n in self.program.nodes if isinstance(n, Quotient))
+        return 2**1025 * self.program.divisor * prod(divisors)
 
     def weighted_away(self) -> int:
         """What the weights divide the program's value by, at scale="probability"."""
@@ -120,9 +164,32 @@ class Task:
         degrees = self.program.degrees or [0] * len(sizes)
         return prod(max(n, 1) ** d for n, d in zip(sizes, degrees, strict=True))
 
+    def weighted_bits(self) -> float:
+        """log₂ of that."""
+        degrees = self.program.degrees or ()
+        pairs = zip(self.tables.sizes, degrees, strict=False)
+        return float(sum(min(d, 1e300) * log2(max(n, 1)) for n, d in pairs))
+
     def divided_by(self) -> int:
         """What the program's value is divided by, at scale="probability"."""
         return max(dimension(self.program, self.tables.sizes), 1) * self.program.divisor
+
+    def extended(
+        self, s: Sequence[Counts], p: Sequence[Counts], q: Sequence[Counts]
+    ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """The values in floating point with exponents of any size, and which of them are 0."""
+        program = self.program
+        values = run_extended(program, s, p, q, self.tables.sizes)
+        whole = self.scale == "count"
+        divide = Extended.of_integer(program.divisor) if whole else self._dimension()
+        values = values / divide
+        return values.to_float(), values.m == 0
+
+    def _dimension(self, shares: bool = False) -> Extended:
+        """The dimension times the divisor; with shares, of what the weights leave of it."""
+        zeros = [np.zeros((), dtype=np.int64) for _ in self.tables.sizes]
+        program, sizes = self.program, self.tables.sizes
+        return run_extended(program, zeros, zeros, zeros, sizes, program.dimension, shares)
 
     def rounded(self, values: npt.NDArray[Any]) -> FloatArray:
         """Exact values of the output, scaled and rounded once; infinite beyond float64."""
@@ -138,7 +205,7 @@ def _quotient(value: int, divide: int) -> float:
     try:
         return value / divide
     except OverflowError:
-        return math.inf
+        return inf
 
 
 class Backend(Protocol):

@@ -31,6 +31,8 @@ __all__ = [
 NANOSECOND = 1e-9
 #: Counting in NumPy: per pair, and per word of it; an operation on int64, on Python's integers.
 NUMPY_PAIR, NUMPY_WORD, OPERATION, LONG_OPERATION = 3.0, 3.0, 1.1, 60.0
+#: Beside that of Python's integers, for each of their words; with exponents of any size.
+LONG_WORD, EXTENDED_OPERATION = 1.0, 100.0
 #: Counting in the compiled loop, and storing; per word; an operation of an emitted formula.
 LOOP_PAIR, LOOP_WORD, LOOP_OPERATION = 0.5, 0.1, 0.022
 #: Looking up per doubling of a table beyond so many numbers; beyond NumPy's counting, in NumPy.
@@ -52,7 +54,7 @@ def exact_everywhere(task: Task) -> bool:
 
 def interpreting(task: Task) -> float:
     """Seconds of the interpreter."""
-    each = OPERATION if exact_dtype(task) is np.int64 else LONG_OPERATION
+    each = _operation(task, OPERATION)
     numbers = NUMPY_PAIR + NUMPY_WORD * _words(task) + each * len(task.program.kernel_nodes)
     return INTERPRETER + task.n_pairs * numbers * NANOSECOND
 
@@ -65,7 +67,7 @@ def at_least_tabulating(task: Task) -> float:
 def tabulating(task: Task) -> float:
     """Seconds of lookup tables: to build them, and to look up."""
     entries, words = count_entries(task.tables), _words(task)
-    each = ENTRY_OPERATION if exact_dtype(task) is np.int64 else LONG_OPERATION
+    each = _operation(task, ENTRY_OPERATION)
     build = entries * (ENTRY + each * len(task.program.kernel_nodes))
     finish = look_up if len(task.tables.sizes) == 1 else look_up_domains
     table = LOOK_UP * log2(1 + entries / NEAR)
@@ -108,6 +110,13 @@ def _loading() -> float:
     if "numba" not in sys.modules:
         return IMPORTING
     return READING if fill_block.stored else COMPILING_LOOP
+
+
+def _operation(task: Task, short: float) -> float:
+    """Nanoseconds of an operation on exact integers, or with exponents of any size."""
+    if exact_dtype(task) is np.int64:
+        return short
+    return LONG_OPERATION + (LONG_WORD * task.bits / 64 if task.exact else EXTENDED_OPERATION)
 
 
 def _words(task: Task) -> int:

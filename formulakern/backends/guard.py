@@ -1,14 +1,14 @@
-"""Re-evaluating exactly the few values that floating point cannot vouch for.
+"""Re-evaluating the few values that floating point cannot vouch for.
 
 Every operation on the way is a sum or product of non-negative numbers, so a float64 result is
 accurate unless something left its range on the way: a count that overflowed, or a probability so
 small that a factor may have been flushed to zero.  Those entries, and only those, are computed
-again in integers.
+again: in integers, or with exponents of any size.
 """
 
 from __future__ import annotations
 
-import math
+from math import inf, log2
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from formulakern.backends.base import Fill, FloatArray, Task, block_at
 from formulakern.backends.interpreter import exact_values, too_large
 from formulakern.errors import MagnitudeError
+from formulakern.program.magnitude import BEYOND
 
 __all__ = ["guarded"]
 
@@ -23,21 +24,23 @@ __all__ = ["guarded"]
 SAFE = 10**290
 #: Exact re-evaluation of more (operations × words per number) than this is refused.
 MAX_EXACT_WORK = 2_000_000_000
+#: What an operation with exponents of any size costs, in operations on words.
+EXTENDED_WORDS = 100
 
 
 def guarded(task: Task, fill: Fill) -> Fill:
     """The same function, its out-of-range entries replaced by exact ones."""
     if task.weighted:
-        if task.weighted_away() < SAFE:
+        if task.weighted_bits() < log2(SAFE):
             return fill
         # what was flushed to zero, or lost digits, before the factor came is below this after it
         smallest = max(task.factor(), 1.0) / SAFE
     else:
         whole = task.scale == "count"
-        divided_by = 1 if whole else task.divided_by()
+        divided_by = 1 if whole else task.divided_by() if task.exact else BEYOND
         if max(task.bound, divided_by) < SAFE:
             return fill
-        smallest = 0.0 if divided_by < SAFE else math.inf  # beyond: all of it again, exactly
+        smallest = 0.0 if divided_by < SAFE else inf  # beyond: all of it again, exactly
 
     def checked(
         rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
@@ -63,8 +66,8 @@ def _again(task: Task, rows: slice, columns: slice, doubtful: npt.NDArray[np.boo
         ]
     )
     keys, inverse = np.unique(triples, axis=1, return_inverse=True)
-    limbs = task.bound.bit_length() // 64 + 1
-    if keys.shape[1] * len(task.program.kernel_nodes) * limbs > MAX_EXACT_WORK:
+    words = task.bits / 64 if task.exact else EXTENDED_WORDS
+    if keys.shape[1] * len(task.program.kernel_nodes) * (1 + words) > MAX_EXACT_WORK:
         if task.scale == "count":
             raise too_large(task)
         raise MagnitudeError(

@@ -23,13 +23,23 @@ Counts = npt.NDArray[np.int64]
 
 
 class InterpreterBackend:
-    """Exact integers for every pair, rounded once, in NumPy; needs no compiler."""
+    """Exact integers for every pair, rounded once, in NumPy; needs no compiler.
+
+    Where they would have more than ``MAX_EXACT_BITS`` bits, floating point with exponents of any
+    size: see :mod:`formulakern.program.extended`.
+    """
 
     name = "interpreter"
 
-    def supports(self, task: Task) -> Support:  # noqa: ARG002
+    def supports(self, task: Task) -> Support:
         """Always."""
-        return Support(True, "exact integers for every pair")
+        if task.exact:
+            return Support(True, "exact integers for every pair")
+        return Support(
+            True,
+            f"integers of {task.bits:.3g} bits are too long for every pair: "
+            "53 bits, and exponents of any size",
+        )
 
     def compile(self, task: Task) -> Fill:
         """Nothing to compile."""
@@ -59,21 +69,31 @@ def exact_values(
 ) -> FloatArray:
     """The kernel for arrays of counts, computed in integers and rounded once.
 
-    With ``refuse=False`` values outside the range of float64 become infinite or not a number.
+    Integers of more than ``MAX_EXACT_BITS`` bits are computed to 53 of them, with a relative error
+    of at most about 2⁻⁵² for every literal and every operation.  With ``refuse=False`` values
+    outside the range of float64 become infinite or not a number.
 
     Raises
     ------
     MagnitudeError
         If a value does not fit into float64 at this scale.
     """
-    ss, pp, qq = ([array.astype(dtype) for array in counts] for counts in (s, p, q))
-    value = run(task.program, ss, pp, qq, task.tables.sizes, dtype)[0]
-    shape = np.broadcast_shapes(*(a.shape for counts in (s, p, q) for a in counts), value.shape)
-    rounded = task.rounded(value)
+    shape = np.broadcast_shapes(*(a.shape for counts in (s, p, q) for a in counts))
+    if dtype is object and not task.exact:
+        rounded, zero = task.extended(s, p, q)
+    else:
+        ss, pp, qq = ([array.astype(dtype) for array in counts] for counts in (s, p, q))
+        number_bytes = 8 if dtype is np.int64 else 40 + task.bits / 8
+        value = run(
+            *(task.program, ss, pp, qq, task.tables.sizes, dtype),
+            limit=task.limit if dtype is object else None,
+            number_bytes=number_bytes,
+        )[0]
+        rounded, zero = task.rounded(value), value == 0
     if refuse and np.isinf(rounded).any():
         raise too_large(task)
     if task.scale == "probability":
-        lost = (value != 0) & (rounded < np.finfo(np.float64).tiny)
+        lost = ~zero & (rounded < np.finfo(np.float64).tiny)
         if np.any(lost) and not refuse:
             rounded[lost] = np.nan
         elif np.any(lost):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from formulakern.arrays import aligned
 from formulakern.encoding.packed import PackedTable, paired_rows
 
-__all__ = ["PANEL", "ROWS", "PairedTables", "pair_tables"]
+__all__ = ["PANEL", "ROWS", "Counts", "PairedTables", "pair_tables"]
 
 #: Rows of x that are counted together; rows of z in a panel (see :mod:`.loops`).
 ROWS, PANEL = 4, 16

@@ -8,7 +8,8 @@ from formulakern.datasets.dataset import Dataset
 from formulakern.encoding.table import Table
 from formulakern.errors import FormulaError, ParameterError
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Formula, evaluate
+from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 
 __all__ = ["MAX_COLUMNS", "make_formula_classification"]

@@ -25,13 +25,17 @@ from formulakern.encoding.temporal_comparisons import (
 from formulakern.errors import DataError, FormulaError
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.comparison import ColumnName, Comparison, Level
-from formulakern.syntax.formula import Formula, Variable, evaluate
+from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.temporal import Temporal
 
 __all__ = ["evaluate_formula", "evaluate_proposition", "number_of"]
 
 #: One truth value per row.
 Truths = NDArray[np.bool_]
+
+#: The truth values of leaves are remembered up to so many bytes; others are found again.
+MAX_KNOWN_BYTES = 1 << 28
 
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
@@ -66,7 +70,8 @@ def evaluate_formula(
 
     Notes
     -----
-    Every different leaf is evaluated once, of several formulas that are given one ``known`` too.
+    Every different leaf is evaluated once, of several formulas that are given one ``known`` too,
+    as long as the truth values of all of them take at most 256 MB.
 
     Examples
     --------
@@ -78,9 +83,12 @@ def evaluate_formula(
     truths = {} if known is None else known
 
     def truths_of(leaf: Formula) -> Truths:
-        if leaf not in truths:
-            truths[leaf] = evaluate_proposition(leaf, table)
-        return truths[leaf]
+        found = truths.get(leaf)
+        if found is None:
+            found = evaluate_proposition(leaf, table)
+            if len(truths) * len(table) < MAX_KNOWN_BYTES:
+                truths[leaf] = found
+        return found
 
     value = evaluate(formula, truths_of)
     return np.array(np.broadcast_to(value, len(table)), dtype=np.bool_)

@@ -300,7 +300,9 @@ class FormulaKernel(Kernel):
         """This kernel, or at scale="probability" where its counts may pass float64."""
         if self.scale == "probability" or self.task(pair).bound <= FLOAT64_MAX:
             return self
-        return replace(self, scale="probability")
+        made = replace(self, scale="probability")
+        made.__dict__["rewriting"], made.__dict__["program"] = self.rewriting, self.program
+        return made
 
     def polynomial(self) -> sympy.Expr:
         """The closed form, expanded where it stays readable.

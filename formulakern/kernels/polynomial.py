@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import comb
 
 import sympy
 from sympy.core.function import AppliedUndef
@@ -11,6 +12,7 @@ from sympy.core.function import AppliedUndef
 from formulakern.errors import FormulaSizeError
 from formulakern.program.fold import fold
 from formulakern.program.node import (
+    CELLS,
     Count,
     Program,
     cell_count,
@@ -18,10 +20,13 @@ from formulakern.program.node import (
 
 __all__ = ["MAX_OPERATIONS", "closed_form", "on_diagonal", "symbols"]
 
-#: Programs with more operations are not written out symbolically.
+#: Longer expressions than of so many operations are not written out.
 MAX_OPERATIONS = 2_000
-#: Shorter programs are tried in factored and in expanded form, and the shortest is shown.
-TIDY_OPERATIONS = 60
+#: Shorter programs, and polynomials of at most so many terms, are tried in factored and in expanded
+#: form, and the shortest is shown.
+TIDY_OPERATIONS, TIDY_TERMS = 60, 500
+#: Larger numbers of operations are this one.
+LONGEST = 10**18
 
 
 def symbols(domain: str | None) -> dict[str, sympy.Symbol]:
@@ -36,19 +41,66 @@ def closed_form(program: Program, probability: bool) -> sympy.Expr:
     Raises
     ------
     FormulaSizeError
-        If the program has more than ``MAX_OPERATIONS`` operations.
+        If it would have more than ``MAX_OPERATIONS`` operations; a number that is used twice is
+        written twice.
     """
-    if len(program.kernel_nodes) > MAX_OPERATIONS:
-        raise FormulaSizeError(
-            f"a program of {len(program.kernel_nodes):,} operations is not written out in closed "
-            f"form; at most {MAX_OPERATIONS:,} are. Look at kernel.inspect() instead."
-        )
+    _check_length(program, program.output)
+    if probability:
+        _check_length(program, program.dimension)
     divide = _value(program, program.dimension) if probability else program.divisor
     expression = _value(program, program.output) / divide
-    if len(program.kernel_nodes) > TIDY_OPERATIONS:
+    if len(program.kernel_nodes) > TIDY_OPERATIONS or _terms(program) > TIDY_TERMS:
         return expression
     forms = [expression, sympy.expand(expression), sympy.factor(expression)]
     return min(forms, key=lambda form: (sympy.count_ops(form), len(str(form))))
+
+
+def _check_length(program: Program, output: int) -> None:
+    *_, (_, operations) = fold(program, _Lengths(), [output])
+    if operations > MAX_OPERATIONS:
+        shown = f"{operations:,}" if operations < LONGEST else f"more than {LONGEST:.0e}"
+        raise FormulaSizeError(
+            f"a closed form of {shown} operations is not written out; at most "
+            f"{MAX_OPERATIONS:,} are. Look at the program in kernel.inspect() instead."
+        )
+
+
+def _terms(program: Program) -> int:
+    """At most so many terms has the expanded form, where it is a polynomial."""
+    if program.degrees is None:
+        return 0
+    letters = {
+        (node.domain, letter)
+        for node in (program.nodes[position] for position in program.kernel_nodes)
+        if isinstance(node, Count)
+        for letter in CELLS[node.cell]
+        if letter.isalpha()
+    }
+    degree = sum(program.degrees)
+    return comb(degree + len(letters), len(letters)) if degree <= TIDY_TERMS else LONGEST
+
+
+@dataclass(frozen=True)
+class _Lengths:
+    """How many operations an expression has when it is written out."""
+
+    def count(self, node: Count) -> int:
+        return 1 + CELLS[node.cell].count(" ") // 2 + bool(node.used)
+
+    def constant(self, value: int) -> int:
+        return 1 + value.bit_length() // 64
+
+    def sum(self, operands: Sequence[int]) -> int:
+        return min(sum(operands), LONGEST)
+
+    def product(self, operands: Sequence[int]) -> int:
+        return self.sum(operands)
+
+    def binomial(self, operand: int, lower: int) -> int:  # noqa: ARG002
+        return operand + 1
+
+    def quotient(self, operand: int, divisor: int) -> int:
+        return operand + self.constant(divisor)
 
 
 def on_diagonal(expression: sympy.Expr, row: str) -> sympy.Expr:

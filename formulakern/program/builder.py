@@ -25,7 +25,7 @@ from formulakern.program.node import (
     with_operands,
 )
 
-__all__ = ["MAX_NODES", "Builder"]
+__all__ = ["MAX_NODES", "Builder", "check_nodes"]
 
 #: A program with more nodes is refused while it is being built.
 MAX_NODES = 2_000_000
@@ -75,6 +75,17 @@ class Builder:
         if total or not terms:
             terms.append(self.constant(total))
         return terms[0] if len(terms) == 1 else self._add(Sum(tuple(sorted(terms))))
+
+    def power(self, operand: int, exponent: int) -> int:
+        """Position of node^exponent, by repeated squaring."""
+        factors = []
+        while exponent:
+            if exponent % 2:
+                factors.append(operand)
+            exponent //= 2
+            if exponent:
+                operand = self.product((operand, operand))
+        return self.product(factors)
 
     def binomial(self, operand: int, lower: int) -> int:
         """Position of C(node, lower)."""
@@ -130,10 +141,21 @@ class Builder:
     def _add(self, node: Node) -> int:
         position = self._position.setdefault(node, len(self.nodes))
         if position == len(self.nodes):
-            if position >= MAX_NODES:
-                raise FormulaSizeError(
-                    f"the formula needs a program of more than {MAX_NODES:,} operations. "
-                    "Split it into smaller formulas, or read it with variables='free'."
-                )
+            check_nodes(position)
             self.nodes.append(node)
         return position
+
+
+def check_nodes(n: int) -> None:
+    """Refuse programs of more than ``MAX_NODES`` operations.
+
+    Raises
+    ------
+    FormulaSizeError
+    """
+    if n >= MAX_NODES:
+        raise FormulaSizeError(
+            f"the formula needs a program of more than {MAX_NODES:,} operations. Split it into "
+            "smaller formulas, or write it with fewer changes of connective: the length of a "
+            "chain of one connective does not matter."
+        )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 from operator import add, mul
 from typing import Any
 
@@ -17,14 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.program.fold import fold
-from formulakern.program.magnitude import exact_choices
+from formulakern.program.magnitude import capped_choices, exact_choices
 from formulakern.program.node import (
     Count,
     Program,
     cell_count,
 )
 
-__all__ = ["run"]
+__all__ = ["MAX_BYTES", "run"]
+
+#: The numbers on the way take about so much memory: longer arrays are evaluated in parts.
+MAX_BYTES = 1 << 28
 
 Array = npt.NDArray[Any]
 
@@ -38,6 +42,8 @@ def run(
     dtype: npt.DTypeLike,
     outputs: Sequence[int] | None = None,
     weights: Sequence[float] | None = None,
+    limit: int | None = None,
+    number_bytes: float = 8.0,
 ) -> list[Array]:
     """Evaluate a program on arrays of counts, one array per domain.
 
@@ -54,6 +60,10 @@ def run(
         Positions of the nodes wanted; the kernel's own output (not divided) by default.
     weights : sequence of float, optional
         For every domain a number that each count is multiplied by.
+    limit : int, optional
+        For Python integers: larger numbers become this one.
+    number_bytes : float
+        About how many bytes a number takes.
 
     Returns
     -------
@@ -62,11 +72,25 @@ def run(
 
     Notes
     -----
-    An array is dropped as soon as nothing needs it any more.
+    An array is dropped as soon as nothing needs it any more.  Where all that are needed at a time
+    would take more than ``MAX_BYTES``, the counts are taken in parts.
     """
     wanted = [program.output] if outputs is None else list(outputs)
+    counts = (s, p, q)
+    shape = np.broadcast_shapes(*(array.shape for arrays in counts for array in arrays))
+    together = max(1, int(MAX_BYTES / (number_bytes * program.width)))
+    if prod(shape) > together:
+        flat = [[np.broadcast_to(a, shape).reshape(-1) for a in arrays] for arrays in counts]
+        parts = []
+        for start in range(0, prod(shape), together):
+            some = slice(start, min(start + together, prod(shape)))
+            here = [[array[some] for array in arrays] for arrays in flat]
+            rest = (sizes, dtype, wanted, weights, limit, number_bytes)
+            found = run(program, here[0], here[1], here[2], *rest)
+            parts.append([np.broadcast_to(value, some.stop - some.start) for value in found])
+        return [np.concatenate(values).reshape(shape) for values in zip(*parts, strict=True)]
     values: dict[int, Array] = dict.fromkeys(wanted, np.empty(0))
-    for position, value in fold(program, _Arrays(s, p, q, sizes, dtype, weights), outputs):
+    for position, value in fold(program, _Arrays(s, p, q, sizes, dtype, weights, limit), outputs):
         if position in values:
             values[position] = value
     return [np.asarray(values[position], dtype=dtype) for position in wanted]
@@ -82,6 +106,7 @@ class _Arrays:
     sizes: Sequence[Any]
     dtype: npt.DTypeLike
     weights: Sequence[float] | None
+    limit: int | None
 
     def count(self, node: Count) -> Array:
         g = node.domain
@@ -95,15 +120,24 @@ class _Arrays:
         return np.array(value, dtype=self.dtype)
 
     def sum(self, operands: Sequence[Array]) -> Array:
-        return reduce(add, operands)
+        return self._limited(reduce(add, operands))
 
     def product(self, operands: Sequence[Array]) -> Array:
-        return reduce(mul, operands)
+        if self.limit is None:
+            return reduce(mul, operands)
+        return reduce(lambda one, two: self._limited(one * two), operands)
 
     def binomial(self, operand: Array, lower: int) -> Array:
         """Exact in integers, and in float64 as long as nothing passes 2⁵³."""
         if np.dtype(self.dtype) == object:
-            exact = np.frompyfunc(lambda n: exact_choices(n, lower), 1, 1)
+            limit = self.limit
+            exact = np.frompyfunc(
+                (lambda n: exact_choices(n, lower))
+                if limit is None
+                else (lambda n: capped_choices(n, lower, limit)),
+                1,
+                1,
+            )
             return np.asarray(exact(operand), dtype=object)
         result = operand
         for i in range(1, lower):  # 0 as soon as operand < lower: one of the factors is
@@ -117,6 +151,11 @@ class _Arrays:
             return np.asarray(operand // divisor)
         value = operand / float(divisor)
         return np.where(np.abs(value) < 2.0**50, np.rint(value), value)
+
+    def _limited(self, values: Array) -> Array:
+        if self.limit is None:
+            return values
+        return np.asarray(np.minimum(values, np.array(self.limit, dtype=object)))
 
     @property
     def _floating(self) -> bool:

@@ -219,6 +219,16 @@ class Program:
         """The steps to the output of the kernel."""
         return self.steps((self.output,))
 
+    @cached_property
+    def width(self) -> int:
+        """How many numbers are held at a time, at most, on the way to the kernel."""
+        held = most = 0
+        for _, _, dead in self.kernel_steps:
+            held += 1
+            most = max(most, held)
+            held -= len(dead)
+        return most
+
     def steps(self, outputs: Sequence[int]) -> tuple[tuple[int, Node, tuple[int, ...]], ...]:
         """The nodes that others need, in order: position, node, operands of no use afterwards."""
         order = needed(self.nodes, outputs)

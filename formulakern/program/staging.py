@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import or_
 
 from formulakern.program.node import Count, Program
@@ -39,9 +39,15 @@ class Stages:
     pair: tuple[int, ...]
 
 
-@lru_cache(maxsize=256)
 def stages(program: Program) -> Stages:
-    """Assign a stage to every node that the kernel needs."""
+    """Assign a stage to every node that the kernel needs; kept as long as the program is."""
+    found: Stages | None = program.__dict__.get("_stages")
+    if found is None:
+        found = program.__dict__["_stages"] = _stages(program)
+    return found
+
+
+def _stages(program: Program) -> Stages:
     of: list[int] = []
     for node in program.nodes:
         if isinstance(node, Count):

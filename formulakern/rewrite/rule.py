@@ -11,6 +11,7 @@ import itertools
 from dataclasses import dataclass, field
 
 from formulakern.errors import FormulaError
+from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import (
     FALSE,
     TRUE,
@@ -18,7 +19,6 @@ from formulakern.syntax.formula import (
     Formula,
     Operation,
     Variable,
-    evaluate,
 )
 from formulakern.syntax.parser import parse
 from formulakern.syntax.substitution import substitute

@@ -23,7 +23,8 @@ from formulakern.encoding.table import Table
 from formulakern.encoding.temporal_comparisons import holds
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
-from formulakern.syntax.formula import TRUE, Formula, Variable, evaluate
+from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.formula import TRUE, Formula, Variable
 from formulakern.syntax.notation import latex_name
 from formulakern.syntax.substitution import substitute
 

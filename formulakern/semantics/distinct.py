@@ -23,13 +23,17 @@ from formulakern.semantics.names import check_names, domain_positions
 from formulakern.semantics.pairs import reach, sum_up
 from formulakern.semantics.steps import opposite
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import Constant, Formula, evaluate
+from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.formula import Constant, Formula
 from formulakern.syntax.traversal import fold
 
-__all__ = ["MAX_STATES", "lower"]
+__all__ = ["MAX_STATES", "MAX_VARIABLES", "lower"]
 
 #: Counting with more states (pairs of diagram nodes, columns in use per cell) than this is refused.
 MAX_STATES = 300_000
+
+#: A formula with more different names is refused before anything is counted.
+MAX_VARIABLES = 4_000
 
 #: Columns in use, per domain, in the cells 11, 10, 01, 00; or, once only one row is still read,
 #: those that are true and false in that row.
@@ -111,6 +115,11 @@ class _Space:
         self.builder = builder
         self.diagrams = Diagrams()
         names = formula.variables
+        if len(names) > MAX_VARIABLES:
+            raise FormulaSizeError(
+                f"the formula has {len(names):,} different names; in the reading 'distinct' at "
+                f"most {MAX_VARIABLES:,} are accepted. Use fewer variables, or variables='bound'."
+            )
         level = {variable: position for position, variable in enumerate(names)}
 
         def function(node: Formula, values: list[int]) -> int:

@@ -9,7 +9,7 @@ from formulakern.syntax.formula import Constant, Formula, Variable
 __all__ = ["MAX_LEAVES", "check_names", "domain_positions"]
 
 #: A formula with more leaves is refused by the readings in which names matter.
-MAX_LEAVES = 300_000
+MAX_LEAVES = 1_000_000
 
 
 def domain_positions(formula: Formula) -> dict[str | None, int]:

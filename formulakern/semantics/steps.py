@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from formulakern.errors import FormulaSizeError
-from formulakern.program.builder import Builder
+from formulakern.program.builder import Builder, check_nodes
 from formulakern.program.node import Program
 from formulakern.semantics.choices import ChoiceTerms
 from formulakern.semantics.names import domain_positions
@@ -265,15 +265,23 @@ class Steps(list[Step]):
 
         Notes
         -----
-        Linear in the number of steps: at most nine cells are needed of each.
+        Linear in the number of steps: at most nine cells are needed of each.  A program that would
+        be too long is refused before any of it is emitted.
         """
         needed: list[dict[str, None]] = [{} for _ in self]
-        needed[root] = dict.fromkeys(("11", "**"))
+        chosen = any(isinstance(step, ChoiceStep) for step in self)
+        needed[root] = dict.fromkeys(("11", "**") if chosen else ("11",))
         times = [0] * len(self)  # how often each step stands in the formula
         times[root] = 1
         degrees = [0] * len(self.domains)
+        operations = 0
         for position in range(root, -1, -1):
             step = self[position]
+            if isinstance(step, Binary):
+                operations += sum(
+                    1 + len(_products(step.connective, cell)) for cell in needed[position]
+                )
+                check_nodes(operations)
             for cell in needed[position]:
                 for other, other_cell in step.reads(cell):
                     needed[other][other_cell] = None
@@ -286,7 +294,14 @@ class Steps(list[Step]):
         for position, step in enumerate(self[: root + 1]):
             for cell in needed[position]:
                 values[position, cell] = step.emit(cell, builder, values)
-        return builder.finish(values[root, "11"], values[root, "**"], degrees)
+        if chosen:
+            return builder.finish(values[root, "11"], values[root, "**"], degrees)
+        # every literal takes any of its columns
+        dimension = builder.product(
+            builder.power(builder.count(domain, "**"), degree)
+            for domain, degree in enumerate(degrees)
+        )
+        return builder.finish(values[root, "11"], dimension, degrees)
 
 
 @cache

@@ -10,16 +10,14 @@ recurses: formulas may be as deep as memory allows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
-from operator import or_
 from typing import Any, ClassVar, NoReturn
 
 from formulakern.errors import FormulaTypeError, ParameterError
 from formulakern.syntax import connectives
-from formulakern.syntax.connectives import AND, ARGUMENTS, IMPLIES, NOT, OR, XOR, Connective
+from formulakern.syntax.connectives import AND, IMPLIES, NOT, OR, XOR, Connective
 from formulakern.syntax.names import spell
 from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render
-from formulakern.syntax.traversal import fold, postorder
+from formulakern.syntax.traversal import postorder
 
 __all__ = [
     "FALSE",
@@ -29,7 +27,6 @@ __all__ = [
     "Leaf",
     "Operation",
     "Variable",
-    "evaluate",
     "variables",
 ]
 
@@ -278,22 +275,43 @@ class Operation(Formula):
         If the number of arguments does not fit the connective.
     """
 
-    __slots__ = ("_chain", "arguments", "connective")
+    __slots__ = ("_arguments", "_chain", "_length", "_parts", "connective")
 
     connective: Connective
-    arguments: tuple[Formula, ...]
     _chain: int
+    #: The arguments, or None while a long chain is still held as the parts that it was made of.
+    _arguments: tuple[Formula, ...] | None
+    _parts: tuple[Formula, ...]
+    _length: int
 
     def __init__(self, connective: Connective | str, arguments: Sequence[Formula]) -> None:
         row = connectives.connective(connective) if isinstance(connective, str) else connective
-        n_leaves = sum(argument.n_leaves for argument in arguments)
-        arguments, chain = _joined(row, arguments)
-        fits = len(arguments) >= 2 if row.chain == "flat" else len(arguments) == row.arity
+        parts = tuple(arguments)
+        length, chain = _measured(row, parts)
+        fits = length >= 2 if row.chain == "flat" else length == row.arity
         if not fits:
             wanted = {1: "one argument", 2: "two arguments"}[row.arity]
-            raise ParameterError(f"{row.name!r} takes {wanted}; got {len(arguments)}.")
-        key = hash((row.name, chain))
-        self._set(connective=row, arguments=arguments, n_leaves=n_leaves, _chain=chain, _hash=key)
+            raise ParameterError(f"{row.name!r} takes {wanted}; got {length}.")
+        put = object.__setattr__
+        put(self, "connective", row)
+        put(self, "n_leaves", sum(part.n_leaves for part in parts))
+        put(self, "_chain", chain)
+        put(self, "_hash", hash((row.name, chain)))
+        put(self, "_length", length)
+        put(self, "_parts", parts)
+        put(self, "_arguments", parts if length == len(parts) else None)
+        if length <= SHORT:
+            self.arguments  # noqa: B018  # short chains are merged at once
+
+    @property
+    def arguments(self) -> tuple[Formula, ...]:  # type: ignore[override]
+        """The operands; those of a chain in one tuple, however it was put together."""
+        if self._arguments is None:
+            self._set(_arguments=_merged(self))
+            self._set(_parts=())
+        found = self._arguments
+        assert found is not None
+        return found
 
     def __reduce__(self) -> tuple[object, ...]:
         nodes = postorder(self)
@@ -327,78 +345,51 @@ def variables(names: str) -> tuple[Variable, ...]:
     return tuple(Variable(name, domain if colon else None) for name, colon, domain in parts)
 
 
-def evaluate(root: Formula, value_of: Callable[[Formula], Any]) -> Any:
-    """The truth value of a formula, for Python bools or Boolean arrays alike.
-
-    Parameters
-    ----------
-    root : Formula
-    value_of : callable
-        Gives the bool, or the Boolean array, of every leaf that is not a constant.
-
-    Returns
-    -------
-    bool or ndarray of bool
-
-    Examples
-    --------
-    >>> a, b = variables("a b")
-    >>> evaluate(a >> b, {a: True, b: False}.__getitem__)
-    False
-    """
-
-    def step(node: Formula, values: list[Any]) -> Any:
-        if isinstance(node, Constant):
-            return node.value
-        if node.connective is None:
-            return value_of(node)
-        return _apply(node.connective, values)
-
-    return fold(root, step)
-
-
-def _apply(row: Connective, values: list[Any]) -> Any:
-    """The values of a connective: its true cells joined by "or", or its false ones, negated."""
-    if row.arity == 1:
-        return values[0] ^ True
-    fewer = "1" if row.truth.count("1") <= 2 else "0"
-    result = values[0]
-    for value in values[1:]:
-        cells = [
-            (result if x else result ^ True) & (value if z else value ^ True)
-            for (x, z), bit in zip(ARGUMENTS, row.truth, strict=True)
-            if bit == fewer
-        ]
-        result = reduce(or_, cells)
-        result = result if fewer == "1" else result ^ True
-    return result
-
-
 #: Modulus and base of the polynomial that hashes a list of arguments.
 _MODULUS, _BASE = (1 << 61) - 1, 0x9E3779B97F4A7C15
 
 
-def _joined(row: Connective, arguments: Sequence[Formula]) -> tuple[tuple[Formula, ...], int]:
-    """The arguments with nested chains of ``row`` merged, and the hash of that list.
+#: Longer chains are merged when their arguments are asked for: adding one argument to a chain after
+#: the other copies them once, and not every time.
+SHORT = 32
+
+
+def _measured(row: Connective, parts: Sequence[Formula]) -> tuple[int, int]:
+    """How many arguments there are when nested chains of ``row`` are merged, and their hash.
 
     The hash of a list is a polynomial in the hashes of its items, so that merging a chain of any
-    length costs one copy of pointers and no visit to its items.
+    length visits none of them.
     """
-    merged: tuple[Formula, ...] = ()
-    chain = 0
-    single: list[Formula] = []
-    for argument in arguments:
-        if row.chain == "flat" and isinstance(argument, Operation) and argument.connective is row:
-            if single:
-                merged += tuple(single)
-                single = []
-            merged = merged + argument.arguments if merged else argument.arguments
-            length = pow(_BASE, len(argument.arguments), _MODULUS)
-            chain = (chain * length + argument._chain) % _MODULUS
+    if row.chain != "flat":
+        chain = 0
+        for part in parts:
+            chain = (chain * _BASE + part._hash) % _MODULUS
+        return len(parts), chain
+    length = chain = 0
+    for part in parts:
+        if isinstance(part, Operation) and part.connective is row:
+            chain = (chain * pow(_BASE, part._length, _MODULUS) + part._chain) % _MODULUS
+            length += part._length
         else:
-            single.append(argument)
-            chain = (chain * _BASE + argument._hash) % _MODULUS
-    return (merged + tuple(single) if merged else tuple(single)), chain
+            chain = (chain * _BASE + part._hash) % _MODULUS
+            length += 1
+    return length, chain
+
+
+def _merged(chain: Operation) -> tuple[Formula, ...]:
+    """The arguments of nested chains of one connective, in their order."""
+    found: list[Formula] = []
+    pending = list(chain._parts[::-1])
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Operation) and part.connective is chain.connective:
+            if part._arguments is None:
+                pending.extend(part._parts[::-1])
+            else:
+                found.extend(part._arguments)
+        else:
+            found.append(part)
+    return tuple(found)
 
 
 def _assemble(recipe: list[Any]) -> Formula:

@@ -9,7 +9,8 @@ import pytest
 from formulakern.errors import FormulaError
 from formulakern.rewrite import catalogue
 from formulakern.rewrite.rule import ALL_READINGS, FUNCTION_READINGS, Rule
-from formulakern.syntax.formula import Formula, Variable, evaluate
+from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.parser import parse
 
 CATALOGUE = [*catalogue.definitions(), *catalogue.de_morgan(), *catalogue.constants()]

@@ -21,7 +21,8 @@ from formulakern.program.node import Constant, Count, Program, needed
 from formulakern.program.staging import Stage, stages
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import READINGS, automorphisms, bound, diagram, distinct, lower
-from formulakern.syntax.formula import FALSE, TRUE, Formula, Variable, evaluate
+from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.formula import FALSE, TRUE, Formula, Variable
 from formulakern.syntax.parser import parse, parse_rule
 
 readings = st.sampled_from(sorted(READINGS))

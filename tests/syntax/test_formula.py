@@ -13,13 +13,13 @@ import formulakern as fk
 from formulakern.errors import FormulaTypeError, ParameterError
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES, connective
+from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import (
     FALSE,
     TRUE,
     Constant,
     Operation,
     Variable,
-    evaluate,
     postorder,
     variables,
 )

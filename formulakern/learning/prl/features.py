@@ -32,7 +32,8 @@ from formulakern.mining.search import MiningResult
 from formulakern.mining.templates.expansion import expand
 from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import BIAS, Conjunction, Feature, Instance
-from formulakern.syntax.formula import Formula, evaluate
+from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.formula import Formula
 
 __all__ = [
     "ConjunctionFeatures",

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import AND, OR, Connective
+from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import (
     FALSE,
     TRUE,
@@ -24,7 +25,6 @@ from formulakern.syntax.formula import (
     Formula,
     Operation,
     Variable,
-    evaluate,
 )
 from formulakern.syntax.substitution import substitute
 from formulakern.syntax.traversal import fold, postorder

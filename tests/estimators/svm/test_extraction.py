@@ -11,7 +11,8 @@ from sklearn.svm import SVC
 import formulakern as fk
 from formulakern import boolean
 from formulakern.estimators.svm.extraction import pair_weights, propositions_of
-from formulakern.syntax.formula import Variable, evaluate
+from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.formula import Variable
 from tests import oracle
 
 RNG = np.random.default_rng(0)

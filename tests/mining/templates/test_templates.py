@@ -13,7 +13,8 @@ from formulakern.errors import DataError, FormulaError, FormulaSizeError, Parame
 from formulakern.mining.templates.expansion import bit_program, expand
 from formulakern.mining.templates.search import mine_templates
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.formula import FALSE, TRUE, Constant, Variable, evaluate
+from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.formula import FALSE, TRUE, Constant, Variable
 from formulakern.syntax.parser import parse
 from formulakern.syntax.random import random_formula
 from formulakern.syntax.substitution import substitute
