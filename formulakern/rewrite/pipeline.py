@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from formulakern.rewrite import catalogue
 from formulakern.rewrite.passes import RewriteStep, bottom_up, sort_arguments, top_down
-from formulakern.rewrite.rule import Rule
+from formulakern.rewrite.rule import Rule, kinds
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.substitution import substitute
@@ -22,10 +22,25 @@ def _with(
     walk: Callable[[Formula, Sequence[Rule], list[RewriteStep]], Formula],
     rules: Callable[[], tuple[Rule, ...]],
 ) -> Pass:
-    """Walk with those of the rules that are sound in the reading."""
-    return lambda formula, reading, steps: walk(
-        formula, [rule for rule in rules() if reading in rule.sound_for], steps
-    )
+    """Walk with those of the rules that are sound in the reading, if any can ever fit."""
+
+    def run(formula: Formula, reading: str, steps: list[RewriteStep]) -> Formula:
+        sound = [rule for rule in rules() if reading in rule.sound_for]
+        fitting = _fitting(formula, sound)
+        return walk(formula, fitting, steps) if fitting else formula
+
+    return run
+
+
+def _fitting(formula: Formula, rules: Sequence[Rule]) -> list[Rule]:
+    """The rules whose signs the formula has, or gets from others of them."""
+    there = kinds(formula)
+    while True:
+        fitting = [rule for rule in rules if rule.signs <= there]
+        grown = there.union(*(kinds(rule.right) for rule in fitting))
+        if grown == there:
+            return fitting
+        there = grown
 
 
 @dataclass(frozen=True)
@@ -76,9 +91,12 @@ def rewrite(formula: Formula, variables: str = "bound") -> Rewriting:
     """
     passes: list[PassResult] = []
     current = formula
+    settled: dict[str, Formula] = {}  # what a pass left, which it would leave again
     for name, run in _PASSES:
+        if settled.get(name) is current:
+            continue
         steps: list[RewriteStep] = []
-        current = run(current, variables, steps)
+        current = settled[name] = run(current, variables, steps)
         if steps:
             passes.append(PassResult(name, tuple(steps), current))
     return Rewriting(formula, tuple(passes))

@@ -22,9 +22,9 @@ from formulakern.syntax.formula import (
 )
 from formulakern.syntax.parser import parse
 from formulakern.syntax.substitution import substitute
-from formulakern.syntax.traversal import fold
+from formulakern.syntax.traversal import fold, postorder
 
-__all__ = ["ALL_READINGS", "FUNCTION_READINGS", "Rule"]
+__all__ = ["ALL_READINGS", "FUNCTION_READINGS", "Rule", "kinds"]
 
 ALL_READINGS = frozenset({"bound", "free", "distinct"})
 #: Readings in which the kernel depends on the Boolean function alone.
@@ -68,6 +68,8 @@ class Rule:
     left: Formula = field(init=False, repr=False)
     right: Formula = field(init=False, repr=False)
     sound_for: frozenset[str] = field(init=False, repr=False)
+    #: The connectives and constants on the left side: without them the rule fits nowhere.
+    signs: frozenset[str] = field(init=False, repr=False)
     #: What happens to every link of a longer chain, or None where the rule is for two only.
     link: Formula | None = field(init=False, repr=False)
 
@@ -83,6 +85,7 @@ class Rule:
         left, right = _letters(self.left), _letters(self.right)
         linear = sorted(left) == sorted(right) == sorted(set(left))
         object.__setattr__(self, "sound_for", ALL_READINGS if linear else FUNCTION_READINGS)
+        object.__setattr__(self, "signs", kinds(self.left))
         object.__setattr__(self, "link", _link(self.left, self.right))
 
     def apply(self, formula: Formula) -> Formula | None:
@@ -97,6 +100,17 @@ class Rule:
             return None
         links = [substitute(self.link, {_P: link}) for link in chain.arguments]
         return Operation(self.right.connective, links)
+
+
+def kinds(formula: Formula) -> frozenset[str]:
+    """The names of the connectives in a formula, and the constants."""
+    found = set()
+    for node in postorder(formula):
+        if node.connective is not None:
+            found.add(node.connective.name)
+        elif isinstance(node, Constant):
+            found.add(str(node))
+    return frozenset(found)
 
 
 def _letters(formula: Formula) -> list[str]:

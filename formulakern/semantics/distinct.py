@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import product
 
-from formulakern.errors import FormulaError
+from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.automorphisms import count_automorphisms
