@@ -1,0 +1,225 @@
+"""Memory in proportion to the length of a formula, for chains of every connective.
+
+What is counted is what Python allocates (tracemalloc): it is the same on every machine.
+"""
+
+import copy
+import pickle
+import tracemalloc
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import formulakern as fk
+from formulakern.encoding.propositions import evaluate_formula
+from formulakern.encoding.table import Table
+from formulakern.errors import FormulaKernError
+from formulakern.rewrite.pipeline import rewrite
+from formulakern.semantics import lower
+from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR
+from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.formula import Formula, Operation, Variable
+
+
+def peak(function, *arguments):
+    """The most bytes that a call held of what it allocated; and whether it was refused."""
+    tracemalloc.start()
+    try:
+        result = function(*arguments)
+        return tracemalloc.get_traced_memory()[1], result
+    except FormulaKernError as refusal:
+        return tracemalloc.get_traced_memory()[1], refusal
+    finally:
+        tracemalloc.stop()
+
+
+def assert_linear_memory(function, make, n):
+    """Twice the length takes little more than twice the memory."""
+    function(make(n // 4))  # what is imported or kept once is there
+    small, large = peak(function, make(n))[0], peak(function, make(2 * n))[0]
+    assert large <= 2.5 * small + 100_000, f"{small:,} bytes for {n:,}, {large:,} for {2 * n:,}"
+
+
+def literals(n: int, names: str) -> list[Formula]:
+    variables = [Variable("x" if names == "same" else f"x{i}") for i in range(n)]
+    return [~v if i % 3 == 2 else v for i, v in enumerate(variables)]
+
+
+def chain(row, n: int, shape: str, names: str = "different") -> Formula:
+    """n literals joined by one connective: side by side, nested to the right, or to the left."""
+    parts = literals(n, names)
+    if row is NOT:
+        whole = parts[0]
+        for _ in range(n):
+            whole = Operation(NOT, (whole,))
+        return whole
+    if shape == "flat":
+        return Operation(row, parts)
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = Operation(row, (part, whole) if shape == "right" else (whole, part))
+    return whole
+
+
+SHAPES = [
+    (row.name, shape)
+    for row in CONNECTIVES
+    for shape in ("flat", "right", "left")
+    if (shape != "flat" or row.chain == "flat") and not (row is NOT and shape == "left")
+]
+BY_NAME = {row.name: row for row in CONNECTIVES}
+X = (np.random.default_rng(0).random((3, 20)) < 0.5).astype(np.uint8)
+
+
+def use_formula(formula: Formula) -> None:
+    """All that is done with formulas themselves."""
+    again = pickle.loads(pickle.dumps(formula))
+    assert again == formula
+    assert hash(again) == hash(formula)
+    assert copy.deepcopy(formula) is formula
+    assert repr(formula)
+    assert formula.latex()
+    assert fk.parse(str(formula)) == formula
+    evaluate(formula, lambda _: True)
+
+
+@pytest.mark.parametrize(("name", "shape"), SHAPES)
+def test_formulas(name, shape):
+    assert_linear_memory(use_formula, lambda n: chain(BY_NAME[name], n, shape), 50)
+
+
+@pytest.mark.parametrize("reading", ["bound", "free"])
+@pytest.mark.parametrize(("name", "shape"), SHAPES)
+def test_programs(name, shape, reading):
+    """A chain of an associative connective costs nothing but its rewriting, the others linear."""
+
+    def use(formula: Formula) -> None:
+        lower(rewrite(formula, reading).formula, reading)
+
+    assert_linear_memory(use, lambda n: chain(BY_NAME[name], n, shape), 30)
+    row = BY_NAME[name]
+    if shape == "flat":
+        long = lower(rewrite(chain(row, 1_000, shape), reading).formula, reading)
+        assert len(long.nodes) < 1_000
+        assert long.degrees == (1_000,)
+
+
+#: Values of a disjunction of n literals are not held as n numbers of n digits.
+@pytest.mark.parametrize("scale", ["count", "probability"])
+@pytest.mark.parametrize("backend", ["interpreter", "lookup"])
+@pytest.mark.parametrize("name", ["or", "xor"])
+def test_values(name, backend, scale):
+    def use(kernel: fk.FormulaKernel) -> None:
+        with suppress(fk.MagnitudeError):  # which says what to do
+            kernel(X)
+
+    def make(n: int) -> fk.FormulaKernel:
+        made = fk.kernel(chain(BY_NAME[name], n, "flat"), backend=backend, scale=scale)
+        assert made.program
+        return made
+
+    assert_linear_memory(use, make, 60)
+
+
+@pytest.mark.parametrize("shape", ["right", "left"])
+def test_rules_on_a_table(shape):
+    """The truth values of a few operands are held, and not those of all."""
+    rows = 1_000
+    table = Table({f"x{i}": np.arange(rows) % 2 == i % 2 for i in range(2)})
+
+    def rule(n: int) -> Formula:
+        whole: Formula = Variable("x0")
+        for i in range(1, n):
+            part = Variable(f"x{i % 2}")
+            row = AND if i % 2 else OR
+            whole = Operation(row, (part, whole) if shape == "right" else (whole, part))
+        return whole
+
+    uses = {}
+    for n in (50, 200):
+        uses[n], truth = peak(evaluate_formula, rule(n), table)
+        assert truth.shape == (rows,)
+    assert uses[200] - uses[50] < 150 * 600  # bytes for each part, which are fewer than the rows
+
+
+def test_one_argument_after_the_other():
+    """Chains that grow by an argument at a time copy what they hold once, and not every time."""
+    whole: Formula = Variable("x")
+    used = 0
+    for i in range(1_000):
+        used += peak(lambda whole=whole, i=i: whole | Variable(f"x{i}"))[0] if i % 100 == 99 else 0
+        whole = whole | Variable(f"x{i}")
+    assert used / 10 < 3_000
+    assert len(whole.arguments) == 1_001
+    assert whole == Operation(OR, [Variable("x"), *(Variable(f"x{i}") for i in range(1_000))])
+
+
+# -- refused before the work -----------------------------------------------------------------------
+
+
+def _shared(depth: int) -> Formula:
+    """3^depth leaves in few objects."""
+    formula: Formula = Variable("a")
+    for _ in range(depth):
+        formula = formula & formula | ~formula
+    return formula
+
+
+REFUSED = {
+    "long text": lambda: fk.parse("a|" * 600_000 + "a"),
+    "rule of a long text": lambda: fk.rule("a = 1 & " * 200_000 + "a = 1"),
+    "dimension": lambda: fk.kernel(_shared(60), "free").dimension(10),
+    "names": lambda: lower(chain(AND, 4_001, "flat"), "distinct"),
+    "leaves": lambda: lower(_shared(60), "bound"),
+    "printing": lambda: str(_shared(60)),
+    "choices of choices": lambda: fk.kernel("all[10000](all[10000](all[10000](x)))").dimension(
+        100_000
+    ),
+}
+
+
+def test_closed_forms_are_measured_before_they_are_written():
+    """A number that is used twice is written twice, which is exponential for "xor"."""
+    with pytest.raises(fk.FormulaSizeError, match="operations is not written out"):
+        fk.kernel(chain(BY_NAME["xor"], 60, "flat")).polynomial()
+
+
+@pytest.mark.parametrize("which", REFUSED)
+def test_refused_with_a_sentence(which):
+    used, refusal = peak(REFUSED[which])
+    assert isinstance(refusal, FormulaKernError), refusal
+    assert len(str(refusal)) < 400
+    assert used < 16_000_000
+
+
+def test_programs_are_refused_before_they_are_emitted(monkeypatch):
+    from formulakern.program import builder
+
+    formula = rewrite(chain(BY_NAME["iff"], 300, "left"), "free").formula
+    full = peak(lower, formula, "free")[0]
+    monkeypatch.setattr(builder, "MAX_NODES", 1_000)
+    used, refusal = peak(lower, formula, "free")
+    assert "more than 1,000 operations" in str(refusal)
+    assert used < full / 2
+
+
+def test_numbers_beyond_any_end():
+    """3^60 leaves: a share of the substitutions is still a number."""
+    share = fk.kernel(_shared(60), "free", scale="probability", backend="interpreter")
+    used, values = peak(share, X)
+    assert used < 4_000_000
+    assert isinstance(values, FormulaKernError) or ((values >= 0) & (values <= 1)).all()
+
+
+def test_long_probabilities_are_those_of_exact_integers(monkeypatch):
+    """Exponents of any size give what integers give, to the stated error."""
+    from formulakern.backends import base
+
+    for name in ("or", "and", "xor"):
+        formula = chain(BY_NAME[name], 60, "flat")
+        exact = fk.kernel(formula, scale="probability", backend="interpreter")(X)
+        monkeypatch.setattr(base, "MAX_EXACT_BITS", 1)
+        extended = fk.kernel(formula, scale="probability", backend="interpreter")(X)
+        monkeypatch.undo()
+        np.testing.assert_allclose(extended, exact, rtol=60 * 2**-52, atol=0)
