@@ -48,7 +48,7 @@ QUICK = {
     "21_cache_attacks.py": (["--quick"], "planted code ran in 0 of "),
     "22_probabilities.py": (["--quick"], "| PRLClassifier, calibrated | 0.5"),
     "23_sql.py": (["--quick"], "| sqlite | 20 | "),
-    "24_memory.py": (["--quick"], "| or | free | "),
+    "25_memory.py": (["--quick"], "| or | free | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 

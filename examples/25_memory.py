@@ -6,9 +6,9 @@ four rows of forty columns at scale="probability".  What cannot be served is ref
 sentence, listed below the table.  A process that is killed, or ends by an error that is no sentence
 of this library, is called a fault.
 
-    python examples/24_memory.py                  10² to 10⁶ literals: an hour or two
-    python examples/24_memory.py --most 10000     up to so many literals: some minutes
-    python examples/24_memory.py --quick          seconds
+    python examples/25_memory.py                  10² to 10⁶ literals: an hour or two
+    python examples/25_memory.py --most 10000     up to so many literals: some minutes
+    python examples/25_memory.py --quick          seconds
 """
 
 from __future__ import annotations
