@@ -66,6 +66,8 @@ class ColumnPlan:
         Of a nominal column: further values of training, which have no proposition of their own.
     parts : tuple of str
         The parts of the calendar that have propositions, such as ``month(x) = June``.
+    once : float
+        Of a nominal column: the share of its training entries whose value is there once.
     """
 
     name: str
@@ -75,6 +77,7 @@ class ColumnPlan:
     degrees: Degrees | None = None
     pooled: tuple[Any, ...] = ()
     parts: tuple[str, ...] = ()
+    once: float = 0.0
 
     def with_parts(self, table: Table, parts: Sequence[str], negations: bool) -> ColumnPlan:
         """The plan with ``month(x) = v``, … for every value that occurs, where there are two.
@@ -219,17 +222,21 @@ class ColumnPlan:
 
         Only nominal and Boolean columns have unknown values; a numeric cut takes any number.
         """
+        unknown = self.unknown(table)
+        return int(np.argmax(unknown)) if unknown.any() else None
+
+    def unknown(self, table: Table) -> NDArray[np.bool_]:
+        """Which rows have a value that training did not show, bool of shape (n_rows,)."""
         present = ~table.missing(self.name)
         if self.kind == "nominal":
             unknown = present & (self.codes(table) < 0)
             if self.pooled:
                 unknown &= ~evaluate_proposition(Comparison(self.name, "in", self.pooled), table)
-        elif self.kind == "boolean" and table.is_numeric(self.name):
+            return np.asarray(unknown)
+        if self.kind == "boolean" and table.is_numeric(self.name):
             column = table.column(self.name)
-            unknown = present & (column != 0) & (column != 1)
-        else:
-            return None
-        return int(np.argmax(unknown)) if unknown.any() else None
+            return np.asarray(present & (column != 0) & (column != 1))
+        return np.zeros(len(table), dtype=np.bool_)
 
     @cached_property
     def _orders(self) -> list[tuple[np.ufunc, list[int], list[int | float]]]:
@@ -304,7 +311,8 @@ def plan_nominal(
     equal: list[Formula] = [Comparison(name, "=", value) for value in frequent]
     unequal = [Comparison(name, "!=", value) for value in frequent] if negations else []
     leaves = (*equal, *unequal, *others)
-    return ColumnPlan(name, "nominal", tuple(frequent), leaves, pooled=tuple(pooled))
+    once = sum(count == 1 for count in counts) / max(1, sum(counts))
+    return ColumnPlan(name, "nominal", tuple(frequent), leaves, pooled=tuple(pooled), once=once)
 
 
 def levels_of(

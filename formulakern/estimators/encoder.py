@@ -28,6 +28,12 @@ from formulakern.encoding.degrees import Scales
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.planning import Planner
 from formulakern.encoding.sources import is_pandas, is_sparse
+from formulakern.encoding.surprises import (
+    refuse_unknown,
+    unseen_shares,
+    warn_of_identifiers,
+    warn_of_unseen,
+)
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.targets import read_classes, refused, require_target
@@ -193,6 +199,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         self._planner()  # refuses wrong parameters
         table = self._read(X, reset=True)
         self.learn(table, y)
+        warn_of_identifiers(table, self.plans_)
         return table
 
     def read_table(self, X: Any) -> Table:
@@ -208,7 +215,34 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             As :meth:`transform`.
         """
         check_is_fitted(self)
-        return self._read(X, reset=False)
+        table = self._read(X, reset=False)
+        warn_of_unseen(table, self.plans_)
+        return table
+
+    def unseen(self, X: Any) -> dict[str, float]:
+        """The share of the entries of each nominal column whose values training did not show.
+
+        Missing entries do not count.  Where a share is large, the methods that read later tables
+        warn: of 10 entries or more, and above 10 % and twice the share of the training entries
+        whose value was there once.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features_in_)
+
+        Raises
+        ------
+        DataError
+            As :meth:`transform`.
+
+        Examples
+        --------
+        >>> encoder = PropositionEncoder().fit({"odor": ["foul", "none"]})
+        >>> encoder.unseen({"odor": ["foul", "musty", None, "Foul", "none"]})
+        {'odor': 0.5}
+        """
+        check_is_fitted(self)
+        return unseen_shares(self._read(X, reset=False), self.plans_)
 
     def fit_packed(self, X: Any, y: Any = None) -> PackedTable:
         """Find the propositions, and evaluate them on the same table, which is read once.
@@ -371,25 +405,12 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             if self.missing == "error":
                 refuse_missing(table, plan.name)
             if self.unknown == "error":
-                self._refuse_unknown(table, plan)
+                refuse_unknown(table, plan)
             yield first, plan
             first += len(plan.propositions)
 
     def _gives_degrees(self) -> bool:
         return any(plan.degrees is not None for plan in self.plans_)
-
-    def _refuse_unknown(self, table: Table, plan: ColumnPlan) -> None:
-        row = plan.first_unknown(table)
-        if row is None:
-            return
-        value = table.entry(plan.name, row)
-        known = (*plan.values, *plan.pooled) if plan.kind == "nominal" else (0, 1)
-        shown = ", ".join(map(repr, known[:8])) + (", …" if len(known) > 8 else "")
-        raise DataError(
-            f'column "{plan.name}" holds {value!r} (row {row}), which is not among the values of '
-            f'training: {shown}. Write PropositionEncoder(unknown="false") to let it be none of '
-            "them."
-        )
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         """The table, after checking its columns against training (or remembering them)."""
