@@ -59,9 +59,8 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
       values differ by the unit of the column, c is the value itself: ``x <= 3`` and ``x >= 4`` of
       whole numbers, ``x <= 1.6`` and ``x >= 1.7`` of tenths.
     * A column of *dates, time stamps, times of day or durations* is cut as numbers are, exactly in
-      its unit; c is the roundest date or time in the gap: ``x <= 2020-01-31`` and
-      ``x >= 2020-02-01``, ``x >= 2020-02-01T10:30Z`` where there is a time zone, ``x >= 10:30``,
-      ``x >= 3d4h``.  A period of pandas is its first moment.
+      its unit; c is the roundest one in the gap: ``x >= 2020-02-01``, ``x >= 10:30``,
+      ``x >= 3d4h``; ``x >= 2020-02-01T10:30Z`` where there is a time zone.
 
     Parameters
     ----------
@@ -222,18 +221,12 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     def unseen(self, X: Any) -> dict[str, float]:
         """The share of the entries of each nominal column whose values training did not show.
 
-        Missing entries do not count.  Where a share is large, the methods that read later tables
-        warn: of 10 entries or more, and above 10 % and twice the share of the training entries
-        whose value was there once.
+        Missing ones do not count.  Methods that read later tables warn of 10 such entries or
+        more, above 10 % and twice the share of training entries whose value was there once.
 
         Parameters
         ----------
-        X : table of shape (n_rows, n_features_in_)
-
-        Raises
-        ------
-        DataError
-            As :meth:`transform`.
+        X : as in :meth:`transform`
 
         Examples
         --------
