@@ -86,7 +86,8 @@ def main():
                 else:
                     row = measured(X, np.asarray(y), model, limit)
                 rows.append([name.split(".")[0], model, *row])
-                print(*rows[-1], sep="\t", file=sys.stderr, flush=True)
+                if sys.stderr.isatty():  # the whole table stands at the end
+                    print(*rows[-1], sep="\t", file=sys.stderr, flush=True)
     names = "limit s, took s, processor s, met, gap, rules, accuracy, largest class, warned"
     show("Time limits", ["table", "model", *names.split(", ")], rows)
 

@@ -55,7 +55,7 @@ def test_learn_says_scores_and_rules_and_saves(capsys, fruit):
     for name in ("prl ", "majority vote", "a tree", "logistic regression"):
         assert f"\n{name}" in out
     assert "colour = red" in out
-    assert f"formulakern show {model}" in out
+    assert "formulakern show" in out
     assert fk.load(model).get_params()["degree"] == 1
 
 
