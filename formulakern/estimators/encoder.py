@@ -186,14 +186,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     def fit_table(self, X: Any, y: Any = None) -> Table:
         """Find the propositions of every column, and return the table as it was read.
 
-        Parameters
-        ----------
-        X, y : as in :meth:`fit`
-
-        Raises
-        ------
-        DataError, ParameterError
-            As :meth:`fit`.
+        Parameters and errors are those of :meth:`fit`.
         """
         self._planner()  # refuses wrong parameters
         table = self._read(X, reset=True)
@@ -240,18 +233,11 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     def fit_packed(self, X: Any, y: Any = None) -> PackedTable:
         """Find the propositions, and evaluate them on the same table, which is read once.
 
-        Parameters
-        ----------
-        X, y : as in :meth:`fit`
+        Parameters and errors are those of :meth:`fit`.
 
         Returns
         -------
         PackedTable of n_rows rows and n_propositions columns
-
-        Raises
-        ------
-        DataError, ParameterError
-            As :meth:`fit`.
         """
         return self.pack(self.fit_table(X, y))
 
