@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "DataError",
+    "DataTypeError",
     "FormulaError",
     "FormulaKernError",
     "FormulaSizeError",
@@ -84,6 +85,10 @@ class FormulaTypeError(FormulaKernError, TypeError):
 
 class DataError(FormulaKernError, ValueError):
     """A table that cannot be read; the message names the column and the row."""
+
+
+class DataTypeError(DataError, TypeError):
+    """A table with an entry that is no number, where numbers are expected."""
 
 
 class GramSizeError(FormulaKernError, MemoryError):

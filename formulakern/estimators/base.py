@@ -17,7 +17,7 @@ from formulakern.encoding.real import RealTable
 from formulakern.encoding.selection import column_positions
 from formulakern.encoding.sources import default_names, is_sparse
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError, FormulaSyntaxError, ParameterError
+from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import read_classes, require_target
 from formulakern.files.model_file import Saved
@@ -223,7 +223,8 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
         try:
             return validate_data(self, X, ensure_min_samples=1, **options)
         except (OverflowError, TypeError, ValueError) as error:
-            raise DataError(f"{error}\n{advice}") from None
+            kind = DataTypeError if isinstance(error, TypeError) else DataError
+            raise kind(f"{error}\n{advice}") from None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,7 +18,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.encoding.real import RealTable, read_real
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError, MagnitudeError, ParameterError
+from formulakern.errors import DataError, DataTypeError, MagnitudeError, ParameterError
 from formulakern.estimators.choquet.learnt import LAZY, LearntFunctions
 from formulakern.estimators.choquet.monotone import pair_features
 from formulakern.estimators.choquet.scaling import (
@@ -324,7 +324,8 @@ class ChoquetEstimator(LearntFunctions, Saved, BaseEstimator):  # type: ignore[m
                     warnings.filterwarnings("ignore", message="X does not have valid feature names")
                 values = validate_data(self, X, dtype=np.float64, reset=reset)
         except (OverflowError, TypeError, ValueError) as error:
-            raise DataError(f"{error}\n{ADVICE}") from None
+            kind = DataTypeError if isinstance(error, TypeError) else DataError
+            raise kind(f"{error}\n{ADVICE}") from None
         if names is not None:
             known = getattr(self, "feature_names_in_", None)
             if reset:
