@@ -11,15 +11,20 @@ from typing import Any, Literal, get_args
 
 from formulakern.encoding.propositions import ORDERS, number_of
 from formulakern.encoding.table import Table
+from formulakern.encoding.temporal_columns import PARTS_OF
 from formulakern.errors import ParameterError
-from formulakern.syntax.comparison import ColumnName, Comparison
+from formulakern.syntax.comparison import ColumnName, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.temporal import Temporal
 
 __all__ = ["ColumnType", "inferred_types", "read_types", "types_of"]
 
 #: "truth": truth values, or the numbers 1 and 0.  "number": floating point, or any number.
 #: "open": compared with 1 and 0 only, so that it may hold truth values or any numbers.
-ColumnType = Literal["boolean", "truth", "integer", "number", "text", "open"]
+#: "stamp", "instant", "time", "duration": as :class:`formulakern.syntax.temporal.Temporal` has it.
+ColumnType = Literal[
+    "boolean", "truth", "integer", "number", "text", "open", "stamp", "instant", "time", "duration"
+]
 
 
 def types_of(table: Table) -> dict[str, ColumnType]:
@@ -34,7 +39,9 @@ def types_of(table: Table) -> dict[str, ColumnType]:
     found: dict[str, ColumnType] = {}
     for name, column in table.columns.items():
         present = column[~table.missing(name)]
-        if column.dtype.kind == "f" and len(present):
+        if (kind := table.kinds.get(name)) is not None:
+            found[name] = kind
+        elif column.dtype.kind == "f" and len(present):
             whole = ((present == 0) | (present == 1)).all()
             found[name] = "truth" if whole else "number"
         elif len(present) and column.dtype.kind in named:
@@ -84,18 +91,21 @@ def inferred_types(
     >>> from formulakern.syntax.parser import parse_rule
     >>> inferred_types([parse_rule('odor = foul & size >= 3 & (ring | age != 0) & zip = "007"')])
     {'odor': 'text', 'size': 'number', 'ring': 'open', 'age': 'open', 'zip': 'text'}
+    >>> inferred_types([parse_rule("seen >= 2020-02-01 & weekday(met) = Monday & hour(at) < 6")])
+    {'seen': 'stamp', 'met': 'stamp'}
     """
     said: dict[str, set[ColumnType]] = {name: {"number"} for name in numeric}
     for leaf in (leaf for formula in formulas for leaf in formula.leaves):
         if isinstance(leaf, Variable):
             said.setdefault(leaf.name, set()).add("open")
         elif isinstance(leaf, Comparison):
-            values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
-            for value in values:
-                if value is None:
-                    continue
-                if not isinstance(value, ColumnName):
-                    said.setdefault(leaf.column, set()).add(_suggested(leaf.relation, value))
+            for value in leaf.values:
+                if leaf.part is not None:
+                    if leaf.part not in PARTS_OF["time"]:
+                        said.setdefault(leaf.column, set()).add("stamp")
+                elif not isinstance(value, ColumnName):
+                    if (kind := _suggested(leaf.relation, value)) is not None:
+                        said.setdefault(leaf.column, set()).add(kind)
                 elif leaf.relation in ORDERS:
                     said.setdefault(leaf.column, set()).add("number")
                     said.setdefault(value.name, set()).add("number")
@@ -107,9 +117,13 @@ def inferred_types(
     return found
 
 
-def _suggested(relation: str, value: Any) -> ColumnType:
+def _suggested(relation: str, value: Any) -> ColumnType | None:
+    if isinstance(value, Temporal):
+        return value.kind
+    if isinstance(value, Level):
+        return "text"
     if relation in ORDERS:
-        return "number"
+        return "number" if not isinstance(value, str) or number_of(value) is not None else None
     number = number_of(value) if isinstance(value, str) else value
     if number in (0, 1) and str(value).lower() in ("0", "1", "true", "false", "0.0", "1.0"):
         return "open"

@@ -7,18 +7,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from formulakern.encoding.propositions import ORDERS, number_of
+from formulakern.encoding.temporal_columns import value_of_kind
 from formulakern.errors import DataError
 from formulakern.rules.column_types import ColumnType
 from formulakern.rules.sql.dialects import Dialect
+from formulakern.rules.sql.temporal import (
+    bounded,
+    constant,
+    is_held,
+    part_of,
+    temporal_column,
+)
 from formulakern.rules.sums import in_groups
-from formulakern.syntax.comparison import ColumnName, Comparison
+from formulakern.syntax.comparison import ColumnName, Comparison, Level
 from formulakern.syntax.connectives import ARGUMENTS
 from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind
 from formulakern.syntax.traversal import fold
 
 __all__ = ["TableName", "Writer"]
 
 TRUE, FALSE = "1 = 1", "1 = 0"
+SIGNS = {"=": "=", "in": "=", "!=": "<>", "not in": "<>"}
 #: A condition, and whether it may be unknown rather than false.
 Condition = tuple[str, bool]
 #: The parts of a qualified name, or them with dots between.
@@ -96,8 +106,12 @@ class Writer:
         column, kind = self.column(name), self.types.get(name)
         if self._has_nan(name):
             return f"({column} <= {self.dialect.infinity}) IS TRUE"
-        if self.dialect.nan and kind in ("truth", "open"):
-            return f"(CAST({column} AS {self.dialect.characters}) <> {self.dialect.nan}) IS TRUE"
+        if self.dialect.nan and kind in ("truth", "open", None):
+            known = f"CAST({column} AS {self.dialect.characters}) <> {self.dialect.nan}"
+            if kind is None:  # perhaps text, and then not NaN but a word
+                floating = self.dialect.floating.format(column=column)
+                known = f"CASE WHEN {floating} THEN {known} ELSE {column} IS NOT NULL END"
+            return f"({known}) IS TRUE"
         return f"{column} IS NOT NULL"
 
     def number(self, name: str) -> str:
@@ -114,6 +128,8 @@ class Writer:
                 f'column "{name}" holds text, and a rule reads numbers of it, which SQL does in '
                 "another way. Make it a column of numbers, and say so by types."
             )
+        if kind in KINDS:
+            raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which are no numbers.')
         if self.dialect.boolean and kind in ("boolean", "truth", "open"):
             true, false = self._truth(name)[0], self._truth(name, False)[0]
             return f"CASE WHEN {true} THEN 1 WHEN {false} THEN 0 END"
@@ -127,9 +143,10 @@ class Writer:
     def _truth(self, name: str, value: bool = True) -> Condition:
         """Whether a column is true, or 1; or else whether it is false, or 0."""
         column, kind = self.column(name), self.types.get(name, "open")
-        if kind == "text":
+        if kind == "text" or kind in KINDS:
+            held = KINDS[kind][0] if kind in KINDS else kind
             raise DataError(
-                f'column "{name}" holds text, which is no truth value in SQL; '
+                f'column "{name}" holds {held}, which is no truth value in SQL; '
                 f"compare it with a value: {Variable(name)} = …"
             )
         if kind == "boolean" and self.dialect.boolean:
@@ -152,12 +169,18 @@ class Writer:
             if present.endswith("IS TRUE"):
                 return present[: -len("TRUE")] + "NOT TRUE", False
             return f"{self.column(name)} IS NULL", False
-        values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+        values = leaf.values
+        if leaf.part is not None:
+            kind = self._temporal(name)
+            number = part_of(self.dialect, self.column(name), name, leaf.part, kind)
+            if relation in ORDERS:
+                return f"{number} {relation} {values[0]}", True
+            return _listed(number, SIGNS[relation], list(map(str, values))), True
         if relation in ORDERS:
             return self._order(name, relation, values[0])
         names = [value.name for value in values if isinstance(value, ColumnName)]
         constants = [value for value in values if not isinstance(value, ColumnName)]
-        sign = "=" if relation in ("=", "in") else "<>"
+        sign = SIGNS[relation]
         parts = [self._equal(name, sign, constants)] if constants else []
         parts += [self._pair(name, sign, other) for other in names]
         return _joined("OR" if sign == "=" else "AND", parts)
@@ -166,10 +189,53 @@ class Writer:
         """An order.  NaN is larger than every number in most databases."""
         if isinstance(value, ColumnName):
             return self._pair(name, relation, value.name)
+        if isinstance(value, Level):
+            return self._passed(name, value.passed(relation))
+        if (kind := self._temporal(name, value)) is not None:
+            found = value_of_kind(value, kind, name)
+            relation, found = bounded(self.dialect, relation, found)
+            column = temporal_column(self.dialect, self.column(name), kind)
+            return f"{column} {relation} {constant(self.dialect, found)}", True
+        if isinstance(value, str):
+            value = self._ordered_word(name, value)
         if self.types.get(name) in ("boolean", "truth"):
             return self._among(name, [k for k in (1, 0) if ORDERS[relation](k, value)])
         text = f"{self.number(name)} {relation} {self.dialect.number(value, exact=False)}"
         return self._guarded(text, [name] if relation in (">", ">=") else [])
+
+    def _temporal(self, name: str, *values: Any) -> TemporalKind | None:
+        """The kind of dates or times that a column, or else a value beside it, is of."""
+        kind = self.types.get(name)
+        if kind in KINDS:
+            return kind
+        found = [value for value in values if isinstance(value, Temporal)]
+        if found and kind is not None:
+            raise DataError(
+                f'column "{name}" holds {_held(kind)}; it is compared with {found[0]}, one of '
+                f"{KINDS[found[0].kind][0]}. Make it a column of those, and say so by types: "
+                f"{{{name!r}: {found[0].kind!r}}}."
+            )
+        return found[0].kind if found else None
+
+    def _passed(self, name: str, words: Sequence[str]) -> Condition:
+        """Whether an entry is one of some categories."""
+        kind = self.types.get(name)
+        if kind not in (None, "text"):
+            raise DataError(
+                f'column "{name}" holds {_held(kind)}, and a rule compares it with categories in '
+                "their order. Make it a column of text, and say so by types."
+            )
+        return self._equal(name, "=", words) if words else (FALSE, False)
+
+    def _ordered_word(self, name: str, value: str) -> int | float:
+        """A word that stands for a number."""
+        number = number_of(value)
+        if number is None:
+            raise DataError(
+                f'the order of {value!r} among the entries of column "{name}" is not known in '
+                "SQL. Write the categories with in, or learn from a column of ordered categories."
+            )
+        return number
 
     def _guarded(self, text: str, names: Iterable[str]) -> Condition:
         """A comparison, and that these columns do not hold NaN."""
@@ -181,7 +247,17 @@ class Writer:
         """A comparison of two columns."""
         kinds = [self.types.get(name), self.types.get(other)]
         left, right = self.column(name), self.column(other)
-        if kinds == ["text", "text"] and sign in ("=", "<>"):
+        if (kind := self._temporal(name) or self._temporal(other)) is not None:
+            if not set(kinds) <= {kind, None}:
+                held = [
+                    f'"{c}" holds {_held(k)}' for c, k in zip((name, other), kinds, strict=True)
+                ]
+                raise DataError(
+                    f"two columns are compared that differ in kind: {' and '.join(held)}. "
+                    "Convert one of them, and say so by types."
+                )
+            left, right = (temporal_column(self.dialect, c, kind) for c in (left, right))
+        elif kinds == ["text", "text"] and sign in ("=", "<>"):
             left, right = (self.dialect.text.format(column=column) for column in (left, right))
         elif "text" in kinds and None not in kinds:
             numbers, texts = (name, other) if kinds[1] == "text" else (other, name)
@@ -196,9 +272,13 @@ class Writer:
     def _equal(self, name: str, sign: str, values: Sequence[Any]) -> Condition:
         """Whether a column equals one of some constants, or none of them."""
         column, kind = self.column(name), self.types.get(name)
-        if kind is None:
+        if (temporal := self._temporal(name, *values)) is not None:
+            found = [value_of_kind(value, temporal, name) for value in values]
+            shown = [constant(self.dialect, v) for v in found if is_held(self.dialect, v)]
+            column = temporal_column(self.dialect, column, temporal)
+        elif kind is None:
             return _listed(column, sign, [self._constant(value) for value in values]), True
-        if kind == "text":
+        elif kind == "text":
             words = [self._word(name, value) for value in values]
             shown = [self.dialect.string(word) for word in words if self.dialect.holds(word)]
             column = self.dialect.text.format(column=column)
@@ -260,6 +340,13 @@ class Writer:
         ]
         both = _joined("AND", sides)
         return both if len(ones) == 1 else (self._negated(both), False)
+
+
+def _held(kind: ColumnType | None) -> str:
+    """What a column of a type holds, in words."""
+    if kind in KINDS:
+        return KINDS[kind][0]
+    return {"text": "text", None: "what is not known"}.get(kind, "numbers or truth values")
 
 
 def _listed(column: str, sign: str, constants: Sequence[str]) -> str:

@@ -57,6 +57,8 @@ class Dialect:
         The truth value; in SQLite a column may be named ``true``, and is meant first.
     nan : str
         How NaN is written where a number is made text; empty where columns do not hold it.
+    floating : str
+        Whether a column, of which nothing is known, is one of a type that holds NaN.
     characters : str
         The type of texts.
     text : str
@@ -89,6 +91,7 @@ class Dialect:
     truth: str = "{column} = {number}"
     true: str = "TRUE"
     nan: str = "'NaN'"
+    floating: str = ""
     characters: str = "TEXT"
     text: str = "{column}"
     greatest: str = "GREATEST"
@@ -207,6 +210,7 @@ DIALECTS = {
             real="{}e0",
             double="DOUBLE",
             nan="'nan'",
+            floating="TYPEOF({column}) IN ('DOUBLE', 'FLOAT')",
             characters="VARCHAR",
             truth="TRY_CAST({column} AS DOUBLE) = {number}",
         ),
@@ -215,6 +219,7 @@ DIALECTS = {
             backslash="E",
             real="CAST({} AS DOUBLE PRECISION)",
             truth="TO_JSONB({column}) IN ('{number}', '{word}', '\"{number}\"', '\"{word}\"')",
+            floating="PG_TYPEOF({column}) IN ('double precision', 'real', 'numeric')",
             longest=63,
             folds=False,
         ),
@@ -236,6 +241,7 @@ DIALECTS = {
             double="FLOAT64",
             characters="STRING",
             truth="CAST({column} AS STRING) IN ('{number}', '{word}')",
+            floating="STARTS_WITH(FORMAT('%T', {column}), 'CAST(')",
         ),
         Dialect(
             "spark",
@@ -245,6 +251,7 @@ DIALECTS = {
             double="DOUBLE",
             characters="STRING",
             truth="CAST({column} AS DOUBLE) = {number}",
+            floating="TYPEOF({column}) IN ('double', 'float')",
         ),
     )
 }

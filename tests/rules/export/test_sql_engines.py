@@ -96,6 +96,25 @@ def test_a_boolean_column_of_which_nothing_is_known(engine):
         assert found == [columns["flag"][k] for k in np.flatnonzero(fk.rule(text)(columns))]
 
 
+def test_missing_entries_of_a_column_of_which_nothing_is_known(engine):
+    """NaN is missing where a column holds floating point numbers; in one of text it is a word."""
+    name, execute = engine
+    nan = [float("nan")] if name != "sqlite" else [None]
+    columns = {
+        "x": [*nan, None, 1.5, 2.5],
+        "word": ["NaN", "nan", None, "a"],
+        "k": [1, 2, None, None],
+    }
+    columns["row"] = [0, 1, 2, 3]
+    types = {"x": "number", "word": "text", "k": "integer", "row": "integer"}
+    filled(execute, name, "data", columns, types)
+    for column in columns:
+        for text in (f"{column} is missing", f"~({column} is not missing)"):
+            rule = fk.rule(text)
+            found = [row[-1] for row in execute(rule.to_sql(dialect=name))]
+            assert found == np.flatnonzero(rule(columns)).tolist()
+
+
 def test_long_sums_and_long_conjunctions(engine):
     """Databases limit how deep an expression may be; sums keep their order."""
     name, execute = engine
