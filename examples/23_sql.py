@@ -1,8 +1,9 @@
 """Rules as SQL in real databases: thousands of generated tables, every row against ``predict``.
 
 Tables have columns named as injections, reserved words and the names that queries add; entries are
-NULL, NaN, infinite, and texts that differ in case, blanks and backslashes.  The rules are lists,
-sets, ensembles of two and three classes, of levels and of numbers, and single rules.
+NULL, NaN, infinite, dates and times, and texts that differ in case, blanks and backslashes.  The
+rules are lists, sets, ensembles of two and three classes, of levels and of numbers, and single
+rules.  Every third table has columns of dates, time stamps, times of day and durations.
 
     python examples/23_sql.py [--quick] [--tables 2000]
 """
@@ -34,8 +35,8 @@ for name, started in ENGINES.items():
     generator = np.random.default_rng(1)
     rows = differences = 0
     with started() as execute:
-        for _ in range(n_tables):
-            case = random_case(generator, name)
+        for number in range(n_tables):
+            case = random_case(generator, name, dates=number % 3 == 2)
             rows += len(next(iter(case.columns.values())))
             differences += len(differing(case, name, execute))
     print(f"| {name} | {n_tables:,} | {rows:,} | {differences:,} |")

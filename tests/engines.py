@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import shutil
 import signal
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 #: The type of a column in each engine.
-TYPES = {
+TYPES: dict[str, dict[str, str]] = {
     "sqlite": {"boolean": "BOOLEAN", "integer": "INTEGER", "number": "REAL", "text": "TEXT"},
     "duckdb": {"boolean": "BOOLEAN", "integer": "BIGINT", "number": "DOUBLE", "text": "VARCHAR"},
     "postgres": {
@@ -24,6 +25,15 @@ TYPES = {
         "text": "TEXT",
     },
 }
+DATES = {
+    "date": "DATE",
+    "stamp": "TIMESTAMP",
+    "instant": "TIMESTAMPTZ",
+    "time": "TIME",
+    "duration": "INTERVAL",
+}
+for name, types_there in TYPES.items():
+    types_there |= DATES if name != "sqlite" else dict.fromkeys(DATES, "TEXT")
 #: How a value stands for a parameter in each.
 MARKS = {"sqlite": "?", "duckdb": "?", "postgres": "%s"}
 
@@ -48,8 +58,16 @@ def filled(
     marks = ", ".join([MARKS[engine]] * len(columns))
     rows = list(zip(*columns.values(), strict=True))
     if rows:
-        values = [value for row in rows for value in row]
+        values = [_stored(value) if engine == "sqlite" else value for row in rows for value in row]
         execute(f"INSERT INTO {table} VALUES {', '.join([f'({marks})'] * len(rows))}", values)
+
+
+def _stored(value: Any) -> Any:
+    """Dates and times as text, in all the forms that ISO 8601 has."""
+    if isinstance(value, datetime.datetime):
+        sign, short = "T "[value.day % 2], value.minute % 2 == 0 and not value.second
+        return value.isoformat(sign, "auto" if not short or value.microsecond else "minutes")
+    return value.isoformat() if isinstance(value, (datetime.date, datetime.time)) else value
 
 
 @contextmanager

@@ -216,8 +216,10 @@ class RuleSet(WrittenRules):
             Whose SQL.
         types : mapping of column to type, or a table, optional
             What columns hold: "boolean", "truth" (truth values, or 1 and 0), "integer", "number",
-            "text"; or a table that shows it, such as that of training.  By default what the rules
-            suggest.  A model knows: its own ``to_sql`` says it.
+            "text", "stamp" (dates, or time stamps without time zone), "instant" (with one), "time"
+            (of day), "duration"; or a table that shows it, such as that of training.  By default
+            what the rules suggest.  A model knows: its own ``to_sql`` says it.
+            SQLite has text for dates: ISO 8601, as in ``2020-02-01 10:30:15.25``.
         scores : bool, default=False
             Whether a column ``score_k`` for each class is added too.
 

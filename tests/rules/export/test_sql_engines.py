@@ -13,7 +13,7 @@ from sqlglot.expressions import Column, Literal
 import formulakern as fk
 from formulakern import DataError, ParameterError, WeightedRule
 from formulakern.rules.sql.dialects import DialectName
-from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.connectives import AND
 from formulakern.syntax.formula import Operation
 from tests.engines import ENGINES, filled, why_no_postgres
@@ -42,6 +42,14 @@ def test_generated_tables(engine):
         assert differing(case, name, execute) == []
     assert min(kinds.values()) > 5
     assert len(kinds) == 4
+
+
+def test_generated_tables_of_dates(engine):
+    """Dates, stamps with a time zone and without, times, durations, and categories in order."""
+    name, execute = engine
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        assert differing(random_case(rng, name, dates=True), name, execute) == []
 
 
 def test_an_unknown_column_is_an_error(engine):
@@ -170,6 +178,38 @@ def test_what_has_no_sql_is_refused():
     mixed = fk.RuleList([fk.ClassRule(fk.rule("a"), "1")], ("1", 2), 2)
     with pytest.raises(DataError, match="several types"):
         mixed.to_sql(dialect="postgres")
+
+
+def test_which_dates_have_no_sql():
+    for text, dialect, types, message in (
+        ("d > 3d", "mysql", {}, "no columns of durations"),
+        ("t > 10:30", "spark", {}, "no columns of times of day"),
+        ("weekday(w) = Monday", "standard", {}, "no weekday of a date; say a dialect"),
+        ("month(z) = June", "duckdb", {"z": "instant"}, "depends on a time zone"),
+        ("month(t) = June", "duckdb", {"t": "time"}, "which have no month"),
+        ("w > 12345-01-01", "duckdb", {}, "years of SQL"),
+        ("w > 2020-02-01", "sqlite", {"w": "text"}, r"say so by types: \{'w': 'stamp'\}"),
+        ("w = foul", "sqlite", {"w": "stamp"}, "it is compared with 'foul'"),
+        ("w = `z`", "duckdb", {"w": "stamp", "z": "instant"}, "differ in kind"),
+        ("w", "duckdb", {"w": "stamp"}, "no truth value"),
+        ("grade >= mid", "duckdb", {}, "the order of 'mid'"),
+    ):
+        with pytest.raises(DataError, match=message):
+            fk.rule(text).to_sql("data", dialect, types=types)
+    ranked = fk.Rule(Comparison("grade", ">=", Level("mid", ("low", "mid", "high"))))
+    assert ranked.to_sql(dialect="spark").endswith("IN ('mid', 'high')")
+    with pytest.raises(DataError, match="categories in their order"):
+        ranked.to_sql(types={"grade": "number"})
+
+
+@pytest.mark.parametrize("dialect", get_args(DialectName))
+def test_another_parser_reads_dates(dialect):
+    texts = ["w < 2020-02-01T10:30:15.25", "z >= 2020-02-01T10:30Z", "w = 2020-02-01", "t = 10:30"]
+    texts += ["d > -3d4h", "weekday(w) = Monday", "hour(w) < 3", "quarter(w) in {1, 2}"]
+    for text in texts:
+        with suppress(DataError):
+            query = fk.rule(text).to_sql("data", dialect, types={"w": "stamp", "z": "instant"})
+            assert len(sqlglot.parse(query, read={"standard": ""}.get(dialect, dialect))) == 1
 
 
 def test_models_say_the_types_of_training(engine):
