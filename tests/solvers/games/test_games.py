@@ -556,7 +556,8 @@ def test_the_time_limit_of_a_linear_program_is_that_of_the_solver(monkeypatch):
         return OptimizeResult(status=1)
 
     monkeypatch.setattr("scipy.optimize.linprog", stopped)
-    solution = solve_game(game(20, 30), time_limit=1e6)
+    with pytest.warns(ConvergenceWarning, match="the gap of linprog"):
+        solution = solve_game(game(20, 30), time_limit=1e6)
     ((seconds, method),) = asked
     assert 0 < seconds <= 1e6
     assert method == "highs-ipm"
