@@ -10,6 +10,7 @@ import formulakern as fk
 from formulakern.compilation import CompiledFunction
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.estimators.search import run
+from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.trials import turn
 from formulakern.learning.prl import column_generation
 from formulakern.mining.search import CompiledSearch
@@ -85,6 +86,54 @@ def test_the_limit_is_kept_between_small_pieces_of_work(monkeypatch, name, class
     if name != "search":
         assert best.rules_.n_rules > 0
     assert model.score(X, y) > np.bincount(y).max() / len(y)
+
+
+#: What holds a rule only if there was time for one.
+OTHERS = {
+    "PRL, hard margin": lambda **more: fk.PRLClassifier(margin="hard", **more),
+    "PRL, random columns": lambda **more: fk.PRLClassifier(
+        column_selection="random", random_state=0, **more
+    ),
+    "PRL, ordered": lambda **more: fk.PRLClassifier(ordinal=True, **more),
+    "PRL, no bias rule": lambda **more: fk.PRLClassifier(bias_rule=False, **more),
+    "HKL, ordered": lambda **more: fk.HKLClassifier(ordinal=True, **more),
+}
+
+
+@pytest.mark.parametrize("name", [*TOLD, *OTHERS])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_without_time_the_largest_class_is_predicted_at_least(monkeypatch, name, classes):
+    X, y = table(classes, m=300)
+    y[np.arange(300) % 10 < 6] = classes - 1
+    SlowClock(monkeypatch)
+    for limit in (0, 1e-9):
+        with pytest.warns(ConvergenceWarning) as told:
+            tau = {"logit_adjustment": 0} if name.startswith("HKL") else {}
+            model = (MODELS | OTHERS)[name](time_limit=limit, **tau).fit(X, y)
+        assert model.score(X, y) >= np.bincount(y).max() / len(y) - 0.02
+        assert not any("nan" in str(one.message) for one in told)
+
+
+@pytest.mark.parametrize("m", [300, 900])
+@pytest.mark.parametrize("limit", [0, 1e-9, 3.5])
+def test_a_search_without_time_keeps_the_model_of_a_sample(monkeypatch, m, limit):
+    X, y = table(3, m=m)
+    clock = SlowClock(monkeypatch)
+    usual = FormulaSVC._solve
+
+    def slowly(model, *args):  # the time is over before the solver begins
+        if model.solver != "libsvm":
+            model.set_params(time_limit=0)
+            clock.seconds += 10
+        return usual(model, *args)
+
+    monkeypatch.setattr(FormulaSVC, "_solve", slowly)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = MODELS["search"](time_limit=limit).fit(X, y)
+    assert len(model.best_estimator_.support_) > 0
+    assert model.score(X, y) > 0.5
+    assert not any("nan" in str(one.message) for one in told)
 
 
 def test_parts_of_a_deadline(monkeypatch):

@@ -315,7 +315,8 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             self._fit_ordered(table, labels, order, sample_weight, None, until, name)
         else:
             self._fit_encoded(table, labels, sample_weight, None, until)
-        warn_of_one_class(self, table, labels, sample_weight)
+        if self.stopped_ != "time limit":  # else it is said why
+            warn_of_one_class(self, table, labels, sample_weight)
         self._calibrate(X, labels, sample_weight, deadline)
         return self
 

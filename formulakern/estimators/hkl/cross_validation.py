@@ -253,7 +253,8 @@ class HKLClassifierCV(HierarchicalClassifier):
         self._copy_from(model, ("classes_", "_features"))
         self._stretch(model, shares)
         model._warn_if_open()
-        warn_of_one_class(self, whole, labels, sample_weight)
+        if model.stopped_ != "time limit":  # else it is said why
+            warn_of_one_class(self, whole, labels, sample_weight)
         self._calibrate(X, order[labels] if self.ordinal else labels, sample_weight, deadline)
         return self
 

@@ -21,7 +21,13 @@ from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.prl.history import EpochHistory, epoch_line
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
 from formulakern.estimators.prl.prediction import PreferenceModel
-from formulakern.estimators.prl.reading import TrainingRows, advice_on, ordered_rules_of, rules_of
+from formulakern.estimators.prl.reading import (
+    TrainingRows,
+    advice_on,
+    largest_alone,
+    ordered_rules_of,
+    rules_of,
+)
 from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
 from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
 from formulakern.learning.prl.hypothesis import best_hypothesis
@@ -124,7 +130,8 @@ class PRLClassifier(Calibrated, PreferenceModel):
         Multiplies the weight of a row, per class.
     time_limit : float, optional
         Seconds for everything from the table to the rules, compilation too; then the best
-        hypothesis so far is kept, with its proven bound and a warning.
+        hypothesis so far is kept, with its proven bound and a warning.  Where no rule was found in
+        time the largest class is predicted (of preferences, the label that wins most).
     probability : bool, default=False
         Whether there is ``predict_proba``, at the cost of five further fits, within ``time_limit``
         too; ``predict`` goes by the scores all the same.  For ``fit``.
@@ -385,11 +392,15 @@ class PRLClassifier(Calibrated, PreferenceModel):
             self.C_ = given
         if isinstance(family, OrderedFeatures):
             items, ends = ordered_rules_of(outcome, family, rows, self._leaves)
+            if outcome.stopped_short and not items:
+                ends = largest_alone(rows)
             shift = [-float(ends[0]) if len(ends) == 1 else 0.0]  # of two classes the sign decides
             self._set_rules(items, None, shift, name, levels=self._levels, thresholds=ends + shift)
         else:
             names = self.classes_.tolist()
-            self._set_rules(rules_of(outcome, family, rows, self._leaves, names), names)
+            pairs = rules_of(outcome, family, rows, self._leaves, names)
+            shares = preferences.shares() if outcome.stopped_short and not pairs else None
+            self._set_rules(pairs, names, shares)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_
         self._margin = self.value_ / (sum(outcome.weights) or 1.0)

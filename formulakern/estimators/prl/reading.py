@@ -22,7 +22,7 @@ from formulakern.learning.prl.preferences import Preferences
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
 
-__all__ = ["TrainingRows", "advice_on", "ordered_rules_of", "rules_of"]
+__all__ = ["TrainingRows", "advice_on", "largest_alone", "ordered_rules_of", "rules_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,15 +141,27 @@ def ordered_rules_of(
     return found, ends
 
 
+def largest_alone(rows: TrainingRows) -> FloatArray:
+    """Thresholds that give every row, of score 0, the largest of the ordered classes.
+
+    >>> largest_alone(TrainingRows.of_classes(np.array([0, 1, 1, 2]), 3, np.ones(4)))
+    array([-1.,  1.])
+    """
+    assert rows.of_class is not None  # ordered classes are classes of rows
+    sizes = rows.of_class.sum(axis=0)
+    return np.where(np.arange(len(sizes) - 1) < sizes.argmax(), -1.0, 1.0)
+
+
 def advice_on(
     estimator: Any, outcome: Outcome, preferences: Preferences, family: FeatureFamily
 ) -> tuple[str, type[Warning]] | None:
     """What a user would otherwise find out late, as a warning; None where all is well."""
     if outcome.reason == "time":
         gap = 1 - max(estimator.value_, 0.0) / estimator.bound_
+        kept = "" if outcome.columns else " No rule was found: the largest class is predicted."
         return (
             f"stopped by the time limit after {len(outcome.history)} epochs; the gap is {gap:.2%} "
-            f"of the bound, above tol={estimator.tol:g}. Allow more time, or a larger tol."
+            f"of the bound, above tol={estimator.tol:g}.{kept} Allow more time, or a larger tol."
         ), ConvergenceWarning
     lost = estimator.margin == "hard" and estimator.value_ <= ZERO * family.unit
     clash = 0

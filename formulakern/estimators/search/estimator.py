@@ -264,7 +264,7 @@ class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         self.classes_ = self.best_estimator_.classes_
         if not is_integer(self.candidates):
             warn_of_columns([self.best_formula_], self)
-        if not warn_of_zeros(self.best_estimator_.kernel_, table):
+        if not warn_of_zeros(self.best_estimator_.kernel_, table) and not deadline.over():
             warn_of_one_class(self.best_estimator_, table, classes)
         return self
 

@@ -134,7 +134,15 @@ def fit_in_time(
     if not deadline.limited:
         model._fit_encoded(table, classes, X)
         return
-    short = n_compared < n_rows and deadline.over(LAST + n_rows / ROWS)
+    short = deadline.over(LAST + n_rows / ROWS if n_compared < n_rows else 0.0)
+    if not short:
+        model.set_params(time_limit=deadline.left())
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model._fit_encoded(table, classes, X)
+        short = unusable(model)
+        for one in [] if short else told:
+            warnings.warn(one.message, stacklevel=3)
     if n_compared < n_rows:
         warnings.warn(
             f"stopped by the time limit: of {n_rows:,} rows candidates were compared on "
@@ -148,6 +156,8 @@ def fit_in_time(
         model.set_params(solver="libsvm")
         model._fit_encoded(table.take(rows), classes[rows], X)
         model.support_ = rows[model.support_]
-    else:
-        model.set_params(time_limit=deadline.left())
-        model._fit_encoded(table, classes, X)
+
+
+def unusable(model: FormulaSVC) -> bool:
+    """Whether the time was over before the solver had done a step for some pair of classes."""
+    return len(model.support_) == 0 or not model.gap_ < 1.0

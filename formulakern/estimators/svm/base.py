@@ -203,8 +203,9 @@ def warn_stopped(stopped: str, gap: float, tol: float) -> None:
     advice = {"stalled": "Normalize the kernel, or choose a smaller C."}.get(
         stopped, "Allow more, choose a smaller C, or a larger tol."
     )
+    share = f"{gap:.2g} of the objective" if math.isfinite(gap) else "not known"
     warnings.warn(
-        f"the duality gap is {gap:.2g} of the objective, above tol={tol:.2g}: {reasons[stopped]}. "
+        f"the duality gap is {share}, above tol={tol:.2g}: {reasons[stopped]}. "
         f"{advice}",
         ConvergenceWarning,
         stacklevel=4,

@@ -100,6 +100,11 @@ class Outcome:
         """The margin that is secured."""
         return -np.inf if self.solution is None else self.solution.value
 
+    @property
+    def stopped_short(self) -> bool:
+        """Whether the time was over, or Ctrl-C came, before the game was solved."""
+        return self.reason in ("time", "interrupted")
+
 
 @dataclass(eq=False)
 class ColumnGeneration:

@@ -115,6 +115,15 @@ class Preferences:
         down = np.bincount(self.rows * self.n_classes + self.losers, p, size)
         return np.asarray((up - down).reshape(self.n_rows, self.n_classes), dtype=np.float64)
 
+    def shares(self) -> NDArray[np.float64]:
+        """The share of the preferences that each class wins, less that it loses; shape (K,).
+
+        >>> Preferences.of_classes(np.array([0, 1, 1]), 2, np.ones(3)).shares().round(3)
+        array([-0.333,  0.333])
+        """
+        net = self.row_weights(self.weights / self.weights.sum())
+        return np.asarray(net.sum(axis=0), dtype=np.float64)
+
     def contradictions(self) -> int:
         """How many given preferences are opposite to one on the same row."""
         shape = self.n_rows, self.n_classes, self.n_classes
