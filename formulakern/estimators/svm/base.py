@@ -205,8 +205,7 @@ def warn_stopped(stopped: str, gap: float, tol: float) -> None:
     )
     share = f"{gap:.2g} of the objective" if math.isfinite(gap) else "not known"
     warnings.warn(
-        f"the duality gap is {share}, above tol={tol:.2g}: {reasons[stopped]}. "
-        f"{advice}",
+        f"the duality gap is {share}, above tol={tol:.2g}: {reasons[stopped]}. {advice}",
         ConvergenceWarning,
         stacklevel=4,
     )

@@ -255,9 +255,12 @@ class ColumnGeneration:
 
     def _random(self, generator: np.random.Generator) -> None:
         outcome, game = self.outcome, self.game
-        solution = None
-        self._without_rules(game.start())
+        solution, first = None, game.start()
+        self._without_rules(first)
         for _ in range(self.epochs):
+            if self._until.over():
+                outcome.reason = "time"
+                break
             if solution is not None and (solution.q > 0).any():
                 game.keep(_used(solution))
             if not self._refill(generator) and solution is not None:
@@ -271,11 +274,9 @@ class ColumnGeneration:
             solution = game.solve(deadline=self._until) if basic is None else basic
             self._remember(solution)
             self._end_epoch()
-            if self._until.over():
-                outcome.reason = "time"
-                break
-        if solution is not None:
-            self._price(solution)
+        if solution is not None or outcome.reason == "time":
+            self._price(first if solution is None else solution)
+        if outcome.history:
             outcome.history[-1] = self._epoch()
 
     def _refill(self, generator: np.random.Generator) -> int:
