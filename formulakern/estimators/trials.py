@@ -20,6 +20,7 @@ from formulakern.estimators.targets import splits
 
 __all__ = [
     "COMPARING",
+    "FOLDS",
     "Trial",
     "check_folds",
     "compared",
@@ -201,13 +202,14 @@ def warn_incomplete(
     Raises
     ------
     KeyboardInterrupt
-        If nothing is known of any.
+        If nothing is known of any, unless the time was over.
     """
     known = sum(trial is not None for trial in trials)
-    if not known:
+    if not known and category is UserWarning:
         raise KeyboardInterrupt
+    fitted = "the best of these" if known else "one of the middle"
     warnings.warn(
-        f"{why} after {known} of {len(trials)} settings: the best of these is fitted to all rows.",
+        f"{why} after {known} of {len(trials)} settings: {fitted} is fitted to all rows.",
         category,
         stacklevel=4,
     )

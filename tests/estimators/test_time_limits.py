@@ -116,6 +116,21 @@ def test_without_time_the_largest_class_is_predicted_at_least(monkeypatch, name,
         assert not any("nan" in str(one.message) for one in told)
 
 
+def test_settings_are_not_compared_where_encoding_took_that_time(monkeypatch):
+    X, y = table(3)
+    clock = SlowClock(monkeypatch)
+    clock.spends(monkeypatch, fk.PropositionEncoder, "fit_table", 1.0)
+    search = fk.HKLClassifierCV(time_limit=4.0, encoder=fk.PropositionEncoder())
+    with pytest.warns(ConvergenceWarning, match="0 of 8 settings: one of the middle"):
+        search.fit(X, y)
+    assert clock.seconds <= 5.0
+    assert (search.depth_penalty_, search.temperature_) == (4.0, 1.0)
+    assert search.cv_results_["C"][search.best_index_] == search.C_
+    assert np.isnan(search.cv_results_["mean_score"]).all()
+    assert len(search.rules_) > 0
+    assert search.score(X, y) > np.bincount(y).max() / len(y)
+
+
 @pytest.mark.parametrize("m", [300, 900])
 @pytest.mark.parametrize("limit", [0, 1e-9, 3.5])
 def test_a_search_without_time_keeps_the_model_of_a_sample(monkeypatch, m, limit):

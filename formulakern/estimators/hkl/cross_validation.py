@@ -23,15 +23,11 @@ from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import automatic_C
 from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLClassifier
-from formulakern.estimators.hkl.folds import (
-    SHAPE,
-    Part,
-    base_scores,
-    trial_of,
-)
+from formulakern.estimators.hkl.folds import SHAPE, Part, base_scores, trial_of
 from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
 from formulakern.estimators.trials import (
     COMPARING,
+    FOLDS,
     Trial,
     compared,
     folds_of,
@@ -97,7 +93,8 @@ class HKLClassifierCV(HierarchicalClassifier):
         As in :class:`HKLClassifier`.
     encoder, relations, cut_points, cut_strategy, class_weight, time_limit
         As there; ``time_limit`` is for everything: at most half of it for the pairs, of which the
-        last may be left out, the rest for the last fit.
+        last may be left out, or all where the table is large (then it is the middle one of ``Cs``
+        and the largest depth penalty), the rest for the last fit.
     probability : bool, default=False
         As in :class:`HKLClassifier`, for the C and the depth penalty that are chosen.
     random_state : int, RandomState or None, default=0
@@ -118,7 +115,8 @@ class HKLClassifierCV(HierarchicalClassifier):
         ``behind`` and ``error``, the mean difference to the best and its standard error,
         ``mean_rules``, ``mean_length``,
         ``mean_gap``, ``certified``, the share of the folds whose gap is at most 0.02, and
-        ``split0_score``, ``split1_score``, ….  NaN for pairs that were left out.
+        ``split0_score``, ``split1_score``, ….  NaN for pairs that were left out; the first three alone where
+        all were.
     best_estimator_ : HKLClassifier
         Fitted to all rows.
     temperature_ : float
@@ -216,7 +214,11 @@ class HKLClassifierCV(HierarchicalClassifier):
             if isinstance(class_weight, Mapping):
                 class_weight = {number_of[k]: w for k, w in class_weight.items() if k in number_of}
         weights = row_weights(labels, None, sample_weight)
-        parts = self._parts(X, whole, labels, weights)
+        until = self._learning(deadline)
+        comparing = until.part(COMPARING)
+        # a fit takes as long as the encoding did, at least; what cannot be done is not begun
+        late = comparing.over(FOLDS * deadline.taken())
+        parts = [] if late else self._parts(X, whole, labels, weights)
         shares, tau = self._shares(labels, weights)
         pairs = [(C, a) for a in depths for C in penalties]
 
@@ -230,10 +232,9 @@ class HKLClassifierCV(HierarchicalClassifier):
                 raise KeyboardInterrupt
             return found
 
-        until = self._learning(deadline)
         trials: list[Trial | None] = [None] * len(pairs)
         try:
-            for k, models in self._paths(pairs, trials, parts, fitted, until.part(COMPARING)):
+            for k, models in self._paths(pairs, trials, parts, fitted, comparing):
                 trials[k] = trial_of(parts, models, labels, shares, tau, scorer)
         except KeyboardInterrupt:
             warn_incomplete(trials, "interrupted")
@@ -309,12 +310,15 @@ class HKLClassifierCV(HierarchicalClassifier):
             starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
             worse = 0
             for place in [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]:
-                if best is not None and deadline.over():
+                if not parts or (best is not None and deadline.over()):
                     warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning)
                     return
                 C, models = pairs[place][0], []
                 until = turn(deadline, sum(trial is None for trial in trials))
                 for number, (part, start) in enumerate(zip(parts, starts, strict=True)):
+                    if best is None and deadline.over():
+                        warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning)
+                        return
                     limit = until.part(1 / (len(parts) - number))
                     models.append(fitted(part, pairs[place], start, limit))
                 yield place, models
@@ -383,6 +387,15 @@ class HKLClassifierCV(HierarchicalClassifier):
         tried = np.array([k for k, trial in enumerate(trials) if trial is not None])
         known = [trial for trial in trials if trial is not None]
 
+        Cs, depth_penalties = np.array(pairs).T
+        if not known:  # the C of the middle, for which the automatic one stands, and short rules
+            self.best_index_ = len(pairs) - 1 - len(np.unique(Cs)) // 2
+            self.C_, self.depth_penalty_ = pairs[self.best_index_]
+            self.best_score_, self.temperature_ = np.nan, 1.0
+            blank = np.full(len(pairs), np.nan)
+            self.cv_results_ = {"C": Cs, "depth_penalty": depth_penalties, "mean_score": blank}
+            return
+
         def spread(values: list[Any]) -> FloatArray:
             """One value for each pair, NaN for those that were not tried."""
             spread = np.full((len(pairs), *np.shape(values[0])), np.nan)
@@ -402,7 +415,6 @@ class HKLClassifierCV(HierarchicalClassifier):
         self.best_score_ = float(means[self.best_index_])
         temperatures = spread([t.temperature for t in known])
         self.temperature_ = float(temperatures[self.best_index_])
-        Cs, depth_penalties = np.array(pairs).T
         coarse = max(self.tol, COARSE)
         self.cv_results_ = {
             "C": Cs,

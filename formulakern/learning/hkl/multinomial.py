@@ -143,7 +143,9 @@ def learn_together(
                 search(growing.part(SEARCHING), fast=True)
                 quick = any(one.violators or one.wanted for one in classes)
                 fast = fast if quick and not fast.over() else None
-            if not quick:
+            if not quick and growing.over():
+                given_up = True  # a search takes a while to begin
+            elif not quick:
                 bound, given_up = search(growing.part(searching), fast=False)
                 searching = 1.0 if given_up else SEARCHING
             best = max(best, bound)  # each of them holds
