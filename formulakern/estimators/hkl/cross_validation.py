@@ -113,10 +113,9 @@ class HKLClassifierCV(HierarchicalClassifier):
     cv_results_ : dict of str to ndarray of shape (pairs,)
         ``C`` (for all rows), ``depth_penalty``, ``mean_score``, ``std_score`` (over the folds),
         ``behind`` and ``error``, the mean difference to the best and its standard error,
-        ``mean_rules``, ``mean_length``,
-        ``mean_gap``, ``certified``, the share of the folds whose gap is at most 0.02, and
-        ``split0_score``, ``split1_score``, ….  NaN for pairs that were left out; the first three alone where
-        all were.
+        ``mean_rules``, ``mean_length``, ``mean_gap``, ``certified``, the share of the folds whose
+        gap is at most 0.02, and ``split0_score``, ``split1_score``, ….  NaN for pairs that were
+        left out; the first three alone where all were.
     best_estimator_ : HKLClassifier
         Fitted to all rows.
     temperature_ : float
