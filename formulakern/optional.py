@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
-__all__ = ["data_frame", "new_axes"]
+__all__ = ["data_frame", "needed", "new_axes"]
 
 
 def data_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
@@ -23,7 +23,7 @@ def data_frame(columns: Mapping[str, Any]) -> pandas.DataFrame:
     MissingDependencyError
         If pandas is not installed.
     """
-    library = _needed("pandas", "to_frame() or to_pandas()", "tables")
+    library = needed("pandas", "to_frame() or to_pandas()", "tables")
     frame: pandas.DataFrame = library.DataFrame(dict(columns))
     return frame
 
@@ -36,12 +36,19 @@ def new_axes(width: float = 6.0, height: float = 3.8) -> Axes:
     MissingDependencyError
         If matplotlib is not installed.
     """
-    pyplot = _needed("matplotlib.pyplot", "plot()", "plot")
+    pyplot = needed("matplotlib.pyplot", "plot()", "plot")
     axes: Axes = pyplot.figure(figsize=(width, height), layout="constrained").subplots()
     return axes
 
 
-def _needed(module: str, method: str, extra: str) -> Any:
+def needed(module: str, method: str, extra: str) -> Any:
+    """A module of a library that not everyone has.
+
+    Raises
+    ------
+    MissingDependencyError
+        If it is not installed; the message has the extra that brings it.
+    """
     library = module.partition(".")[0]
     try:
         import_module(library)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,10 @@ from formulakern.rules.sql.conditions import TableName
 from formulakern.rules.sql.dialects import DialectName
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import Formula
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 __all__ = ["PropositionModel", "RuleClassifier", "RuleModel"]
 
@@ -111,6 +115,39 @@ class PropositionModel(TableEstimator):
             If there is no such dialect or type, or ``table`` is no name.
         """
         return str(self._exported().to_sql(table, dialect, types=self._types(types)))
+
+    def to_polars(self, types: Any = None) -> polars.Expr:
+        """An expression of polars that gives every row what :meth:`predict` says.
+
+        It is that of ``rules_``, with the types of the columns of training; ``types`` says where
+        others hold.  See :meth:`formulakern.RuleEnsemble.to_polars`.
+
+        Raises
+        ------
+        DataError
+            If something has no expression.
+        MissingDependencyError
+            If polars is not installed.
+        """
+        expression: polars.Expr = self._exported().to_polars(self._types(types))
+        return expression
+
+    def to_pandas(self, types: Any = None) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
+        """A function that gives the rows of a data frame of pandas what :meth:`predict` says.
+
+        It is that of ``rules_``, with the types of the columns of training; ``types`` says where
+        others hold.  See :meth:`formulakern.RuleEnsemble.to_pandas`.
+
+        Raises
+        ------
+        DataError
+            If something has no expression.
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        made: Callable[[pandas.DataFrame], pandas.Series[Any]]
+        made = self._exported().to_pandas(self._types(types))
+        return made
 
     def _exported(self) -> Any:
         """The rules that are exported."""

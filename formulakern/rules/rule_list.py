@@ -14,6 +14,7 @@ from formulakern.rules.decision import ClassRule, conditions_of, one_row
 from formulakern.rules.decision_tree import DecisionTree, tree_of
 from formulakern.rules.export.code import list_pandas, list_polars
 from formulakern.rules.export.decision import WrittenRules
+from formulakern.rules.export.frames import list_frames
 from formulakern.rules.export.json import decision_from_json, decision_json
 from formulakern.rules.export.sql import list_query
 from formulakern.rules.logic.simplification import exclusive_rules, simplified_list
@@ -295,6 +296,8 @@ class RuleList(WrittenRules):
         FROM "shirts"
         """
         return list_query(self, table, dialect, types)
+
+    _expression = list_frames
 
     def to_pandas_code(self, frame: str = "df") -> str:
         """A Python expression of the classes of the rows of a pandas data frame.

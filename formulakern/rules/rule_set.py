@@ -14,6 +14,7 @@ from formulakern.errors import ParameterError
 from formulakern.rules.decision import ClassRule, one_row
 from formulakern.rules.export.code import votes_pandas, votes_polars
 from formulakern.rules.export.decision import WrittenRules
+from formulakern.rules.export.frames import votes_frames
 from formulakern.rules.export.json import decision_from_json, decision_json
 from formulakern.rules.export.sql import votes_query
 from formulakern.rules.logic.simplification import simplified_set
@@ -255,6 +256,9 @@ class RuleSet(WrittenRules):
         FROM "shirts"
         """
         return votes_query(self, self.votes, table, dialect, types, scores)
+
+    def _expression(self, library: Any, types: Any) -> Any:
+        return votes_frames(self, self.votes, library, types)
 
     def to_pandas_code(self, frame: str = "df") -> str:
         """A Python expression of the classes of the rows of a pandas data frame.

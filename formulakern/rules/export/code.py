@@ -9,16 +9,17 @@ import keyword
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from formulakern.encoding.propositions import number_of
+from formulakern.encoding.propositions import ORDERS, number_of
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.export.json import plain
 from formulakern.syntax.comparison import ColumnName, Comparison, Value
 from formulakern.syntax.connectives import ARGUMENTS
 from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.temporal import Temporal
 from formulakern.syntax.traversal import fold
 
-__all__ = ["list_pandas", "list_polars", "votes_pandas", "votes_polars"]
+__all__ = ["list_pandas", "list_polars", "plain_classes", "votes_pandas", "votes_polars"]
 
 #: Text of a leaf of a rule that is no constant: an expression of truth values, none missing.
 Leaf = Callable[[Comparison | Variable], str]
@@ -177,6 +178,12 @@ def _relation(
     if isinstance(node, Variable):
         return equal(node.name, 1)
     name, relation, value = node.column, node.relation, node.value
+    ranked = relation in ORDERS and isinstance(value, str)
+    if node.part is not None or ranked or any(isinstance(v, Temporal) for v in node.values):
+        raise DataError(
+            f"{node} has no Python code here: it is about dates, times or ordered categories; "
+            "use to_polars() or to_pandas(), which give expressions."
+        )
     if value is None:
         return f"{'~' if relation == 'is missing' else ''}{present(name, None)}"
     values = value if isinstance(value, tuple) else (value,)
@@ -204,6 +211,17 @@ def _answers(labels: Sequence[Any]) -> str:
 
 def _polars_values(labels: Sequence[Any]) -> list[str]:
     """Classes as literals: all text, all truth values or all numbers, and null."""
+    return [f"polars.lit({value!r})" for value in plain_classes(labels)]
+
+
+def plain_classes(labels: Sequence[Any]) -> list[Any]:
+    """Classes as plain values: all text, all truth values or all numbers, and None.
+
+    Raises
+    ------
+    DataError
+        If they are of several types, or of others.
+    """
     values = [plain(label) for label in labels]
     kinds = {"number" if type(v) in (int, float) else type(v) for v in values if v is not None}
     if len(kinds) > 1:
@@ -211,4 +229,4 @@ def _polars_values(labels: Sequence[Any]) -> list[str]:
             f"the classes {values!r} are of several types, which a column of polars does not hold; "
             "use classes that are all text or all numbers."
         )
-    return [f"polars.lit({value!r})" for value in values]
+    return values

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from formulakern.optional import data_frame
+from formulakern.rules.export.frames import WrittenFrames, ensemble_frames
 from formulakern.rules.export.json import ensemble_json
 from formulakern.rules.export.latex import ensemble_latex
 from formulakern.rules.export.sql import ensemble_query
@@ -22,7 +23,7 @@ __all__ = ["WrittenVotes"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WrittenVotes(VotingRules):
+class WrittenVotes(WrittenFrames, VotingRules):
     """A weighted vote of rules, with what is written of it."""
 
     def to_frame(self) -> pandas.DataFrame:
@@ -109,6 +110,8 @@ class WrittenVotes(VotingRules):
         FROM `shop`.`shirts` AS `shirts`
         """
         return ensemble_query(self, table, dialect, types, scores)
+
+    _expression = ensemble_frames
 
     def to_latex(self, top: int | None = None) -> str:
         """A LaTeX ``tabular`` with one line per rule: weight, what it speaks for, and the rule.

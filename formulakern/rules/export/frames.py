@@ -1,0 +1,383 @@
+"""Rules as expressions of data frames: of polars, or through narwhals of pandas.
+
+Both libraries build expressions by ``col``, ``lit`` and ``when``, so one builder serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from formulakern.encoding.propositions import ORDERS, number_of
+from formulakern.encoding.temporal_columns import PARTS_OF, value_of_kind
+from formulakern.encoding.temporal_comparisons import RELATIONS
+from formulakern.errors import DataError
+from formulakern.optional import needed
+from formulakern.rules.column_types import ColumnType
+from formulakern.rules.decision import DecisionRules
+from formulakern.rules.export.code import plain_classes
+from formulakern.rules.export.sql import term_types
+from formulakern.rules.features import Monomial, Term
+from formulakern.rules.rule import Rule
+from formulakern.rules.sums import in_groups
+from formulakern.rules.voting import VotingRules
+from formulakern.syntax.comparison import ColumnName, Comparison, Level
+from formulakern.syntax.connectives import ARGUMENTS
+from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.temporal import KINDS, UNITS, Temporal, TemporalKind
+from formulakern.syntax.traversal import fold
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+__all__ = ["Frames", "WrittenFrames", "ensemble_frames", "list_frames", "votes_frames"]
+
+#: An expression of polars or of narwhals.
+Expression = Any
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Expressions of conditions and sums, in one library.
+
+    Parameters
+    ----------
+    library : module
+        ``polars``, or ``narwhals.stable.v1``.
+    types : mapping of column to type
+    """
+
+    library: Any
+    types: Mapping[str, ColumnType]
+
+    def condition(self, formula: Formula) -> Expression:
+        """A formula as an expression of truth values, none missing."""
+
+        def build(node: Formula, parts: list[Expression]) -> Expression:
+            if isinstance(node, Constant):
+                return self.library.lit(node.value)
+            if isinstance(node, (Comparison, Variable)):
+                return self._leaf(node).fill_null(False)
+            if node.connective is None:
+                raise DataError(f"{node} has no expression here; write the rule with comparisons.")
+            if node.connective.arity == 1:
+                return ~parts[0]
+            truth = node.connective.truth
+            return reduce(lambda left, right: _connected(truth, left, right), parts)
+
+        return fold(formula, build)
+
+    def present(self, name: str) -> Expression:
+        """Whether an entry is not missing: neither null nor NaN."""
+        column, kind = self.library.col(name), self.types.get(name)
+        known = ~column.is_null()
+        if kind == "number" or (kind == "truth" and self.library.__name__ != "polars"):
+            return known & (~column.is_nan()).fill_null(True)
+        if kind in (None, "truth", "open") and self.library.__name__ == "polars":
+            number = column.cast(self.library.Float64, strict=False)
+            return known & (~number.is_nan()).fill_null(True)
+        return known
+
+    def _leaf(self, leaf: Comparison | Variable) -> Expression:
+        if isinstance(leaf, Variable):
+            return self._equal(leaf.name, 1)
+        name, relation = leaf.column, leaf.relation
+        if leaf.value is None:
+            present = self.present(name)
+            return present if relation == "is not missing" else ~present
+        values, known = leaf.values, self.present(name)
+        for value in values:
+            if isinstance(value, ColumnName):
+                known &= self.present(value.name)
+        if relation in ORDERS:
+            return self._ordered(leaf, relation, values[0]) & known
+        equal = reduce(
+            lambda left, right: left | right,
+            (self._ordered(leaf, "=", value).fill_null(False) for value in values),
+        )
+        return (equal if relation in ("=", "in") else ~equal) & known
+
+    def _ordered(self, leaf: Comparison, relation: str, value: Any) -> Expression:
+        """A column, or a part of it, beside one value."""
+        name, compare = leaf.column, RELATIONS[relation]
+        kind = self._temporal(name, value)
+        if leaf.part is not None:
+            return compare(self._part(name, leaf.part, kind), value)
+        if isinstance(value, Level) and relation in ORDERS:
+            return self.library.col(name).is_in(list(value.passed(relation)))
+        if isinstance(value, ColumnName):
+            return self._pair(name, compare, value.name)
+        if kind is not None:
+            found = value_of_kind(value, kind, name)
+            count, rest = divmod(found.nanoseconds, UNITS["us"])
+            if rest:  # columns are of microseconds: y < x is y <= c with c the next below x
+                if relation == "=":
+                    return self.library.lit(False)
+                compare = RELATIONS[{"<": "<=", ">=": ">"}.get(relation, relation)]
+            return compare(self._counts(name, kind), count)
+        if relation == "=":
+            return self._equal(name, value)
+        number = number_of(value) if isinstance(value, str) else value
+        if number is None or self.types.get(name) == "text":
+            raise DataError(
+                f'column "{name}" and {value!r} have no order here; expected a column of numbers '
+                "and a number, or ordered categories."
+            )
+        return compare(self.library.col(name), _held(number))
+
+    def _equal(self, name: str, value: Any) -> Expression:
+        column, kind = self.library.col(name), self.types.get(name)
+        if kind == "text" and not isinstance(value, str):
+            raise DataError(
+                f'column "{name}" holds text, and is compared with {value!r}. '
+                f'Write {Variable(name)} = "{value}".'
+            )
+        if isinstance(value, str) and kind not in ("text", None):
+            value = number_of(value)
+        return self.library.lit(False) if value is None else column == _held(value)
+
+    def _pair(self, name: str, compare: Any, other: str) -> Expression:
+        kinds = [self._temporal(column) for column in (name, other)]
+        if (kind := kinds[0] or kinds[1]) is not None:
+            if not {*kinds} <= {kind, None}:
+                raise DataError(f'columns "{name}" and "{other}" differ in kind; convert one.')
+            return compare(self._counts(name, kind), self._counts(other, kind))
+        return compare(self.library.col(name), self.library.col(other))
+
+    # -- dates and times --------------------------------------------------------------------------
+
+    def _temporal(self, name: str, value: Any = None) -> TemporalKind | None:
+        kind = self.types.get(name)
+        if kind in KINDS:
+            return kind
+        if isinstance(value, Temporal):
+            raise DataError(
+                f'column "{name}" holds no {KINDS[value.kind][0]}, and is compared with {value}. '
+                "Say by types what it holds."
+            )
+        return None
+
+    def _counts(self, name: str, kind: TemporalKind) -> Expression:
+        """Microseconds since 1970, since midnight, or long."""
+        column = self.library.col(name)
+        if kind == "duration":
+            return column.dt.total_microseconds()
+        if kind != "time":
+            return column.dt.timestamp("us")
+        self._check_time(name)
+        return column.cast(self.library.Int64) // UNITS["us"]
+
+    def _check_time(self, name: str) -> None:
+        if self.library.__name__ != "polars":
+            raise DataError(f'column "{name}": pandas has no type of times of day. Use polars.')
+
+    def _part(self, name: str, part: str, kind: TemporalKind | None) -> Expression:
+        column = self.library.col(name)
+        if kind == "instant" or (kind is not None and part not in PARTS_OF[kind]):
+            raise DataError(
+                f'column "{name}" holds {KINDS[kind][0]}, which have no {part} of their own.'
+            )
+        if kind == "time":
+            self._check_time(name)
+        if self.library.__name__ == "polars" and kind == "stamp":
+            column = column.cast(self.library.Datetime("us"))
+        if part == "quarter":
+            return (column.dt.month() + 2) // 3
+        return getattr(column.dt, part)()
+
+    # -- numbers and answers ----------------------------------------------------------------------
+
+    def value(self, term: Term) -> Expression:
+        """A term as a number."""
+        when, lit, double = self.library.when, self.library.lit, self.library.Float64
+        if isinstance(term, Rule):
+            return self.condition(term.formula).cast(double)
+        if isinstance(term, Monomial):
+            factors = (self.library.col(name).cast(double) for name in term.columns)
+            return reduce(lambda left, right: left * right, factors, lit(1.0))
+        column = self.library.col(term.column).cast(double)
+        least, half = term.least / 2, term.largest / 2 - term.least / 2
+        # polars divides by a constant by a product with its rounded reciprocal
+        share = (column * 0.5 - least) / (column * 0.0 + half)
+        inside = when(column < term.largest).then(share).otherwise(lit(1.0))
+        inside = when(column <= term.least).then(lit(0.0)).otherwise(inside)
+        return when(self.present(term.column)).then(inside).otherwise(lit(0.0))
+
+    def sums(self, terms: Sequence[Term], votes: Any, intercept: Sequence[float]) -> list[Any]:
+        """The scores of all classes, added as :func:`formulakern.rules.sums.weighted_sums` does."""
+        values = [self.value(term) for term in terms]
+
+        def added(parts: Sequence[Expression]) -> Expression:
+            return reduce(lambda left, right: left + right, parts)
+
+        return [
+            added(
+                in_groups(
+                    [
+                        self.library.lit(first),
+                        *(value * w for value, w in zip(values, column, strict=True) if w),
+                    ],
+                    added,
+                )
+            )
+            for first, column in zip(intercept, votes.T.tolist(), strict=True)
+        ]
+
+    def cases(self, cases: Sequence[tuple[Expression, Any]], otherwise: Any) -> Expression:
+        """The label of the first condition that is true."""
+        answer = self.library.lit(otherwise)
+        for condition, label in reversed(cases):
+            answer = self.library.when(condition).then(self.library.lit(label)).otherwise(answer)
+        return answer
+
+    def leading(self, sums: Sequence[Expression], labels: Sequence[Any]) -> Expression:
+        """The label of the largest sum, of several that of the first."""
+        best = self.library.max_horizontal(*sums)
+        cases = [(total >= best, label) for total, label in zip(sums, labels, strict=True)]
+        return self.cases(cases[:-1], labels[-1])
+
+
+def _held(value: Any) -> Any:
+    """A number that fits in 64 bits; whole numbers beyond them are rounded, as in a table."""
+    return float(value) if isinstance(value, int) and abs(value) >= 2**63 else value
+
+
+def _connected(truth: str, left: Expression, right: Expression) -> Expression:
+    """Two conditions by the truth table of a connective, each of them once."""
+    ones = [case for case, bit in zip(ARGUMENTS, truth, strict=True) if bit == "1"]
+    if len(ones) == 2:
+        (a, b), (c, d) = ones
+        if a == c:  # the left argument, or its negation
+            return left if a else ~left
+        if b == d:
+            return right if b else ~right
+        return left == right if a == b else left != right
+    ((a, b),) = ones if len(ones) == 1 else [case for case in ARGUMENTS if case not in ones]
+    both = (left if a else ~left) & (right if b else ~right)
+    return both if len(ones) == 1 else ~both
+
+
+def ensemble_frames(ensemble: VotingRules, library: Any, types: Any) -> Expression:
+    """What :meth:`formulakern.RuleEnsemble.to_polars` documents."""
+    frames = Frames(library, term_types(ensemble.rules, types))
+    sums = frames.sums(ensemble.rules, ensemble.votes, ensemble.intercept.tolist())
+    if ensemble.levels is not None:
+        *labels, last = plain_classes(ensemble.levels)
+        ends = ensemble.thresholds.tolist()
+        cases = [(sums[0] <= end, label) for end, label in zip(ends, labels, strict=False)]
+        answer = frames.cases(cases if labels else [], last)
+    elif ensemble.classes is None:
+        return sums[0].alias(f"predicted {ensemble.target}")
+    else:
+        answer = frames.leading(sums, plain_classes(ensemble.classes))
+    factors = [term.columns for term in ensemble.rules if isinstance(term, Monomial)]
+    for name in dict.fromkeys(name for columns in factors for name in columns):
+        answer = library.when(frames.present(name)).then(answer).otherwise(library.lit(None))
+    return answer.alias("predicted_class")
+
+
+def list_frames(decision: DecisionRules, library: Any, types: Any) -> Expression:
+    """What :meth:`formulakern.RuleList.to_polars` documents."""
+    frames = Frames(library, term_types([item.rule for item in decision], types))
+    *labels, default = plain_classes([*(item.label for item in decision), decision.default])
+    conditions = [frames.condition(item.rule.formula) for item in decision]
+    cases = list(zip(conditions, labels, strict=True))
+    return frames.cases(cases, default).alias("predicted_class")
+
+
+def votes_frames(decision: DecisionRules, votes: Any, library: Any, types: Any) -> Expression:
+    """What :meth:`formulakern.RuleSet.to_polars` documents, with votes of shape (R, K)."""
+    rules = [item.rule for item in decision]
+    frames = Frames(library, term_types(rules, types))
+    *labels, default = plain_classes([*decision.classes, decision.default])
+    sums = frames.sums(rules, votes, [0.0] * len(labels))
+    unknown = library.max_horizontal(*sums) == 0
+    answer = library.when(unknown).then(library.lit(default))
+    return answer.otherwise(frames.leading(sums, labels)).alias("predicted_class")
+
+
+class WrittenFrames:
+    """Rules that give expressions of data frames."""
+
+    def _expression(self, library: Any, types: Any) -> Expression:
+        raise NotImplementedError
+
+    def to_polars(self, types: Any = None) -> polars.Expr:
+        """An expression of polars that gives every row what :meth:`predict` says.
+
+        Parameters
+        ----------
+        types : mapping of column to type, or a table, optional
+            What columns hold, as for ``to_sql``.  By default what the rules suggest; a model knows.
+
+        Returns
+        -------
+        polars.Expr
+            For ``frame.with_columns(…)``, of a lazy frame too.  Null and NaN are missing.  Sums are
+            added in the order of :meth:`predict`.  Dates and times count in microseconds.
+
+        Raises
+        ------
+        DataError
+            If something has no expression: classes of several types, a column that is compared
+            with what it does not hold.
+        MissingDependencyError
+            If polars is not installed.
+
+        Examples
+        --------
+        >>> import polars
+        >>> from formulakern import ClassRule, RuleList, rule
+        >>> shirts = RuleList([ClassRule(rule("size >= 3"), "large")], ("small", "large"), "small")
+        >>> frame = polars.LazyFrame({"size": [2, 4, None]})
+        >>> frame.with_columns(shirts.to_polars()).collect()["predicted_class"].to_list()
+        ['small', 'large', 'small']
+        """
+        expression: polars.Expr = self._expression(needed("polars", "to_polars()", "tables"), types)
+        return expression
+
+    def to_pandas(self, types: Any = None) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
+        """A function that gives the rows of a data frame of pandas what :meth:`predict` says.
+
+        Parameters
+        ----------
+        types : mapping of column to type, or a table, optional
+            What columns hold, as for ``to_sql``.  By default what the rules suggest; a model knows.
+
+        Returns
+        -------
+        callable
+            From a DataFrame to a Series with its index, for ``frame.assign(answer=…)`` too.  It is
+            built once, through narwhals, and computes with whole columns.  NA and NaN are missing;
+            where a class is None, so is it.  Dates count in microseconds.
+
+        Raises
+        ------
+        DataError
+            If something has no expression: times of day, classes of several types, a column that
+            is compared with what it does not hold.
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from formulakern import RuleEnsemble, WeightedRule, rule
+        >>> price = RuleEnsemble.of([WeightedRule(rule("size >= 3"), 0.5)], intercept=[4.0])
+        >>> price.to_pandas()(pandas.DataFrame({"size": [2, 4, None]})).tolist()
+        [4.0, 4.5, 4.0]
+        """
+        needed("pandas", "to_pandas()", "tables")
+        import narwhals.stable.v1 as narwhals
+
+        made = self._expression(narwhals, types).alias("predicted")
+
+        def answer(frame: pandas.DataFrame) -> pandas.Series[Any]:
+            wide = narwhals.from_native(frame, eager_only=True).with_columns(made)
+            found: pandas.Series[Any] = wide.to_native()["predicted"]
+            return found
+
+        return answer
