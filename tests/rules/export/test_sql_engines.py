@@ -36,7 +36,7 @@ def test_generated_tables(engine):
     name, execute = engine
     rng = np.random.default_rng(0)
     kinds = Counter()
-    for _ in range(100):
+    for _ in range(75):
         case = random_case(rng, name)
         kinds[type(case.model).__name__] += 1
         assert differing(case, name, execute) == []
@@ -48,7 +48,7 @@ def test_generated_tables_of_dates(engine):
     """Dates, stamps with a time zone and without, times, durations, and categories in order."""
     name, execute = engine
     rng = np.random.default_rng(2)
-    for _ in range(60):
+    for _ in range(40):
         assert differing(random_case(rng, name, dates=True), name, execute) == []
 
 
