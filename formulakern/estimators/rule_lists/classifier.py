@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
+from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
 from formulakern.encoding.sources import is_sparse
@@ -215,6 +216,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             If a parameter is wrong.
         """
         learn = covering_learner(self)
+        deadline = Deadline.of(self.time_limit)
         self._checked_relations()
         for certificate in ("objective_", "bound_", "gap_", "history_"):
             self.__dict__.pop(certificate, None)
@@ -231,9 +233,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         codes = np.searchsorted(self.classes_, labels)
         by_class = ranked.weights_by_class(codes, len(self.classes_), weights)
         say_rule = self._reporter(ranked) if self.verbose else None
-        training = TrainingTable(
-            ranked, by_class, self._relations_of(ranked), self.time_limit, say_rule
-        )
+        training = TrainingTable(ranked, by_class, self._relations_of(ranked), deadline, say_rule)
         if self.learner == "optimal":
             self._set_rules(training, self._optimal(training))
         else:
@@ -375,7 +375,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             exclusive=self._exclusive(),
             min_support=float(self.min_weight or 0.0) / float(training.weights.sum()),
             tol=float(self.tol),
-            time_limit=self.time_limit,
+            time_limit=training.deadline,
             report=(lambda step: say(progress_line(step))) if self.verbose else None,
             **limits,
         )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.ranks import RankedTable
 from formulakern.learning.covering.growth import Growth, conditions_met, growth_state
 
@@ -51,8 +51,7 @@ class TrainingTable:
     weights : ndarray of shape (m, K), float64
     relations : ndarray of shape (C,), int64
         As in :class:`~formulakern.learning.covering.growth.Growth`.
-    time_limit : float, optional
-        Seconds.
+    deadline : Deadline, optional
     report : callable, optional
         Is told about every rule.
     """
@@ -60,9 +59,8 @@ class TrainingTable:
     table: RankedTable
     weights: FloatArray
     relations: IntArray
-    time_limit: float | None = None
+    deadline: Deadline = UNLIMITED
     report: Callable[[Decision, FloatArray], None] | None = None
-    begun: float = field(default_factory=time.perf_counter, init=False)
 
     @property
     def n_classes(self) -> int:
@@ -91,7 +89,7 @@ class TrainingTable:
 
     def out_of_time(self) -> bool:
         """Whether the time limit has passed."""
-        return self.time_limit is not None and time.perf_counter() - self.begun > self.time_limit
+        return self.deadline.over()
 
     @property
     def stopped(self) -> str:

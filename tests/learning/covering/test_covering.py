@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import formulakern as fk
+from formulakern.deadline import Deadline
 from formulakern.encoding.ranks import RankedTable
 from formulakern.encoding.table import Table
 from formulakern.learning.covering.cn2 import BeamOptions, cn2_list, cn2_set
@@ -174,7 +175,7 @@ def test_limits():
     rng = np.random.default_rng(0)
     learned = ripper(table, RipperOptions(max_conditions=1, max_rules=1), rng)
     assert [len(rule.conditions) for rule in learned.rules] == [1]
-    table.time_limit = 0.0
+    table.deadline = Deadline.of(0.0)
     learned = ripper(table, RipperOptions(), rng)
     assert (learned.rules, learned.stopped) == ([], "time")
 
@@ -259,7 +260,7 @@ def test_a_beam_of_one_row_and_of_no_time():
     table, _ = training({"a": ["x", "y"]}, ["p", "n"])
     learned = cn2_list(table, BeamOptions(significance=0.0))
     assert [(rule.label, learned.default) for rule in learned.rules] == [(1, 0)]
-    table.time_limit = 0.0
+    table.deadline = Deadline.of(0.0)
     for learn in (cn2_list, cn2_set):
         assert learn(table, BeamOptions()).stopped == "time"
 
