@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from formulakern.arrays import FloatArray
 from formulakern.backends.base import Scale
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
-from formulakern.deadline import check_time_limit
+from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.real import RealTable, read_real
 from formulakern.encoding.sources import is_sparse
 from formulakern.errors import ParameterError
@@ -99,8 +99,8 @@ class KernelEstimator(TableEstimator):
                 "Use fk.StringSVC(kernel)."
             )
 
-    def _limits(self) -> Limits:
-        """When the solver stops, checked.
+    def _limits(self, deadline: Deadline | None = None) -> Limits:
+        """When the solver stops, checked; at a deadline, or ``time_limit`` after its beginning.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class KernelEstimator(TableEstimator):
         check_integer("max_iter", self.max_iter, -1)
         check_time_limit(self.time_limit)
         check_number("cache_size", self.cache_size, 0)
-        seconds = math.inf if self.time_limit is None else float(self.time_limit)
+        seconds = Deadline.of(self.time_limit if deadline is None else deadline).left()
         return Limits(float(self.tol), int(self.max_iter), seconds)
 
     @contextmanager

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
+from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
@@ -78,7 +79,8 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
         for each row where that is more.
     time_limit : float, optional
-        Seconds for the dual solver; the best so far is kept, and its gap is said.
+        Seconds from the table to the end of the dual solver; the best so far is kept, and its gap
+        is said.
     probability : bool, default=False
         Whether there is ``predict_proba``, at the cost of five further fits; ``predict`` goes by
         the decisions all the same.
@@ -173,8 +175,10 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
             If the Gram matrix of ``solver="libsvm"`` does not fit into memory.
         """
         self._check_rows()
+        check_time_limit(self.time_limit)
+        deadline = Deadline.of(self.time_limit)
         table, classes = self._read_training(X, y)
-        self._fit_encoded(table, classes, X, sample_weight)
+        self._fit_encoded(table, classes, X, sample_weight, deadline)
         if not self._warn_of_traps(table):
             warn_of_one_class(self, table, classes, sample_weight)
         self._calibrate(X, classes, sample_weight)
@@ -186,6 +190,7 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         classes: npt.NDArray[Any],
         X: Any,
         sample_weight: Any = None,
+        deadline: Deadline | None = None,
     ) -> Self:
         """Fit to rows that are encoded already; of X only the columns' names are looked at."""
         several_classes(classes)
@@ -194,12 +199,18 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         weights = row_weights(classes, self.class_weight, sample_weight)
         several_classes(classes, weights)
         self.kernel_ = self._make_kernel(X)
-        self._solve(table, classes, np.asarray(float(self.C) * weights))
+        self._solve(table, classes, np.asarray(float(self.C) * weights), deadline)
         return self
 
-    def _solve(self, table: Any, classes: npt.NDArray[Any], boxes: FloatArray) -> None:
+    def _solve(
+        self,
+        table: Any,
+        classes: npt.NDArray[Any],
+        boxes: FloatArray,
+        deadline: Deadline | None = None,
+    ) -> None:
         """Solve for every pair of classes, by the solver that was asked for."""
-        limits = self._limits()
+        limits = self._limits(deadline)
         if self.solver == "libsvm":
             svc = SVC(kernel="precomputed", **self._shared_parameters(SVC()))
             svc.set_params(C=1.0, class_weight=None, probability="deprecated")

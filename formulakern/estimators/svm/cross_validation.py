@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_number
+from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
@@ -109,6 +110,7 @@ class FormulaSVCCV(FormulaSVC):
         classes: npt.NDArray[Any],
         X: Any,
         sample_weight: Any = None,
+        deadline: Deadline | None = None,  # noqa: ARG002
     ) -> Self:
         values = self._values_of_C()
         self._check_decisions()
@@ -117,7 +119,7 @@ class FormulaSVCCV(FormulaSVC):
         self.kernel_ = self._make_kernel(X)
         scores, gaps = self._path(values, self._folds(table, classes, weights))
         self._choose(values, scores, gaps)
-        self._solve(table, classes, np.asarray(self.C_ * weights))
+        self._solve(table, classes, np.asarray(self.C_ * weights))  # in a time of its own
         return self
 
     def _chosen_settings(self) -> FormulaSVC:
