@@ -79,7 +79,8 @@ class SlowClock:
 def test_the_limit_is_kept_between_small_pieces_of_work(monkeypatch, name, classes):
     X, y = table(classes)
     clock = SlowClock(monkeypatch)
-    with pytest.warns(ConvergenceWarning, match="time limit|of the objective"):
+    # where machine code is in this process already, a fit may come to its other limits in time
+    with pytest.warns(ConvergenceWarning, match="time limit|of the objective|duality gap"):
         model = MODELS[name](time_limit=1.5).fit(X, y)
     assert clock.seconds <= 2.0
     best = getattr(model, "best_estimator_", model)
