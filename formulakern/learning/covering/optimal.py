@@ -100,8 +100,8 @@ class OptimalList:
     gap : float
         ``objective - bound``.
     rounding : float
-        How far rounding the weights may have moved the bound; it is subtracted already.  0 for
-        weights such as whole numbers.
+        How far rounding the weights and the penalties may have moved the bound, which allows for
+        it already.  0 for weights such as whole numbers.
     n_antecedents, n_evaluated : int
         Conjunctions that lists are made of, and prefixes that were evaluated.
     seconds : float
@@ -242,8 +242,10 @@ def optimal_rule_list(
     # errors of the rounded weights and the given ones may rank lists otherwise; both are exact here
     error = float((counts.sum(axis=1) - counts.max(axis=1)).sum()) / total
     objective = error + penalty * len(chosen)
-    rounding = grid.moved / total
-    bound = max(0.0, min(objective, driver.share(driver.bound)) - rounding)
+    moved = grid.moved / total
+    bound = max(0.0, min(objective, driver.share(driver.bound)) - moved)
+    # penalties are rounded down, which lowers the bound only
+    rounding = moved + len(chosen) * max(0.0, penalty - driver.share(driver.penalty))
     labels = counts.argmax(axis=1).tolist()
     return OptimalList(
         conjunctions=chosen,

@@ -142,6 +142,10 @@ def lp_norm_weights(
             stride = min(LONGEST, GROWTH * stride)
         else:
             weights, stride, inner = best, 1.0, inner / 4
+            lost = (best == 0) & (forms > 0)
+            if 1 < p < math.inf and lost.any():  # from 0 no step leads away
+                weights = np.where(lost, (forms / forms.max()) ** (1 / (p - 1)), best)
+                weights /= _norm(weights, p)
         if p == 1:
             cuts = [*cuts[-CUTS:], sum(sizes) - noise - forms / 2]
             dual, planes = _cutting_planes(np.array(cuts).T)
