@@ -12,6 +12,7 @@ from argparse import Namespace
 
 import numpy as np
 import pytest
+from command_line import FRUIT, run
 from rich.console import Console
 
 import formulakern as fk
@@ -23,25 +24,12 @@ from formulakern.display.terminal import show_inspection
 from formulakern.estimators.svm.evaluation import compare_estimators, compare_kernels
 from formulakern.progress import Progress
 
-FRUIT = "colour,size,ripe,class\n" + "".join(
-    f"{colour},{size},{size % 2},{'apple' if colour == 'red' else 'pear'}\n"
-    for size in range(1, 13)
-    for colour in ("red", "green", "?")
-)
-
 
 @pytest.fixture
 def fruit(tmp_path):
     path = tmp_path / "fruit.csv"
     path.write_text(FRUIT)
     return path
-
-
-def run(capsys, *arguments):
-    """(exit status, standard output, standard error)"""
-    status = main([str(argument) for argument in arguments])
-    output = capsys.readouterr()
-    return status, output.out, output.err
 
 
 def scores_of(output):

@@ -6,20 +6,14 @@ import sqlite3
 
 import numpy as np
 import pytest
+from command_line import FRUIT, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.cli import main
 from formulakern.cli.learners import LEARNERS, learner, plain_learners
 from formulakern.datasets import blocks, read_table
 from formulakern.datasets.blocks import CsvBlocks
-
-FRUIT = "colour,size,ripe,class\n" + "".join(
-    f"{colour},{size},{size % 2},{'apple' if colour == 'red' else 'pear'}\n"
-    for size in range(1, 13)
-    for colour in ("red", "green", "?")
-)
 
 
 @pytest.fixture
@@ -27,13 +21,6 @@ def fruit(tmp_path):
     path = tmp_path / "fruit.csv"
     path.write_text(FRUIT)
     return path
-
-
-def run(capsys, *arguments):
-    """(exit status, standard output, standard error)"""
-    status = main([str(argument) for argument in arguments])
-    output = capsys.readouterr()
-    return status, output.out, output.err
 
 
 def done(capsys, *arguments):
