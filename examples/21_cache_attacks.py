@@ -4,7 +4,7 @@ Every line of the table is a fresh process that computes a Gram matrix after som
 the cache.  What is planted makes a file when it runs: "ran" says whether that file is there.
 "right" compares the matrix with the exact interpreter's, "compiled" counts the functions that were
 not read from disk, "warned" the warnings.  What each check of the cache is for stands in
-``formulakern/cache.py``.
+``formulakern/cache/``.
 
     python examples/21_cache_attacks.py             two minutes; more lines for root, who can
                                                     give files away and mount small disks

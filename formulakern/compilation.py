@@ -26,8 +26,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
 
 from formulakern import cache as code_cache
+from formulakern.cache.entry import Entry
 from formulakern.deadline import Deadline
-from formulakern.entry import Entry
 from formulakern.errors import FormulaKernError
 from formulakern.notice import noticed
 

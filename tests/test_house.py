@@ -22,7 +22,6 @@ MODULES = {
 STOREYS = (
     (
         "arrays",
-        "entry",
         "errors",
         "checks",
         "cache",
@@ -31,7 +30,6 @@ STOREYS = (
         "grammar",
         "notice",
         "optional",
-        "private_files",
         "progress",
         "slices",
         "text",
@@ -44,6 +42,7 @@ STOREYS = (
     ("learning", "display"),
     ("estimators", "datasets"),
     ("cli",),
+    ("__main__",),
 )
 STOREY = {room: height for height, rooms in enumerate(STOREYS) for room in rooms}
 

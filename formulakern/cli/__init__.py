@@ -1,4 +1,4 @@
-"""The command line: ``formulakern inspect | fit | gram | cache``."""
+"""The command line: ``formulakern --help`` lists its commands."""
 
 from formulakern.cli.commands import main, run
 

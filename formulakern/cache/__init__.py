@@ -54,7 +54,7 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-from formulakern.private_files import (
+from formulakern.cache.private_files import (
     RefusedError,
     make_folder,
     read_private,

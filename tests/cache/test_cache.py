@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 import formulakern as fk
-from formulakern import cache, private_files
+from formulakern import cache
+from formulakern.cache import private_files
+from formulakern.cache.private_files import RefusedError, read_private, refusal, write_private
 from formulakern.cli import main
 from formulakern.compilation import compiled
-from formulakern.private_files import RefusedError, read_private, refusal, write_private
 
 DIGEST, OTHER = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 CODE = b"machine code" * 100
