@@ -2,5 +2,7 @@
 
 from formulakern.cli import run
 
+__all__ = ["run"]
+
 if __name__ == "__main__":
     run()
