@@ -539,7 +539,7 @@ def test_the_command_line_tells_and_clears(folder, capsys):
 def test_output_that_cannot_be_written_is_said():
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "formulakern.cli", "cache"],
+            [sys.executable, "-m", "formulakern", "cache"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -483,7 +483,7 @@ def test_out_of_memory_is_a_sentence(capsys, monkeypatch):
 
 
 def start(*arguments, **streams):
-    command = [sys.executable, "-m", "formulakern.cli", *arguments]
+    command = [sys.executable, "-m", "formulakern", *arguments]
     return subprocess.Popen(command, env=os.environ | {"TERM": "xterm"}, **streams)
 
 
@@ -526,7 +526,7 @@ def test_a_closed_pipe_is_no_error():
 
 def test_narrow_encodings_do_not_fail(tmp_path):
     environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    command = [sys.executable, "-m", "formulakern.cli", "inspect", "a | b"]
+    command = [sys.executable, "-m", "formulakern", "inspect", "a | b"]
     done = subprocess.run(command, env=environment, capture_output=True, check=True)
     assert b"text ? a | b" in done.stdout
 

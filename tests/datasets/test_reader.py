@@ -43,6 +43,26 @@ def test_columns_and_class(write):
     assert read_table(str(path), missing=()).data["colour"].tolist()[1] == "?"
 
 
+def test_columns_of_dates(write):
+    """Dates, time stamps and times of day, with entries missing; text where one is none of them."""
+    lines = [
+        "day,moment,daytime,mixed,class",
+        "2020-02-29,2020-02-29 12:30:00,08:15,2020-01-01,a",
+        "?,2021-01-01T00:00:00.5,?,soon,b",
+        "1969-12-31,,23:59:59,2020-01-02,a",
+    ]
+    columns = read_table(write("\n".join(lines))).data
+    days = np.array(["2020-02-29", "NaT", "1969-12-31"], "datetime64[ns]")
+    np.testing.assert_array_equal(columns["day"].astype(days.dtype), days)
+    moments = np.array(["2020-02-29T12:30", "2021-01-01T00:00:00.5", "NaT"], days.dtype)
+    np.testing.assert_array_equal(columns["moment"].astype(days.dtype), moments)
+    assert np.issubdtype(columns["daytime"].dtype, np.timedelta64)
+    seconds = columns["daytime"][[0, 2]].astype("timedelta64[s]").astype(int)
+    assert seconds.tolist() == [29_700, 86_399]
+    assert np.isnat(columns["daytime"][1])
+    assert columns["mixed"].tolist() == ["2020-01-01", "soon", "2020-01-02"]
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
