@@ -6,7 +6,17 @@ import html
 import textwrap
 from collections.abc import Sequence
 
-__all__ = ["WIDTH", "aligned", "blocks", "clip", "markdown", "preformatted", "significant", "table"]
+__all__ = [
+    "WIDTH",
+    "aligned",
+    "blocks",
+    "clip",
+    "is_unicode",
+    "markdown",
+    "preformatted",
+    "significant",
+    "table",
+]
 
 #: Reports keep to so many columns.
 WIDTH = 100
@@ -105,3 +115,12 @@ def preformatted(shown: object) -> str:
     '<pre>a &lt; b</pre>'
     """
     return f"<pre>{html.escape(str(shown))}</pre>"
+
+
+def is_unicode(text: str) -> bool:
+    r"""Whether a text has an encoding: none of its characters is half of a surrogate pair.
+
+    >>> is_unicode("naïve"), is_unicode("\ud800")
+    (True, False)
+    """
+    return not any("\ud800" <= character <= "\udfff" for character in text)

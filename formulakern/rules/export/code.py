@@ -18,6 +18,7 @@ from formulakern.syntax.connectives import ARGUMENTS
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.temporal import Temporal
 from formulakern.syntax.traversal import fold
+from formulakern.text import is_unicode
 
 __all__ = ["list_pandas", "list_polars", "plain_classes", "votes_pandas", "votes_polars"]
 
@@ -156,6 +157,8 @@ def _polars_leaf(node: Comparison | Variable) -> str:
         return f"({text} & {number}.is_not_nan().fill_null(True))"
 
     def equal(name: str, value: Value) -> str:
+        if isinstance(value, str) and not is_unicode(value):
+            return "polars.lit(False)"  # which would read it as U+FFFD
         text = f"({column(name)} == {_side(value, column)})"
         return f"({text} & {present(name, value)})" if isinstance(value, ColumnName) else text
 
@@ -220,7 +223,7 @@ def plain_classes(labels: Sequence[Any]) -> list[Any]:
     Raises
     ------
     DataError
-        If they are of several types, or of others.
+        If they are of several types, or of others; if a text among them has no encoding.
     """
     values = [plain(label) for label in labels]
     kinds = {"number" if type(v) in (int, float) else type(v) for v in values if v is not None}
@@ -229,4 +232,10 @@ def plain_classes(labels: Sequence[Any]) -> list[Any]:
             f"the classes {values!r} are of several types, which a column of polars does not hold; "
             "use classes that are all text or all numbers."
         )
+    for value in values:
+        if isinstance(value, str) and not is_unicode(value):
+            raise DataError(
+                f"the class {value!r} holds half of a surrogate pair, which a column of polars "
+                "does not hold; rename it."
+            )
     return values

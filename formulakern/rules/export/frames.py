@@ -28,6 +28,7 @@ from formulakern.syntax.connectives import ARGUMENTS
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.temporal import KINDS, UNITS, Temporal, TemporalKind
 from formulakern.syntax.traversal import fold
+from formulakern.text import is_unicode
 
 if TYPE_CHECKING:
     import pandas
@@ -137,7 +138,9 @@ class Frames:
             )
         if isinstance(value, str) and kind not in ("text", None):
             value = number_of(value)
-        return self.library.lit(False) if value is None else column == _held(value)
+        if value is None or (isinstance(value, str) and not is_unicode(value)):
+            return self.library.lit(False)  # no column of a data frame holds it
+        return column == _held(value)
 
     def _pair(self, name: str, compare: Any, other: str) -> Expression:
         kinds = [self._temporal(column) for column in (name, other)]

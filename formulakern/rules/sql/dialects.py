@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from formulakern.errors import DataError, ParameterError
+from formulakern.text import is_unicode
 
 __all__ = ["Dialect", "DialectName", "dialect_of"]
 
@@ -115,7 +116,7 @@ class Dialect:
             If no column or table of this dialect has the name.
         """
         reason = ""
-        if not name or "\0" in name or not _is_unicode(name):
+        if not name or "\0" in name or not is_unicode(name):
             reason = "a name is not empty, and holds neither NUL nor half of a surrogate pair"
         elif self.longest is not None and len(name.encode()) > self.longest:
             reason = (
@@ -129,7 +130,7 @@ class Dialect:
 
     def holds(self, text: str) -> bool:
         """Whether a column of text can hold a text."""
-        return _is_unicode(text) and ("\0" not in text or self._writes_nul)
+        return is_unicode(text) and ("\0" not in text or self._writes_nul)
 
     @property
     def _writes_nul(self) -> bool:
@@ -175,10 +176,6 @@ class Dialect:
     def infinity(self) -> str:
         """The largest double."""
         return f"CAST('Infinity' AS {self.double})"
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _escaped(text: str, quote: str) -> str:

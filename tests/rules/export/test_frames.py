@@ -111,3 +111,17 @@ def test_models_and_what_has_no_expression():
         for write in (decision.to_pandas_code, decision.to_polars_code):
             with pytest.raises(DataError, match="use to_polars"):
                 write()
+
+
+def test_half_of_a_surrogate_pair_is_in_no_frame():
+    """Where a library would read it as another text, or fail."""
+    listed = [ClassRule(fk.rule('word = "\ud800"'), "a"), ClassRule(fk.rule('word = "b"'), "b")]
+    decision = RuleList(listed, ("a", "b", "c"), "c")
+    frame = polars.DataFrame({"word": ["\ufffd\ufffd\ufffd", "b", None]})
+    code = eval(decision.to_polars_code(), {"polars": polars})
+    for made in (decision.to_polars(), code):
+        assert frame.select(made).to_series().to_list() == ["c", "b", "c"]
+    assert decision.to_pandas()(frame.to_pandas()).tolist() == ["c", "b", "c"]
+    for write in ("to_polars", "to_pandas", "to_polars_code"):
+        with pytest.raises(DataError, match=r"class '.ud800' holds half of a surrogate pair"):
+            getattr(RuleList(listed[:1], ("a", "\ud800"), "\ud800"), write)()
