@@ -2,7 +2,7 @@
 
 Compiling a loop takes seconds, reading it back takes milliseconds.  So what was compiled is kept,
 one file for one function and one signature, named by a digest of all that it comes from (see
-:mod:`formulakern.compilation`).  The folder is ``$FORMULAKERN_CACHE_DIR``, or
+``formulakern.compilation``).  The folder is ``$FORMULAKERN_CACHE_DIR``, or
 ``formulakern`` in the user's cache folder.  All of it may be deleted at any time.
 
 Whatever is read from there runs: it is machine code, and a pickle around it.  Therefore nothing is

@@ -39,8 +39,8 @@ class Table:
     Parameters
     ----------
     columns : mapping of str to array of shape (n_rows,)
-        The columns in order; see :func:`~formulakern.encoding.columns.normal_column` for what they
-        may hold. They are copied.
+        The columns in order: numbers, texts, truth values, dates, times or durations, each with
+        gaps where they are missing.  They are copied.
 
     Raises
     ------

@@ -117,7 +117,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     column_types_ : dict
         What each column holds, as :meth:`formulakern.RuleEnsemble.to_sql` has it.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,), object
+    feature_names_in_ : ndarray of shape (n_features,), object
         If the training table had names.
 
     Notes
@@ -163,7 +163,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Whatever :meth:`formulakern.encoding.table.Table.of` reads.
+            Whatever :meth:`formulakern.Table.of` reads.
         y : array-like of shape (n_rows,), optional
             The class of every row, for ``strategy="mdlp"``; else it is not read.
 
@@ -199,7 +199,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : table of shape (n_rows, n_features_in_)
+        X : table of shape (n_rows, n_features)
 
         Raises
         ------
@@ -246,7 +246,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : table of shape (n_rows, n_features_in_)
+        X : table of shape (n_rows, n_features)
 
         Returns
         -------
@@ -264,7 +264,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        X : table of shape (n_rows, n_features_in_)
+        X : table of shape (n_rows, n_features)
             With the columns of the training table.
 
         Returns
@@ -306,7 +306,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        input_features : array of str of shape (n_features_in_,), optional
+        input_features : array of str of shape (n_features,), optional
             The names of the input columns, if training had none; else they must be the same.
 
         Returns

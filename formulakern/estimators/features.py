@@ -78,7 +78,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         K, between encoded rows.
     n_features_out_ : int
         The number of columns.
-    weights_ : ndarray of shape (n_features_out_,), float64
+    weights_ : ndarray of shape (n_features_out,), float64
         w_f, or w_f/π_f: a column is the root of it where its rule is true (before rows are divided
         by their lengths).
     dimension_ : int
@@ -174,7 +174,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        csr_array or ndarray of shape (n_rows, n_features_out_)
+        csr_array or ndarray of shape (n_rows, n_features_out)
         """
         return self._features_of(self._fit_packed(X, y))
 
@@ -188,7 +188,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        csr_array or ndarray of shape (n_rows, n_features_out_), of ``dtype``
+        csr_array or ndarray of shape (n_rows, n_features_out), of ``dtype``
 
         Raises
         ------
@@ -241,12 +241,12 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        input_features : array of str of shape (n_features_in_,), optional
+        input_features : array of str of shape (n_features,), optional
             The names of the input columns, if training had none; else they must be the same.
 
         Returns
         -------
-        ndarray of shape (n_features_out_,), object
+        ndarray of shape (n_features_out,), object
 
         Raises
         ------

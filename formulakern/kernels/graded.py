@@ -52,7 +52,7 @@ def graded(kernel: Kernel) -> GradedKernel:
     Parameters
     ----------
     kernel : Kernel
-        Of a formula, a family of :mod:`formulakern.kernels.boolean`, or made of such.
+        Of a formula, a family of :mod:`formulakern.boolean`, or made of such.
 
     Returns
     -------

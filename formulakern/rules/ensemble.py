@@ -165,10 +165,10 @@ class RuleEnsemble(WrittenVotes):
         same conditions but one each, bounds of one column or opposites (``age >= 30`` and
         ``age >= 31``; ``x = 3`` and ``x != 3``), and with votes for the same classes, s may go:
         v·r + w·s becomes (v + w)·r, or w + (v − w)·r where s is mostly the opposite of r.  Scores
-        change by |w| in the rows in which that is not what s is.  Again and again the pair goes
+        change by ``|w|`` in the rows in which that is not what s is.  Again and again the pair goes
         for which the squares of these changes have the least sum (of equal ones that with the
         shortest rule), among all that keep every score s_k within the tolerance of what it was at
-        first,
+        first, ::
 
             max_i max_k |s_k(x_i) − s'_k(x_i)| ≤ tolerance,
 

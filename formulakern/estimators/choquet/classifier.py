@@ -81,7 +81,7 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
     pairs_ : list of (class, class)
         The two classes that each of the functions below tells apart, the larger one second: one
         pair for two classes, else all pairs.
-    directions_ : ndarray of shape (n_features_in_,), int64
+    directions_ : ndarray of shape (n_features,), int64
     C_, additivity_
         What was used, or chosen.
     cv_results_ : dict of str to ndarray
@@ -92,10 +92,10 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
         up to 10,000 random pairs beyond.  Computed when first asked for.
     monotonicity_degree_error_ : float
         Its standard error; 0.0 where it is exact.
-    shapley_values_ : ndarray of shape (n_features_in_,)
-        Σ m(T) / |T| over the sets that hold a column; they sum to μ of all columns.
-    interaction_indices_ : ndarray of shape (n_features_in_, n_features_in_)
-        Σ m(T) / (|T| − 1) over the sets that hold both columns; zero on the diagonal.
+    shapley_values_ : ndarray of shape (n_features,)
+        Σ m(T) / size(T) over the sets that hold a column; they sum to μ of all columns.
+    interaction_indices_ : ndarray of shape (n_features, n_features)
+        Σ m(T) / (size(T) − 1) over the sets that hold both columns; zero on the diagonal.
     kernel_ : Kernel
         Of degrees.
     svc_ : SVC

@@ -19,7 +19,7 @@ __all__ = ["HKLRegressor"]
 class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
     """Hierarchical kernel learning for numbers: an intercept and a weighted sum of rules.
 
-    The problem of :class:`HKLClassifier` with squared errors,
+    The problem of :class:`HKLClassifier` with squared errors, ::
 
         minimise  ½ (Σ_v d_v ‖f_{D(v)}‖_ρ + Σ_j |g_j|)²  +  C Σ_i s_i (y_i − s(x_i))²,
 

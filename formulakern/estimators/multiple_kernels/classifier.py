@@ -150,8 +150,7 @@ class FormulaMKL(PairwiseDecisions, Calibrated, ClassifierMixin, TableEstimator)
     Notes
     -----
     The joint counts of all pairs of rows are found once, and a kernel costs its values on the few
-    different ones: twenty formulas take little longer than one (see
-    :class:`~formulakern.learning.multiple_kernels.family.KernelFamily`).  Memory is that of one
+    different ones: twenty formulas take little longer than one.  Memory is that of one
     Gram matrix, one or two bytes more a pair of rows, and what the solver copies.
 
     Formulas, λ and C by default were chosen on development tables, of four lists of two to eighteen

@@ -24,8 +24,11 @@ __all__ = ["FormulaSVR"]
 class FormulaSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector regression with the kernel of a formula.
 
-    Minimises ½‖f‖² + Σ_i C_i·max(0, |y_i − f(x_i) − b| − ε) over the functions f of the formula's
-    features: errors up to ε are free.  The dual problem needs only K (see
+    Over the functions f of the formula's features and an intercept b, ::
+
+        minimise  ½‖f‖² + Σ_i C_i·max(0, |y_i − f(x_i) − b| − ε),
+
+    so that errors up to ε are free.  The dual problem needs only K (see
     :func:`formulakern.kernel`), and its rows are computed when they are needed.
 
     Parameters

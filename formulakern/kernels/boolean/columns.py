@@ -209,7 +209,7 @@ def sadohara_monotone_dnf(*, scale: Scale = "count") -> CountedKernel:
     Notes
     -----
     Positive semidefinite on all real vectors: a sum of products of the kernels xᵢzᵢ.  The error on
-    real vectors is a few units in the last place per column, relative to Π (1 + |xᵢzᵢ|) − 1.
+    real vectors is a few units in the last place per column, relative to ``Π (1 + |xᵢzᵢ|) − 1``.
 
     References
     ----------
@@ -288,7 +288,7 @@ def anova(d: int, *, scale: Scale = "count") -> CountedKernel:
     -----
     Positive semidefinite on all real vectors, as an inner product of the features.  On real vectors
     it costs n·d operations a pair, and the error is a few units in the last place per column,
-    relative to e_d(|x₁z₁|, …, |xₙzₙ|): nothing cancels but what has different signs.
+    relative to ``e_d(|x₁z₁|, …, |xₙzₙ|)``: nothing cancels but what has different signs.
 
     References
     ----------
@@ -338,7 +338,7 @@ def polynomial(d: int, constant: float = 1.0, *, scale: Scale = "count") -> Coun
     -----
     Positive semidefinite on all real vectors, as a sum of powers of ⟨x,z⟩ with weights of at least
     0.  The error on real vectors is a few units in the last place per column and degree, relative
-    to (Σ |xᵢzᵢ| + c)^d.
+    to ``(Σ |xᵢzᵢ| + c)^d``.
 
     References
     ----------
