@@ -34,6 +34,7 @@ STOREYS = (
         "slices",
         "text",
     ),
+    ("diagrams",),
     ("syntax", "program", "solvers"),
     ("encoding", "files", "rewrite", "semantics"),
     ("backends", "mining", "rules", "measures"),

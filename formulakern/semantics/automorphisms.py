@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from formulakern.diagrams.counting import models_with_each
+from formulakern.diagrams.manager import Diagrams
 from formulakern.errors import FormulaSizeError
-from formulakern.semantics.diagram import Diagrams
-from formulakern.syntax.connectives import AND, OR
 
 __all__ = ["MAX_SEARCH_STEPS", "count_automorphisms"]
 
@@ -48,7 +48,7 @@ class _Symmetries:
         self.classes = classes
         self.n = len(classes)
         self.steps = 0
-        self.single = _models_with_each(diagrams, top, self.n)
+        self.single = models_with_each(diagrams, top, self.n)
         self._pairs: dict[int, list[int]] = {}
         self.exchangeable = self._exchangeable()
 
@@ -85,7 +85,7 @@ class _Symmetries:
         """For every variable the number of models in which it and variable i are true."""
         if i not in self._pairs:
             cofactor = self.diagrams.restrict(self.top, {i: True})
-            self._pairs[i] = _models_with_each(self.diagrams, cofactor, self.n)
+            self._pairs[i] = models_with_each(self.diagrams, cofactor, self.n)
         return self._pairs[i]
 
     def _can_move(self, fixed: dict[int, int], first: int, to: int) -> bool:
@@ -147,40 +147,8 @@ class _Symmetries:
 
         def make(level: int, high: int, low: int) -> int:
             test = d.variable(image.get(level, level))
-            return d.apply(OR, d.apply(AND, test, high), d.apply(AND, d.negation(test), low))
+            return d.apply(
+                "1110", d.apply("1000", test, high), d.apply("1000", d.negation(test), low)
+            )
 
         return d.rebuild(self.top, make) == self.top
-
-
-def _models_with_each(diagrams: Diagrams, top: int, n: int) -> list[int]:
-    """For each of the variables 0 … n−1 the number of models of ``top`` in which it is true.
-
-    One pass down counts the ways to every node, one pass up the models below it; a variable that
-    is skipped on the way is true in half of the models that skip it.
-    """
-    d = diagrams
-    nodes = d.reachable(top)
-    d.spend(len(nodes) + 1)
-
-    def level(node: int) -> int:
-        return min(d.level[node], n)
-
-    below = {0: 0, 1: 1}
-    for node in reversed(nodes):
-        below[node] = sum(
-            below[branch] << (level(branch) - level(node) - 1)
-            for branch in (d.high[node], d.low[node])
-        )
-    ways = dict.fromkeys(nodes, 0)
-    ways[top] = 1 << level(top)
-    models = below[top] << level(top)
-    through, true = [0] * n, [0] * n
-    for node in nodes:
-        for branch, holds in ((d.high[node], True), (d.low[node], False)):
-            paths = ways[node] << (level(branch) - level(node) - 1)
-            if branch > 1:
-                ways[branch] += paths
-            through[d.level[node]] += paths * below[branch]
-            if holds:
-                true[d.level[node]] += paths * below[branch]
-    return [true[i] + (models - through[i]) // 2 for i in range(n)]

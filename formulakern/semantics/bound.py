@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from formulakern.diagrams.manager import Diagrams
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
-from formulakern.semantics.diagram import Diagrams
-from formulakern.semantics.names import check_names
+from formulakern.semantics.names import HARD, check_names
 from formulakern.semantics.occurrences import ATOMS, Occurrence, groups, occurrences
 from formulakern.semantics.pairs import Branches, reach, sum_up
 from formulakern.semantics.steps import ConstantStep, Step, Steps, Values
@@ -51,7 +51,7 @@ class _Reader:
 
     def __init__(self, formula: Formula, steps: Steps) -> None:
         self.places = occurrences(formula)
-        self.diagrams = Diagrams()  # one for all: its limits are limits of the formula
+        self.diagrams = Diagrams(HARD)  # one for all: its limits are limits of the formula
         self.steps = steps
         self.step_of: dict[int, int] = {}  # module → position of its step
 
@@ -129,12 +129,12 @@ class _Reader:
                     atom(self.step_of[child]) if self.places[child].module else functions[child]
                     for child in place.children
                 ]
-            return diagrams.connect(inner, values)
+            return diagrams.connect(inner.truth, values)
 
         for root in roots:
             for position in self._inside(root):
                 functions[position] = function(self.places[position])
-        top = diagrams.connect(row, [functions[root] for root in roots])
+        top = diagrams.connect(row.truth, [functions[root] for root in roots])
         if top < 2:
             return self.steps.add(ConstantStep(bool(top)))
         top, support = diagrams.compact(top)

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import product
 
+from formulakern.diagrams.manager import Diagrams
 from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.automorphisms import count_automorphisms
 from formulakern.semantics.choices import ChoiceTerms
-from formulakern.semantics.diagram import Diagrams
-from formulakern.semantics.names import check_names, domain_positions
+from formulakern.semantics.names import HARD, check_names, domain_positions
 from formulakern.semantics.pairs import reach, sum_up
 from formulakern.semantics.steps import opposite
 from formulakern.syntax.choice import Choice
@@ -113,7 +113,7 @@ class _Space:
 
     def __init__(self, formula: Formula, domains: dict[str | None, int], builder: Builder) -> None:
         self.builder = builder
-        self.diagrams = Diagrams()
+        self.diagrams = Diagrams(HARD)
         names = formula.variables
         if len(names) > MAX_VARIABLES:
             raise FormulaSizeError(
@@ -127,7 +127,7 @@ class _Space:
                 return int(node.value)
             if node.connective is None:
                 return self.diagrams.variable(level[node])  # type: ignore[index]
-            return self.diagrams.connect(node.connective, values)
+            return self.diagrams.connect(node.connective.truth, values)
 
         self.top, support = self.diagrams.compact(fold(formula, function))
         self.domain_of = [domains[names[old].domain] for old in support]

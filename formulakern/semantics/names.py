@@ -6,10 +6,16 @@ from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Constant, Formula, Variable
 
-__all__ = ["MAX_LEAVES", "check_names", "domain_positions"]
+__all__ = ["HARD", "MAX_LEAVES", "check_names", "domain_positions"]
 
 #: A formula with more leaves is refused by the readings in which names matter.
 MAX_LEAVES = 1_000_000
+
+#: What to do where a diagram passes its limits.
+HARD = (
+    "Counting with repeated names is hard in general: repeat fewer names, split the formula, or "
+    "use variables='free'."
+)
 
 
 def domain_positions(formula: Formula) -> dict[str | None, int]:

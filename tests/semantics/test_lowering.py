@@ -13,6 +13,7 @@ from strategies import countable, tables
 from work import assert_linear, lines
 
 import formulakern as fk
+from formulakern.diagrams import manager
 from formulakern.errors import FormulaError, FormulaSizeError, ParameterError
 from formulakern.program.interpreter import run
 from formulakern.program.listing import listing
@@ -20,7 +21,7 @@ from formulakern.program.magnitude import dimension, upper_bound
 from formulakern.program.node import Constant, Count, Program, needed
 from formulakern.program.staging import Stage, stages
 from formulakern.rewrite.pipeline import rewrite
-from formulakern.semantics import READINGS, automorphisms, bound, diagram, distinct, lower
+from formulakern.semantics import READINGS, automorphisms, bound, distinct, lower
 from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Variable
 from formulakern.syntax.parser import parse, parse_rule
@@ -268,8 +269,8 @@ def test_work_stops_where_the_limits_say(which, reading, monkeypatch):
     formula = rewrite(parse(HARD[which]), reading).formula
     units = 0
     for module, name in (
-        (diagram, "MAX_DIAGRAM_NODES"),
-        (diagram, "MAX_DIAGRAM_STEPS"),
+        (manager, "MAX_DIAGRAM_NODES"),
+        (manager, "MAX_DIAGRAM_STEPS"),
         (bound, "MAX_PAIRS"),
         (distinct, "MAX_STATES"),
         (automorphisms, "MAX_SEARCH_STEPS"),

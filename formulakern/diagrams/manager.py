@@ -8,10 +8,9 @@ refused in bounded time and memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from formulakern.errors import FormulaSizeError
-from formulakern.syntax.connectives import XOR, Connective
 
 __all__ = ["MAX_DIAGRAM_NODES", "MAX_DIAGRAM_STEPS", "Diagrams"]
 
@@ -24,9 +23,25 @@ _END = 1 << 60  # the level of the constants: below every variable
 
 
 class Diagrams:
-    """A manager of decision diagrams over the variables 0, 1, 2, … in this order."""
+    """A manager of decision diagrams over the variables 0, 1, 2, … in this order.
 
-    def __init__(self) -> None:
+    Connectives are given by their truth tables, for the arguments 11, 10, 01, 00.
+
+    Parameters
+    ----------
+    advice : str
+        What the message of a refusal ends with.
+
+    Examples
+    --------
+    >>> diagrams = Diagrams()
+    >>> x, y = diagrams.variable(0), diagrams.variable(1)
+    >>> diagrams.connect("1110", [x, y]) == diagrams.negation(diagrams.apply("0001", x, y))
+    True
+    """
+
+    def __init__(self, advice: str = "Repeat fewer names, or split the formula.") -> None:
+        self.advice = advice
         self.level: list[int] = [_END, _END]
         self.low: list[int] = [0, 1]
         self.high: list[int] = [0, 1]
@@ -57,22 +72,33 @@ class Diagrams:
 
     def negation(self, function: int) -> int:
         """The function that is true where ``function`` is false."""
-        return self.apply(XOR, function, 1)
+        return self.apply("0110", function, 1)
 
-    def connect(self, row: Connective, functions: Sequence[int]) -> int:
+    def both(self, functions: Sequence[int]) -> int:
+        """The function that is true where all of some are."""
+        return self.connect("1000", functions) if functions else 1
+
+    def either(self, functions: Sequence[int]) -> int:
+        """The function that is true where one of some is."""
+        return self.connect("1110", functions) if functions else 0
+
+    def connect(self, truth: str, functions: Sequence[int]) -> int:
         """A connective applied to functions; chains of many are joined as a balanced tree."""
-        if row.arity == 1:
+        if len(truth) == 2:
             return self.negation(functions[0])
         layer = list(functions)
         while len(layer) > 1:
-            pairs = [self.apply(row, *layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
+            pairs = [self.apply(truth, *layer[i : i + 2]) for i in range(0, len(layer) - 1, 2)]
             layer = pairs + layer[len(pairs) * 2 :]
         return layer[0]
 
-    def apply(self, row: Connective, left: int, right: int) -> int:
+    def apply(self, truth: str, left: int, right: int) -> int:
         """``left ∘ right`` for any connective with two arguments."""
-        memo = self._memo
-        root = (row.name, left, right)
+        memo, level, high, low = self._memo, self.level, self.high, self.low
+        root = (truth, left, right)
+        found = memo.get(root)
+        if found is not None:
+            return found
         pending = [root]
         while pending:
             key = pending[-1]
@@ -80,20 +106,23 @@ class Diagrams:
                 pending.pop()
                 continue
             _, f, g = key
-            if f < 2 and g < 2:
-                memo[key] = int(row(bool(f), bool(g)))
+            known = _settled(truth, f, g)
+            if known is not None:
+                memo[key] = known
                 pending.pop()
                 continue
-            level = min(self.level[f], self.level[g])
-            sides = zip(self.cofactors(f, level), self.cofactors(g, level), strict=True)
-            branches = [(row.name, *pair) for pair in sides]
-            missing = [branch for branch in branches if branch not in memo]
-            if missing:
-                pending.extend(missing)
-                continue
-            self.spend(1)
-            memo[key] = self.node(level, memo[branches[0]], memo[branches[1]])
-            pending.pop()
+            top = min(level[f], level[g])
+            f1, f0 = (high[f], low[f]) if level[f] == top else (f, f)
+            g1, g0 = (high[g], low[g]) if level[g] == top else (g, g)
+            one, zero = (truth, f1, g1), (truth, f0, g0)
+            if one not in memo:
+                pending.append(one)
+            if zero not in memo:
+                pending.append(zero)
+            if pending[-1] is key:
+                self.spend(1)
+                memo[key] = self.node(top, memo[one], memo[zero])
+                pending.pop()
         return memo[root]
 
     def cofactors(self, function: int, level: int) -> tuple[int, int]:
@@ -146,6 +175,16 @@ class Diagrams:
 
         return self.rebuild(root, make, counted=True)
 
+    def quantified(self, root: int, levels: Collection[int], truth: str) -> int:
+        """The function for some values of some variables ("1110"), or for all of them ("1000")."""
+
+        def make(level: int, high: int, low: int) -> int:
+            if level in levels:
+                return self.apply(truth, high, low)
+            return self.node(level, high, low)
+
+        return self.rebuild(root, make, counted=True)
+
     def spend(self, steps: int) -> None:
         """Count work; refuse to go on where it passes ``MAX_DIAGRAM_STEPS`` in all.
 
@@ -158,7 +197,21 @@ class Diagrams:
             self._refuse(f"needs more than {MAX_DIAGRAM_STEPS:,} steps")
 
     def _refuse(self, what: str) -> None:
-        raise FormulaSizeError(
-            f"the decision diagram of this formula {what}: counting with repeated names is "
-            "hard in general. Repeat fewer names, split the formula, or use variables='free'."
-        )
+        raise FormulaSizeError(f"the decision diagram of this formula {what}. {self.advice}")
+
+
+def _settled(truth: str, f: int, g: int) -> int | None:
+    """``f ∘ g`` where it is a constant or one of the two; else None."""
+    if f == g and f > 1:
+        when_true, when_false, other = truth[0], truth[3], f
+    elif g < 2:
+        when_true, when_false, other = truth[1 - g], truth[3 - g], f
+    elif f < 2:
+        when_true, when_false, other = truth[2 - 2 * f], truth[3 - 2 * f], g
+    else:
+        return None
+    if when_true == when_false:
+        return int(when_true)
+    if when_true == "1":
+        return other
+    return 1 - other if other < 2 else None
