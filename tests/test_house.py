@@ -28,6 +28,7 @@ STOREYS = (
         "compilation",
         "deadline",
         "grammar",
+        "markup",
         "notice",
         "optional",
         "progress",

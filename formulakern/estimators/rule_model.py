@@ -16,6 +16,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.reporting.method import Reported
 from formulakern.rules.column_types import ColumnType, read_types
 from formulakern.rules.decision import conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
@@ -39,7 +40,7 @@ RELATIONS = ("=", "!=", "<=", ">=")
 
 
 @dataclass(eq=False, repr=False)
-class PropositionModel(TableEstimator):
+class PropositionModel(Reported, TableEstimator):
     """An estimator that learns from propositions of chosen relations.
 
     Its automatic encoder makes propositions of the relations that are asked for, with at most

@@ -31,6 +31,7 @@ from formulakern.estimators.choquet.set_function import (
     RowFunction,
     SetFunction,
 )
+from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.svm.prediction import grams_with_training
 from formulakern.estimators.targets import Split, random_source, refused
 from formulakern.files.model_file import Saved
@@ -110,7 +111,7 @@ class Solution:
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetEstimator(LearntFunctions, Saved, BaseEstimator):  # type: ignore[misc]
+class ChoquetEstimator(Reported, LearntFunctions, Saved, BaseEstimator):  # type: ignore[misc]
     """The base of :class:`ChoquetSVC` and :class:`ChoquetRegressor`."""
 
     C: float | str | Sequence[float] = 1.0

@@ -20,6 +20,7 @@ from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, wa
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.multiple_kernels.weights import FormulaWeights
+from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.search.candidates import read_candidates
 from formulakern.estimators.svm.base import warn_stopped
 from formulakern.estimators.svm.classifier import SOLVED, FormulaSVC
@@ -52,7 +53,7 @@ CONSTANT = 1e-9
 
 
 @dataclass(eq=False, repr=False)
-class FormulaMKL(PairwiseDecisions, Calibrated, ClassifierMixin, TableEstimator):  # type: ignore[misc]
+class FormulaMKL(Reported, PairwiseDecisions, Calibrated, ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Support vector classification with a weighted sum of the kernels of several formulas.
 
     The kernel is K = Σ_r η_r K_r with K_r that of the r-th formula: the features of all formulas

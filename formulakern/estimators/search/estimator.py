@@ -19,6 +19,7 @@ from formulakern.deadline import Deadline, check_time_limit
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
+from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.search.candidates import (
     draw_candidates,
     equal_kernels,
@@ -55,7 +56,7 @@ FOLDS, SMALL = 3, (60, 150)
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
+class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Draw formulas, rank their kernels, train a support vector machine with the best.
 
     Each candidate's kernel places the rows in a feature space.  A support vector machine is trained

@@ -17,6 +17,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.calibration import Calibrated
+from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
 from formulakern.estimators.svm.classifier import SOLVED
 from formulakern.estimators.svm.extraction import pair_weights
@@ -48,7 +49,7 @@ SOLVER = ("tol", "max_iter", "decision_function_shape", "cache_size")
 
 
 @dataclass(eq=False, repr=False)
-class StringSVC(Calibrated, Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StringSVC(Reported, Calibrated, Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification of strings, with a kernel of ``fk.strings``.
 
     Several classes are compared one against one, as in :class:`sklearn.svm.SVC`, which solves the

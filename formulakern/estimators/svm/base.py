@@ -23,6 +23,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.reporting.method import Reported
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Inputs, Reading, kernel
 from formulakern.kernels.graded import GradedKernel, graded
@@ -41,7 +42,7 @@ FORMULA = "a & b"
 
 
 @dataclass(eq=False, repr=False)
-class KernelEstimator(TableEstimator):
+class KernelEstimator(Reported, TableEstimator):
     """An estimator with the kernel of a formula between encoded rows.
 
     Attributes

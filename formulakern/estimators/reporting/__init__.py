@@ -1,0 +1,1 @@
+"""What estimators hand to a report: what was learned, how good it is, why, and of what."""

@@ -1,0 +1,115 @@
+"""HTML that is made of values: what is no markup yet is escaped."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+
+__all__ = ["Markup", "element", "joined", "small_table"]
+
+#: Elements that hold nothing.
+VOID = frozenset({"br", "circle", "col", "hr", "input", "line", "link", "meta", "path", "rect"})
+#: How cells stand: numbers below one another, rules in a face of one width.
+CELL = "padding:.2em .8em;vertical-align:top;"
+SIDES = {
+    "<": "text-align:left;",
+    ">": "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap;",
+    "r": "text-align:left;font-family:ui-monospace,monospace;",
+}
+
+
+class Markup(str):
+    """Text that is HTML already.
+
+    >>> Markup("<b>") + Markup("x")
+    Markup('<b>x')
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: str) -> Markup:
+        return Markup(str(self) + str(escaped(other)))
+
+    def __repr__(self) -> str:
+        return f"Markup({str(self)!r})"
+
+
+def escaped(value: object) -> Markup:
+    """A value as HTML: markup as it is, other values as text.
+
+    >>> escaped('<a href="x">')
+    Markup('&lt;a href=&quot;x&quot;&gt;')
+    """
+    return value if isinstance(value, Markup) else Markup(html.escape(str(value)))
+
+
+def joined(parts: Sequence[object], between: str = "") -> Markup:
+    """Values one after another, as HTML.
+
+    >>> joined([Markup("<b>"), "<"], " ")
+    Markup('<b> &lt;')
+    """
+    return Markup(str(escaped(between)).join(map(escaped, parts)))
+
+
+def element(name: str, /, *children: object, **attributes: object) -> Markup:
+    """An element; None and False among its attributes are left out, True stands without a value.
+
+    ``class_`` stands for ``class``, and an underscore inside for a hyphen.
+
+    >>> element("th", "a < b", class_="wide", aria_sort="none", hidden=False)
+    Markup('<th class="wide" aria-sort="none">a &lt; b</th>')
+    """
+    said = [
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escaped(value)}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    ]
+    start = f"<{name}{''.join(said)}"
+    return Markup(f"{start}/>" if name in VOID else f"{start}>{joined(children)}</{name}>")
+
+
+def small_table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    sides: str,
+    caption: str = "",
+    foot: str = "",
+) -> Markup:
+    """A table for notebooks, which needs no style sheet.
+
+    Parameters
+    ----------
+    head : sequence of str
+    rows : sequence of sequences
+        Cells; what is no :class:`Markup` is escaped.
+    sides : str
+        Of each column: "<" text, ">" numbers, "r" rules.
+    caption, foot : str
+        Lines above and below.
+
+    Examples
+    --------
+    >>> shown = small_table(["rule"], [["x < 3"]], "r", "one rule")
+    >>> "x &lt; 3" in shown, "<caption" in shown
+    (True, True)
+    """
+    styles = [CELL + SIDES[side] for side in sides]
+    cells = zip(head, sides, strict=True)
+    names = [
+        element("th", name, scope="col", style=f"{CELL}{SIDES['<' if side == 'r' else side]}")
+        for name, side in cells
+    ]
+    body = [
+        element("tr", *(element("td", x, style=s) for x, s in zip(row, styles, strict=True)))
+        for row in rows
+    ]
+    above = "caption-side:top;text-align:left;padding:.2em .8em;color:inherit;"
+    table = element(
+        "table",
+        element("caption", caption, style=above) if caption else "",
+        element("thead", element("tr", *names)),
+        element("tbody", *body),
+        style="border-collapse:collapse;margin:.3em 0;",
+    )
+    return table + element("p", foot, style="margin:.3em .8em;") if foot else table
