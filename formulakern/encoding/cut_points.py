@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from formulakern.encoding.entropy_cuts import informative_gaps
 from formulakern.encoding.temporal_columns import counts_of, is_temporal, value_at
 from formulakern.encoding.temporal_cuts import measure_of, temporal_bounds
-from formulakern.syntax.temporal import Temporal, TemporalKind
+from formulakern.syntax.moments import TemporalKind
+from formulakern.syntax.temporal import Temporal
 
 __all__ = [
     "Cut",

@@ -24,7 +24,7 @@ from formulakern.encoding.temporal_columns import counts_of, value_at
 from formulakern.encoding.temporal_comparisons import numbers_of_part
 from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import TRUE, Formula, Variable
-from formulakern.syntax.temporal import TemporalKind
+from formulakern.syntax.moments import TemporalKind
 
 __all__ = ["AT_LEAST", "AT_MOST", "EQUAL", "UNEQUAL", "Condition", "RankedColumn", "RankedTable"]
 

@@ -21,7 +21,7 @@ from formulakern.encoding.sources import opened
 from formulakern.encoding.temporal_columns import counts_of, is_temporal, kind_of, value_at
 from formulakern.errors import DataError
 from formulakern.optional import data_frame
-from formulakern.syntax.temporal import TemporalKind
+from formulakern.syntax.moments import TemporalKind
 
 __all__ = ["Table"]
 

@@ -14,15 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.errors import DataError
-from formulakern.syntax.temporal import (
-    DAY,
-    KINDS,
-    PARTS,
-    UNITS,
-    Temporal,
-    TemporalKind,
-    read_temporal,
-)
+from formulakern.syntax.moments import DAY, UNITS, TemporalKind
+from formulakern.syntax.temporal import KINDS, PARTS, Temporal, read_temporal
 
 __all__ = [
     "PARTS_OF",

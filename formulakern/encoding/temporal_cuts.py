@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.syntax.temporal import DAY, UNITS, Temporal, TemporalKind, date_of, days_of
+from formulakern.syntax.moments import DAY, UNITS, TemporalKind, date_of, days_of
+from formulakern.syntax.temporal import Temporal
 
 __all__ = ["measure_of", "roundest_between", "temporal_bounds"]
 

@@ -150,6 +150,18 @@ class PropositionModel(Reported, TableEstimator):
         made = self._exported().to_pandas(self._types(types))
         return made
 
+    def to_python(self) -> str:
+        """A file of Python with a function that gives one row what :meth:`predict` says.
+
+        It is that of ``rules_``; see :meth:`formulakern.RuleEnsemble.to_python`.
+
+        Raises
+        ------
+        DataError
+            If something cannot be written.
+        """
+        return str(self._exported().to_python())
+
     def _exported(self) -> Any:
         """The rules that are exported."""
         check_is_fitted(self, "rules_")

@@ -11,8 +11,15 @@ import numpy.typing as npt
 
 from formulakern.encoding.table import Table
 from formulakern.errors import FormulaSizeError, ParameterError
+from formulakern.rules.decision import ClassRule, conjunction
+from formulakern.rules.export.frames import list_frames
+from formulakern.rules.export.python import list_python
+from formulakern.rules.export.sql import list_query
+from formulakern.rules.export.written import Written, no_scores
 from formulakern.rules.logic.assignments import Assignments, Box
 from formulakern.rules.rule import Rule
+from formulakern.rules.sql.conditions import TableName
+from formulakern.rules.sql.dialects import DialectName
 from formulakern.rules.voting import class_array
 from formulakern.syntax.formula import Constant, Formula
 from formulakern.syntax.traversal import fold
@@ -25,7 +32,7 @@ MAX_NODES = 20_000
 
 
 @dataclass(frozen=True, repr=False)
-class DecisionTree:
+class DecisionTree(Written):
     """A decision tree: inner nodes ask a rule of the row, leaves are classes.
 
     Nodes are numbered from the root, 0, each before those below it.
@@ -121,12 +128,55 @@ class DecisionTree:
                     known[test] = test(rows)
                 here = at == node
                 at[here] = np.where(known[test][here], self.yes[node], self.no[node])
-        leaves = {self.labels[node] for node, test in enumerate(self.tests) if test is None}
-        unknown = not leaves <= set(self.classes)
+        unknown = self._has_unknown()
         places = {label: place for place, label in enumerate(self.classes)}
         answers = class_array([*self.classes, None] if unknown else self.classes)
         of_node = np.array([places.get(label, len(places)) for label in self.labels], dtype=np.intp)
         return answers[np.minimum(of_node[at], len(answers) - 1)]
+
+    # -- for other programs ---------------------------------------------------------------------
+
+    def _decisions(self) -> tuple[list[ClassRule], Any]:
+        """Its leaves as rules, of which the first decides that covers a row, and the default.
+
+        Leaves that are reached by "yes" stand before others, so that rules need not say "no"; but
+        where a class is unknown, which only the default of a list can be, they say all.
+        """
+        unknown = self._has_unknown()
+        found: list[ClassRule] = []
+        last: Any = None
+        pending: list[tuple[int, tuple[Formula, ...]]] = [(0, ())]
+        while pending:
+            node, path = pending.pop()
+            test = self.tests[node]
+            if test is not None:
+                refused = (*path, ~test.formula) if unknown else path
+                pending += [(self.no[node], refused), (self.yes[node], (*path, test.formula))]
+            elif self.labels[node] in self.classes:
+                last = self.labels[node]
+                found.append(ClassRule(Rule(conjunction(path)), last))
+            if len(found) > MAX_NODES:
+                raise FormulaSizeError(
+                    f"the tree has more than {MAX_NODES:,} paths to its leaves; too many to write."
+                )
+        if not unknown:
+            found.pop()  # it covers what is left
+        return found, None if unknown else last
+
+    def _has_unknown(self) -> bool:
+        leaves = {self.labels[node] for node, test in enumerate(self.tests) if test is None}
+        return not leaves <= set(self.classes)
+
+    def _query(self, table: TableName, dialect: DialectName, types: Any, scores: bool) -> str:
+        if scores:
+            raise no_scores("a tree")
+        return list_query(*self._decisions(), table, dialect, types)
+
+    def _expression(self, library: Any, types: Any) -> Any:
+        return list_frames(*self._decisions(), library, types)
+
+    def _python(self) -> str:
+        return list_python(*self._decisions())
 
     def __repr__(self) -> str:
         return f"<DecisionTree: {self.n_leaves} leaves for {list(self.classes)!r}>"

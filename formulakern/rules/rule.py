@@ -12,6 +12,7 @@ from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.rules.column_types import inferred_types, read_types
+from formulakern.rules.python.files import formula_python
 from formulakern.rules.sql.conditions import TableName
 from formulakern.rules.sql.dialects import DialectName
 from formulakern.rules.sql.query import Query
@@ -141,6 +142,29 @@ class Rule:
         known = inferred_types([self.formula]) | read_types(types)
         query = Query(table, dialect, self.columns, known)
         return query.rows(query.writer.condition(self.formula))
+
+    def to_python(self) -> str:
+        """A file of Python with a function that says of one row whether it satisfies the rule.
+
+        Returns
+        -------
+        str
+            It defines ``predict(row, missing=())``, as :meth:`formulakern.RuleEnsemble.to_python`
+            describes it.
+
+        Raises
+        ------
+        DataError
+            If the rule is not about named columns.
+
+        Examples
+        --------
+        >>> made = {}
+        >>> exec(rule("odor = foul & ~(size >= 3)").to_python(), made)
+        >>> made["predict"]({"odor": "foul", "size": 2})
+        True
+        """
+        return formula_python(self.formula)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -16,7 +16,9 @@ from formulakern.rules.export.code import list_pandas, list_polars
 from formulakern.rules.export.decision import WrittenRules
 from formulakern.rules.export.frames import list_frames
 from formulakern.rules.export.json import decision_from_json, decision_json
+from formulakern.rules.export.python import list_python
 from formulakern.rules.export.sql import list_query
+from formulakern.rules.export.written import no_scores
 from formulakern.rules.logic.simplification import exclusive_rules, simplified_list
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_set import RuleSet
@@ -91,9 +93,12 @@ class RuleList(WrittenRules):
         return np.array([places[label] for label in labels], dtype=np.intp)[_first(covers)]
 
     def _probabilities(self, covers: npt.NDArray[np.bool_]) -> FloatArray:
+        return self._table()[_first(covers)]
+
+    def _table(self) -> FloatArray:
+        """The probabilities of each rule and of the default, shape (R + 1, K)."""
         rows = [self._corrected(item.counts, item.label) for item in self.rules]
-        rows.append(self._corrected(self.default_counts, self.default))
-        return np.array(rows)[_first(covers)]
+        return np.array([*rows, self._corrected(self.default_counts, self.default)])
 
     def _shares(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         return np.asarray(_first(covers)[:, None] == np.arange(len(self) + 1))
@@ -251,53 +256,16 @@ class RuleList(WrittenRules):
 
     # -- as text ----------------------------------------------------------------------------------
 
-    def to_sql(
-        self, table: TableName = "data", dialect: DialectName = "standard", *, types: Any = None
-    ) -> str:
-        """A query that gives every row of a database table its class.
+    def _query(self, table: TableName, dialect: DialectName, types: Any, scores: bool) -> str:
+        if scores:
+            raise no_scores("a list of rules")
+        return list_query(self.rules, self.default, table, dialect, types)
 
-        Parameters
-        ----------
-        table : str, or sequence of str
-            Name of the table, with a column for each that the rules read; dots stand between a
-            schema and its table, unless the parts are given: ``("schema", "my.table")``.
-        dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
-            Whose SQL.
-        types : mapping of column to type, or a table, optional
-            What columns hold: "boolean", "truth" (truth values, or 1 and 0), "integer", "number",
-            "text", "stamp" (dates, or time stamps without time zone), "instant" (with one), "time"
-            (of day), "duration"; or a table that shows it, such as that of training.  By default
-            what the rules suggest.  A model knows: its own ``to_sql`` says it.
-            SQLite has text for dates: ISO 8601, as in ``2020-02-01 10:30:15.25``.
+    def _python(self) -> str:
+        return list_python(self.rules, self.default, self.classes, self._table().tolist())
 
-        Returns
-        -------
-        str
-            ``SELECT``: all columns and ``predicted_class``, which is NULL where it is unknown.  A
-            comparison with NULL or NaN counts as false, as it does here.
-
-        Raises
-        ------
-        DataError
-            If a rule holds something that has no SQL, a name or a class cannot be written in this
-            dialect, or the types of columns do not fit the rules.
-        ParameterError
-            If there is no such dialect or type, or ``table`` is no name.
-
-        Examples
-        --------
-        >>> from formulakern.rules.rule import rule
-        >>> print(RuleList([ClassRule(rule("size >= 3"), "L")], ("S", "L"), "S").to_sql("shirts"))
-        SELECT "shirts".*,
-          CASE
-            WHEN "shirts"."size" >= 3 THEN 'L'
-            ELSE 'S'
-          END AS "predicted_class"
-        FROM "shirts"
-        """
-        return list_query(self, table, dialect, types)
-
-    _expression = list_frames
+    def _expression(self, library: Any, types: Any) -> Any:
+        return list_frames(self.rules, self.default, library, types)
 
     def to_pandas_code(self, frame: str = "df") -> str:
         """A Python expression of the classes of the rows of a pandas data frame.

@@ -16,6 +16,7 @@ from formulakern.rules.export.code import votes_pandas, votes_polars
 from formulakern.rules.export.decision import WrittenRules
 from formulakern.rules.export.frames import votes_frames
 from formulakern.rules.export.json import decision_from_json, decision_json
+from formulakern.rules.export.python import votes_python
 from formulakern.rules.export.sql import votes_query
 from formulakern.rules.logic.simplification import simplified_set
 from formulakern.rules.sql.conditions import TableName
@@ -198,64 +199,11 @@ class RuleSet(WrittenRules):
 
     # -- as text ----------------------------------------------------------------------------------
 
-    def to_sql(
-        self,
-        table: TableName = "data",
-        dialect: DialectName = "standard",
-        *,
-        types: Any = None,
-        scores: bool = False,
-    ) -> str:
-        """A query that gives every row of a database table its class.
-
-        Parameters
-        ----------
-        table : str, or sequence of str
-            Name of the table, with a column for each that the rules read; dots stand between a
-            schema and its table, unless the parts are given: ``("schema", "my.table")``.
-        dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
-            Whose SQL.
-        types : mapping of column to type, or a table, optional
-            What columns hold: "boolean", "truth" (truth values, or 1 and 0), "integer", "number",
-            "text", "stamp" (dates, or time stamps without time zone), "instant" (with one), "time"
-            (of day), "duration"; or a table that shows it, such as that of training.  By default
-            what the rules suggest.  A model knows: its own ``to_sql`` says it.
-            SQLite has text for dates: ISO 8601, as in ``2020-02-01 10:30:15.25``.
-        scores : bool, default=False
-            Whether a column ``score_k`` for each class is added too.
-
-        Returns
-        -------
-        str
-            ``SELECT``: all columns, the scores if asked for, and ``predicted_class``, which is
-            NULL where it is unknown.  A comparison with NULL or NaN counts as false, as it does
-            here.
-
-        Raises
-        ------
-        DataError
-            If a rule holds something that has no SQL, a name or a class cannot be written in this
-            dialect, or the types of columns do not fit the rules.
-        ParameterError
-            If there is no such dialect or type, or ``table`` is no name.
-
-        Examples
-        --------
-        >>> from formulakern.rules.rule import rule
-        >>> print(RuleSet([ClassRule(rule("size >= 3"), "L")], ("S", "L")).to_sql("shirts"))
-        SELECT "shirts".*,
-          CASE GREATEST(
-            0.0e0,
-            0.0e0
-            + CASE WHEN "shirts"."size" >= 3 THEN 1.0e0 ELSE 0 END
-          )
-            WHEN 0 THEN NULL
-            WHEN (0.0e0) THEN 'S'
-            ELSE 'L'
-          END AS "predicted_class"
-        FROM "shirts"
-        """
+    def _query(self, table: TableName, dialect: DialectName, types: Any, scores: bool) -> str:
         return votes_query(self, self.votes, table, dialect, types, scores)
+
+    def _python(self) -> str:
+        return votes_python(self, self.votes)
 
     def _expression(self, library: Any, types: Any) -> Any:
         return votes_frames(self, self.votes, library, types)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from formulakern.optional import data_frame
 from formulakern.rules.decision import DecisionRules
-from formulakern.rules.export.frames import WrittenFrames
 from formulakern.rules.export.latex import decision_latex
 from formulakern.rules.export.text import decision_columns, decision_text
+from formulakern.rules.export.written import Written
 from formulakern.text import preformatted
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["WrittenRules"]
 
 
 @dataclass(frozen=True, repr=False)
-class WrittenRules(WrittenFrames, DecisionRules):
+class WrittenRules(Written, DecisionRules):
     """Rules that conclude a class, with what is written alike of lists and of sets."""
 
     def to_frame(self) -> pandas.DataFrame:

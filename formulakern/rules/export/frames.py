@@ -5,18 +5,17 @@ Both libraries build expressions by ``col``, ``lit`` and ``when``, so one builde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from formulakern.encoding.propositions import ORDERS, number_of
 from formulakern.encoding.temporal_columns import PARTS_OF, value_of_kind
 from formulakern.encoding.temporal_comparisons import RELATIONS
 from formulakern.errors import DataError
-from formulakern.optional import needed
 from formulakern.rules.column_types import ColumnType
-from formulakern.rules.decision import DecisionRules
+from formulakern.rules.decision import ClassRule, DecisionRules
 from formulakern.rules.export.code import plain_classes
 from formulakern.rules.export.sql import term_types
 from formulakern.rules.features import Monomial, Term
@@ -26,15 +25,12 @@ from formulakern.rules.voting import VotingRules
 from formulakern.syntax.comparison import ColumnName, Comparison, Level
 from formulakern.syntax.connectives import ARGUMENTS
 from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.temporal import KINDS, UNITS, Temporal, TemporalKind
+from formulakern.syntax.moments import UNITS, TemporalKind
+from formulakern.syntax.temporal import KINDS, Temporal
 from formulakern.syntax.traversal import fold
 from formulakern.text import is_unicode
 
-if TYPE_CHECKING:
-    import pandas
-    import polars
-
-__all__ = ["Frames", "WrittenFrames", "ensemble_frames", "list_frames", "votes_frames"]
+__all__ = ["Frames", "ensemble_frames", "list_frames", "votes_frames"]
 
 #: An expression of polars or of narwhals.
 Expression = Any
@@ -282,13 +278,13 @@ def ensemble_frames(ensemble: VotingRules, library: Any, types: Any) -> Expressi
     return answer.alias("predicted_class")
 
 
-def list_frames(decision: DecisionRules, library: Any, types: Any) -> Expression:
-    """What :meth:`formulakern.RuleList.to_polars` documents."""
-    frames = Frames(library, term_types([item.rule for item in decision], types))
-    *labels, default = plain_classes([*(item.label for item in decision), decision.default])
-    conditions = [frames.condition(item.rule.formula) for item in decision]
+def list_frames(items: Sequence[ClassRule], default: Any, library: Any, types: Any) -> Expression:
+    """The expression of rules of which the first decides that covers a row."""
+    frames = Frames(library, term_types([item.rule for item in items], types))
+    *labels, otherwise = plain_classes([*(item.label for item in items), default])
+    conditions = [frames.condition(item.rule.formula) for item in items]
     cases = list(zip(conditions, labels, strict=True))
-    return frames.cases(cases, default).alias("predicted_class")
+    return frames.cases(cases, otherwise).alias("predicted_class")
 
 
 def votes_frames(decision: DecisionRules, votes: Any, library: Any, types: Any) -> Expression:
@@ -300,87 +296,3 @@ def votes_frames(decision: DecisionRules, votes: Any, library: Any, types: Any) 
     unknown = library.max_horizontal(*sums) == 0
     answer = library.when(unknown).then(library.lit(default))
     return answer.otherwise(frames.leading(sums, labels)).alias("predicted_class")
-
-
-class WrittenFrames:
-    """Rules that give expressions of data frames."""
-
-    def _expression(self, library: Any, types: Any) -> Expression:
-        raise NotImplementedError
-
-    def to_polars(self, types: Any = None) -> polars.Expr:
-        """An expression of polars that gives every row what :meth:`predict` says.
-
-        Parameters
-        ----------
-        types : mapping of column to type, or a table, optional
-            What columns hold, as for ``to_sql``.  By default what the rules suggest; a model knows.
-
-        Returns
-        -------
-        polars.Expr
-            For ``frame.with_columns(…)``, of a lazy frame too.  Null and NaN are missing.  Sums are
-            added in the order of :meth:`predict`.  Dates and times count in microseconds.
-
-        Raises
-        ------
-        DataError
-            If something has no expression: classes of several types, a column that is compared
-            with what it does not hold.
-        MissingDependencyError
-            If polars is not installed.
-
-        Examples
-        --------
-        >>> import polars
-        >>> from formulakern import ClassRule, RuleList, rule
-        >>> shirts = RuleList([ClassRule(rule("size >= 3"), "large")], ("small", "large"), "small")
-        >>> frame = polars.LazyFrame({"size": [2, 4, None]})
-        >>> frame.with_columns(shirts.to_polars()).collect()["predicted_class"].to_list()
-        ['small', 'large', 'small']
-        """
-        expression: polars.Expr = self._expression(needed("polars", "to_polars()", "tables"), types)
-        return expression
-
-    def to_pandas(self, types: Any = None) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
-        """A function that gives the rows of a data frame of pandas what :meth:`predict` says.
-
-        Parameters
-        ----------
-        types : mapping of column to type, or a table, optional
-            What columns hold, as for ``to_sql``.  By default what the rules suggest; a model knows.
-
-        Returns
-        -------
-        callable
-            From a DataFrame to a Series with its index, for ``frame.assign(answer=…)`` too.  It is
-            built once, through narwhals, and computes with whole columns.  NA and NaN are missing;
-            where a class is None, so is it.  Dates count in microseconds.
-
-        Raises
-        ------
-        DataError
-            If something has no expression: times of day, classes of several types, a column that
-            is compared with what it does not hold.
-        MissingDependencyError
-            If pandas is not installed.
-
-        Examples
-        --------
-        >>> import pandas
-        >>> from formulakern import RuleEnsemble, WeightedRule, rule
-        >>> price = RuleEnsemble.of([WeightedRule(rule("size >= 3"), 0.5)], intercept=[4.0])
-        >>> price.to_pandas()(pandas.DataFrame({"size": [2, 4, None]})).tolist()
-        [4.0, 4.5, 4.0]
-        """
-        needed("pandas", "to_pandas()", "tables")
-        import narwhals.stable.v1 as narwhals
-
-        made = self._expression(narwhals, types).alias("predicted")
-
-        def answer(frame: pandas.DataFrame) -> pandas.Series[Any]:
-            wide = narwhals.from_native(frame, eager_only=True).with_columns(made)
-            found: pandas.Series[Any] = wide.to_native()["predicted"]
-            return found
-
-        return answer

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from formulakern.rules.column_types import ColumnType, inferred_types, read_types
-from formulakern.rules.decision import DecisionRules
+from formulakern.rules.decision import ClassRule, DecisionRules
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.sql.conditions import TableName
@@ -60,16 +60,20 @@ def ensemble_query(
 
 
 def list_query(
-    decision: DecisionRules, table: TableName, dialect: DialectName, types: Any = None
+    items: Sequence[ClassRule],
+    default: Any,
+    table: TableName,
+    dialect: DialectName,
+    types: Any = None,
 ) -> str:
-    """What :meth:`formulakern.RuleList.to_sql` documents."""
-    query = _query([item.rule for item in decision], table, dialect, types)
-    *labels, default = query.labels([*(item.label for item in decision), decision.default])
+    """The query of rules of which the first decides that covers a row."""
+    query = _query([item.rule for item in items], table, dialect, types)
+    *labels, otherwise = query.labels([*(item.label for item in items), default])
     lines = [
         f"WHEN {query.writer.condition(item.rule.formula)} THEN {label}"
-        for item, label in zip(decision, labels, strict=True)
+        for item, label in zip(items, labels, strict=True)
     ]
-    return query.text(cases(lines, default) if lines else [default])
+    return query.text(cases(lines, otherwise) if lines else [otherwise])
 
 
 def votes_query(

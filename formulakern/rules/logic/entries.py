@@ -18,7 +18,8 @@ from formulakern.encoding.temporal_cuts import roundest_between
 from formulakern.errors import DataError, FormulaError, ParameterError
 from formulakern.syntax.comparison import ORDERS, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
-from formulakern.syntax.temporal import DAY, PARTS, Temporal, read_temporal
+from formulakern.syntax.moments import DAY
+from formulakern.syntax.temporal import PARTS, Temporal, read_temporal
 
 __all__ = ["allowed_entries", "askable", "entries_of", "part_entries", "plain_leaf", "shown"]
 

@@ -22,7 +22,8 @@ from formulakern.rules.sums import in_groups
 from formulakern.syntax.comparison import ColumnName, Comparison, Level
 from formulakern.syntax.connectives import ARGUMENTS
 from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind
+from formulakern.syntax.moments import TemporalKind
+from formulakern.syntax.temporal import KINDS, Temporal
 from formulakern.syntax.traversal import fold
 
 __all__ = ["TableName", "Writer"]

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from formulakern.encoding.temporal_columns import PARTS_OF
 from formulakern.errors import DataError
 from formulakern.rules.sql.dialects import Dialect
-from formulakern.syntax.temporal import DAY, KINDS, UNITS, Temporal, TemporalKind, date_of
+from formulakern.syntax.moments import DAY, UNITS, TemporalKind, date_of
+from formulakern.syntax.temporal import KINDS, Temporal
 
 __all__ = ["bounded", "constant", "is_held", "part_of", "temporal_column"]
 

@@ -1,0 +1,229 @@
+"""What rules of all kinds write for other programs: SQL, expressions of data frames, Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from formulakern.errors import ParameterError
+from formulakern.optional import needed
+from formulakern.rules.sql.conditions import TableName
+from formulakern.rules.sql.dialects import DialectName
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+__all__ = ["Written", "no_scores"]
+
+
+class Written:
+    """Rules that give queries, expressions of data frames, and functions of a row."""
+
+    def _query(self, table: TableName, dialect: DialectName, types: Any, scores: bool) -> str:
+        raise NotImplementedError
+
+    def _expression(self, library: Any, types: Any) -> Any:
+        raise NotImplementedError
+
+    def _python(self) -> str:
+        raise NotImplementedError
+
+    def to_sql(
+        self,
+        table: TableName = "data",
+        dialect: DialectName = "standard",
+        *,
+        types: Any = None,
+        scores: bool = False,
+    ) -> str:
+        """A query that gives every row of a database table what :meth:`predict` says.
+
+        Parameters
+        ----------
+        table : str, or sequence of str
+            Name of the table, with a column for each that the rules read; dots stand between a
+            schema and its table, unless the parts are given: ``("schema", "my.table")``.
+        dialect : {"standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"}
+            Whose SQL.
+        types : mapping of column to type, or a table, optional
+            What columns hold: "boolean", "truth" (truth values, or 1 and 0), "integer", "number",
+            "text", "stamp" (dates, or time stamps without time zone), "instant" (with one), "time"
+            (of day), "duration"; or a table that shows it, such as that of training.  By default
+            what the rules suggest.  A model knows: its own ``to_sql`` says it.
+            SQLite has text for dates: ISO 8601, as in ``2020-02-01 10:30:15.25``.
+        scores : bool, default=False
+            Whether a column ``score_k`` for each class is added too, where rules have scores.
+
+        Returns
+        -------
+        str
+            ``SELECT``: all columns, the scores if asked for, and ``predicted_class``, which is
+            NULL where it is unknown, or ``predicted`` with the name of a number.  A comparison
+            with NULL or NaN counts as false, as it does here.  Scores are added up in double
+            precision and in the order of :meth:`predict`, so that they are the same numbers, and
+            ties are ties.
+
+        Raises
+        ------
+        DataError
+            If a rule holds something that has no SQL, a name or a class cannot be written in this
+            dialect, or the types of columns do not fit the rules.
+        ParameterError
+            If there is no such dialect or type, ``table`` is no name, or there are no scores.
+
+        Examples
+        --------
+        >>> import formulakern as fk
+        >>> large = fk.rule("size >= 3")
+        >>> listed = fk.RuleList([fk.ClassRule(large, "L")], ("S", "L"), "S")
+        >>> print(listed.to_sql("shirts"))
+        SELECT "shirts".*,
+          CASE
+            WHEN "shirts"."size" >= 3 THEN 'L'
+            ELSE 'S'
+          END AS "predicted_class"
+        FROM "shirts"
+        >>> weighed = fk.RuleEnsemble.of([fk.WeightedRule(large, 0.5, "L", "S")], ("L", "S"))
+        >>> print(weighed.to_sql("shirts"))
+        SELECT "shirts".*,
+          CASE
+            WHEN (
+              0.0e0
+              + CASE WHEN "shirts"."size" >= 3 THEN 0.5e0 ELSE 0 END
+            ) >= (
+              0.0e0
+              + CASE WHEN "shirts"."size" >= 3 THEN -0.5e0 ELSE 0 END
+            ) THEN 'L'
+            ELSE 'S'
+          END AS "predicted_class"
+        FROM "shirts"
+        >>> price = fk.RuleEnsemble.of([fk.WeightedRule(large, 0.5)], None, [4.0], target="price")
+        >>> print(price.to_sql("shop.shirts", "mysql"))
+        SELECT `shirts`.*,
+          4.0e0
+          + CASE WHEN `shirts`.`size` >= 3 THEN 0.5e0 ELSE 0 END AS `predicted price`
+        FROM `shop`.`shirts` AS `shirts`
+        """
+        return self._query(table, dialect, types, scores)
+
+    def to_polars(self, types: Any = None) -> polars.Expr:
+        """An expression of polars that gives every row what :meth:`predict` says.
+
+        Parameters
+        ----------
+        types : mapping of column to type, or a table, optional
+            What columns hold, as for ``to_sql``.  By default what the rules suggest; a model knows.
+
+        Returns
+        -------
+        polars.Expr
+            For ``frame.with_columns(…)``, of a lazy frame too.  Null and NaN are missing.  Sums are
+            added in the order of :meth:`predict`.  Dates and times count in microseconds.
+
+        Raises
+        ------
+        DataError
+            If something has no expression: classes of several types, a column that is compared
+            with what it does not hold.
+        MissingDependencyError
+            If polars is not installed.
+
+        Examples
+        --------
+        >>> import polars
+        >>> from formulakern import ClassRule, RuleList, rule
+        >>> shirts = RuleList([ClassRule(rule("size >= 3"), "large")], ("small", "large"), "small")
+        >>> frame = polars.LazyFrame({"size": [2, 4, None]})
+        >>> frame.with_columns(shirts.to_polars()).collect()["predicted_class"].to_list()
+        ['small', 'large', 'small']
+        """
+        expression: polars.Expr = self._expression(needed("polars", "to_polars()", "tables"), types)
+        return expression
+
+    def to_pandas(self, types: Any = None) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
+        """A function that gives the rows of a data frame of pandas what :meth:`predict` says.
+
+        Parameters
+        ----------
+        types : mapping of column to type, or a table, optional
+            What columns hold, as for ``to_sql``.  By default what the rules suggest; a model knows.
+
+        Returns
+        -------
+        callable
+            From a DataFrame to a Series with its index, for ``frame.assign(answer=…)`` too.  It is
+            built once, through narwhals, and computes with whole columns.  NA and NaN are missing;
+            where a class is None, so is it.  Dates count in microseconds.
+
+        Raises
+        ------
+        DataError
+            If something has no expression: times of day, classes of several types, a column that
+            is compared with what it does not hold.
+        MissingDependencyError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from formulakern import RuleEnsemble, WeightedRule, rule
+        >>> price = RuleEnsemble.of([WeightedRule(rule("size >= 3"), 0.5)], intercept=[4.0])
+        >>> price.to_pandas()(pandas.DataFrame({"size": [2, 4, None]})).tolist()
+        [4.0, 4.5, 4.0]
+        """
+        needed("pandas", "to_pandas()", "tables")
+        import narwhals.stable.v1 as narwhals
+
+        made = self._expression(narwhals, types).alias("predicted")
+
+        def answer(frame: pandas.DataFrame) -> pandas.Series[Any]:
+            wide = narwhals.from_native(frame, eager_only=True).with_columns(made)
+            found: pandas.Series[Any] = wide.to_native()["predicted"]
+            return found
+
+        return answer
+
+    def to_python(self) -> str:
+        """A file of Python with a function that gives one row what :meth:`predict` says.
+
+        Returns
+        -------
+        str
+            It needs Python 3.10 or later and nothing else, and defines
+
+            * ``predict(row, missing=())``: the class, level or number of a row, which is a mapping
+              from the names of columns to values: numbers, text, truth values, dates; scalars of
+              NumPy and pandas too.  None and nan are missing, and so are the texts in ``missing``,
+              as ``("", "?")`` for rows of ``csv.DictReader``.  Text counts as a number where the
+              rules compare numbers, as in a file.  A KeyError names a column that is absent, a
+              ValueError one that cannot be compared.
+            * ``score(row, missing=())``, not of trees: the score of every class, of a list its
+              probability; or the predicted number.
+
+            They answer what this does for a table of that one row.  Sums are added in the order of
+            :meth:`predict`.  Names and values of the rules are literals in it.
+
+        Raises
+        ------
+        DataError
+            If a class is neither text, a finite number, a bool nor None.
+
+        Examples
+        --------
+        >>> import formulakern as fk
+        >>> items = [fk.ClassRule(fk.rule("size >= 3 & colour != red"), "L")]
+        >>> text = fk.RuleList(items, ("S", "L"), "S").to_python()
+        >>> made = {}
+        >>> exec(text, made)
+        >>> made["predict"]({"size": "3.5", "colour": "blue"})
+        'L'
+        >>> made["predict"]({"size": 4, "colour": ""}, missing=("", "?"))
+        'S'
+        """
+        return self._python()
+
+
+def no_scores(kind: str) -> ParameterError:
+    """The error for rules that are asked for scores and have none."""
+    return ParameterError(f"{kind} has no scores; leave scores=False.")

@@ -1,0 +1,1 @@
+"""Rules as a function of Python that needs nothing else."""

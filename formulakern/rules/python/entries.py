@@ -1,0 +1,282 @@
+"""How an exported function reads the entries of a row, as a table of that one row reads them.
+
+These functions are copied into what is exported, so they need Python alone.  An entry is None where
+it is missing, else a bool, a number, a str, or a moment: a kind of date or time with its
+nanoseconds.  Where a number is asked for, text is read as one, as from a file.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import operator
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+from formulakern.encoding.columns import read_number
+from formulakern.encoding.propositions import number_of
+from formulakern.syntax.moments import DAY, EPOCH, SECOND, UNITS, date_of, read_moment
+
+__all__ = [
+    "compare",
+    "compare_columns",
+    "dated_entry",
+    "entry",
+    "factor",
+    "moment",
+    "moment_or_word",
+    "number",
+    "number_or_word",
+    "part",
+    "share",
+    "truth",
+    "word",
+]
+
+Row = Mapping[str, Any]
+Texts = Collection[str]
+
+
+def entry(row: Row, name: str, missing: Texts = ()) -> Any:
+    """The entry of a column.
+
+    >>> entry({"a": " red"}, "a"), entry({"a": " ? "}, "a", ("?", "")), entry({"a": 2**70}, "a")
+    (' red', None, 1.1805916207174113e+21)
+    """
+    value = row[name]
+    kind = type(value)
+    if kind.__name__ in ("datetime64", "timedelta64"):
+        return None if value != value else str(value)
+    if kind.__module__ == "numpy" and hasattr(value, "item"):
+        value = value.item()
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, str):
+        text = value.strip() if missing else str(value)
+        return None if text in missing else text
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if not isinstance(value, (Real, Decimal)):
+        return str(value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Integral) and -(2**63) <= int(value) < 2**64:
+        return int(value)
+    try:
+        found = float(value)
+    except OverflowError:
+        found = -math.inf if str(value).startswith("-") else math.inf  # beyond float64
+    return found if found == found else None
+
+
+def dated_entry(row: Row, name: str, missing: Texts = ()) -> Any:
+    """The same, where dates, times and durations are moments.
+
+    >>> import datetime
+    >>> dated_entry({"a": datetime.date(1970, 1, 2)}, "a"), dated_entry({"a": "1970-01-02"}, "a")
+    (('stamp', 86400000000000), '1970-01-02')
+    """
+    value = row[name]
+    if type(value).__name__ == "NaTType":  # which is a datetime too
+        return None
+    if isinstance(value, (datetime.date, datetime.time, datetime.timedelta)):
+        return _moment_of(value)
+    found = entry(row, name, missing)
+    if found is not None and type(value).__name__ == "timedelta64":
+        return ("duration", int(value.astype("m8[ns]").astype("int64")))
+    if found is not None and type(value).__name__ == "datetime64":
+        plain = value.item()  # an int where Python has no such date
+        return read_moment(found) if isinstance(plain, int) else _moment_of(plain)
+    return found
+
+
+def _moment_of(value: Any) -> tuple[str, int]:
+    """The moment that an object of datetime or of pandas is."""
+    if isinstance(value, datetime.timedelta):
+        whole = value.days * DAY + value.seconds * SECOND + value.microseconds * 1000
+        return ("duration", whole + int(getattr(value, "nanoseconds", 0)))
+    clock, kind, days = 0, "stamp", 0
+    if not isinstance(value, datetime.time):
+        days = value.toordinal() - EPOCH
+    if isinstance(value, (datetime.datetime, datetime.time)):
+        seconds = value.hour * 3600 + value.minute * 60 + value.second
+        clock = seconds * SECOND + value.microsecond * 1000 + int(getattr(value, "nanosecond", 0))
+    if isinstance(value, datetime.time):
+        kind = "time"
+    elif isinstance(value, datetime.datetime):
+        offset = value.utcoffset()
+        if offset is not None:
+            kind = "instant"
+            clock -= (offset.days * 86400 + offset.seconds) * SECOND + offset.microseconds * 1000
+    return (kind, days * DAY + clock)
+
+
+def _unlike(name: str, found: Any, expected: str) -> ValueError:
+    shown = f"a {found[0]}" if isinstance(found, tuple) else repr(found)
+    return ValueError(f"column {name!r} holds {shown}; expected {expected}.")
+
+
+def number(row: Row, name: str, missing: Texts = ()) -> Any:
+    """An entry as a number; nan where it is missing.
+
+    >>> number({"a": " 2.50 "}, "a"), number({"a": None}, "a"), number({"a": True}, "a")
+    (2.5, nan, True)
+    """
+    found = number_or_word(row, name, missing)
+    if isinstance(found, str):
+        raise _unlike(name, found, "a number")
+    return found
+
+
+def number_or_word(row: Row, name: str, missing: Texts = ()) -> Any:
+    """The same, but text that is no number stays text."""
+    found = entry(row, name, missing)
+    if isinstance(found, str):
+        known = read_number(found)
+        return found if known is None else known
+    return math.nan if found is None else found
+
+
+def factor(row: Row, name: str, missing: Texts = ()) -> float:
+    """An entry of a column that products are made of, which is not missing."""
+    found = float(number(row, name, missing))
+    if found != found:
+        raise ValueError(f"column {name!r} has no value; a product needs numbers.")
+    return found
+
+
+def share(row: Row, name: str, missing: Texts, least: float, largest: float) -> float:
+    """Where a number lies between two others, from 0 to 1; 0 if it is missing.
+
+    >>> share({"a": 30}, "a", (), 20.0, 70.0), share({"a": None}, "a", (), 20.0, 70.0)
+    (0.2, 0.0)
+    """
+    found = float(number(row, name, missing))
+    if found != found:
+        return 0.0
+    return min(max((found / 2 - least / 2) / (largest / 2 - least / 2), 0.0), 1.0)
+
+
+def truth(row: Row, name: str, missing: Texts = ()) -> bool:
+    """Whether an entry is true, or 1; not where it is missing.
+
+    >>> truth({"a": "True"}, "a"), truth({"a": 0.0}, "a")
+    (True, False)
+    """
+    found = entry(row, name, missing)
+    if isinstance(found, str):
+        known = number_of(found)
+        if known not in (0, 1):
+            raise _unlike(name, found, "a truth value")
+        found = known
+    return bool(found == 1)
+
+
+def word(row: Row, name: str, missing: Texts = ()) -> str | None:
+    """An entry as text, numbers as a rule spells them; None where it is missing.
+
+    >>> word({"a": 3.0}, "a"), word({"a": True}, "a"), word({"a": 0.1}, "a")
+    ('3', 'true', '0.1')
+    """
+    return _spelled(entry(row, name, missing))
+
+
+def _spelled(found: Any) -> str | None:
+    if found is None:
+        return None
+    if isinstance(found, float) and found.is_integer() and abs(found) < 1e15:
+        return str(int(found))
+    return str(found).lower() if isinstance(found, bool) else str(found)
+
+
+def moment(row: Row, name: str, missing: Texts, kind: Any) -> Any:
+    """The nanoseconds of an entry of a kind of dates or times; nan where it is missing.
+
+    >>> moment({"a": "1970-01-02"}, "a", (), "stamp"), moment({"a": None}, "a", (), "time")
+    (86400000000000, nan)
+    """
+    found = moment_or_word(row, name, missing, kind)
+    if isinstance(found, str):
+        raise _unlike(name, found, f"a {kind}")
+    return found
+
+
+def moment_or_word(row: Row, name: str, missing: Texts, kind: Any) -> Any:
+    """The same, but text that spells none stays text."""
+    found = dated_entry(row, name, missing)
+    if found is None:
+        return math.nan
+    known = read_moment(found, kind) if isinstance(found, str) else found
+    if known is None:
+        return found
+    if not isinstance(known, tuple) or known[0] != kind:
+        raise _unlike(name, known, f"a {kind}")
+    return known[1]
+
+
+def part(row: Row, name: str, missing: Texts, of: str) -> Any:
+    """The year, quarter, month, day, weekday, hour or minute of an entry; nan where it is missing.
+
+    >>> part({"a": "2020-02-01T10:30"}, "a", (), "weekday"), part({"a": "10:30"}, "a", (), "hour")
+    (6, 10)
+    """
+    found = dated_entry(row, name, missing)
+    if found is None:
+        return math.nan
+    known = read_moment(found) if isinstance(found, str) else found
+    if not isinstance(known, tuple) or known[0] not in ("stamp", "time"):
+        raise _unlike(name, known or found, f"what has a {of}")
+    days, clock = divmod(known[1], DAY)
+    if of in ("hour", "minute"):
+        return clock // UNITS["h"] if of == "hour" else clock // UNITS["m"] % 60
+    if known[0] == "time":
+        raise _unlike(name, known, f"what has a {of}")
+    if of == "weekday":
+        return (days + 3) % 7 + 1
+    year, month, day = date_of(days)
+    return {"year": year, "quarter": (month + 2) // 3, "month": month, "day": day}[of]
+
+
+def compare(found: Any, relation: str, value: int | float) -> bool:
+    """Whether a number compares so with one of 2⁵³ or more, as columns of numbers do.
+
+    >>> compare(2**53 + 1, "=", 2**53), compare(2**53 + 1, "=", 2.0**53)
+    (False, True)
+    """
+    if isinstance(found, str):
+        return False
+    if isinstance(value, int) and abs(value) >= 2**63:
+        value = float(value)
+    if isinstance(value, float) or isinstance(found, float):
+        found, value = float(found), float(value)
+    return bool(_RELATIONS[relation](found, value))
+
+
+def compare_columns(row: Row, name: str, other: str, missing: Texts, relation: str) -> bool:
+    """Whether two columns compare so: as numbers, as moments of one kind, else as text."""
+    left, right = dated_entry(row, name, missing), dated_entry(row, other, missing)
+    if left is None or right is None:
+        return False
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        if not isinstance(left, tuple) or not isinstance(right, tuple) or left[0] != right[0]:
+            raise _unlike(name, left, f"the same kind as column {other!r} does")
+        left, right = left[1], right[1]
+    elif relation in ("<", "<=", ">", ">="):
+        left, right = number(row, name, missing), number(row, other, missing)
+    elif isinstance(left, str) or isinstance(right, str):
+        left, right = _spelled(left), _spelled(right)
+    if isinstance(left, float) != isinstance(right, float):
+        left, right = float(left), float(right)
+    return bool(_RELATIONS[relation](left, right))
+
+
+_RELATIONS = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
