@@ -3,6 +3,7 @@
 import sqlite3
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -42,6 +43,24 @@ def test_generated_tables(engine):
         assert differing(case, name, execute) == []
     assert min(kinds.values()) > 5
     assert len(kinds) == 4
+
+
+def test_generated_trees(engine):
+    """The trees that lists are turned into, some with leaves of an unknown class."""
+    name, execute = engine
+    rng = np.random.default_rng(6)
+    unknown = []
+    while len(unknown) < 12:
+        case = random_case(rng, name)
+        if isinstance(case.model, fk.RuleList) and case.model.rules:
+            with suppress(fk.FormulaSizeError):
+                tree = case.model.to_tree()
+                assert differing(replace(case, model=tree), name, execute) == []
+                leaves = [k for k, test in enumerate(tree.tests) if test is None]
+                unknown.append(None in [tree.labels[k] for k in leaves])
+    assert len({*unknown}) == 2
+    with pytest.raises(ParameterError, match="a tree has no scores"):
+        tree.to_sql(scores=True)
 
 
 def test_generated_tables_of_dates(engine):
