@@ -1,4 +1,5 @@
-"""From a text to a kernel, to a Gram matrix, and back to what it counts.
+"""From a text to a kernel, to a Gram matrix, and back to what it counts
+=====================================================================
 
 A formula is a template: put a column of a 0/1 table for every variable and you get one Boolean
 feature of a row.  Its kernel is the inner product of all these features.
@@ -10,6 +11,7 @@ import numpy as np
 
 import formulakern as fk
 
+# %%
 # Four animals, five propositions about each of them.
 names = ["dog", "bat", "crow", "trout"]
 table = np.array(
@@ -22,6 +24,9 @@ table = np.array(
     ]
 )
 
+# %%
+# The formula ``a & ~b`` has one feature for every pair of columns: "the first is true, the second
+# is not".  Its kernel counts the features that are true in both rows.
 k = fk.kernel("a & ~b")
 print("The kernel", k, "on four animals:\n")
 gram = k(table)
@@ -29,6 +34,7 @@ print("        " + "".join(f"{name:>7}" for name in names))
 for name, row in zip(names, gram, strict=True):
     print(f"{name:>8}" + "".join(f"{value:7g}" for value in row))
 
+# %%
 # The same number, counted by hand: pairs of columns (a, b) with a true and b false in both animals.
 dog, bat = table[0], table[1]
 by_hand = sum(
@@ -37,17 +43,22 @@ by_hand = sum(
 )
 print(f"\nK(dog, bat) = {gram[0, 1]:g}, counted one pair of columns at a time: {by_hand}")
 
+# %%
 # Nothing is enumerated: a kernel is a polynomial in four counts.  s: true in both rows; p, q: true
 # in the first, in the second; n: all columns.
 print(f"\nClosed form: K = {k.polynomial()}")
 print(f"Features: {k.dimension(5)} on 5 columns, {k.dimension(10_000):,} on 10,000 columns")
 
+# %%
+# A formula is read, rewritten and given a meaning before it becomes a program; every stage can be
+# looked at.
 print("\nEvery stage of a formula's kernel, from the text to the code:\n")
 inspection = fk.kernel("~(a -> b) | c").inspect()
 for stage in ("text", "tree", "rewrites", "meaning", "program", "closed form"):
     for number, line in enumerate(inspection[stage].splitlines()):
         print(f"{stage if number == 0 else '':>12} │ {line}")
 
+# %%
 # Kernels are values: they add, multiply, take weights, normalise, compare and print as Python.
 both = 0.5 * fk.kernel("a & b").normalized() + fk.kernel("a ^ b")
 print(f"\nA kernel made of kernels: {both}")
@@ -55,11 +66,13 @@ print("its Gram matrix:")
 print(np.round(both(table), 2))
 assert both == eval(repr(both), {"fk": fk})
 
+# %%
 # Formulas can be built from variables too; Python's operators mean what they mean in the text.
 a, b, c = fk.variables("a b c")
 assert fk.parse("(a & ~b) | c") == (a & ~b) | c
 print(f"\nIn mathematical signs: {((a & ~b) | c).unicode()}; in LaTeX: {((a & ~b) | c).latex()}")
 
+# %%
 # Mistakes are pointed at.
 try:
     fk.kernel("(a & ~b | c")

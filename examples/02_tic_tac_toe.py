@@ -1,4 +1,5 @@
-"""Did x win?  A formula's support vector machine on the 958 end positions of tic-tac-toe.
+"""Did x win?  A formula's support vector machine on the 958 end positions of tic-tac-toe
+======================================================================================
 
 A win is three squares in a line, so "three different things hold at once", ``a & b & c`` with
 distinct variables, is the feature space to look at: one feature per triple of propositions.
@@ -10,16 +11,21 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 import formulakern as fk
 from formulakern.text import table
 
+# %%
+# The boards are a table of nine columns of words: ``x``, ``o``, or ``b`` for a blank square.
 boards, winner = fk.datasets.tic_tac_toe()
 print(boards.select(boards.names[:3]))
 print(f"and six more squares; x won {(winner == 'positive').sum()} times\n")
 
+# %%
 # FormulaSVC takes the table as it is; it encodes `top-left-square` = x, and so on, by itself.
 model = fk.FormulaSVC("a & b & c", variables="distinct", C=10).fit(boards, winner)
 print(f"{len(model.propositions_)} propositions: {', '.join(model.propositions_[:3])}, …")
 n_features = model.kernel_.dimension(len(model.propositions_))
 print(f"{n_features:,} features, never built; {len(model.support_)} support vectors\n")
 
+# %%
+# What do the names in a formula mean?  Ten folds for each of the three readings.
 READINGS = {
     "bound": "equal names are one column; different names may coincide",
     "free": "every occurrence ranges by itself",
@@ -43,6 +49,8 @@ for formula, reading in trials:
     )
 print(table(["formula          reading   kernel", "accuracy"], rows))
 
+# %%
+# ``a & (a | b) & c`` says no more than ``a & c``.  Two of the readings see that.
 print("\nThe readings:")
 for reading, meaning in READINGS.items():
     print(f"{reading:>9}: {meaning}")

@@ -1,4 +1,5 @@
-"""One kernel object in seven of scikit-learn's methods.
+"""One kernel object in seven of scikit-learn's methods
+====================================================
 
 A kernel of formulakern is used at matrix level wherever scikit-learn takes a kernel.  The data: the
 end positions of tic-tac-toe, half of them to learn from.  Saves output/04_scikit_learn.png if
@@ -20,12 +21,16 @@ from sklearn.svm import SVC
 
 import formulakern as fk
 
+# %%
+# Half of the boards to learn from, half to be tested on, as propositions.
 boards, winner = fk.datasets.tic_tac_toe()
 X = fk.PropositionEncoder().fit_transform(boards)
 x_won = winner == "positive"
 split = train_test_split(X, x_won, test_size=0.5, random_state=0, stratify=x_won)
 X_train, X_test, y_train, y_test = split
 
+# %%
+# The kernel: three different propositions that are true together, as a cosine.
 k = fk.kernel("a & b & c", variables="distinct").normalized()
 print(f"{X.shape[0]} boards, {X.shape[1]} propositions, kernel {k}\n")
 
@@ -34,6 +39,8 @@ def report(name, result):
     print(f"{name:>28}  {result}")
 
 
+# %%
+# Classifiers.
 nystroem = Nystroem(kernel=k, n_components=150, random_state=0)
 classifiers = {
     "(no kernel) logistic": LogisticRegression(),
@@ -45,6 +52,7 @@ for name, model in classifiers.items():
     accuracy = model.fit(X_train, y_train).score(X_test, y_test)
     report(name, f"{100 * accuracy:.1f} % of the other half right")
 
+# %%
 # Regression on "x won" as a number; the Gaussian process also says how sure it is.
 ridge = KernelRidge(kernel=k, alpha=0.01).fit(X_train, y_train)
 report("KernelRidge", f"R² = {r2_score(y_test, ridge.predict(X_test)):.3f}")
@@ -52,6 +60,7 @@ process = GaussianProcessRegressor(kernel=k, alpha=0.01, normalize_y=True).fit(X
 mean, deviation = process.predict(X_test, return_std=True)
 report("GaussianProcessRegressor", f"R² = {r2_score(y_test, mean):.3f}, ± {deviation.mean():.2f}")
 
+# %%
 # Without classes: groups, and a map.
 groups = SpectralClustering(2, affinity=k, random_state=0).fit(X).labels_
 alike = {name: adjusted_rand_score(boards[name], groups) for name in boards.names}
@@ -62,6 +71,8 @@ pca = KernelPCA(2, kernel=k).fit(X)
 flat = pca.transform(X)
 report("KernelPCA", f"{len(flat)} boards on {len(np.unique(flat.round(6), axis=0))} points")
 
+# %%
+# The map: boards that were won by x lie apart from the others, and nobody said who won.
 plt = plotting()
 if plt is not None:
     OUTPUT.mkdir(exist_ok=True)

@@ -1,4 +1,7 @@
-"""The README's table of results: formulas beside the linear and the polynomial kernel.
+"""The README's table of results: formulas beside the linear and the polynomial kernel
+===================================================================================
+
+In a shell::
 
     python examples/05_results_table.py            # 10 folds, six data sets, some minutes
     python examples/05_results_table.py --quick    # 3 folds, the small sets, seconds

@@ -1,4 +1,7 @@
-"""Figure 4 of the Propositional Kernels paper: the kernel of the formula that made the labels.
+"""Figure 4 of the Propositional Kernels paper: the kernel of the formula that made the labels
+===========================================================================================
+
+In a shell::
 
     python examples/07_target_formula.py            # 100 repetitions, 12 sizes, some minutes
     python examples/07_target_formula.py --quick    # 2 repetitions, 3 sizes, seconds

@@ -1,4 +1,7 @@
-"""Figure 6 and Table 5 of the Propositional Kernels paper: choosing a formula without validation.
+"""Figure 6 and Table 5 of the Propositional Kernels paper: choosing a formula without validation
+==============================================================================================
+
+In a shell::
 
     python examples/08_radius_margin.py            # eleven data sets, 15 to 20 minutes on two cores
     python examples/08_radius_margin.py --quick    # four small ones, 300 rows, 5 formulas: seconds

@@ -1,4 +1,5 @@
-"""What did a support vector machine learn?  Its heaviest rules, found exactly, on two tables.
+"""What did a support vector machine learn?  Its heaviest rules, found exactly, on two tables
+==========================================================================================
 
 A support vector machine with the kernel all[3](x) votes with one feature per conjunction of three
 propositions.  Branch and bound finds those with the largest weights and proves that no other one

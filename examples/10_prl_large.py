@@ -1,4 +1,7 @@
-"""Rules beside boosted trees and one tree on larger tables: mushroom, nursery, adult, connect-4.
+"""Rules beside boosted trees and one tree on larger tables: mushroom, nursery, adult, connect-4
+=============================================================================================
+
+In a shell::
 
     python examples/10_prl_large.py             # all four: an hour or more
     python examples/10_prl_large.py --quick     # 300 rows of mushroom and nursery, two C, seconds

@@ -1,4 +1,7 @@
-"""Tables of Polato & Aiolli (AAAI 2019): tic-tac-toe, breast cancer, poker, Madelon, digits.
+"""Tables of Polato & Aiolli (AAAI 2019): tic-tac-toe, breast cancer, poker, Madelon, digits
+=========================================================================================
+
+In a shell::
 
     python examples/10_prl_paper.py             # all, a quarter of an hour
     python examples/10_prl_paper.py --quick     # fewer splits, fewer C, no Madelon, seconds

@@ -1,4 +1,7 @@
-"""Hierarchical kernel learning on full-size tables, and how its time grows.
+"""Hierarchical kernel learning on full-size tables, and how its time grows
+========================================================================
+
+In a shell::
 
     python examples/11_hkl_scale.py             # an hour or more
     python examples/11_hkl_scale.py --quick     # small parts of two tables, seconds

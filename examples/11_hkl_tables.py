@@ -1,4 +1,7 @@
-"""Tables 1 and 2 of Jawanpuria, Nath & Ramakrishnan (ICML 2011): small rule ensembles on ten sets.
+"""Tables 1 and 2 of Jawanpuria, Nath & Ramakrishnan (ICML 2011): small rule ensembles on ten sets
+===============================================================================================
+
+In a shell::
 
     python examples/11_hkl_tables.py             # all: an hour on two cores with --jobs 2
     python examples/11_hkl_tables.py --ours      # without the paper's settings: minutes

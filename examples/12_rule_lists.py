@@ -1,4 +1,7 @@
-"""Rule lists beside trees, rules of trees, and this library's other learners, on 30 tables.
+"""Rule lists beside trees, rules of trees, and this library's other learners, on 30 tables
+========================================================================================
+
+In a shell::
 
     python examples/12_rule_lists.py             # all: hours on two cores with --jobs 2
     python examples/12_rule_lists.py --quick     # four small tables, three folds, seconds

@@ -1,4 +1,7 @@
-"""The Choquet kernel on monotone data: errors beside two other kernels, and what it sees.
+"""The Choquet kernel on monotone data: errors beside two other kernels, and what it sees
+======================================================================================
+
+In a shell::
 
     python examples/13_choquet.py             # all: some twenty minutes of CPU
     python examples/13_choquet.py --quick     # one table, one run, seconds

@@ -1,4 +1,5 @@
-"""Kernels of strings on DNA: promoters, splice junctions, and what a model looks at where.
+"""Kernels of strings on DNA: promoters, splice junctions, and what a model looks at where
+=======================================================================================
 
 Ten folds.  Within the training rows of each, every method's settings are chosen by accuracy on
 parts of them: the kernel's parameters and C (for the splice junctions on a quarter of the training

@@ -1,4 +1,7 @@
-"""Degrees of truth in place of cut points: where they help a formula's kernel, and where not.
+"""Degrees of truth in place of cut points: where they help a formula's kernel, and where not
+==========================================================================================
+
+In a shell::
 
     python examples/15_graded.py             # twelve tables with numbers
     python examples/15_graded.py --quick     # one table, two folds, seconds

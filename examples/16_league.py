@@ -1,4 +1,7 @@
-"""All learners of the library beside others, as they come and tuned, on 31 classification tables.
+"""All learners of the library beside others, as they come and tuned, on 31 classification tables
+==============================================================================================
+
+In a shell::
 
     python examples/16_league.py             # resumes where it was stopped; days on one core
     python examples/16_league.py --report    # tables and a picture of what is there

@@ -1,4 +1,7 @@
-"""Ordered classes: one score with thresholds, beside a score for each class.
+"""Ordered classes: one score with thresholds, beside a score for each class
+=========================================================================
+
+In a shell::
 
     python examples/17_ordered_classes.py            # six tables: some minutes
     python examples/17_ordered_classes.py --quick    # one table, one split, seconds

@@ -1,4 +1,7 @@
-"""Several formulas at once: a weighted sum of their kernels, the weights learnt.
+"""Several formulas at once: a weighted sum of their kernels, the weights learnt
+=============================================================================
+
+In a shell::
 
     python examples/18_multiple_kernels.py            # six tables, ten splits: some minutes
     python examples/18_multiple_kernels.py --quick    # one table, two splits: seconds

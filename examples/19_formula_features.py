@@ -1,4 +1,7 @@
-"""Explicit features of a formula's kernel: linear models on all rows of adult.
+"""Explicit features of a formula's kernel: linear models on all rows of adult
+===========================================================================
+
+In a shell::
 
     python examples/19_formula_features.py            # minutes
     python examples/19_formula_features.py --quick    # 1,000 rows, seconds

@@ -1,4 +1,7 @@
-"""FormulaSVC on tables of many rows: time, memory, and the duality gap against time.
+"""FormulaSVC on tables of many rows: time, memory, and the duality gap against time
+=================================================================================
+
+In a shell::
 
     python examples/20_kernel_machines.py                      # all of adult, C = 1 and C = 100
     python examples/20_kernel_machines.py connect-4            # 67,557 rows, three classes

@@ -1,10 +1,13 @@
-"""Strangers, damage and full disks meet the cache of machine code: nothing of theirs runs.
+"""Strangers, damage and full disks meet the cache of machine code: nothing of theirs runs
+=======================================================================================
 
 Every line of the table is a fresh process that computes a Gram matrix after something was done to
 the cache.  What is planted makes a file when it runs: "ran" says whether that file is there.
 "right" compares the matrix with the exact interpreter's, "compiled" counts the functions that were
 not read from disk, "warned" the warnings.  What each check of the cache is for stands in
 ``formulakern/cache/``.
+
+In a shell::
 
     python examples/21_cache_attacks.py             two minutes; more lines for root, who can
                                                     give files away and mount small disks

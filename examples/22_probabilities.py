@@ -1,4 +1,7 @@
-"""How good probabilities are: of margins calibrated on rows held out, and of logistic regression.
+"""How good probabilities are: of margins calibrated on rows held out, and of logistic regression
+==============================================================================================
+
+In a shell::
 
     python examples/22_probabilities.py              # five tables, three splits: minutes
     python examples/22_probabilities.py --splits 10  # more of them

@@ -1,9 +1,12 @@
-"""Rules as SQL in real databases: thousands of generated tables, every row against ``predict``.
+"""Rules as SQL in real databases: thousands of generated tables, every row against ``predict``
+============================================================================================
 
 Tables have columns named as injections, reserved words and the names that queries add; entries are
 NULL, NaN, infinite, dates and times, and texts that differ in case, blanks and backslashes.  The
 rules are lists, sets, ensembles of two and three classes, of levels and of numbers, and single
 rules.  Every third table has columns of dates, time stamps, times of day and durations.
+
+In a shell::
 
     python examples/23_sql.py [--quick] [--tables 2000]
 """

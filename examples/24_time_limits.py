@@ -1,4 +1,7 @@
-"""Time limits asked and met: gap, rules, and training accuracy beside that of the largest class.
+"""Time limits asked and met: gap, rules, and training accuracy beside that of the largest class
+=============================================================================================
+
+In a shell::
 
     python examples/24_time_limits.py                          # adult and connect-4: ten minutes
     python examples/24_time_limits.py --quick                  # tic-tac-toe, half a second each

@@ -1,10 +1,13 @@
-"""Peak memory and time against the length of a formula, for every connective and reading.
+"""Peak memory and time against the length of a formula, for every connective and reading
+======================================================================================
 
 Every cell is a process of its own under a limit of memory: it makes a chain of n literals x1, ~x2,
 x3, … of one connective, prints and pickles it, rewrites and lowers it, and computes the kernel of
 four rows of forty columns at scale="probability".  What cannot be served is refused with a
 sentence, listed below the table.  A process that is killed, or ends by an error that is no sentence
 of this library, is called a fault.
+
+In a shell::
 
     python examples/25_memory.py                  10² to 10⁶ literals: an hour or two
     python examples/25_memory.py --most 10000     up to so many literals: some minutes

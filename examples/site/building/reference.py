@@ -1,0 +1,134 @@
+"""A page for every public object, in the groups of ``formulakern/__init__.pyi``."""
+
+import ast
+import inspect
+import sys
+from pathlib import Path
+
+import formulakern
+
+STUB = Path(formulakern.__file__).with_suffix(".pyi")
+GROUPS = {
+    "": ("Modules", "Kernels of the literature, data, measures, and what is kept on disk."),
+    "syntax": ("Formulas", "The values that texts become."),
+    "kernels": ("Kernels", "What a formula becomes: a function of two tables."),
+    "estimators": ("Estimators", "Learners with scikit-learn's habits, and what they return."),
+    "rules": ("Rules", "What is learned, in the words of the table."),
+    "encoding": ("Tables", "The table that every estimator and rule reads."),
+    "files": ("Models as files", "Reading what ``save`` wrote."),
+    "display": ("Pictures", "Drawn by matplotlib, the extra ``plot``."),
+    "solvers": ("Games", "The solvers below preference learning, useful alone."),
+    "errors": ("Errors", "All of them are :class:`~formulakern.FormulaKernError`."),
+}
+
+
+def public() -> dict[str, list[str]]:
+    """The public names in the stub, by the room that they come from."""
+    groups: dict[str, list[str]] = {group: [] for group in GROUPS}
+    for node in ast.parse(STUB.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            room = (node.module or "").split(".")[0]
+            groups[room] += [alias.asname or alias.name for alias in node.names]
+    return groups
+
+
+def members(name: str) -> list[str]:
+    """The public names of a module's ``__all__``, beginning with the module's own."""
+    value = getattr(formulakern, name)
+    if not inspect.ismodule(value):
+        return []
+    sys.modules.setdefault(f"formulakern.{name}", value)
+    return [f"{name}.{member}" for member in value.__all__]
+
+
+def find(name: str) -> object:
+    """The public object of a name such as ``boolean.dnf``."""
+    value: object = formulakern
+    for part in name.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def methods(cls: type) -> tuple[list[str], list[str]]:
+    """Public methods and properties that the library wrote, and those of scikit-learn."""
+    ours, theirs = [], []
+    for name in dir(cls):
+        attribute = inspect.getattr_static(cls, name)
+        if name.startswith("_"):
+            continue
+        owner = next(parent for parent in cls.__mro__ if name in vars(parent))
+        if isinstance(attribute, type) or not hasattr(attribute, "__get__"):
+            continue
+        if type(attribute).__module__.startswith("sklearn"):  # set_fit_request and its like
+            theirs.append(name)
+        elif owner.__module__.startswith("formulakern"):
+            ours.append(name)
+        elif owner.__module__.startswith("sklearn"):
+            theirs.append(name)
+    if any("__call__" in vars(parent) for parent in cls.__mro__):
+        ours.insert(0, "__call__")
+    return ours, theirs
+
+
+def page(name: str) -> str:
+    """The text of the page of an object."""
+    value = find(name)
+    whole = f"formulakern.{name}"
+    module, _, last = whole.rpartition(".")
+    title = f"{whole}\n{'=' * len(whole)}\n\n.. currentmodule:: {module}\n\n"
+    if inspect.ismodule(value):
+        inside = "\n".join(f"   formulakern.{member}" for member in members(name))
+        contents = f".. toctree::\n   :maxdepth: 1\n\n{inside}\n"
+        return f"{title}.. automodule:: {whole}\n\n{contents}"
+    if not inspect.isclass(value):
+        kind = "autofunction" if callable(value) else "autodata"
+        return f"{title}.. {kind}:: {last}\n"
+    if issubclass(value, Exception):
+        return f"{title}.. autoexception:: {last}\n   :show-inheritance:\n"
+    ours, theirs = methods(value)
+    text = f"{title}.. autoclass:: {last}\n"
+    text += f"   :members: {', '.join(ours)}\n" if ours else ""
+    if theirs:
+        listed = ", ".join(f"``{method}``" for method in theirs)
+        text += f"\n.. rubric:: From scikit-learn\n\nIt also has {listed}.\n"
+    return text
+
+
+def summary(name: str) -> str:
+    """The first sentence of what is said about an object."""
+    text = inspect.getdoc(find(name)) or ""
+    return " ".join(text.split("\n\n")[0].split())
+
+
+def index() -> str:
+    """The page that lists all of them."""
+    text = "Reference\n=========\n\n.. currentmodule:: formulakern\n\n"
+    text += "Every public name, as ``import formulakern as fk`` finds it.\n\n"
+    for group, names in public().items():
+        title, sentence = GROUPS[group]
+        text += f"{title}\n{'-' * len(title)}\n\n{sentence}\n\n"
+        text += ".. list-table::\n   :widths: 35 65\n\n"
+        for name in names:
+            text += f"   * - :doc:`{name} <formulakern.{name}>`\n     - {summary(name)}\n"
+        listed = "\n".join(f"   {name} <formulakern.{name}>" for name in names)
+        text += f"\n.. toctree::\n   :hidden:\n   :caption: {title}\n\n{listed}\n\n"
+    return text
+
+
+def pages() -> dict[str, str]:
+    """The texts of all pages, by the names of their files."""
+    names = [name for names in public().values() for name in names]
+    names += [member for name in names for member in members(name)]
+    return {f"formulakern.{name}.rst": page(name) for name in names} | {"index.rst": index()}
+
+
+def write(folder: Path, texts: dict[str, str]) -> None:
+    """Write files; what has not changed is left alone, so that it is not built again."""
+    for path in folder.glob("reference/*.rst"):
+        if f"reference/{path.name}" not in texts:
+            path.unlink()
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
