@@ -3,13 +3,18 @@
 ``--hypothesis-profile=unshrunk`` reports the first failing example as it is, at once.
 """
 
+import os
 import signal
 import threading
 
-import pytest
-from hypothesis import HealthCheck, Phase, settings
+# Two processes of tests share two cores: linear algebra with two threads in each only waits.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-from formulakern import compilation, notice
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, Phase, settings  # noqa: E402
+
+from formulakern import compilation, notice  # noqa: E402
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, which some of them send.
 if threading.current_thread() is threading.main_thread():

@@ -63,8 +63,11 @@ DRAWING = {
 #: process that then forks for each script, which imports formulakern and runs by itself.
 RUNNER = """
 import json, os, runpy, sys
-import joblib, numba, pandas, scipy.stats, sklearn.compose, sklearn.ensemble
-import sklearn.gaussian_process, sklearn.model_selection, sklearn.svm
+import joblib, lark.parsers.lalr_parser, matplotlib.pyplot, numba.typed, pandas, scipy.stats
+import sklearn.compose, sklearn.ensemble, sklearn.gaussian_process, sklearn.impute
+import sklearn.isotonic, sklearn.manifold, sklearn.model_selection, sklearn.svm, sympy.tensor
+
+numba.njit(lambda x: x)(1)  # the compiler imports more
 
 for line in sys.stdin:
     folder, arguments, environment = json.loads(line)
