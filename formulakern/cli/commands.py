@@ -172,7 +172,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="also train on all rows and show the N heaviest rules of the model",
     )
-    fit.add_argument("--inspect", action="store_true", help="show every stage first")
+    length = fit.add_mutually_exclusive_group()
+    length.add_argument("--inspect", action="store_true", help="show every stage first")
+    length.add_argument("--brief", action="store_true", help="one screen, with the rules")
     fit.set_defaults(run=_fit)
 
     gram = commands.add_parser("gram", parents=[formula, data, kernel], help="write a Gram matrix")
@@ -262,7 +264,8 @@ def _fit(options: argparse.Namespace) -> None:
         return
     if options.column is not None:
         raise ParameterError("--column is for kernels of strings: give --kernel, not --formula.")
-    from formulakern.cli.report import fit_opening, fit_report
+    from formulakern.cli.brief import brief_fit, brief_rules
+    from formulakern.cli.report import fit_opening, fit_report, rules_report
     from formulakern.display.terminal import show_inspection
     from formulakern.estimators.svm import evaluation
 
@@ -282,7 +285,8 @@ def _fit(options: argparse.Namespace) -> None:
     if options.inspect:
         show_inspection(kernel.inspect())
         print()
-    print(opening, flush=True)
+    if not options.brief:
+        print(opening, flush=True)
     n_steps = (1 + len(evaluation.BASELINES)) * options.cv
     with warnings.catch_warnings(), Progress(total=n_steps) as progress:
         # classes with fewer rows than folds are scored in the folds that have them
@@ -297,15 +301,18 @@ def _fit(options: argparse.Namespace) -> None:
             random_state=options.seed,
             step=progress.advance,
         )
-    print(fit_report(kernel, comparison, perf_counter() - begin))
+    if options.brief:
+        print(brief_fit(kernel, dataset, comparison, classes), flush=True)
+    else:
+        print(fit_report(kernel, comparison, perf_counter() - begin))
     if options.rules:
         from formulakern.estimators.svm.classifier import FormulaSVC
 
         model = FormulaSVC(kernel, C=options.C, encoder=encoder, inputs=options.inputs).fit(
             table, classes
         )
-        print(f"\nthe heaviest rules of the model, trained on {len(table):,} rows\n")
-        print(model.rules(options.rules, time_limit=RULES_SECONDS))
+        found = model.rules(options.rules, time_limit=RULES_SECONDS)
+        print(brief_rules(found) if options.brief else rules_report(found, len(table)))
 
 
 def _sample(dataset: Dataset, options: argparse.Namespace) -> tuple[Any, Any]:

@@ -12,13 +12,22 @@ import numpy.typing as npt
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import FormulaSizeError
 from formulakern.estimators.svm.evaluation import Comparison, KernelScores, inner_formula
+from formulakern.estimators.svm.extraction import RuleExtraction
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
 from formulakern.program.staging import Stage, stages
 from formulakern.text import WIDTH, blocks, clip, table
 
-__all__ = ["data_line", "fit_opening", "fit_report", "named_opening", "named_report", "spread"]
+__all__ = [
+    "data_line",
+    "fit_opening",
+    "fit_report",
+    "named_opening",
+    "named_report",
+    "rules_report",
+    "spread",
+]
 
 #: Formulas with more leaves are described by their size.
 MAX_LEAVES = 40
@@ -154,6 +163,11 @@ def fit_report(kernel: FormulaKernel | GradedKernel, comparison: Comparison, sec
     ]
     head = ["kernel", "accuracy", "AUC", "fit s", "predict s"]
     return f"\n{table(head, rows)}\n\n{blocks(foot)}"
+
+
+def rules_report(found: RuleExtraction, n_rows: int) -> str:
+    """The rules that ``--rules`` asks for, of a model of ``n_rows`` rows."""
+    return f"\nthe heaviest rules of the model, trained on {n_rows:,} rows\n\n{found}"
 
 
 def spread(values: npt.ArrayLike) -> str:

@@ -1,0 +1,83 @@
+"""``formulakern fit --brief``: formula, kernel, score and rules on one screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.cli.report import data_line, spread
+from formulakern.datasets.dataset import Dataset
+from formulakern.errors import FormulaSizeError
+from formulakern.estimators.svm.evaluation import Comparison, inner_formula
+from formulakern.estimators.svm.extraction import RuleExtraction
+from formulakern.kernels.formula import FormulaKernel
+from formulakern.kernels.graded import GradedKernel
+from formulakern.text import blocks
+
+__all__ = ["brief_fit", "brief_rules"]
+
+#: Longer formulas and closed forms are described, not shown.
+MAX_CHARACTERS = 80
+
+
+def brief_fit(
+    given: FormulaKernel | GradedKernel,
+    dataset: Dataset,
+    comparison: Comparison,
+    classes: npt.NDArray[np.object_],
+) -> str:
+    """What the formula became, and how well its kernel does.
+
+    Parameters
+    ----------
+    given : FormulaKernel or GradedKernel
+    dataset : Dataset
+        All of it.
+    comparison : Comparison
+    classes : ndarray
+        Of the rows that were used.
+    """
+    kernel = inner_formula(given)
+    rewriting = kernel.rewriting
+    text = _short(str(rewriting.original), f"{kernel.formula.n_leaves:,} leaves")
+    steps = Counter(step.rule for result in rewriting.passes for step in result.steps)
+    if steps:
+        after = rewriting.passes[-1].formula
+        rules = ", ".join(f"{name} {n} times" if n > 1 else name for name, n in steps.items())
+        text += f"  =  {_short(str(after), f'{after.n_leaves:,} leaves')}   ({rules})"
+    try:
+        closed = f"K(x, z) = {kernel.polynomial()}"
+    except FormulaSizeError:
+        closed = "K(x, z)"
+    formula, linear = (spread(score.accuracy) for score in comparison.scores[:2])
+    largest = np.unique(classes, return_counts=True)[1].max() / len(classes)
+    score = (
+        f"{formula} % right; a linear kernel {linear}, always the largest class {100 * largest:.2f}"
+    )
+    parts = [
+        ("formula", text),
+        ("kernel", _short(closed, f"{len(kernel.program.kernel_nodes):,} operations for a pair")),
+        ("table", data_line(dataset)),
+        ("score", score),
+    ]
+    return blocks(parts)
+
+
+def brief_rules(found: RuleExtraction) -> str:
+    """The heaviest rules of the model, a line each, and that no others are heavier."""
+    claim = "proven" if found.proven else "not proven: time is over"
+    share = all(item.precision == 1 for item in found)
+    lines = [
+        f"{item.weight:.2f} for {item.winner}: {item.rule}"
+        + ("" if share else f"  ({100 * item.precision:.1f} %)")
+        for item in found
+    ]
+    right = ", each always right" if share and len(found) else ""
+    head = f"the {len(found)} heaviest of the model ({claim}){right}"
+    return "\n".join([blocks([("  rules", head)]), "", *lines])
+
+
+def _short(text: str, otherwise: str) -> str:
+    return text if len(text) <= MAX_CHARACTERS else otherwise
