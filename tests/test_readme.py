@@ -1,11 +1,13 @@
 """The README is the front door: its code runs, its commands are there, its links lead somewhere."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 import formulakern as fk
+from formulakern.cli import main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,6 +38,37 @@ def test_features_are_counted():
     said = re.search(r"`(any.*)` on (\d+) columns has ([\d,]+) features", README)
     formula, columns, features = said.groups()
     assert f"{fk.kernel(formula).dimension(int(columns)):,}" == features
+
+
+def test_three_animals():
+    """The table, its kernel of a formula, and the three readings of another, as they are told."""
+    (columns,) = re.findall(r"^\|  \| (\w+ \| \w+ \| \w+) \|$", README, flags=re.MULTILINE)
+    assert columns == "fur | eggs | wings"
+    rows = re.findall(r"^\| (\w+) \| ([01]) \| ([01]) \| ([01]) \|$", README, flags=re.MULTILINE)
+    animals = {name: [int(value) for value in values] for name, *values in rows}
+    pair = [animals["dog"], animals["bat"]]
+    assert fk.kernel("a & ~b")(pair).tolist() == [[2, 1], [1, 2]]  # two each, one of them shared
+    (formula,) = re.findall(r'"exactly one of two is true", `(.+?)`', README)
+    told = re.findall(r'^\| `"(\w+)"`.*\| (\d+) \| (\d+) \|$', README, flags=re.MULTILINE)
+    assert [name for name, *_ in told] == ["bound", "free", "distinct"]
+    for reading, ways, value in told:
+        kernel = fk.kernel(formula, reading)
+        assert (kernel.dimension(3), kernel(pair)[0, 1]) == (int(ways), int(value))
+
+
+def test_the_main_command_prints_what_is_shown(capsys):
+    """Formula, rewriting, kernel, score and rules, in fewer than fifteen lines."""
+    (command,) = fenced("bash main")
+    assert main(shlex.split(command.partition("/formulakern ")[2])) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) < 15
+    assert max(map(len, printed)) <= 100
+    shown, _, _ = fenced("text")[0].partition("…")
+    assert printed[:6] == shown.splitlines()[:6]
+    assert set(shown.splitlines()) <= set(printed)
+    ways = {frozenset(re.findall("`([a-z-]+)-square` = x", line)) for line in printed[6:]}
+    assert len(ways) == 8
+    assert frozenset({"top-left", "middle-middle", "bottom-right"}) in ways
 
 
 @pytest.mark.parametrize("job", ["main", "test"])

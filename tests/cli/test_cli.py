@@ -197,25 +197,6 @@ def test_fit_inspects_first(capsys):
     assert "data │ monks-1: 432 rows" in out
 
 
-def test_fit_in_brief(capsys):
-    """Formula, rewriting, kernel, score and rules, in fewer than fifteen lines."""
-    status, out, _ = run(
-        capsys, "fit", "tic-tac-toe", "--formula", "~(~a | ~b | ~c)", "--variables", "distinct",
-        "--rules", "8", "--brief", "--cv", "2",
-    )  # fmt: skip
-    assert status == 0
-    lines = out.splitlines()
-    assert len(lines) < 15
-    assert max(map(len, lines)) <= 100
-    assert lines[0].endswith("~(~a | ~b | ~c)  =  a & b & c   (De Morgan, double negation 3 times)")
-    assert "s*(s - 2)*(s - 1)/6" in lines[1]
-    assert re.search(r"9\d\.\d\d ± .* % right; a linear kernel .* largest class 65.34", lines[3])
-    assert lines[4].endswith("the 8 heaviest of the model (proven), each always right")
-    lines_of_x = {frozenset(re.findall("`([a-z-]+)-square` = x", line)) for line in lines[6:]}
-    assert len(lines_of_x) == 8
-    assert frozenset({"top-left", "middle-middle", "bottom-right"}) in lines_of_x
-
-
 def test_fit_shows_the_heaviest_rules(capsys):
     options = ("--variables", "distinct", "--cv", "2", "--rules", "8")
     status, out, err = run(capsys, "fit", "tic-tac-toe", "--formula", "all[3](x)", *options)
