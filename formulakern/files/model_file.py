@@ -79,6 +79,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : str or path
+        Of a file that ``save`` wrote.
 
     Returns
     -------
@@ -94,6 +95,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     -----
     Only the listed classes of this library, and a few of scikit-learn's, are made of what is read.
     The digest tells damage; it is no signature.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from formulakern.estimators.encoder import PropositionEncoder
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "model.json")
+    ...     PropositionEncoder().fit({"odor": ["foul", "none"]}).save(path)
+    ...     load(path).get_feature_names_out().tolist()
+    ['odor = foul', 'odor = none']
     """
     try:
         whole = json.loads(Path(path).read_bytes())

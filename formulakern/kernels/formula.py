@@ -183,13 +183,12 @@ _lower_short = lru_cache(maxsize=256)(lower)
 
 @dataclass(eq=False, repr=False)
 class FormulaKernel(Kernel):
-    """A kernel made of a formula; build it with :func:`kernel`, which documents the parameters.
+    """A kernel made of a formula; build it with :func:`kernel`.
 
-    Attributes
+    Parameters
     ----------
-    formula : Formula
-    variables, scale, backend : str
-    domains : mapping
+    formula, variables, domains, scale, backend
+        As in :func:`kernel`; attributes of the same names.
 
     Examples
     --------

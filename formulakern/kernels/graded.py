@@ -92,10 +92,16 @@ def graded(kernel: Kernel) -> GradedKernel:
 class GradedKernel(DerivedKernel):
     """∫∫ K(x≥α, z≥β) dα dβ; build it with :func:`graded`, which says what that is.
 
-    Attributes
+    Parameters
     ----------
     kernel : Kernel
-        Of 0/1 rows.
+        Of 0/1 rows; an attribute of the same name.
+
+    Examples
+    --------
+    >>> from formulakern.kernels.formula import kernel
+    >>> GradedKernel(kernel("a & b"))([[0.5, 1.0]], [[0.25, 0.5]])
+    array([[0.875]])
     """
 
     kernel: Kernel

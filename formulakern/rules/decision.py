@@ -40,6 +40,7 @@ class ClassRule:
     Parameters
     ----------
     rule : Rule
+        When it is true, it says ``label``.
     label : object
         The class.
     counts : tuple of float

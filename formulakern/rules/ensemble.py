@@ -44,7 +44,9 @@ class RuleEnsemble(WrittenVotes):
     classes : tuple of K, two at least, or None
         None for a predicted number; then K = 1.
     intercept : ndarray of shape (K,), float64
+        Where the scores start, before any rule.
     support : ndarray of shape (R,), int64
+        Training rows in which each rule is true.
     coverage, precision : ndarray of shape (R,), float64
         As in :class:`WeightedRule`.
     target : str

@@ -198,6 +198,7 @@ class RuleQuality:
     labels : tuple of R
         The class that each is about.
     classes : tuple of K
+        All classes, in the order of the columns of ``counts``.
     counts : ndarray of shape (R, K), float64
         Weight of the covered rows by class.
     totals : ndarray of shape (K,), float64
@@ -206,6 +207,12 @@ class RuleQuality:
         Weight of the rows by class that the bases of FOIL's gain cover.
     m : float
         The weight of the prior in the m-estimate.
+
+    Examples
+    --------
+    >>> data = {"odor": ["foul", "none", "foul"]}
+    >>> rule_quality(["odor = foul"], data, ["p", "e", "p"]).coverage
+    array([0.66666667])
     """
 
     rules: tuple[str, ...]
@@ -325,6 +332,7 @@ def rule_quality(
         Also a RuleList or RuleSet.  Each is measured on all rows, also where an earlier rule of a
         list covers them.
     X : DataFrame, mapping of columns, array-like or Table of n rows
+        Where the rules are counted.
     y : array-like of shape (n,)
         Classes.
     labels : object or list of R objects, optional

@@ -333,6 +333,10 @@ def variables(names: str) -> tuple[Variable, ...]:
     names : str
         For example ``"a b c"`` or ``"a:symptom, b:gene"``.
 
+    Returns
+    -------
+    tuple of Variable
+
     Examples
     --------
     >>> a, b, c = variables("a b c")

@@ -57,7 +57,9 @@ def methods(cls: type) -> tuple[list[str], list[str]]:
         if name.startswith("_"):
             continue
         owner = next(parent for parent in cls.__mro__ if name in vars(parent))
-        if isinstance(attribute, type) or not hasattr(attribute, "__get__"):
+        if isinstance(attribute, type) or inspect.ismemberdescriptor(attribute):
+            continue  # fields, which the parameters describe
+        if not hasattr(attribute, "__get__"):
             continue
         if type(attribute).__module__.startswith("sklearn"):  # set_fit_request and its like
             theirs.append(name)
@@ -82,7 +84,8 @@ def page(name: str) -> str:
         return f"{title}.. automodule:: {whole}\n\n{contents}"
     if not inspect.isclass(value):
         kind = "autofunction" if callable(value) else "autodata"
-        return f"{title}.. {kind}:: {last}\n"
+        options = "" if callable(value) else "   :no-value:\n"
+        return f"{title}.. {kind}:: {last}\n{options}"
     if issubclass(value, Exception):
         return f"{title}.. autoexception:: {last}\n   :show-inheritance:\n"
     ours, theirs = methods(value)

@@ -71,6 +71,7 @@ class HKLClassifierCV(HierarchicalClassifier):
     Cs : "auto" or sequence of float, default="auto"
         ``"auto"``: 0.1, 1, 10 and 100 times the C that ``HKLClassifier(C="auto")`` takes.
     depth_penalties : sequence of float, default=(2.0, 4.0)
+        Those that are compared; see ``depth_penalty`` of :class:`HKLClassifier`.
     cv : "auto", int or splitter, default="auto"
         An integer: so many folds, stratified and shuffled under ``random_state``.  ``"auto"``:
         three folds, twice where there are at most 45 rows.

@@ -82,6 +82,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
         they are (scale them before).  Or templates such as ``"a & ~b"``, whose variables stand for
         different propositions.
     degree : int, default=2
+        The most conditions, or factors, of a rule.
     max_rules : int, optional
         At most so many rules, the best that were found, with weights refitted to them; see Notes.
     depth_penalty : float, default=2
@@ -101,6 +102,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
     budget : int, optional
         Columns that come in per epoch (exact; default 30), or are held (random; 1000).
     epochs : int, default=200
+        The most rounds of solving the game and searching for better columns.
     solver : {"linprog", "fictitious-play", "multiplicative-weights"}, default="linprog"
         For the restricted games; the published algorithm has fictitious play.
     solver_iterations : int, default=1_000_000

@@ -74,6 +74,7 @@ class PRLClassifierCV(PreferenceModel):
     Cs : "auto" or sequence of float, default="auto"
         ``"auto"``: ¼, 1 and 4 times the C that ``PRLClassifier(C="auto")`` takes.
     degrees : sequence of int, default=(1, 2)
+        Those that are compared; see ``degree`` of :class:`PRLClassifier`.
     depth_penalties : sequence of float, default=(2.0,)
         For degrees above 1.
     cv : "auto", int or splitter, default="auto"

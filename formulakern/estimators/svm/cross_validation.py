@@ -57,9 +57,12 @@ class FormulaSVCCV(FormulaSVC):
         A name of ``sklearn.metrics.get_scorer_names()``, or a scorer.
     C
         Has no effect.
-    normalize, encoder, domains, class_weight, scale, backend, inputs, tol, max_iter,
-    time_limit, probability, decision_function_shape, break_ties, cache_size, random_state
+    normalize, encoder, domains, class_weight, scale, backend, inputs
         As in :class:`FormulaSVC`, but for encoders that read classes.
+    tol, max_iter, time_limit, cache_size
+        As in :class:`FormulaSVC`.
+    probability, random_state, decision_function_shape, break_ties
+        As in :class:`FormulaSVC`.
     solver
         Of the last fit; within folds it is the dual solver.
     verbose : int, default=0

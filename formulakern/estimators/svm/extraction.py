@@ -61,6 +61,7 @@ class RuleExtraction:
     n_evaluated : int
         Features, and partial features, whose weights or bounds were computed.
     seconds : float
+        What the search took.
 
     Examples
     --------

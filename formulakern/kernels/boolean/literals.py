@@ -266,6 +266,7 @@ def parametric_dnf(
     sigma : float
         Positive and finite.
     monotone : bool
+        Whether conjunctions are of columns alone.
     scale : {"count", "probability"}
         ``"probability"`` divides by the sum of the squared weights, (1 + 2σ)^n − 1, or
         (1 + σ)^n − 1 where monotone.

@@ -29,6 +29,7 @@ class LogicalAnswer:
     question : str
         What was asked about the rules.
     holds : bool
+        The answer.
     witness : mapping of column to entry, or None
         A row for which it does not hold, with None for a missing entry.
     row : int or None
