@@ -23,7 +23,7 @@ METHODS = {"GL08", "SS01", "SS03", "SS04", "PR02", "PR05", "PR06", "PR10", "YD01
 #: and there is an example.
 OBJECTS = METHODS | {"PR01", "PR07", "RT01", "EX01"}
 #: What describes only what others return.
-RESULTS = {"cache.CacheInfo"}
+RESULTS = {"RuleQuality", "cache.CacheInfo"}
 
 PARTS = ("Parameters", "Attributes", "Returns", "Raises", "Notes", "References", "Examples")
 

@@ -207,12 +207,6 @@ class RuleQuality:
         Weight of the rows by class that the bases of FOIL's gain cover.
     m : float
         The weight of the prior in the m-estimate.
-
-    Examples
-    --------
-    >>> data = {"odor": ["foul", "none", "foul"]}
-    >>> rule_quality(["odor = foul"], data, ["p", "e", "p"]).coverage
-    array([0.66666667])
     """
 
     rules: tuple[str, ...]
