@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-__all__ = ["Markup", "element", "joined", "small_table"]
+__all__ = ["Markup", "barred", "element", "joined", "small_table"]
 
 #: Elements that hold nothing.
 VOID = frozenset({"br", "circle", "col", "hr", "input", "line", "link", "meta", "path", "rect"})
@@ -27,20 +27,20 @@ class Markup(str):
 
     __slots__ = ()
 
+    @classmethod
+    def of(cls, value: object) -> Markup:
+        """A value as HTML: markup as it is, other values as text.
+
+        >>> Markup.of('<a href="x">')
+        Markup('&lt;a href=&quot;x&quot;&gt;')
+        """
+        return value if isinstance(value, Markup) else cls(html.escape(str(value)))
+
     def __add__(self, other: str) -> Markup:
-        return Markup(str(self) + str(escaped(other)))
+        return Markup(str(self) + str(Markup.of(other)))
 
     def __repr__(self) -> str:
         return f"Markup({str(self)!r})"
-
-
-def escaped(value: object) -> Markup:
-    """A value as HTML: markup as it is, other values as text.
-
-    >>> escaped('<a href="x">')
-    Markup('&lt;a href=&quot;x&quot;&gt;')
-    """
-    return value if isinstance(value, Markup) else Markup(html.escape(str(value)))
 
 
 def joined(parts: Sequence[object], between: str = "") -> Markup:
@@ -49,7 +49,7 @@ def joined(parts: Sequence[object], between: str = "") -> Markup:
     >>> joined([Markup("<b>"), "<"], " ")
     Markup('<b> &lt;')
     """
-    return Markup(str(escaped(between)).join(map(escaped, parts)))
+    return Markup(str(Markup.of(between)).join(map(Markup.of, parts)))
 
 
 def element(name: str, /, *children: object, **attributes: object) -> Markup:
@@ -60,13 +60,29 @@ def element(name: str, /, *children: object, **attributes: object) -> Markup:
     >>> element("th", "a < b", class_="wide", aria_sort="none", hidden=False)
     Markup('<th class="wide" aria-sort="none">a &lt; b</th>')
     """
-    said = [
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escaped(value)}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    ]
+    said = []
+    for key, value in attributes.items():
+        if value is not None and value is not False:
+            given = "" if value is True else f'="{Markup.of(value)}"'
+            said.append(f" {key.rstrip('_').replace('_', '-')}{given}")
     start = f"<{name}{''.join(said)}"
     return Markup(f"{start}/>" if name in VOID else f"{start}>{joined(children)}</{name}>")
+
+
+def barred(text: str, start: float, end: float) -> Markup:
+    """Text before a bar between two shares of the width, orange where it goes to the left.
+
+    Colours let through what is behind them, light or dark.
+
+    >>> "50.0%" in barred("0.5", 0.0, 0.5)
+    True
+    """
+    colour = "rgba(21,101,168,.3)" if end >= start else "rgba(200,85,20,.4)"
+    low, high = 100 * min(start, end), 100 * max(start, end)
+    bar = f"{colour} {low:.1f}%,{colour} {high:.1f}%"
+    stops = f"transparent {low:.1f}%,{bar},transparent {high:.1f}%"
+    style = f"display:block;padding:0 .3em;background:linear-gradient(90deg,{stops});"
+    return element("span", text, style=style)
 
 
 def small_table(

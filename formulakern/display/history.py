@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from formulakern.markup import small_table
 from formulakern.optional import data_frame, new_axes
 from formulakern.text import aligned
 
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["History"]
 
+#: Steps of a table in a notebook.
+SHOWN = 40
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class History:
     """A sequence of steps, which prints as a table.
 
@@ -67,12 +71,28 @@ class History:
         columns: dict[str, Any] = {"problem": list(self.problems)} if self.problems else {}
         return data_frame(columns | {c[0]: self.values(c[0]) for c in self.COLUMNS})
 
+    def __repr__(self) -> str:
+        n = len(self.steps)
+        return f"<{type(self).__name__}: {n:,} {self.STEP}{'s'[: n != 1]}>"
+
     def __str__(self) -> str:
+        rows = self._cells()
+        return "\n".join(aligned(rows, ">" * len(rows[0])))
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._cells()
+        shown, more = rows, ""
+        if len(rows) > SHOWN:
+            shown = [*rows[: SHOWN // 2], ["…"] * len(head), *rows[-SHOWN // 2 :]]
+            more = f"{len(rows):,} in all"
+        return small_table(head, shown, ">" * len(head), foot=more)
+
+    def _cells(self) -> list[list[str]]:
         rows = [[self.STEP, *(title for _, title, _ in self.COLUMNS)]]
         for number, step in enumerate(self.steps, 1):
             cells = (f"{getattr(step, name):{form}}" for name, _, form in self.COLUMNS)
             rows.append([str(number), *cells])
-        return "\n".join(aligned(rows, ">" * len(rows[0])))
+        return rows
 
     def _drawn(self, ax: Any, ylabel: str, draw: Callable[[Any], None]) -> Any:
         """Axes (new ones where none are given) with lines over the steps."""

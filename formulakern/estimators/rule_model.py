@@ -20,7 +20,7 @@ from formulakern.estimators.reporting.method import Reported
 from formulakern.rules.column_types import ColumnType, read_types
 from formulakern.rules.decision import conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
-from formulakern.rules.explanation import Explanation
+from formulakern.rules.explanation.votes import Explanation
 from formulakern.rules.features import Conjunction, Feature, feature_values
 from formulakern.rules.logic.merging import simplified_votes
 from formulakern.rules.rule import Rule
@@ -215,26 +215,25 @@ class RuleModel(PropositionModel):
     _features: list[Feature] = field(init=False)  # the same rules, on the encoded table
 
     def explain(self, X: Any) -> Explanation:
-        """The rules that one row satisfies, and what they contribute.
+        """Why rows are predicted as they are: the intercept and what each rule adds.
 
         Parameters
         ----------
-        X : table of shape (1, n_columns)
+        X : table of shape (n_rows, n_columns)
 
         Returns
         -------
         Explanation
-            Prints as a list, the largest contribution first.
+            Of one row it prints all terms, which add up to the score; of more rows a line for each.
+            It is a sequence: ``explained[i]`` is the explanation of row i.  ``to_frame()`` has a
+            line for each row and rule.
 
         Raises
         ------
         DataError
-            If there is not exactly one row.
+            If the table cannot be read as in training, or has no rows.
         """
-        values = self._values(X)
-        if len(values) != 1:
-            raise DataError(f"explain() takes one row; got {len(values)}. Pass X[i : i + 1].")
-        return Explanation.of(self.rules_, values)
+        return Explanation.of(self.rules_, self._values(X))
 
     def _set_rules(
         self,

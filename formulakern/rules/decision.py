@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -28,7 +28,6 @@ __all__ = [
     "conditions_of",
     "conjunction",
     "covers_of",
-    "one_row",
     "row_weights",
 ]
 
@@ -413,33 +412,6 @@ def row_weights(sample_weight: npt.ArrayLike | None, n: int) -> FloatArray:
             f"{weights.min(initial=np.inf):g}; expected {n} finite numbers, none negative."
         )
     return weights
-
-
-def one_row(row: Any) -> Table:
-    """A table of one row; it may be given as column → value.
-
-    Raises
-    ------
-    DataError
-        If there are more rows, or none.
-
-    Examples
-    --------
-    >>> len(one_row({"odor": "foul"})), len(one_row({"odor": ["foul"]}))
-    (1, 1)
-    """
-    if not isinstance(row, Mapping) and hasattr(row, "items") and not hasattr(row, "columns"):
-        row = dict(row.items())  # a pandas Series
-    if isinstance(row, Mapping):
-        many = (list, tuple, np.ndarray)
-        row = {
-            str(name): value if isinstance(value, many) or hasattr(value, "to_numpy") else [value]
-            for name, value in row.items()
-        }
-    table = Table.of(row)
-    if len(table) != 1:
-        raise DataError(f"explain() takes one row; got {len(table)}. Pass X[i : i + 1].")
-    return table
 
 
 def _checked_counts(counts: Iterable[float]) -> tuple[float, ...]:

@@ -18,12 +18,13 @@ from formulakern.checks import check_number
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
+from formulakern.markup import small_table
 from formulakern.optional import data_frame
 from formulakern.rules.decision import ClassRule, class_counts, class_positions, row_weights
 from formulakern.rules.logic.properties import formulas_of
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import TRUE, Formula
-from formulakern.text import clip, preformatted, table
+from formulakern.text import clip, table
 
 if TYPE_CHECKING:
     import pandas
@@ -42,11 +43,12 @@ __all__ = [
     "weighted_relative_accuracy",
 ]
 
-#: Measures of a rule, in the order in which they are shown.
-MEASURES = (
-    "coverage", "accuracy", "laplace", "m_estimate", "foil_gain", "entropy", "lift",
-    "weighted_relative_accuracy", "likelihood_ratio",
-)  # fmt: skip
+#: Measures of a rule as they are shown, with headings.
+MEASURES = {
+    "coverage": "coverage", "accuracy": "accuracy", "laplace": "laplace", "m_estimate": "m",
+    "foil_gain": "FOIL", "entropy": "entropy", "lift": "lift",
+    "weighted_relative_accuracy": "WRAcc", "likelihood_ratio": "likelihood",
+}  # fmt: skip
 
 
 def coverage(p: npt.ArrayLike, n: npt.ArrayLike, P: npt.ArrayLike, N: npt.ArrayLike) -> FloatArray:
@@ -272,8 +274,7 @@ class RuleQuality:
     @property
     def weighted_relative_accuracy(self) -> FloatArray:
         """Coverage times gain in accuracy, as :func:`weighted_relative_accuracy`."""
-        counts, totals = self._split(self.counts), self._split(self.totals)
-        return weighted_relative_accuracy(*counts, *totals)
+        return weighted_relative_accuracy(*self._split(self.counts), *self._split(self.totals))
 
     @property
     def likelihood_ratio(self) -> FloatArray:
@@ -298,14 +299,15 @@ class RuleQuality:
         return f"<RuleQuality of {len(self)} rules>"
 
     def __str__(self) -> str:
-        names = {"weighted_relative_accuracy": "WRAcc", "m_estimate": "m", "foil_gain": "FOIL",
-                 "likelihood_ratio": "likelihood"}  # fmt: skip
-        columns = [[f"{number:.4g}" for number in getattr(self, name)] for name in MEASURES]
-        front = [clip(f"{rule} → {x}", 40) for rule, x in zip(self.rules, self.labels, strict=True)]
-        head = ["rule", *(names.get(name, name) for name in MEASURES)]
-        return table(head, [*zip(front, *columns, strict=True)])
+        return table(*self._cells(40))
 
-    _repr_html_ = preformatted
+    def _repr_html_(self) -> str:
+        return small_table(*self._cells(400), "r" + ">" * len(MEASURES))
+
+    def _cells(self, width: int) -> tuple[list[str], list[tuple[str, ...]]]:
+        columns = [[f"{number:.4g}" for number in getattr(self, name)] for name in MEASURES]
+        front = [clip(f"{r} → {x}", width) for r, x in zip(self.rules, self.labels, strict=True)]
+        return ["rule", *MEASURES.values()], [*zip(front, *columns, strict=True)]
 
 
 def rule_quality(

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.encoding.table import Table
-from formulakern.rules.decision import ClassRule, conditions_of, one_row
+from formulakern.rules.decision import ClassRule
 from formulakern.rules.decision_tree import DecisionTree, tree_of
+from formulakern.rules.explanation.decisions import ListExplanation, first_of
+from formulakern.rules.explanation.rows import given_rows
 from formulakern.rules.export.code import list_pandas, list_polars
 from formulakern.rules.export.decision import WrittenRules
 from formulakern.rules.export.frames import list_frames
@@ -20,7 +21,6 @@ from formulakern.rules.export.python import list_python
 from formulakern.rules.export.sql import list_query
 from formulakern.rules.export.written import no_scores
 from formulakern.rules.logic.simplification import exclusive_rules, simplified_list
-from formulakern.rules.rule import Rule
 from formulakern.rules.rule_set import RuleSet
 from formulakern.rules.sql.conditions import TableName
 from formulakern.rules.sql.dialects import DialectName
@@ -85,15 +85,15 @@ class RuleList(WrittenRules):
         -------
         ndarray of shape (n,), intp
         """
-        return _first(self.covers(table))
+        return first_of(self.covers(table))
 
     def _positions(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
         places = self._places
         labels = [*(item.label for item in self.rules), self.default]
-        return np.array([places[label] for label in labels], dtype=np.intp)[_first(covers)]
+        return np.array([places[label] for label in labels], dtype=np.intp)[first_of(covers)]
 
     def _probabilities(self, covers: npt.NDArray[np.bool_]) -> FloatArray:
-        return self._table()[_first(covers)]
+        return self._table()[first_of(covers)]
 
     def _table(self) -> FloatArray:
         """The probabilities of each rule and of the default, shape (R + 1, K)."""
@@ -101,24 +101,25 @@ class RuleList(WrittenRules):
         return np.array([*rows, self._corrected(self.default_counts, self.default)])
 
     def _shares(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        return np.asarray(_first(covers)[:, None] == np.arange(len(self) + 1))
+        return np.asarray(first_of(covers)[:, None] == np.arange(len(self) + 1))
 
-    def explain(self, row: Any) -> ListExplanation:
-        """Which rule decides a row, and why no earlier one did.
+    def explain(self, rows: Any) -> ListExplanation:
+        """Which rule decides each row, and why no earlier one did.
 
         Parameters
         ----------
-        row : table of one row, or mapping of column to value
-            For example ``X[i : i + 1]`` or ``frame.iloc[i]``.
+        rows : table of n rows, or mapping of column to value
+            For example ``X[i : i + 1]``, ``frame.iloc[i]``, or all rows.
 
         Returns
         -------
         ListExplanation
+            Of one row it prints all conditions that fail; of more rows a line for each.
 
         Raises
         ------
         DataError
-            If there is not exactly one row.
+            If there is no row, or a column is absent.
 
         Examples
         --------
@@ -134,19 +135,14 @@ class RuleList(WrittenRules):
           not by rule 1 (bird): birth = no is false, since birth is yes
           not by rule 1 (bird): fly = yes is false, since fly is missing
           not by rule 2 (fish): water = yes is false, since water is no
+        >>> two = {"birth": ["no", "no"], "fly": ["yes", "no"], "water": ["no", "no"]}
+        >>> print(listed.explain(two))
+        row  class    by rule
+          0  bird           1  birth = no & fly = yes
+          1  unknown           otherwise
         """
-        table = one_row(row)
-        covers = self.covers(table)
-        first = int(_first(covers)[0])
-        failed = tuple(
-            tuple(
-                Rule(condition)
-                for condition in conditions_of(item.rule.formula) or (item.rule.formula,)
-                if not Rule(condition)(table)[0]
-            )
-            for item in self.rules[:first]
-        )
-        return ListExplanation(self, table, self.decide(covers).tolist()[0], first, failed)
+        table = given_rows(rows)
+        return ListExplanation(self, table, self.covers(table))
 
     # -- as other values of the same meaning ------------------------------------------------------
 
@@ -355,59 +351,3 @@ class RuleList(WrittenRules):
         True
         """
         return decision_from_json(cls, text, "rule-list")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ListExplanation:
-    """Which rule of a list decides a row, and which conditions of earlier ones fail.
-
-    Parameters
-    ----------
-    decision : RuleList
-    row : Table of one row
-    prediction : object
-        The class.
-    position : int
-        Of the rule that decides, from 0; the number of rules if it is the default.
-    failed : tuple of tuple of Rule
-        Of each earlier rule the conditions that are false on the row.
-    """
-
-    decision: RuleList
-    row: Table
-    prediction: Any
-    position: int
-    failed: tuple[tuple[Rule, ...], ...]
-
-    @property
-    def rule(self) -> ClassRule | None:
-        """The rule that decides; None if none is satisfied."""
-        return self.decision[self.position] if self.position < len(self.decision) else None
-
-    def __str__(self) -> str:
-        if self.rule is not None:
-            lines = [f"class {self.prediction}, by rule {self.position + 1}: {self.rule.rule}"]
-        elif self.decision.default is None:
-            lines = ["class unknown: no rule is satisfied"]
-        else:
-            lines = [f"class {self.prediction}, the default: no rule is satisfied"]
-        for number, (item, conditions) in enumerate(
-            zip(self.decision, self.failed, strict=False), start=1
-        ):
-            for condition in conditions:
-                since = ", ".join(f"{name} is {self._entry(name)}" for name in condition.columns)
-                lines.append(
-                    f"  not by rule {number} ({item.label}): {condition} is false"
-                    + (f", since {since}" if since else "")
-                )
-        return "\n".join(lines)
-
-    def _entry(self, name: str) -> str:
-        missing = self.row.missing(name)[0]
-        return "missing" if missing else str(self.row.column(name).tolist()[0])
-
-
-def _first(covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
-    """The first true column of every row; the number of columns where none is."""
-    padded = np.column_stack([covers, np.ones(len(covers), dtype=np.bool_)])
-    return np.asarray(padded.argmax(axis=1), dtype=np.intp)

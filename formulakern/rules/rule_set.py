@@ -11,7 +11,9 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice
 from formulakern.errors import ParameterError
-from formulakern.rules.decision import ClassRule, one_row
+from formulakern.rules.decision import ClassRule
+from formulakern.rules.explanation.decisions import SetExplanation
+from formulakern.rules.explanation.rows import given_rows
 from formulakern.rules.export.code import votes_pandas, votes_polars
 from formulakern.rules.export.decision import WrittenRules
 from formulakern.rules.export.frames import votes_frames
@@ -143,22 +145,23 @@ class RuleSet(WrittenRules):
     def _shares(self, covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         return np.column_stack([covers, ~covers.any(axis=1)])
 
-    def explain(self, row: Any) -> SetExplanation:
-        """The rules that a row satisfies, and their votes.
+    def explain(self, rows: Any) -> SetExplanation:
+        """The rules that each row satisfies, and their votes.
 
         Parameters
         ----------
-        row : table of one row, or mapping of column to value
-            For example ``X[i : i + 1]`` or ``frame.iloc[i]``.
+        rows : table of n rows, or mapping of column to value
+            For example ``X[i : i + 1]``, ``frame.iloc[i]``, or all rows.
 
         Returns
         -------
         SetExplanation
+            Of one row it prints all votes; of more rows a line for each.
 
         Raises
         ------
         DataError
-            If there is not exactly one row.
+            If there is no row, or a column is absent.
 
         Examples
         --------
@@ -171,13 +174,8 @@ class RuleSet(WrittenRules):
           rule 1 votes reptile 1: birth = no & fly = no
           rule 2 votes amphibian 1: water = sometimes
         """
-        covers = self.covers(one_row(row))
-        sums = (covers @ self.votes)[0]
-        fired = tuple(np.flatnonzero(covers[0]).tolist())
-        best = [k for k, vote in enumerate(sums.tolist()) if vote == sums.max() > 0]
-        tie = tuple(self.classes[k] for k in best) if len(best) > 1 else ()
-        votes = dict(zip(self.classes, sums.tolist(), strict=True))
-        return SetExplanation(self, self.decide(covers).tolist()[0], votes, fired, tie)
+        table = given_rows(rows)
+        return SetExplanation(self, table, self.covers(table), self.votes)
 
     def simplified(self, domains: Any = None, missing: bool = True) -> Self:
         """A shorter set that predicts the same on every table, by logic.
@@ -304,44 +302,3 @@ class RuleSet(WrittenRules):
         True
         """
         return decision_from_json(cls, text, "rule-set", "vote")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SetExplanation:
-    """The rules of a set that a row satisfies, and how they vote.
-
-    Parameters
-    ----------
-    decision : RuleSet
-    prediction : object
-        The class.
-    votes : dict
-        Class → sum of the votes.
-    fired : tuple of int
-        The rules that the row satisfies, from 0.
-    tie : tuple
-        The classes that share the largest sum, if they are several; else empty.
-    """
-
-    decision: RuleSet
-    prediction: Any
-    votes: dict[Any, float]
-    fired: tuple[int, ...]
-    tie: tuple[Any, ...]
-
-    def __str__(self) -> str:
-        votes = ", ".join(f"{name}: {vote:g}" for name, vote in self.votes.items() if vote)
-        if self.tie:
-            names = ", ".join(map(str, self.tie))
-            lines = [f"class {self.prediction}, which stands first: a tie of {names}"]
-        elif votes:
-            lines = [f"class {self.prediction} ({votes})"]
-        elif self.decision.default is None:
-            lines = ["class unknown: no rule votes"]
-        else:
-            lines = [f"class {self.prediction}, the default: no rule votes"]
-        for k in self.fired:
-            given = zip(self.decision.classes, self.decision.votes[k].tolist(), strict=True)
-            for_each = ", ".join(f"{name} {vote:g}" for name, vote in given if vote)
-            lines.append(f"  rule {k + 1} votes {for_each or 'nothing'}: {self.decision[k].rule}")
-        return "\n".join(lines)

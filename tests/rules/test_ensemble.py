@@ -8,7 +8,7 @@ import pytest
 
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
-from formulakern.rules.explanation import Explanation
+from formulakern.rules.explanation.votes import Explanation
 from formulakern.rules.features import LinearTerm, Monomial
 
 
@@ -127,24 +127,61 @@ def test_explanations_of_classes_and_of_numbers(ensemble, price):
     found = Explanation.of(ensemble, ensemble.values(TABLE)[1:2])
     assert (found.prediction, found.contributions) == ("a", (2.0, 1.5))
     assert str(found).splitlines() == [
-        "class a (a: +2, b: -0.4, c: -1.5); start: b: +0.1",
-        "    2.0000  for a against b:  color = red",
-        "    1.5000  for b against c:  size >= 3",
+        "class a: the largest score is a +2, then b -0.4, and 1 lower",
+        "     a     b",
+        "        +0.1  every row (the intercept)",
+        "  +2.0  -2.0  color = red",
+        "        +1.5  size >= 3",
     ]
     third = str(Explanation.of(ensemble, ensemble.values(TABLE)[2:3]))
-    assert third.endswith("    0.2500  for c:  color = blue & size < 2")
+    assert third.endswith("  +0.25         color = blue & size < 2")
     against = RuleEnsemble.of([weighted("size < 3", -0.5, "b")], "abc")
-    assert str(Explanation.of(against, against.values(TABLE)[:1])).endswith(
-        "    0.5000  against b:  size < 3"
-    )
-    assert str(Explanation.of(ensemble, ensemble.values(TABLE)[3:])).endswith(
-        "no rule is satisfied"
-    )
+    assert str(Explanation.of(against, against.values(TABLE)[:1])).splitlines() == [
+        "class a: the largest score is a +0, then c +0, and 1 lower", "no rule is satisfied"
+    ]  # fmt: skip
     found = Explanation.of(price, price.values(TABLE)[:1])
     assert (found.prediction, found.scores) == (11.5, {"price": 11.5})
     assert str(found).splitlines() == [
-        "price = 11.5; 10 for every row", "        +2  color = red", "      -0.5  size < 3",
+        "price = 11.5", "  +10.0  every row (the intercept)", "   +2.0  color = red",
+        "   -0.5  size < 3",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("numbers", [False, True])
+def test_explanations_of_many_rows(ensemble, price, numbers):
+    """What is listed adds up to the scores, in the frame, in arrays, and row by row."""
+    rules = price if numbers else ensemble
+    values = rules.values(TABLE)
+    found = Explanation.of(rules, values)
+    assert len(found) == len(values)
+    assert found.predictions.tolist() == rules.predict(TABLE).tolist()
+    np.testing.assert_array_equal(found.totals, rules.scores(TABLE))
+    for k, name in enumerate(rules.classes or (None,)):
+        added = found.added(name).sum(axis=1) + found.intercept[k]
+        np.testing.assert_allclose(added, found.totals[:, k])
+    keys = ["row"] if numbers else ["row", "class"]
+    frame = found.to_frame()
+    sums = frame.groupby(keys)["adds"].sum().to_numpy().reshape(found.totals.shape)
+    np.testing.assert_allclose(sums, found.totals)
+    assert (frame["rule"].isna().sum()) == found.totals.size  # the intercepts
+    lines, page = str(found).splitlines(), found._repr_html_()
+    assert len(lines) == 1 + len(values)
+    assert page.count("<tr>") == 1 + len(values)
+    for row, one in enumerate(found):
+        assert one.prediction == found[row].prediction == found.predictions[row]
+        assert repr(one).startswith("<Explanation: ")
+        assert lines[1 + row].startswith(f"  {row}")
+    assert len(found[1:]) == len(values) - 1
+    assert found[-1].scores == found[len(values) - 1].scores
+    for ask in ("prediction", "scores", "rules", "contributions"):
+        with pytest.raises(fk.DataError, match=r"of one row; this explains 4"):
+            getattr(found, ask)
+    with pytest.raises(fk.ParameterError, match="expected"):
+        found.added("no class")
+    many = Explanation.of(rules, np.repeat(values, 20, axis=0))
+    assert str(many).endswith("… and 50 more rows")
+    assert "and 50 more rows" in many._repr_html_()
+    assert repr(many) == "<Explanation of 80 rows>"
 
 
 def test_products_count_with_their_values():
@@ -174,9 +211,9 @@ def test_linear_terms_count_with_their_share_of_the_way():
     assert (ensemble.n_conditions, products.n_conditions) == (2, 4)
     found = Explanation.of(ensemble, ensemble.values(table)[3:4])
     assert str(found).splitlines() == [
-        "class a (a: +1, b: -1)",
-        "    2.0000  for a:  u from 2 to 6, each 1: +0.5",
-        "    1.0000  for b:  v = 1",
+        "class a: the score is -1; above 0 b, else a",
+        "  -2.0  u from 2 to 6, each 1: -0.5",
+        "  +1.0  v = 1",
     ]
     assert LinearTerm("u", 2, 6)({"u": ["3", "4", None]}).tolist() == [0.25, 0.5, 0]
     assert LinearTerm("u", 2, 6)({"u": [None]}).tolist() == [0]

@@ -7,7 +7,7 @@ import pytest
 
 from formulakern import RuleEnsemble, WeightedRule, rule
 from formulakern.errors import ParameterError
-from formulakern.rules.explanation import Explanation
+from formulakern.rules.explanation.votes import Explanation
 from formulakern.rules.features import LinearTerm
 from tests.database import answers
 
@@ -37,7 +37,11 @@ def test_levels_are_intervals_of_the_score():
     assert ensemble != replace(ensemble, thresholds=np.array([5.0, 6.0, 20.0]))
     explanation = Explanation.of(ensemble, ensemble.values({"smoker": ["yes"], "age": [20]}))
     assert explanation.prediction == "high"
-    assert str(explanation).startswith("risk high by +20; low up to 4.5, middle up to 19.5, ")
+    assert str(explanation).splitlines() == [
+        "risk high: the score is 20.5; low up to 5, middle up to 20, high above",
+        "   +0.5  every row (the intercept)",
+        "  +20.0  smoker = yes",
+    ]
     few = ensemble.head(0)
     assert str(few).splitlines()[0] == "low for every row"
     assert "levels" not in RuleEnsemble.of([]).to_json()

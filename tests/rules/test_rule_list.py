@@ -214,7 +214,8 @@ def test_what_is_no_list_is_refused():
     rules, table = RuleList([item], ("x", "y")), {"p": [1, 2]}
     for match, ask in [
         (r"covers has shape \(2, 2\)", lambda: rules.decide(np.ones((2, 2)))),
-        ("one row; got 2", lambda: rules.explain(table)),
+        ("this explains 2", lambda: rules.explain(table).failed),
+        ("needs a row; got none", lambda: rules.explain({"p": []})),
         ("y holds 'w' .row 1.", lambda: rules.with_counts(table, ["x", "w"])),
         ("2 rows and 1 classes", lambda: rules.with_counts(table, ["x"])),
         ("expected 2 finite numbers", lambda: rules.with_counts(table, ["x", "x"], [1])),
@@ -242,3 +243,12 @@ def test_rows_can_be_given_in_several_ways():
     assert rules.explain({"p": 9, "q": "c"}).rule is None
     never = listed(("false", "x"), ("p | p = 2", "y"))
     assert "rule 1 (x): false is false\n" in str(never.explain({"p": 0}))
+    many = rules.explain(frame)
+    assert [one.position for one in many] == many.positions.tolist() == [2, 1]
+    assert [str(one) for one in many] == [str(rules.explain(frame.iloc[k])) for k in (0, 1)]
+    assert str(many).splitlines() == [
+        "row  class  by rule", "  0  z               otherwise", "  1  y            2  q = b",
+    ]  # fmt: skip
+    assert many.to_frame()["rule"].fillna("none").tolist() == ["none", "q = b"]
+    assert "since" in many[0]._repr_html_()
+    assert many._repr_html_().count("<tr>") == 3

@@ -88,3 +88,11 @@ def test_explanations():
     assert str(rules.explain({"p": 3})) == "class y, the default: no rule votes"
     unknown = RuleSet(items, ("x", "y")).explain({"p": 3})
     assert (str(unknown), unknown.prediction) == ("class unknown: no rule votes", None)
+    many = rules.explain({"p": [1, 3]})
+    assert [str(one) for one in many] == [str(rules.explain({"p": p})) for p in (1, 3)]
+    assert many.predictions.tolist() == ["x", "y"]
+    np.testing.assert_array_equal(many.sums, [[1, 0], [0, 0]])
+    assert str(many).splitlines()[1] == "  0  x      x 1: p <= 2; nothing: p <= 1"
+    assert many.to_frame()["votes x"].tolist() == [1, 0]
+    assert many._repr_html_().count("<tr>") == 3
+    assert "p &lt;= 2" in many[0]._repr_html_()

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from formulakern.arrays import FloatArray
+from formulakern.markup import barred, small_table
 from formulakern.optional import data_frame, new_axes
-from formulakern.text import clip, preformatted, significant, table
+from formulakern.text import clip, significant, table
 
 if TYPE_CHECKING:
     import pandas
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FormulaWeights"]
 
+HEAD = ("formula", "weight", "share of the model")
 #: Characters of a formula in the table.
 WIDTH = 60
 
@@ -66,9 +68,16 @@ class FormulaWeights:
         rows = [
             [clip(self.formulas[r], WIDTH), written[r], f"{self.shares[r]:.1%}"] for r in self.order
         ]
-        return f"{table(['formula', 'weight', 'share of the model'], rows)}\n\n{self.method}"
+        return f"{table(HEAD, rows)}\n\n{self.method}"
 
-    _repr_html_ = preformatted
+    def _repr_html_(self) -> str:
+        written = significant(self.weights.tolist())
+        shares = self.shares.tolist()
+        rows = [
+            [self.formulas[r], written[r], barred(f"{shares[r]:.1%}", 0.0, shares[r])]
+            for r in self.order
+        ]
+        return small_table(HEAD, rows, "r>>", foot=self.method)
 
     def to_frame(self) -> pandas.DataFrame:
         """A row for each formula, in the order that they were given in.

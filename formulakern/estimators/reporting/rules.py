@@ -135,7 +135,8 @@ def _weight_help(ensemble: RuleEnsemble) -> str:
 
 def _decision(ensemble: RuleEnsemble) -> str:
     if ensemble.levels is not None:
-        return f"Weights of the rules that a row satisfies are added up: {listed_levels(ensemble)}."
+        ends = listed_levels(ensemble, scores=True)
+        return f"Weights of the rules that a row satisfies are added up, and the intercept: {ends}."
     if ensemble.classes is None:
         return (
             f"The prediction of {ensemble.target} is the intercept and the weights of all rules "
@@ -221,7 +222,7 @@ def _sum(title: str, start: float, given: FloatArray, total: float) -> ScoreSum:
 
 def _score_title(ensemble: RuleEnsemble, k: int) -> str:
     if ensemble.levels is not None:
-        return f"The score: {listed_levels(ensemble)}, the intercept apart"
+        return f"The score: {listed_levels(ensemble, scores=True)}"
     if ensemble.classes is None:
         return f"The prediction of {ensemble.target}"
     if _is_symmetric(ensemble):

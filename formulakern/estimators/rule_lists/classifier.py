@@ -284,22 +284,22 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         return self.rules_.probabilities(covers)
 
     def explain(self, X: Any) -> Any:
-        """Why one row is predicted as it is: the rules that it satisfies, and the one that decides.
+        """Why rows are predicted as they are: the rules they satisfy, and the one that decides.
 
         Parameters
         ----------
-        X : table of shape (1, n_columns)
+        X : table of shape (n_rows, n_columns)
             With the columns that the rules name.
 
         Returns
         -------
         ListExplanation or SetExplanation
-            Prints as text.
+            Of one row it prints all reasons; of more rows a line for each.
 
         Raises
         ------
         DataError
-            If there is not exactly one row.
+            If the table cannot be read as in training, or has no rows.
         """
         check_is_fitted(self, "rules_")
         table = self.encoder_.read_table(X) if self._conditions is None else Table.of(X)

@@ -14,6 +14,7 @@ from formulakern.arrays import FloatArray
 from formulakern.estimators.search.candidates import simplicity
 from formulakern.estimators.trials import compared
 from formulakern.kernels.algebra import Kernel
+from formulakern.markup import small_table
 from formulakern.optional import data_frame, new_axes
 from formulakern.syntax.formula import Formula
 from formulakern.text import aligned, clip
@@ -189,18 +190,32 @@ class SearchResults(UserDict[str, Any]):
         return f"<SearchResults: {len(self._order)} candidates, {self.n_scored} scored>"
 
     def __str__(self) -> str:
+        head, rows, sides = self._cells(WIDTH)
+        lines = aligned([head, *rows], sides)
+        return "\n".join([f"{self._title()}:", *(line.rstrip() for line in lines)])
+
+    def _repr_html_(self) -> str:
+        head, rows, sides = self._cells(400)
+        more = len(self._order) - len(rows)
+        foot = f"… and {more:,} more candidates" if more > 0 else ""
+        return small_table(head, rows, sides.replace("<", "r", 1), self._title(), foot)
+
+    def _title(self) -> str:
         what = "the radius-margin ratio" if self.by == "ratio" else "cross-validation"
+        return f"{len(self._order):,} candidates, {self.n_scored:,} scored; the best by {what}"
+
+    def _cells(self, width: int) -> tuple[list[str], list[list[str]], str]:
+        """Headings, the lines of the best candidates, and how columns stand."""
         measures = ("ratio", "mean_score", "behind", "error")
         names = [name for name in measures if np.isfinite(self[name]).any()]
         if len(np.unique(self["C"][np.isfinite(self["C"])])) > 1:
             names.append("C")
-        rows = [["rank", "formula", *names, "status"]]
+        rows = []
         for i in self._order[:SHOWN].tolist():
             numbers = ["-" if np.isnan(self[name][i]) else f"{self[name][i]:.4g}" for name in names]
-            rows.append([str(self["rank"][i]), self._shown(i), *numbers, self["status"][i]])
-        lines = aligned(rows, "><" + ">" * len(names) + "<")
-        title = f"{len(self._order):,} candidates, {self.n_scored:,} scored; the best by {what}:"
-        return "\n".join([title, *(line.rstrip() for line in lines)])
+            formula = clip(str(self["formula"][i]), width)
+            rows.append([str(self["rank"][i]), formula, *numbers, self["status"][i]])
+        return ["rank", "formula", *names, "status"], rows, "><" + ">" * len(names) + "<"
 
     def _shown(self, position: int) -> str:
         return clip(str(self["formula"][position]), WIDTH)

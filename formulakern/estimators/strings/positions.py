@@ -13,14 +13,17 @@ from formulakern.errors import ParameterError
 from formulakern.kernels.strings.kmers import k_mers
 from formulakern.kernels.strings.strings import StringPair, Strings
 from formulakern.kernels.strings.weighted import WeightedDegreeKernel
+from formulakern.markup import small_table
 from formulakern.optional import data_frame, new_axes
-from formulakern.text import preformatted, significant, table
+from formulakern.text import significant, table
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
 
 __all__ = ["PositionWeight", "PositionWeights", "position_weights"]
+
+HEAD = ("k-mer", "position", "weight", "for", "against")
 
 
 class PositionWeight(NamedTuple):
@@ -73,14 +76,17 @@ class PositionWeights:
         return self.items[place]
 
     def __str__(self) -> str:
+        return table(HEAD, self._rows())
+
+    def _repr_html_(self) -> str:
+        return small_table(HEAD, self._rows(), "r>><<")
+
+    def _rows(self) -> list[list[str]]:
         weights = significant([item.weight for item in self.items])
-        rows = [
+        return [
             [item.k_mer, str(item.position), weight, str(item.winner), str(item.loser)]
             for item, weight in zip(self.items, weights, strict=True)
         ]
-        return table(["k-mer", "position", "weight", "for", "against"], rows)
-
-    _repr_html_ = preformatted
 
     def to_frame(self) -> pandas.DataFrame:
         """One row per k-mer and position.
@@ -90,9 +96,8 @@ class PositionWeights:
         MissingDependencyError
             If pandas is not installed.
         """
-        names = ("k-mer", "position", "weight", "for", "against")
-        columns = zip(*self.items, strict=True) if self.items else ([] for _ in names)
-        return data_frame(dict(zip(names, map(list, columns), strict=True)))
+        columns = zip(*self.items, strict=True) if self.items else ([] for _ in HEAD)
+        return data_frame(dict(zip(HEAD, map(list, columns), strict=True)))
 
     def plot(self, ax: Axes | None = None, pair: tuple[Any, Any] | None = None) -> Axes:
         """The importance as a heat map, k by position.

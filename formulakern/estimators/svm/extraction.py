@@ -29,11 +29,11 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.learning.svm_rules.feature_space import parts_of
 from formulakern.rewrite.repeats import without_repeats
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
+from formulakern.rules.export.html import ensemble_html
 from formulakern.rules.export.text import ensemble_text
 from formulakern.rules.features import Instance
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import Formula
-from formulakern.text import preformatted
 
 __all__ = ["RuleExtraction", "TrainedModel", "extract_rules", "pair_weights"]
 
@@ -41,7 +41,7 @@ __all__ = ["RuleExtraction", "TrainedModel", "extract_rules", "pair_weights"]
 SLACK = 1e-2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RuleExtraction:
     """The rules of largest weight in a support vector machine, and the proof that they are.
 
@@ -92,15 +92,22 @@ class RuleExtraction:
         """One row per rule, as :meth:`RuleEnsemble.to_frame`."""
         return self.ensemble.to_frame()
 
+    def __repr__(self) -> str:
+        return f"<RuleExtraction: {len(self)} rules. {self._claim()}>"
+
     def __str__(self) -> str:
+        return f"{ensemble_text(self.ensemble, decides=False)}\n\n{self._claim()}"
+
+    def _repr_html_(self) -> str:
+        return ensemble_html(self.ensemble, decides=False, foot=self._claim())
+
+    def _claim(self) -> str:
         bound = max(self.bounds.values(), default=0.0)
         effort = f"{self.n_evaluated:,} features evaluated in {self.seconds:.2f} s"
         claim = "Stopped by the time limit: features that were not reached weigh at most"
         if self.proven:
             claim = "Proven: no other feature weighs more than"
-        return f"{ensemble_text(self.ensemble, decides=False)}\n\n{claim} {bound:.4g}; {effort}."
-
-    _repr_html_ = preformatted
+        return f"{claim} {bound:.4g}; {effort}."
 
 
 def extract_rules(

@@ -15,10 +15,11 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.extraction import RuleExtraction
 from formulakern.estimators.targets import read_classes
+from formulakern.markup import small_table
 from formulakern.optional import data_frame, new_axes
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.features import feature_values
-from formulakern.text import aligned, preformatted
+from formulakern.text import aligned
 
 if TYPE_CHECKING:
     import pandas
@@ -30,7 +31,7 @@ __all__ = ["Simplification", "simplify_svm"]
 ROUNDS = 5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Simplification:
     """Accuracy against number of rules.
 
@@ -74,20 +75,31 @@ class Simplification:
         return data_frame(columns | {f"{name} accuracy": a for name, a, _ in self._curves()})
 
     def __str__(self) -> str:
+        cells = self._cells()
+        return "\n".join(aligned(cells, ">" * len(cells[0])))
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._cells()
+        title = "Accuracy of the heaviest rules alone, and of the whole model"
+        return small_table(head, rows, ">" * len(head), title)
+
+    def _cells(self) -> list[tuple[str, ...]]:
         last = len(self.ensembles)  # all numbers of rules up to ten, then every fifth
         shown = [k for k in range(1, last + 1) if k <= 10 or k % 5 == 0 or k == last]
         columns = [["rules", *map(str, shown), "all"]]
         for name, accuracy, whole in self._curves():
             columns.append([name, *(f"{accuracy[k - 1]:.1%}" for k in shown), f"{whole:.1%}"])
-        return "\n".join(aligned([*zip(*columns, strict=True)], ">" * len(columns)))
+        return [*zip(*columns, strict=True)]
+
+    def __repr__(self) -> str:
+        rules, train = len(self.ensembles), f"{self.model_train_accuracy:.1%}"
+        return f"<Simplification: up to {rules} rules of a model with {train} in training>"
 
     def _curves(self) -> list[tuple[str, FloatArray, float]]:
         """On which rows, the accuracy of the rules alone, and that of the whole model."""
         train = ("train", self.train_accuracy, self.model_train_accuracy)
         test = ("test", self.test_accuracy, self.model_test_accuracy)
         return [train, test] if len(self.test_accuracy) else [train]
-
-    _repr_html_ = preformatted
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Accuracy against the number of rules, with the whole model as a line.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from formulakern.optional import data_frame
 from formulakern.rules.decision import DecisionRules
+from formulakern.rules.export.html import decision_html
 from formulakern.rules.export.latex import decision_latex
 from formulakern.rules.export.text import decision_columns, decision_text
 from formulakern.rules.export.written import Written
-from formulakern.text import preformatted
 
 if TYPE_CHECKING:
     import pandas
@@ -37,7 +37,8 @@ class WrittenRules(Written, DecisionRules):
 
     __str__ = decision_text
 
-    _repr_html_ = preformatted
+    def _repr_html_(self) -> str:
+        return decision_html(self)
 
     def to_latex(self, top: int | None = None) -> str:
         r"""A LaTeX ``tabular`` with one line per rule, and one for the default.

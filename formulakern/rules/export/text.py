@@ -6,7 +6,7 @@ import itertools
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,16 +17,22 @@ from formulakern.rules.voting import VotingRules, WeightedRule
 from formulakern.text import WIDTH, aligned, clip, significant
 
 __all__ = [
+    "MAX_ROWS",
+    "MAX_RULE",
     "columns_of",
     "decision_cells",
     "decision_columns",
     "decision_text",
     "ensemble_cells",
     "ensemble_text",
+    "how_it_decides",
     "listed_levels",
+    "rules_together",
     "said",
     "stance",
 ]
+
+V = TypeVar("V", bound=VotingRules)
 
 #: Rows of a printed table, where longer rules are cut, and the fewest characters of their lines.
 MAX_ROWS, MAX_RULE, NARROWEST = 60, 400, 20
@@ -91,10 +97,7 @@ def ensemble_cells(
     name : callable
         The text of a class.
     """
-    first: dict[Term, int] = {}
-    for row, term in enumerate(ensemble.rules):
-        first.setdefault(term, row)
-    ensemble = ensemble.take(sorted(range(len(ensemble)), key=lambda r: first[ensemble.rules[r]]))
+    ensemble = rules_together(ensemble)
     pairs = itertools.pairwise((None, *ensemble.rules))
     again = [a == b and isinstance(b, Rule) for a, b in pairs]  # effects of linear terms differ
     weights = [item.weight for item in ensemble]
@@ -117,13 +120,21 @@ def ensemble_cells(
     return cells
 
 
+def rules_together(ensemble: V) -> V:
+    """The same votes; those of one rule stand one below the other."""
+    first: dict[Term, int] = {}
+    for row, term in enumerate(ensemble.rules):
+        first.setdefault(term, row)
+    return ensemble.take(sorted(range(len(ensemble)), key=lambda r: first[ensemble.rules[r]]))
+
+
 def ensemble_text(ensemble: VotingRules, decides: bool = True) -> str:
     """The first rules as a table; rules are broken after connectives only.
 
     ``decides`` is False of rules that are not all of a model: then a first line that says what
     their weights decide is left out.
     """
-    lines = [_decision(ensemble)] if decides else []
+    lines = [how_it_decides(ensemble)] if decides else []
     if not len(ensemble) and ensemble.classes is not None:
         return lines[0] if decides else "no rules"
     shown = ensemble.head(MAX_ROWS)
@@ -140,7 +151,7 @@ def said(term: Term, weight: float) -> str:
     return f"{term}, {term.effect(weight)}" if isinstance(term, LinearTerm) else str(term)
 
 
-def _decision(ensemble: VotingRules) -> str:
+def how_it_decides(ensemble: VotingRules) -> str:
     """How the weights of the rules decide, in one line."""
     if ensemble.levels is not None:
         if not len(ensemble):
@@ -162,9 +173,12 @@ def _decision(ensemble: VotingRules) -> str:
     return f"{other} where the weights for it exceed those for {default}{margin}, else {default}"
 
 
-def listed_levels(ensemble: VotingRules) -> str:
-    """Up to which sum of the weights each level is predicted; not those that never are."""
-    ends = ensemble.thresholds - ensemble.intercept[0]
+def listed_levels(ensemble: VotingRules, scores: bool = False) -> str:
+    """Up to which sum of the weights each level is predicted; not those that never are.
+
+    ``scores``: up to which score, with the intercept.
+    """
+    ends = ensemble.thresholds - (0.0 if scores else ensemble.intercept[0])
     parts, before = [], -math.inf
     for level, end in zip(ensemble.levels or (), [*ends.tolist(), math.inf], strict=True):
         if end > before:

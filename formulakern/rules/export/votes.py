@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from formulakern.optional import data_frame
 from formulakern.rules.export.frames import ensemble_frames
+from formulakern.rules.export.html import ensemble_html
 from formulakern.rules.export.json import ensemble_json
 from formulakern.rules.export.latex import ensemble_latex
 from formulakern.rules.export.python import ensemble_python
@@ -16,7 +17,6 @@ from formulakern.rules.export.written import Written
 from formulakern.rules.sql.conditions import TableName
 from formulakern.rules.sql.dialects import DialectName
 from formulakern.rules.voting import VotingRules
-from formulakern.text import preformatted
 
 if TYPE_CHECKING:
     import pandas
@@ -42,7 +42,8 @@ class WrittenVotes(Written, VotingRules):
 
     __str__ = ensemble_text
 
-    _repr_html_ = preformatted
+    def _repr_html_(self) -> str:
+        return ensemble_html(self)
 
     def _query(self, table: TableName, dialect: DialectName, types: Any, scores: bool) -> str:
         return ensemble_query(self, table, dialect, types, scores)

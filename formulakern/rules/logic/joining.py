@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.encoding.table import Table
+from formulakern.markup import element
 from formulakern.rules.decision import conditions_of
 from formulakern.rules.logic.merging import Group, Member, of_groups, simplified_votes
 from formulakern.rules.rule import Rule
@@ -31,7 +32,7 @@ ORDERS = frozenset({"<", "<=", ">", ">="})
 ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class JoinedRules(Generic[V]):
     """What :meth:`formulakern.RuleEnsemble.joined` returns.
 
@@ -54,9 +55,19 @@ class JoinedRules(Generic[V]):
     replaced: tuple[tuple[Rule, Rule], ...]
 
     def __str__(self) -> str:
+        return f"{self.rules}\n{self._claim()}"
+
+    def __repr__(self) -> str:
+        return f"<JoinedRules: {self._claim()}>"
+
+    def _repr_html_(self) -> str:
+        shown: Any = self.rules
+        return f"{shown._repr_html_()}{element('p', self._claim())}"
+
+    def _claim(self) -> str:
         return (
-            f"{self.rules}\n{len(self.replaced)} rules joined: scores change by at most "
-            f"{self.change:.3g}, {self.n_changed} of {self.n_rows} predictions"
+            f"{len(self.replaced)} rules joined: scores change by at most {self.change:.3g}, "
+            f"{self.n_changed} of {self.n_rows} predictions"
         )
 
 

@@ -534,8 +534,14 @@ def test_explanations_add_up(frame):
         assert total == pytest.approx(explanation.scores["good"])
         assert all(item.rule(X.iloc[row : row + 1])[0] for item in explanation.rules)
         assert f"class {explanation.prediction}" in str(explanation)
-    with pytest.raises(fk.DataError, match="one row; got 2"):
-        model.explain(X.iloc[:2])
+    every = model.explain(X)
+    for name in model.classes_:
+        assert (every.intercept == 0).all()
+        place = model.classes_.tolist().index(name)
+        np.testing.assert_allclose(every.added(name).sum(axis=1), every.totals[:, place])
+    np.testing.assert_allclose(
+        every.totals[:, 1] - every.totals[:, 0], model.decision_function(X), atol=1e-12
+    )
 
 
 def test_curve_and_history(frame):

@@ -206,8 +206,9 @@ def test_what_is_refused():
     model = RuleListClassifier("oner").fit(X, y)
     with pytest.raises(DataError, match="column"):
         model.predict({"b": ["x"]})
-    with pytest.raises(DataError, match="one row"):
-        model.explain(X)
+    assert model.explain(X).predictions.tolist() == model.predict(X).tolist()
+    with pytest.raises(DataError, match="of one row"):
+        assert model.explain(X).rule is None
 
 
 @pytest.mark.filterwarnings("ignore:the model gives all training rows one class")

@@ -206,7 +206,7 @@ def test_text_frames_and_latex():
         "2  b_1        0.00            size < 2",
         "   b_1        0.50    100.0%  otherwise",
     ]
-    assert decision._repr_html_().startswith("<pre>   class")
+    assert decision._repr_html_().startswith("<table ")
     assert "size &lt; 2" in decision._repr_html_()
     frame = decision.to_frame()
     assert frame["class"].tolist() == ["a", "b_1", "b_1"]
