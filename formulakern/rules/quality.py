@@ -381,8 +381,7 @@ def rule_quality(
     """
     check_number("m", m, 0)
     items = [rules] if isinstance(rules, (str, Formula, Rule, ClassRule)) else list(rules)
-    formulas = formulas_of(items)
-    rows = Table.of(X)
+    formulas, rows = formulas_of(items), Table.of(X)
     classes = _classes(y, [item.label for item in items if isinstance(item, ClassRule)], labels)
     places = class_positions(y, classes, len(rows))
     weights = row_weights(sample_weight, len(rows))
@@ -394,14 +393,13 @@ def rule_quality(
             on = evaluate_formula(formula, rows, known)
             counted[formula] = class_counts(places[on], weights[on], len(classes))
     totals, counts = counted[TRUE], [counted[formula] for formula in formulas]
-    shape = (len(items), len(classes))
     return RuleQuality(
         tuple(map(str, formulas)),
         tuple(_labels(items, labels, classes, counts, totals)),
         classes,
-        np.reshape(counts, shape),
+        np.reshape(counts, (-1, len(classes))),
         totals,
-        np.reshape([counted[formula] for formula in bases], shape),
+        np.reshape([counted[formula] for formula in bases], (-1, len(classes))),
         float(m),
     )
 
