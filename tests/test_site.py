@@ -2,11 +2,18 @@
 
 import doctest
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
-SITE = Path(__file__).parent.parent / "examples" / "site"
+import formulakern
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "site"))
+from building import links, reference, studies
+
+ROOT = Path(__file__).parent.parent
+SITE = ROOT / "examples" / "site"
 PAGES = sorted(SITE.glob("*.md"))
 FENCED = re.compile(r"^```pycon\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 
@@ -22,3 +29,39 @@ def test_code_of_a_page_runs(page):
     report: list[str] = []
     runner.run(test, out=report.append)
     assert not runner.summarize(verbose=False).failed, "".join(report)
+
+
+@pytest.mark.parametrize("name", ["CITATION.cff", "CONTRIBUTING.md"])
+def test_notes_for_others_are_up_to_date(name):
+    text = (ROOT / ".github" / name).read_text(encoding="utf-8")
+    if name.endswith(".cff"):
+        assert f"\nversion: {formulakern.__version__}\n" in text
+        changes = (SITE / "changes.md").read_text(encoding="utf-8")
+        assert f"\n## {formulakern.__version__}" in changes
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
+        assert (ROOT / ".github" / link).exists(), link
+
+
+def test_every_public_object_has_a_page():
+    assert {name for names in reference.public().values() for name in names} == set(
+        formulakern.__all__
+    ) - {"__version__"}
+    pages = reference.pages()
+    for name in formulakern.__all__:
+        if name != "__version__":
+            assert f"formulakern.{name}.rst" in pages
+            assert reference.summary(name).endswith(".")
+
+
+def test_studies_are_told_without_links_into_the_repository():
+    text = studies.text()
+    assert "Figure 4" in text
+    assert not re.search(r"\]\((?!https?:|gallery/index)", text)
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    (tmp_path / "there.html").write_text('<p id="place"><a href="https://example.org/x">')
+    wrong = ["no.html", "there.html#other", "#nothing"]
+    targets = ["there.html", "there.html#place", "there.html?a=1#place", "#", *wrong]
+    (tmp_path / "from.html").write_text("".join(f'<a href="{target}">' for target in targets))
+    assert [line.split(": ")[1] for line in links.broken(tmp_path)] == sorted(wrong)
