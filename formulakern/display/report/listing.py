@@ -45,7 +45,7 @@ def listing(table: ListedTable, name: str) -> Markup:
         element("caption", table.caption),
         element("thead", element("tr", *heads)),
         element("tbody", *rows),
-        class_="listing",
+        class_="listing wide" if any(c.kind == "rule" for c in table.columns) else "listing",
         id=name,
     )
     parts: list[object] = []

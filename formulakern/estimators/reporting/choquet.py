@@ -18,7 +18,7 @@ from formulakern.estimators.reporting.kernels import pair_of_row
 __all__ = ["choquet_sums", "of_choquet"]
 
 #: Weights that are shown.
-MOST_WEIGHTS = 60
+MOST_WEIGHTS = 24
 
 
 def of_choquet(model: Any, X: Any, held: int) -> ModelValues:

@@ -201,7 +201,7 @@ def _positions(model: Any, top: int) -> tuple[ListedTable | None, str]:
     return ListedTable(
         "The heaviest substrings, by position",
         [
-            ListedColumn("substring", [item.k_mer for item in items], "rule"),
+            ListedColumn("substring", [item.k_mer for item in items]),
             ListedColumn("position", [item.position for item in items], "number"),
             ListedColumn("weight", [item.weight for item in items], "signed"),
             ListedColumn("speaks", [f"for {item.winner} against {item.loser}" for item in items]),

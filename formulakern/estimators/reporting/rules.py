@@ -326,6 +326,8 @@ def of_ensemble(model: Any, rules: RuleEnsemble, X: Any, held: int) -> ModelValu
     values = np.asarray(model._values(X), dtype=np.float64)
     n = rules.n_rules
     caption = f"{n:,} rule{'s'[: n != 1]}"
+    if len(rules) > n:
+        caption += f" with {len(rules):,} votes, each for a class against another"
     if rules.classes is not None:
         classes: Sequence[Any] | None = rules.classes
     else:
