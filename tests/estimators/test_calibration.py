@@ -181,3 +181,23 @@ def test_an_interrupted_fit_keeps_the_model():
     assert set(model.predict(X)) <= {*y}
     with pytest.raises(NotFittedError, match="to the end"):
         model.predict_proba(X)
+
+
+@pytest.mark.parametrize("options", [{}, {"C": [1, 100], "additivity": [1, 2], "cv": 2}])
+def test_a_choquet_integral_has_probabilities(options):
+    """Near those that the classes were drawn by, with the settings that were chosen."""
+    rng = np.random.default_rng(0)
+    X = rng.random((500, 3))
+    chances = expit(12 * (X[:, :2].min(axis=1) - 0.35))
+    y = np.where(rng.random(500) < chances, "yes", "no")
+    model = fk.ChoquetSVC(probability=True, **options).fit(X[:200], y[:200])
+    found = model.predict_proba(X[200:])
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert np.abs(found[:, 1] - chances[200:]).mean() < 0.1
+    order = np.argsort(model.decision_function(X[200:]))
+    assert (np.diff(found[order, 1]) >= 0).all()
+    if options:
+        chosen = model._chosen_settings()
+        assert (chosen.C, chosen.additivity) == (model.C_, model.additivity_)
+    with pytest.raises(AttributeError, match=r"Write ChoquetSVC\(probability=True\)"):
+        fk.ChoquetSVC().fit(X[:200], y[:200]).predict_proba(X)

@@ -10,11 +10,13 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from formulakern.arrays import FloatArray
+from formulakern.checks import check_flag
+from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.choquet.base import ChoquetEstimator, Problem, Solution
 from formulakern.estimators.choquet.monotone import Losses, solve_monotone
 from formulakern.estimators.choquet.set_function import RowFunction
@@ -30,7 +32,7 @@ __all__ = ["ChoquetSVC"]
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
+class ChoquetSVC(Calibrated, ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
     """Support vector classification by a Choquet integral of the attributes.
 
     Every attribute becomes a degree x_i in [0, 1] that grows with the class.  The decision is
@@ -70,6 +72,9 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
         Stopping tolerance of the solver; with ``enforce_monotone`` the relative duality gap.
     max_iter : int, default=-1
         Limit on its iterations; −1 for none.
+    probability : bool, default=False
+        Whether there is ``predict_proba``, at the cost of five further fits with the C and the
+        additivity that were chosen; ``predict`` goes by the decisions all the same.
     random_state : int, RandomState or None, default=0
         For folds, and for the pairs drawn for ``monotonicity_degree_``.
     verbose : bool, default=False
@@ -169,6 +174,7 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
             If ``enforce_monotone`` leaves a duality gap above ``tol``.
         """
         require_target(self, y)
+        check_flag("probability", self.probability)
         values = self._read(X, reset=True)
         labels = read_classes(y, len(values))
         self.classes_ = several_classes(labels)
@@ -176,7 +182,12 @@ class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
         codes = np.searchsorted(self.classes_, labels)
         self.pairs_ = list(combinations(self.classes_.tolist(), 2))
         self._fit(values, codes, codes.astype(float), 1.0, partial(splits, self.cv, codes))
+        self._calibrate(X, labels)
         return self
+
+    def _chosen_settings(self) -> ChoquetSVC:
+        chosen: ChoquetSVC = clone(self)
+        return chosen.set_params(C=self.C_, additivity=self.additivity_)
 
     def _solve(self, problem: Problem, target: npt.NDArray[Any], C: float) -> Solution:
         present = np.unique(target)
