@@ -187,7 +187,8 @@ class ChoquetSVC(Calibrated, ClassifierMixin, ChoquetEstimator):  # type: ignore
 
     def _chosen_settings(self) -> ChoquetSVC:
         chosen: ChoquetSVC = clone(self)
-        return chosen.set_params(C=self.C_, additivity=self.additivity_)
+        chosen.set_params(C=self.C_, additivity=self.additivity_)
+        return chosen
 
     def _solve(self, problem: Problem, target: npt.NDArray[Any], C: float) -> Solution:
         present = np.unique(target)
