@@ -1,4 +1,4 @@
-"""Tables from CSV files with a header line and a class column."""
+"""Tables from files with a class column: delimited text with a header line, and Parquet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import gzip
 import io
 import os
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,48 +15,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.datasets.dataset import Dataset
+from formulakern.datasets.parquet import is_parquet, read_parquet
 from formulakern.encoding.columns import did_you_mean, numbers_in, text_column
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError
+from formulakern.errors import DataError, ParameterError
 from formulakern.syntax.temporal import read_temporal
 
-__all__ = ["DELIMITERS", "GZIP_MAGIC", "cleaned_values", "dates_of", "header_of", "read_table"]
+__all__ = [
+    "ENCODING",
+    "GZIP_MAGIC",
+    "check_format",
+    "cleaned_values",
+    "dates_of",
+    "delimiter_of",
+    "header_of",
+    "read_table",
+]
 
+#: UTF-8, with or without a byte order mark.
+ENCODING = "utf-8-sig"
 DELIMITERS = (",", ";", "\t")
 GZIP_MAGIC = b"\x1f\x8b"
+#: How files of other kinds begin, and what they are.
+OTHERS = {b"PK\x03\x04": "a zip file, as a workbook is", b"\xd0\xcf\x11\xe0": "an old workbook"}
 
 
 def read_table(
     path: str | os.PathLike[str],
     target: str | None = None,
     missing: Collection[str] = ("?", ""),
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
 ) -> Dataset:
-    """Read a CSV file with a header line; one of its columns is the class.
+    """Read a file of delimited text or of Parquet; one of its columns is the class.
 
     Parameters
     ----------
     path : str or path
-        A text file in UTF-8 (with or without a byte order mark), plain or compressed by gzip. The
-        delimiter (comma, semicolon or tab) is the one that the header has most of; fields may stand
-        in double quotes. Blanks around a value are dropped, and so are empty lines.
+        A text file with a header line, plain or compressed by gzip; fields may stand in double
+        quotes, blanks around a value are dropped, and so are empty lines.  Or a Parquet file, which
+        polars reads: its columns are what they are there.
     target : str, optional
         The name of the class column; default: the last column.
     missing : collection of str, default=("?", "")
-        What stands for a missing value.
+        What stands for a missing value, in text files.
+    encoding : str, optional
+        Of a text file, as Python names it; default: UTF-8, with or without a byte order mark.
+    delimiter : str, optional
+        One character; default: a tab in a file ``*.tsv``, else what the header has most of: commas,
+        semicolons or tabs.
 
     Returns
     -------
     Dataset
-        A column in which every value reads as a number is numeric (NaN = missing), the others are
-        text (None = missing). The class is an array of numbers or of str.
+        Of a text file, a column in which every value reads as a number is numeric (NaN = missing),
+        the others are text (None = missing). The class is an array of numbers or of str.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     DataError
-        If it is empty, no UTF-8 text, has lines of different lengths (the message has the line's
-        number), equal names in the header, no class column of that name, or rows without class.
+        If it is empty, no text in this encoding, has lines of different lengths (the message has
+        the line's number), equal names in the header, no class column of that name, or rows without
+        class.
+    ParameterError
+        If there is no such encoding, or the delimiter is not one character.
+    MissingDependencyError
+        If a Parquet file is to be read, and polars is not installed.
 
     Notes
     -----
@@ -72,31 +99,93 @@ def read_table(
     (array(['red', None], dtype=object), array([3, 5]), array(['apple', 'pear'], dtype='<U5'))
     """
     path = Path(path)
-    header, rows = _read_rows(path)
+    check_format(encoding, delimiter)
+    if is_parquet(path):
+        whole = read_parquet(path)
+        name = _target(path, whole.names, target)
+        classes = _classes(_class_column(whole, name), name, path)
+        table = whole.select([column for column in whole.names if column != name])
+    else:
+        header, rows = _read_rows(path, encoding, delimiter)
+        name = _target(path, header, target)
+        absent = set(missing)
+        columns = {
+            column: _column(values, absent)
+            for column, values in zip(header, zip(*rows, strict=True), strict=True)
+        }
+        classes = _classes(columns.pop(name), name, path)
+        table = Table({column: dates_of(values) for column, values in columns.items()})
+    text = f"{len(table):,} rows read from {path.name}."
+    stem = path.name.removesuffix(".gz")
+    for ending in (".csv", ".tsv", ".parquet"):
+        stem = stem.removesuffix(ending)
+    return Dataset(table, classes, stem, text, name)
+
+
+def check_format(encoding: str | None, delimiter: str | None) -> None:
+    """Check what is said about a text file.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if encoding is not None:
+        try:
+            io.TextIOWrapper(io.BytesIO(), encoding)
+        except (LookupError, TypeError, ValueError):
+            raise ParameterError(
+                f"encoding={encoding!r}; expected one that Python knows, such as 'utf-8', "
+                "'latin-1', 'cp1252' or 'utf-16'."
+            ) from None
+    wrong = not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\r\n\0'
+    if delimiter is not None and wrong:
+        raise ParameterError(
+            f"delimiter={delimiter!r}; expected one character, such as ';', and neither a quote "
+            "nor the end of a line."
+        )
+
+
+def delimiter_of(path: Path, first_line: str, delimiter: str | None) -> str:
+    """The delimiter: what is said, a tab by the name of the file, or what the header has most of.
+
+    >>> delimiter_of(Path("a.csv"), 'a;"b,c,d"', None), delimiter_of(Path("a.tsv.gz"), "a,b", None)
+    (';', '\\t')
+    """
+    if delimiter is not None:
+        return delimiter
+    if ".tsv" in (suffix.lower() for suffix in path.suffixes[-2:]):
+        return "\t"
+    return max(DELIMITERS, key="".join(first_line.split('"')[::2]).count)  # outside quotes
+
+
+def _target(path: Path, header: Sequence[str], target: str | None) -> str:
+    """The name of the class column."""
     if target is not None and target not in header:
         raise DataError(f'no column "{target}" in {path.name}; {did_you_mean(target, header)}')
     if len(header) < 2:
+        shown = f'one column, "{header[0]}"' if header else "no columns"
         raise DataError(
-            f'{path.name} has one column, "{header[0]}"; expected columns and a class column, '
-            "separated by commas, semicolons or tabs."
+            f"{path.name} has {shown}; expected columns and a class column, separated by commas, "
+            "semicolons or tabs."
         )
-    absent = set(missing)
-    name = header[-1] if target is None else target
-    columns = {
-        column: _column(values, absent)
-        for column, values in zip(header, zip(*rows, strict=True), strict=True)
-    }
-    classes = _classes(columns.pop(name), name, path)
-    columns = {column: dates_of(values) for column, values in columns.items()}
-    text = f"{len(rows):,} rows read from {path.name}."
-    stem = path.name.removesuffix(".gz").removesuffix(".csv")
-    return Dataset(Table(columns), classes, stem, text, name)
+    return header[-1] if target is None else target
 
 
-def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
-    text = _text(path)
-    first_line = text.lstrip().partition("\n")[0]
-    delimiter = max(DELIMITERS, key="".join(first_line.split('"')[::2]).count)  # outside quotes
+def _class_column(table: Table, name: str) -> NDArray[Any]:
+    """The classes of a typed file: dates as text, other values as they are."""
+    if name not in table.kinds:
+        return table[name]
+    return text_column(
+        None if gone else str(table.entry(name, row))
+        for row, gone in enumerate(table.missing(name).tolist())
+    )
+
+
+def _read_rows(
+    path: Path, encoding: str | None, delimiter: str | None
+) -> tuple[list[str], list[list[str]]]:
+    text = _text(path, encoding)
+    delimiter = delimiter_of(path, text.lstrip().partition("\n")[0], delimiter)
     lines = csv.reader(
         io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True
     )
@@ -128,22 +217,26 @@ def _read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, encoding: str | None) -> str:
     if path.is_dir():
         raise DataError(f"{path} is a folder; expected a CSV file.")
     content = path.read_bytes()
+    for start, what in OTHERS.items():
+        if content.startswith(start):
+            raise DataError(f"{path.name} is {what}; expected text. Save the table as CSV.")
     if content.startswith(GZIP_MAGIC):
         try:
             content = gzip.decompress(content)
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{path.name} is damaged: gzip cannot read it ({error}).") from error
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode(encoding or ENCODING)
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
+        advice = "say its encoding, such as 'latin-1' or 'utf-16'"
         raise DataError(
-            f"{path.name} is not UTF-8 text: byte {content[error.start]:#04x} in line {line}. "
-            "Expected a CSV file; save it with the encoding UTF-8."
+            f"{path.name} is not {encoding or 'UTF-8'} text: byte {content[error.start]:#04x} in "
+            f"line {line}. Save it as UTF-8, or {advice}."
         ) from error
     place = text.find("\0")
     if place >= 0:
