@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 __all__ = [
-    "WIDTH",
     "aligned",
     "blocks",
     "clip",
@@ -16,13 +17,39 @@ __all__ = [
     "preformatted",
     "significant",
     "table",
+    "width",
+    "within",
 ]
 
-#: Reports keep to so many columns.
-WIDTH = 100
+#: Reports keep to so many columns; on a terminal that has fewer, to those.
+_WIDTH = ContextVar("width", default=100)
 
 
-def blocks(pairs: Sequence[tuple[str, str]], width: int = WIDTH) -> str:
+def width() -> int:
+    """The number of columns that reports keep to.
+
+    >>> width()
+    100
+    """
+    return _WIDTH.get()
+
+
+@contextmanager
+def within(columns: int) -> Iterator[None]:
+    """Let reports keep to so many columns, if these are fewer than usual; to 60 at least.
+
+    >>> with within(80):
+    ...     width()
+    80
+    """
+    token = _WIDTH.set(max(60, min(columns, _WIDTH.get())))
+    try:
+        yield
+    finally:
+        _WIDTH.reset(token)
+
+
+def blocks(pairs: Sequence[tuple[str, str]]) -> str:
     """Titles on the left of a rule, texts on its right; long lines are continued below.
 
     >>> print(blocks([("data", "two rows"), ("kernel", "K = s\\nread as bound")]))
@@ -36,7 +63,7 @@ def blocks(pairs: Sequence[tuple[str, str]], width: int = WIDTH) -> str:
         pieces = [
             piece
             for line in text.splitlines()
-            for piece in textwrap.wrap(line, width - left - 3, break_on_hyphens=False) or [""]
+            for piece in textwrap.wrap(line, width() - left - 3, break_on_hyphens=False) or [""]
         ]
         for number, piece in enumerate(pieces or [""]):
             lines.append(f"{title if number == 0 else '':>{left}} │ {piece}".rstrip())

@@ -1,4 +1,4 @@
-"""``formulakern fit --brief``: formula, kernel, score and rules on one screen."""
+"""``--brief``: what a formula is, and what its kernel learns, on one screen."""
 
 from __future__ import annotations
 
@@ -14,12 +14,47 @@ from formulakern.estimators.svm.evaluation import Comparison, inner_formula
 from formulakern.estimators.svm.extraction import RuleExtraction
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
-from formulakern.text import blocks
+from formulakern.kernels.inspection import Inspection
+from formulakern.text import blocks, clip
 
-__all__ = ["brief_fit", "brief_rules"]
+__all__ = ["brief_fit", "brief_inspection", "brief_rules"]
 
 #: Longer formulas and closed forms are described, not shown.
 MAX_CHARACTERS = 80
+#: Characters of a formula that is looked at.
+BRIEF = 240
+
+
+def brief_inspection(typed: str, inspection: Inspection) -> str:
+    """A kernel in a few lines: what was typed, its canonical form, and how it is computed.
+
+    >>> from formulakern.kernels.formula import kernel
+    >>> print(brief_inspection("~(a | b)", kernel("~(a | b)").inspect()))
+        typed │ ~(a | b)
+    canonical │ ~a & ~b
+              │ by De Morgan
+        means │ bound: equal names are the same column; different names may coincide
+       kernel │ K(x, z) = (n - p - q + s)**2
+              │ of n columns p are true in x, q in z, s in both
+    """
+    canonical, rules = inspection["text"], dict[str, None]()
+    for line in inspection["rewrites"].splitlines():
+        if line.startswith(" "):
+            rules.setdefault(line.rpartition("(")[2].rstrip(")"))
+        elif ": " in line:
+            canonical = line.partition(": ")[2]
+    lines = [clip(canonical, BRIEF)]
+    lines += [f"by {', '.join(rules)}" if rules else "as it was typed"]
+    closed = " ".join(inspection["closed form"].split())
+    about = ["of n columns p are true in x, q in z, s in both"]
+    meaning = inspection["meaning"].partition("\n")[0]
+    shown = [
+        ("typed", clip(typed, BRIEF)),
+        ("canonical", "\n".join(lines)),
+        ("means", meaning.removeprefix("variables=").replace("'", "")),
+        ("kernel", "\n".join([clip(closed, BRIEF), *about * closed.startswith("K(x, z)")])),
+    ]
+    return blocks(shown)
 
 
 def brief_fit(

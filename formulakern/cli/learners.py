@@ -33,10 +33,14 @@ class Learner:
         The name of its class in this package.
     about : str
         What it learns, in a few words.
+    novelty : bool
+        Whether it reads no classes, and tells rows that are unlike those of training.
     """
 
     estimator: str
     about: str
+
+    novelty: bool = False
 
     @property
     def predicts_numbers(self) -> bool:
@@ -53,11 +57,13 @@ LEARNERS = {
     "svm": Learner("FormulaSVC", "a support vector machine with the kernel of a formula"),
     "svm-cv": Learner("FormulaSVCCV", "the same, its penalty chosen by cross-validation"),
     "search": Learner("FormulaSearch", "the same, its formula found by a search"),
+    "mkl": Learner("FormulaMKL", "the same, with a weighted sum of several formulas' kernels"),
     "choquet": Learner("ChoquetSVC", "weights of sets of numeric columns"),
     "strings": Learner("StringSVC", "a support vector machine on strings; --set kernel=..."),
     "hkl-regression": Learner("HKLRegressor", "a number, as a sum of few weighted rules"),
     "svm-regression": Learner("FormulaSVR", "a number, by support vectors"),
     "choquet-regression": Learner("ChoquetRegressor", "a number, by sets of numeric columns"),
+    "novelty": Learner("FormulaOneClass", "which rows are unlike the others; reads no class", True),
 }
 
 

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from formulakern.checks import check_integer
 from formulakern.cli.learners import LEARNERS, learner, listed_learners, plain_learners
-from formulakern.cli.report import data_line, spread
+from formulakern.cli.output import add_command, refuse_folder
+from formulakern.cli.report import data_line
+from formulakern.cli.scoring import Score, fold_scores, held_scores, scores_table
+from formulakern.cli.tables import columns_of, identifier_advice, read_dataset
 from formulakern.datasets.dataset import Dataset
-from formulakern.encoding.columns import did_you_mean
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, FormulaKernError, ParameterError
 from formulakern.progress import Progress
-from formulakern.text import blocks, clip, table
+from formulakern.text import blocks, clip
 
-__all__ = ["add_learning", "columns_of", "learnt_text"]
+__all__ = ["add_learning", "learnt_text"]
 
 #: Larger tables are sampled for the scores.
 MAX_ROWS = 50_000
@@ -31,11 +31,12 @@ MAX_ROWS = 50_000
 SHOWN = 15
 #: The search for the rules of a support vector machine stops after so many seconds.
 RULES_SECONDS = 30.0
+#: What ``compare`` tries unless told otherwise, and what "all" leaves out.
+COMPARED = "hkl,prl,rules,svm"
+APART = ("strings", "novelty")
 
-Read = Callable[[argparse.Namespace], Dataset]
 
-
-def add_learning(commands: Any, data: argparse.ArgumentParser, read: Read) -> None:
+def add_learning(commands: Any, data: argparse.ArgumentParser) -> None:
     """Add the commands to those of a parser.
 
     Parameters
@@ -44,11 +45,11 @@ def add_learning(commands: Any, data: argparse.ArgumentParser, read: Read) -> No
         As ``add_subparsers`` returns them.
     data : ArgumentParser
         The arguments that say which table.
-    read : callable
-        What reads it.
     """
     folds = argparse.ArgumentParser(add_help=False)
-    folds.add_argument("--cv", type=int, default=5, metavar="FOLDS", help="folds (default: 5)")
+    folds.add_argument(
+        "--cv", type=int, default=5, metavar="FOLDS", help="folds; 0 for no scores (default: 5)"
+    )
     folds.add_argument("--seed", type=int, default=0, help="for folds and learners (default: 0)")
     folds.add_argument(
         "--max-rows",
@@ -57,19 +58,22 @@ def add_learning(commands: Any, data: argparse.ArgumentParser, read: Read) -> No
         metavar="N",
         help=f"scores are from at most so many rows (default: {MAX_ROWS:,})",
     )
-    folds.add_argument("--drop", metavar="COLUMNS", help="columns to leave out, with commas")
     folds.add_argument(
         "--time-limit", type=float, metavar="SECONDS", help="for each fit of a rule learner"
     )
-    learn = commands.add_parser(
+    models = f"models:\n{listed_learners()}"
+    learn = add_command(
+        commands,
         "learn",
-        parents=[data, folds],
-        help="learn a model of a table, score it, show its rules, save it",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"models:\n{listed_learners()}\n\nexamples:\n"
-        "  formulakern learn mushroom.csv --model hkl -o model.json\n"
-        "  formulakern learn bank.csv --target y --drop id --model prl --set degree=1\n"
-        "  formulakern learn train.csv --model svm --test test.csv --cv 0",
+        "learn a model of a table, score it, show its rules, save it",
+        [
+            "bank.csv -o model.json",
+            "bank.csv --class y --drop id --model prl --set degree=1 -o model.json",
+            "train.csv --model svm --cv 0 --test test.csv",
+        ],
+        data,
+        folds,
+        more=models,
     )
     learn.add_argument("--model", default="hkl", metavar="NAME", help="which (default: hkl)")
     learn.add_argument(
@@ -81,64 +85,97 @@ def add_learning(commands: Any, data: argparse.ArgumentParser, read: Read) -> No
     )
     learn.add_argument("--test", metavar="FILE", help="a table whose rows are only predicted")
     learn.add_argument("-o", "--out", type=Path, metavar="model.json", help="save the model")
-    learn.set_defaults(run=lambda options: _learn(options, read))
-    compare = commands.add_parser(
+    learn.set_defaults(run=_learn)
+    compare = add_command(
+        commands,
         "compare",
-        parents=[data, folds],
-        help="score several learners, and plain ones, on the same folds of a table",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"models:\n{listed_learners()}\n\nexamples:\n"
-        "  formulakern compare mushroom.csv\n"
-        "  formulakern compare bank.csv --models hkl,prl --picture scores.png",
+        "score several learners, and plain ones, on the same folds of a table",
+        ["bank.csv --cv 2", "bank.csv --drop id --models rules,prl --cv 2 --picture scores.png"],
+        data,
+        folds,
+        more=models,
     )
     compare.add_argument(
-        "--models", default="hkl,prl,rules,svm", help="which (default: hkl,prl,rules,svm)"
+        "--models",
+        default=COMPARED,
+        metavar="NAMES",
+        help=f"which, with commas, or all of classes (default: {COMPARED})",
     )
     compare.add_argument("--picture", type=Path, metavar="FILE", help="draw the scores (png, svg)")
-    compare.set_defaults(run=lambda options: _compare(options, read))
+    compare.set_defaults(run=_compare)
 
 
 # -- learn -----------------------------------------------------------------------------------------
 
 
-def _learn(options: argparse.Namespace, read: Read) -> None:
+def _learn(options: argparse.Namespace) -> None:
     begin = perf_counter()
     model = _made(options.model, options, options.set)
-    numbers = LEARNERS[options.model].predicts_numbers
-    dataset = _dropped(read(options), options)
-    test = None
-    if options.test is not None:
-        asked = {"data": options.test, "target": dataset.target_name}
-        given = read(argparse.Namespace(**{**vars(options), **asked}))
-        test = replace(given, data=columns_of(given.data, dataset.data.names))
-    _check_target(dataset, numbers)
-    if options.out is not None and not options.out.resolve().parent.is_dir():
-        raise ParameterError(f"there is no folder {options.out.parent} to write the model to.")
+    known = LEARNERS[options.model]
+    numbers = known.predicts_numbers
+    dataset = read_dataset(options)
+    test = _test_rows(options, dataset, numbers)
+    _check_target(dataset, numbers, known.novelty)
+    if options.out is not None:
+        refuse_folder(options.out)
+    about = _about(dataset, numbers, known.novelty)
+    if options.model != "strings":
+        about += identifier_advice(dataset.data, options)
     shown = clip(" ".join(repr(model).split()), 300)
-    print(blocks([("data", _about(dataset, numbers)), ("model", shown)]), flush=True)
+    print(blocks([("data", "\n".join(about)), ("model", shown)]), flush=True)
+    others = {} if known.novelty else plain_learners(numbers)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class")
-        scored = {options.model: model, **plain_learners(numbers)}
-        if options.cv:
-            scores = _folds_scores(scored, dataset, options, numbers)
-            print(f"\n{_scores_table(scores, f'{options.cv} folds', numbers)}", flush=True)
-        with Progress(total=1 + (len(scored) if test else 0)) as progress:
+        _leave_out_what_is_said()
+        if options.cv and not known.novelty:
+            scores = fold_scores({options.model: model, **others}, dataset, options, numbers)
+            print(f"\n{scores_table(scores, f'{options.cv} folds', numbers)}", flush=True)
+        with Progress(total=1 + (len(others) + 1 if test else 0)) as progress:
             progress.advance(f"{options.model} on {len(dataset):,} rows")
-            fitted = model.fit(dataset.data, dataset.target)
-            if test is not None:
-                scores = [
-                    _test_score(name, one, dataset, test, numbers, progress)
-                    for name, one in {options.model: fitted, **plain_learners(numbers)}.items()
-                ]
-    if test is not None:
-        print(f"\n{_scores_table(scores, f'{len(test):,} test rows', numbers)}")
+            fitted = model.fit(dataset.data, None if known.novelty else dataset.target)
+            if test is not None and not known.novelty:
+                every = {options.model: fitted, **others}
+                scores = held_scores(every, dataset, test, numbers, progress)
+    if known.novelty:
+        print(f"\n{blocks(_unlike(fitted, dataset, test))}")
+    elif test is not None:
+        print(f"\n{scores_table(scores, f'{len(test):,} test rows', numbers)}")
     print(f"\n{learnt_text(fitted, SHOWN)}")
     foot = [("time", f"{perf_counter() - begin:.1f} s in all")]
     if options.out is not None:
         fitted.save(options.out)
-        size = options.out.stat().st_size
-        foot.append(("written", f"{options.out}, {size:,} bytes: formulakern show {options.out}"))
+        size, path = options.out.stat().st_size, shlex.quote(str(options.out))
+        foot.append(("written", f"{options.out}, {size:,} bytes"))
+        foot.append(("next", f"formulakern show {path}"))
+    else:
+        foot.append(("next", "-o model.json keeps the model"))
     print(f"\n{blocks(foot)}")
+
+
+def _leave_out_what_is_said() -> None:
+    """Warnings of what this command says itself."""
+    warnings.filterwarnings("ignore", message="The least populated class")
+    warnings.filterwarnings("ignore", message=".*another value in every row")
+
+
+def _test_rows(options: argparse.Namespace, dataset: Dataset, numbers: bool) -> Dataset | None:
+    if options.test is None:
+        return None
+    asked = {**vars(options), "target": dataset.target_name, "drop": None}
+    given = read_dataset(argparse.Namespace(**asked), options.test)
+    if numbers:
+        _check_target(given, numbers, False)
+    return replace(given, data=columns_of(given.data, dataset.data.names))
+
+
+def _unlike(model: Any, dataset: Dataset, test: Dataset | None) -> list[tuple[str, str]]:
+    """How many rows a model calls unlike the others."""
+    shown = []
+    for name, rows in (("training", dataset), ("test", test)):
+        if rows is not None:
+            new = int((model.predict(rows.data) < 0).sum())
+            share = f"{new:,} of {len(rows):,} rows, {new / len(rows):.1%}"
+            shown.append((name, f"{share}, are unlike the others"))
+    return shown
 
 
 def learnt_text(model: Any, top: int | None) -> str:
@@ -164,20 +201,6 @@ def learnt_text(model: Any, top: int | None) -> str:
     return f"{type(model).__name__} has no rules; it holds {_held(inner)}."
 
 
-def columns_of(table: Table, names: Iterable[str]) -> Table:
-    """These columns of a table, whatever else it has.
-
-    Raises
-    ------
-    DataError
-        If one is missing.
-    """
-    for name in names:
-        if name not in table.names:
-            raise DataError(f'the file has no column "{name}"; {did_you_mean(name, table.names)}')
-    return Table({name: table[name] for name in names})
-
-
 def _held(model: Any) -> str:
     support = getattr(model, "support_", None)
     return "no list of parts" if support is None else f"{len(support):,} support vectors"
@@ -190,21 +213,7 @@ def _made(name: str, options: argparse.Namespace, settings: Iterable[str] = ()) 
     return learner(name, tuple(settings), **usual)
 
 
-def _dropped(dataset: Dataset, options: argparse.Namespace) -> Dataset:
-    """The data set without the columns that are left out."""
-    names = [name.strip() for name in (options.drop or "").split(",") if name.strip()]
-    for name in names:
-        if name not in dataset.data.names:
-            raise DataError(f'no column "{name}" to drop; {did_you_mean(name, dataset.data.names)}')
-    if not names:
-        return dataset
-    kept = [name for name in dataset.data.names if name not in names]
-    if not kept:
-        raise ParameterError("--drop leaves no column to learn from.")
-    return replace(dataset, data=columns_of(dataset.data, kept))
-
-
-def _check_target(dataset: Dataset, numbers: bool) -> None:
+def _check_target(dataset: Dataset, numbers: bool, novelty: bool) -> None:
     target = dataset.target
     if numbers and target.dtype.kind not in "biuf":
         raise DataError(
@@ -212,171 +221,105 @@ def _check_target(dataset: Dataset, numbers: bool) -> None:
             "take a learner of classes."
         )
     many = len(np.unique(target))
-    if not numbers and target.dtype.kind == "f" and many > max(20, len(target) // 10):
+    if not (numbers or novelty) and target.dtype.kind == "f" and many > max(20, len(target) // 10):
         raise DataError(
             f'the column "{dataset.target_name}" has {many:,} different numbers. Take a model that '
             "predicts numbers, as --model hkl-regression, or another --target."
         )
 
 
-def _about(dataset: Dataset, numbers: bool) -> str:
+def _about(dataset: Dataset, numbers: bool, novelty: bool = False) -> list[str]:
     """The table, and which column is predicted."""
-    what = "number" if numbers else "class"
-    line = data_line(dataset) if not numbers else f"{dataset.name}: {len(dataset):,} rows"
-    return f'{line}\nthe {what} is the column "{dataset.target_name}"'
-
-
-# -- scores ----------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Score:
-    """What a learner reached, a number for each fold."""
-
-    name: str
-    first: list[float] = field(default_factory=list)
-    second: list[float] = field(default_factory=list)
-    rules: list[float] = field(default_factory=list)
-    seconds: float = 0.0
-    failed: str = ""
-
-    def note(self, model: Any, X: Table, y: NDArray[Any], numbers: bool) -> None:
-        """Predict rows that the model has not seen."""
-        from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, r2_score
-
-        predicted = model.predict(X)
-        if numbers:
-            self.first.append(r2_score(y, predicted))
-            self.second.append(mean_absolute_error(y, predicted))
-        else:
-            self.first.append(accuracy_score(y, predicted))
-            self.second.append(f1_score(y, predicted, average="macro", zero_division=0))
-        rules = getattr(model, "rules_", None)
-        if rules is not None:
-            self.rules.append(len(rules))
-
-
-def _folds_scores(
-    models: Mapping[str, Any], dataset: Dataset, options: argparse.Namespace, numbers: bool
-) -> list[_Score]:
-    """Every learner on the same folds; one that fails says why, and the others go on."""
-    from sklearn.base import clone
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    from formulakern.estimators.svm.evaluation import check_folds, subsample
-
-    check_integer("--cv", options.cv, 2)
-    check_integer("--max-rows", options.max_rows, 2)
-    X, y = dataset
-    kind = KFold if numbers else StratifiedKFold
-    if not numbers:
-        check_folds(y, options.cv, 1.0)
-    if len(y) > options.max_rows:
-        if numbers:
-            drawn = np.random.default_rng(options.seed).permutation(len(y))[: options.max_rows]
-        else:
-            drawn = subsample(y, options.max_rows, options.seed)
-        X, y = X[np.sort(drawn)], y[np.sort(drawn)]
-    splits = kind(options.cv, shuffle=True, random_state=options.seed).split(np.zeros(len(y)), y)
-    scores = {name: _Score(name) for name in models}
-    with Progress(total=len(models) * options.cv) as progress:
-        for number, (train, held) in enumerate(splits, 1):
-            for name, score in scores.items():
-                progress.advance(f"fold {number} of {options.cv}, {name}")
-                if score.failed:
-                    continue
-                begin = perf_counter()
-                try:
-                    fitted = clone(models[name]).fit(X[train], y[train])
-                    score.note(fitted, X[held], y[held], numbers)
-                except FormulaKernError as error:
-                    score.failed = str(error)
-                score.seconds += perf_counter() - begin
-    found = list(scores.values())
-    if all(score.failed for score in found if score.name in LEARNERS):
-        raise DataError(found[0].failed)
-    return found
-
-
-def _test_score(
-    name: str, model: Any, dataset: Dataset, test: Dataset, numbers: bool, progress: Progress
-) -> _Score:
-    progress.advance(f"{name} on the test rows")
-    begin = perf_counter()
-    if name not in LEARNERS:
-        model.fit(dataset.data, dataset.target)
-    score = _Score(name)
-    score.note(model, test.data, test.target, numbers)
-    score.seconds = perf_counter() - begin
-    return score
-
-
-def _scores_table(scores: Iterable[_Score], where: str, numbers: bool) -> str:
-    rows, failed = [], []
-    for score in scores:
-        if score.failed:
-            failed.append((score.name, score.failed))
-            continue
-        rules = f"{np.mean(score.rules):.1f}".removesuffix(".0") if score.rules else ""
-        rows.append([score.name, *_numbers_of(score, numbers), rules, f"{score.seconds:.1f}"])
-    head = ["R2", "mean error"] if numbers else ["accuracy", "macro F1"]
-    text = table([where, *head, "rules", "seconds"], rows)
-    return f"{text}\n\n{blocks(failed)}" if failed else text
-
-
-def _numbers_of(score: _Score, numbers: bool) -> list[str]:
-    both = (score.first, score.second)
-    if len(score.first) == 1:
-        return [f"{x:.4g}" if numbers else f"{100 * x:.2f}" for (x,) in both]
+    rows, columns = dataset.data.shape
+    plain = f"{dataset.name}: {rows:,} rows, {columns:,} columns"
+    said = f'the class is the column "{dataset.target_name}"'
     if numbers:
-        return [f"{np.mean(x):.4g} ± {np.std(x):.2g}" for x in both]
-    return list(map(spread, both))
+        said = f'the number is the column "{dataset.target_name}"'
+    elif novelty:
+        said = f'the column "{dataset.target_name}" is left aside'
+    return [plain if numbers or novelty else data_line(dataset), said]
 
 
 # -- compare ---------------------------------------------------------------------------------------
 
 
-def _compare(options: argparse.Namespace, read: Read) -> None:
+def _compare(options: argparse.Namespace) -> None:
     begin = perf_counter()
     names = [name.strip() for name in options.models.split(",") if name.strip()]
+    if names == ["all"]:
+        names = [n for n, k in LEARNERS.items() if not k.predicts_numbers and n not in APART]
     if not names:
         raise ParameterError("--models names no learner. Write --models hkl,prl.")
     models = {name: _made(name, options) for name in names}
+    if unscored := [name for name in names if LEARNERS[name].novelty]:
+        raise ParameterError(f"{unscored[0]} reads no class, and has no score. Leave it out.")
     kinds = {LEARNERS[name].predicts_numbers for name in names}
     if len(kinds) > 1:
         raise ParameterError("--models has learners of classes and of numbers. Name one kind.")
+    if options.picture is not None:
+        _check_picture(options.picture)
     numbers = kinds.pop()
-    dataset = _dropped(read(options), options)
-    _check_target(dataset, numbers)
-    print(blocks([("data", _about(dataset, numbers))]), flush=True)
+    dataset = read_dataset(options)
+    _check_target(dataset, numbers, False)
+    about = _about(dataset, numbers) + identifier_advice(dataset.data, options)
+    print(blocks([("data", "\n".join(about))]), flush=True)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class")
-        scores = _folds_scores({**models, **plain_learners(numbers)}, dataset, options, numbers)
-    scores.sort(key=lambda score: -np.mean(score.first) if score.first else np.inf)
-    print(f"\n{_scores_table(scores, f'{options.cv} folds', numbers)}")
+        _leave_out_what_is_said()
+        scores = fold_scores({**models, **plain_learners(numbers)}, dataset, options, numbers)
+    scores.sort(key=lambda score: -float(np.mean(score.first)) if score.first else np.inf)
+    print(f"\n{scores_table(scores, f'{options.cv} folds', numbers)}")
     foot = [("time", f"{perf_counter() - begin:.1f} s in all")]
     if options.picture is not None:
         _draw(scores, options.picture, numbers)
         foot.append(("picture", str(options.picture)))
-    print(f"\n{blocks(foot)}")
+    best = next(score.name for score in scores if score.name in LEARNERS and not score.failed)
+    learn = f"formulakern learn {_same_table(options)} --model {best} -o model.json"
+    print(f"\n{blocks([*foot, ('next', learn)])}")
 
 
-def _draw(scores: Iterable[_Score], path: Path, numbers: bool) -> None:
+def _same_table(options: argparse.Namespace) -> str:
+    """The arguments that name the same table again."""
+    words = [options.data]
+    for name in ("target", "drop", "encoding", "delimiter"):
+        if (given := getattr(options, name)) is not None:
+            words += [f"--{name}", given]
+    return shlex.join(words)
+
+
+def _check_picture(path: Path) -> None:
+    """Refuse before the work a picture that could not be drawn."""
+    from formulakern.optional import needed
+
+    refuse_folder(path)
+    canvas = needed("matplotlib.backend_bases", "--picture", "plot").FigureCanvasBase
+    kinds = sorted(canvas.get_supported_filetypes())
+    if path.suffix.lower().removeprefix(".") not in kinds:
+        raise ParameterError(
+            f"--picture {path}: a picture is a file of {', '.join(kinds)}. Write scores.png."
+        )
+
+
+def _draw(scores: Sequence[Score], path: Path, numbers: bool) -> None:
     """Mean and standard deviation over the folds, a line for every learner."""
     from formulakern.optional import new_axes
 
     done = [score for score in scores if score.first][::-1]
-    axes: Any = new_axes()
+    axes: Any = new_axes(6.0, 1.2 + 0.34 * len(done))
     scale = 1 if numbers else 100
-    values = [np.array(score.first) * scale for score in done]
-    places = np.arange(len(done))
-    axes.errorbar(
-        [v.mean() for v in values], places, xerr=[v.std() for v in values], fmt="o", capsize=3
-    )
-    axes.set_yticks(places, [score.name for score in done])
+    for own in (True, False):
+        places = [k for k, score in enumerate(done) if (score.name in LEARNERS) == own]
+        values = [np.array(done[k].first) * scale for k in places]
+        axes.errorbar(
+            [v.mean() for v in values],
+            places,
+            xerr=[v.std() for v in values],
+            fmt="o" if own else "s",
+            mfc=None if own else "white",
+            capsize=3,
+            label="formulakern" if own else "scikit-learn",
+        )
+    axes.set_yticks(range(len(done)), [score.name for score in done])
     axes.set_xlabel("R2" if numbers else "accuracy in percent: mean and deviation over folds")
     axes.grid(axis="x", alpha=0.3)
-    try:
-        axes.figure.savefig(path, bbox_inches="tight", dpi=150)
-    except ValueError as error:  # an ending that is no format
-        raise ParameterError(f"cannot draw {path}: {error}") from None
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.15), ncols=2, frameon=False)
+    axes.figure.savefig(path, bbox_inches="tight", dpi=150)

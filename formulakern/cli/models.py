@@ -4,77 +4,104 @@ from __future__ import annotations
 
 import argparse
 import csv
-import sys
+import re
+import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
-from formulakern.cli.learning import columns_of, learnt_text
-from formulakern.datasets.blocks import CsvBlocks
+from formulakern.cli.learning import learnt_text
+from formulakern.cli.output import add_command, opened_output, refuse_folder
+from formulakern.cli.tables import columns_of, read_blocks, table_arguments
+from formulakern.datasets.parquet import ParquetBlocks, ParquetWriter
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.files.model_file import load
-from formulakern.rules.decision_tree import DecisionTree
 from formulakern.text import blocks, clip
 
 __all__ = ["add_models"]
 
-#: Names that ``export`` has for what it writes.
-FORMS = ("sql", "pandas", "polars", "latex", "json")
+#: Dialects of SQL.
 DIALECTS = ("standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark")
+#: Rows that are explained at once.
+MOST_EXPLAINED = 1000
 
 
 def add_models(commands: Any) -> None:
     """Add the commands to those of a parser, as ``add_subparsers`` returns them."""
     model = argparse.ArgumentParser(add_help=False)
     model.add_argument("model", metavar="model.json", help="what learn -o wrote")
-    rows = argparse.ArgumentParser(add_help=False)
-    rows.add_argument("data", metavar="DATA.csv", help="a CSV file with the columns of training")
+    rows = table_arguments(classes=False)
 
-    show = _command(commands, "show", model, "say what a model has learned", "model.json --top 5")
+    show = add_command(
+        commands,
+        "show",
+        "say what a model has learned",
+        ["model.json --top 5", "model.json --html rules.html"],
+        model,
+    )
     show.add_argument("--top", type=int, metavar="N", help="only the N heaviest rules")
     show.add_argument("--html", type=Path, metavar="FILE", help="write a page instead")
     show.set_defaults(run=_show)
 
-    predict = _command(
+    predict = add_command(
         commands,
         "predict",
-        model,
         "predict the rows of a file of any size",
-        "model.json new.csv -o predicted.csv",
+        [
+            "model.json new.csv -o predicted.csv",
+            "model.json new.parquet -o predicted.parquet",
+            "model.json new.csv",
+        ],
+        model,
         rows,
     )
-    predict.add_argument("-o", "--out", type=Path, metavar="FILE", help="default: the terminal")
+    predict.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="CSV, or .parquet of a Parquet file (default: CSV on the terminal)",
+    )
     predict.add_argument(
         "--probabilities", action="store_true", help="also the probability of every class"
     )
     predict.set_defaults(run=_predict)
 
-    explain = _command(
+    explain = add_command(
         commands,
         "explain",
+        "say why rows are predicted as they are",
+        ["model.json new.csv --row 3", "model.json new.csv --row 1,4-6"],
         model,
-        "say why a row is predicted as it is",
-        "model.json new.csv",
         rows,
     )
     explain.add_argument(
-        "--row", type=int, default=1, metavar="N", help="which, the first is 1 (default: 1)"
+        "--row",
+        default="1",
+        metavar="N",
+        help="which, the first is 1; also several, as 1,4-6 (default: 1)",
     )
     explain.set_defaults(run=_explain)
 
-    export = _command(
+    export = add_command(
         commands,
         "export",
-        model,
         "write a model as a query, as code, as a table",
-        "model.json --sql duckdb --table bank",
+        [
+            "model.json --sql duckdb --table bank",
+            "model.json --python -o predict_bank.py",
+            "model.json --latex",
+        ],
+        model,
     )
     which = export.add_mutually_exclusive_group(required=True)
-    which.add_argument("--sql", choices=DIALECTS, metavar="DIALECT", help=", ".join(DIALECTS))
+    which.add_argument("--sql", metavar="DIALECT", help=", ".join(DIALECTS))
+    which.add_argument(
+        "--python", action="store_true", help="a file with predict(row), which needs nothing else"
+    )
     which.add_argument("--pandas", action="store_true", help="an expression on a pandas frame df")
     which.add_argument("--polars", action="store_true", help="an expression of polars")
     which.add_argument("--latex", action="store_true", help="a table of the rules")
@@ -84,21 +111,7 @@ def add_models(commands: Any) -> None:
     export.set_defaults(run=_export)
 
 
-def _command(
-    commands: Any,
-    name: str,
-    model: argparse.ArgumentParser,
-    about: str,
-    example: str,
-    *parents: argparse.ArgumentParser,
-) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        parents=[model, *parents],
-        help=about,
-        epilog=f"example: formulakern {name} {example}",
-    )
-    return parser
+# -- show ------------------------------------------------------------------------------------------
 
 
 def _show(options: argparse.Namespace) -> None:
@@ -106,8 +119,8 @@ def _show(options: argparse.Namespace) -> None:
     if options.top is not None and options.top < 1:
         raise ParameterError(f"--top is a number of at least 1; got {options.top}.")
     if options.html is not None:
-        options.html.write_text(_page(model, options.model), encoding="utf-8")
-        print(blocks([("written", str(options.html))]))
+        with opened_output(options.html) as file:
+            file.write(_page(model, options.model))
         return
     about = [("model", clip(" ".join(repr(model).split()), 300))]
     columns = getattr(model, "feature_names_in_", None)
@@ -118,7 +131,10 @@ def _show(options: argparse.Namespace) -> None:
     gap = getattr(model, "gap_", None)
     if gap is not None:
         about.append(("gap", f"{float(np.max(gap)):.2g}: how far the optimum may be away"))
-    print(f"{blocks(about)}\n\n{learnt_text(model, options.top)}")
+    path = shlex.quote(str(options.model))
+    verbs = ["explain"] * hasattr(model, "explain") + ["predict"]
+    after = "\n".join(f"formulakern {verb} {path} FILE" for verb in verbs)
+    print(f"{blocks(about)}\n\n{learnt_text(model, options.top)}\n\n{blocks([('next', after)])}")
 
 
 def _page(model: Any, name: str) -> str:
@@ -141,6 +157,9 @@ def _page(model: Any, name: str) -> str:
     )
 
 
+# -- predict ---------------------------------------------------------------------------------------
+
+
 def _predict(options: argparse.Namespace) -> None:
     model = load(options.model)
     if options.probabilities and not hasattr(model, "predict_proba"):
@@ -148,24 +167,55 @@ def _predict(options: argparse.Namespace) -> None:
             f"this {type(model).__name__} has no probabilities. Learn it with --set "
             "probability=True."
         )
-    rows = CsvBlocks.of(options.data)
-    classes = getattr(model, "classes_", ())
-    name = _new_name("prediction", rows.names)
-    more = [_new_name(f"probability of {label}", rows.names) for label in classes]
-    with _output(options.out) as file:
+    rows = read_blocks(options)
+    classes = getattr(model, "classes_", ()) if options.probabilities else ()
+    known = [*rows.names]
+    for name in ("prediction", *(f"probability of {label}" for label in classes)):
+        known.append(_new_name(name, known))
+    names = known[len(rows.names) :]
+    if options.out is not None and options.out.suffix.lower() in (".parquet", ".pq"):
+        _write_parquet(model, rows, names, options)
+        return
+    with opened_output(options.out) as file:
         lines = csv.writer(file, lineterminator="\n")
-        lines.writerow([*rows.names, name, *(more if options.probabilities else [])])
+        lines.writerow([*rows.names, *names])
         for whole, texts in rows:
-            table = _columns(model, whole)
-            found = model.predict(table).tolist()
-            extra = [[value] for value in found]
-            if options.probabilities:
-                chances = model.predict_proba(table).tolist()
-                extra = [[*one, *p] for one, p in zip(extra, chances, strict=True)]
-            lines.writerows([*old, *new] for old, new in zip(texts, extra, strict=True))
+            found = zip(*_answers(model, whole, options), strict=True)
+            old = texts if isinstance(texts, list) else _texts(texts)
+            lines.writerows([*one, *more] for one, more in zip(old, found, strict=True))
 
 
-def _new_name(name: str, known: tuple[str, ...]) -> str:
+def _write_parquet(model: Any, rows: Any, names: list[str], options: argparse.Namespace) -> None:
+    if not isinstance(rows, ParquetBlocks):
+        raise ParameterError(
+            f"{options.out} is to be Parquet, and {options.data} is text, whose columns have no "
+            "types. Write CSV, or give a Parquet file."
+        )
+    refuse_folder(options.out)
+    whole, writer = False, ParquetWriter(options.out)
+    try:
+        for table, frame in rows:
+            writer.write(frame, dict(zip(names, _answers(model, table, options), strict=True)))
+        whole = True
+    finally:
+        writer.close(whole)
+    print(blocks([("written", str(options.out))]))
+
+
+def _answers(model: Any, whole: Table, options: argparse.Namespace) -> list[list[Any]]:
+    """What is added to a table, column by column."""
+    table = _columns(model, whole)
+    answers = [model.predict(table).tolist()]
+    return answers + (model.predict_proba(table).T.tolist() if options.probabilities else [])
+
+
+def _texts(frame: Any) -> Iterator[list[str]]:
+    """The rows of a frame as text; a missing entry is empty."""
+    for row in frame.iter_rows():
+        yield ["" if value is None else str(value) for value in row]
+
+
+def _new_name(name: str, known: list[str]) -> str:
     """The name, with a number where there is such a column."""
     found, number = name, 1
     while found in known:
@@ -180,64 +230,89 @@ def _columns(model: Any, table: Table) -> Table:
     return columns_of(table, list(map(str, names)))
 
 
+# -- explain ---------------------------------------------------------------------------------------
+
+
 def _explain(options: argparse.Namespace) -> None:
+    wanted = _row_numbers(options.row)
     model = load(options.model)
     if not hasattr(model, "explain"):
         raise ParameterError(
             f"{type(model).__name__} does not explain rows. Use a model of rules: --model hkl, "
             "prl or rules."
         )
-    if options.row < 1:
-        raise ParameterError(f"--row counts from 1; got {options.row}.")
-    before = 0
-    for table, texts in CsvBlocks.of(options.data):
-        if options.row <= before + len(texts):
-            place = options.row - 1 - before
-            print(model.explain(_columns(model, table[[place]])))
-            return
-        before += len(texts)
-    raise DataError(
-        f"{Path(options.data).name} has {before:,} rows; there is no row {options.row:,}."
-    )
+    before, left = 0, sorted(wanted)
+    said: dict[int, str] = {}
+    for table, rows in read_blocks(options):
+        while left and left[0] <= before + len(rows):
+            number = left.pop(0)
+            row = _columns(model, table[[number - 1 - before]])
+            said[number] = str(model.explain(row))
+        before += len(rows)
+        if not left:
+            break
+    if left:
+        raise DataError(
+            f"{Path(options.data).name} has {before:,} rows; there is no row {left[0]:,}."
+        )
+    if len(wanted) == 1:
+        print(said[wanted[0]])
+        return
+    print("\n\n".join(f"row {number}: {said[number]}" for number in wanted))
+
+
+def _row_numbers(text: str) -> list[int]:
+    """The numbers that a text lists, as ``1,4-6``.
+
+    >>> _row_numbers("7, 1-3")
+    [7, 1, 2, 3]
+    """
+    found: dict[int, None] = {}
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,12})(?:\s*-\s*(\d{1,12}))?\s*", part, re.ASCII)
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if first < 1 or last < first:
+            raise ParameterError(
+                f"--row {text!r} names no rows; they count from 1. Write --row 3, or --row 1,4-6."
+            )
+        if last - first >= MOST_EXPLAINED or len(found) >= MOST_EXPLAINED:
+            raise ParameterError(
+                f"--row {text!r} names more than {MOST_EXPLAINED:,} rows. Name fewer."
+            )
+        found |= dict.fromkeys(range(first, last + 1))
+    return list(found)
+
+
+# -- export ----------------------------------------------------------------------------------------
 
 
 def _export(options: argparse.Namespace) -> None:
+    if options.sql is not None and options.sql not in DIALECTS:
+        raise ParameterError(
+            f'there is no dialect "{options.sql}"; there are {", ".join(DIALECTS)}.'
+        )
     model = load(options.model)
     rules = getattr(model, "rules_", None)
-    if rules is None or isinstance(rules, DecisionTree):
+    if options.python and hasattr(model, "to_python"):
+        text = model.to_python()
+    elif rules is None or not hasattr(model, "to_sql"):
         raise ParameterError(
             f"{type(model).__name__} is no list of rules, and cannot be exported. Use --model hkl, "
             "prl or rules."
         )
-    if options.sql:
+    elif options.sql:
         text = model.to_sql(options.table, options.sql)
     elif options.pandas or options.polars:
         name = "to_pandas_code" if options.pandas else "to_polars_code"
         if not hasattr(rules, name):
             raise ParameterError(
                 f"the rules of {type(model).__name__} have no such code, those of --model rules "
-                "have. Use --sql."
+                "have. Use --sql or --python."
             )
         text = getattr(rules, name)()
     elif options.latex:
         text = rules.to_latex()
     else:
         text = rules.to_json()
-    with _output(options.out) as file:
-        print(text, file=file)
-
-
-@contextmanager
-def _output(path: Path | None) -> Iterator[TextIO]:
-    """The terminal, or a file that replaces what was there when it is complete."""
-    if path is None:
-        yield sys.stdout
-        return
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    print(blocks([("written", str(path))]))
+    with opened_output(options.out) as file:
+        file.write(text.rstrip("\n") + "\n")

@@ -17,7 +17,7 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
 from formulakern.program.staging import Stage, stages
-from formulakern.text import WIDTH, blocks, clip, table
+from formulakern.text import blocks, clip, table, width
 
 __all__ = [
     "data_line",
@@ -195,7 +195,7 @@ def _compiled(given: FormulaKernel | GradedKernel) -> str:
             closed = f"K(x, z) = {kernel.polynomial()}"
         except FormulaSizeError:
             closed = ""
-        if 0 < len(closed) <= WIDTH - 10:
+        if 0 < len(closed) <= width() - 10:
             lines.append(closed)
     stage = stages(program).of
     numbers = len(program.kernel_nodes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,8 +104,10 @@ class ParquetWriter:
         self._path = Path(path)
         self._parts: list[Path] = []
 
-    def write(self, frame: polars.DataFrame) -> None:
-        """Append rows."""
+    def write(self, frame: polars.DataFrame, more: Mapping[str, Sequence[Any]]) -> None:
+        """Append rows, with further columns."""
+        polars = needed("polars", "a Parquet file", "tables")
+        frame = frame.with_columns(polars.Series(name, more[name], strict=False) for name in more)
         part = self._path.with_name(f".{self._path.name}.{len(self._parts)}.part")
         self._parts.append(part)
         frame.write_parquet(part)
@@ -126,19 +128,19 @@ class ParquetWriter:
                 part.unlink(missing_ok=True)
 
 
-def _scanned(path: Path) -> polars.LazyFrame:
+def _scanned(path: Path) -> Any:
     polars = needed("polars", "a Parquet file", "tables")
     if path.is_dir():
         raise DataError(f"{path} is a folder; expected a Parquet file.")
     if not path.stat().st_size:
         raise DataError(f"{path.name} is empty; expected a Parquet file.")
-    lazy: polars.LazyFrame = polars.scan_parquet(path, glob=False)
-    return lazy
+    return polars.scan_parquet(path, glob=False)
 
 
-def _frame(path: Path, lazy: polars.LazyFrame) -> polars.DataFrame:
+def _frame(path: Path, lazy: Any) -> polars.DataFrame:
     try:
-        return lazy.collect()
+        frame: polars.DataFrame = lazy.collect()
+        return frame
     except _damage() as error:
         raise _damaged(path, error) from None
 

@@ -11,7 +11,13 @@ from formulakern.encoding.column_plan import ColumnPlan
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 
-__all__ = ["refuse_unknown", "unseen_shares", "warn_of_identifiers", "warn_of_unseen"]
+__all__ = [
+    "identifiers",
+    "refuse_unknown",
+    "unseen_shares",
+    "warn_of_identifiers",
+    "warn_of_unseen",
+]
 
 #: A column of fewer rows may have as many values as rows by chance.
 FEWEST_ROWS = 20
@@ -43,17 +49,38 @@ def warn_of_identifiers(table: Table, plans: Sequence[ColumnPlan]) -> None:
         )
 
 
+def identifiers(table: Table) -> tuple[str, ...]:
+    """The columns of text that is another one in every row, and those that number the rows.
+
+    >>> identifiers(Table({"name": [f"n{k}" for k in range(30)], "size": [1, 2] * 15}))
+    ('name',)
+    """
+    found = []
+    for name in table.names:
+        known = len(table) - int(table.missing(name).sum())
+        if table.column(name).dtype == object:
+            same = len(table.texts(name) - {None}) == known >= FEWEST_ROWS
+        else:
+            same = _numbers_rows(table, name)
+        if same:
+            found.append(name)
+    return tuple(found)
+
+
 def _is_identifier(table: Table, plan: ColumnPlan) -> bool:
-    column = table.column(plan.name)
-    present = len(column) - int(table.missing(plan.name).sum())
-    if present < FEWEST_ROWS:
-        return False
     if plan.kind == "nominal":
-        return len(plan.values) == present
-    if plan.kind != "numeric" or present < len(column) or column.dtype.kind not in "iu":
+        known = len(table) - int(table.missing(plan.name).sum())
+        return len(plan.values) == known >= FEWEST_ROWS
+    return plan.kind == "numeric" and _numbers_rows(table, plan.name)
+
+
+def _numbers_rows(table: Table, name: str) -> bool:
+    """Whether a column has n different whole numbers from some a to a + n − 1."""
+    column = table.column(name)
+    if len(column) < FEWEST_ROWS or column.dtype.kind not in "iu":
         return False
     least, largest = int(column.min()), int(column.max())
-    return largest - least + 1 == present and len(np.unique(column)) == present
+    return largest - least + 1 == len(column) and len(np.unique(column)) == len(column)
 
 
 def unseen_shares(table: Table, plans: Sequence[ColumnPlan]) -> dict[str, float]:

@@ -16,7 +16,7 @@ from command_line import FRUIT, run
 from rich.console import Console
 
 import formulakern as fk
-from formulakern.cli import commands, main
+from formulakern.cli import formulas, main
 from formulakern.cli.report import fit_opening
 from formulakern.datasets import load, read_table
 from formulakern.datasets.dataset import Dataset
@@ -282,7 +282,7 @@ def test_a_large_matrix_is_written_when_told_so(capsys, tmp_path, monkeypatch, d
     assert (status, err) == (0, "")
     expected = np.load(tmp_path / "small.npy")
     assert expected.dtype == dtype
-    monkeypatch.setattr(commands, "ASKED", 1000)
+    monkeypatch.setattr(formulas, "ASKED", 1000)
     path.write_text("older")
     status, out, err = run(capsys, *options, "--out", path)
     assert (status, out) == (1, "")
@@ -469,7 +469,7 @@ def test_interrupted_is_status_130(capsys, monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "_kernel", interrupted)
+    monkeypatch.setattr(formulas, "_kernel", interrupted)
     status, out, err = run(capsys, "inspect", "a")
     assert (status, out, err) == (130, "", "\nformulakern: interrupted\n")
 
@@ -478,7 +478,7 @@ def test_out_of_memory_is_a_sentence(capsys, monkeypatch):
     def exhausted(_):
         raise MemoryError
 
-    monkeypatch.setattr(commands, "_kernel", exhausted)
+    monkeypatch.setattr(formulas, "_kernel", exhausted)
     assert run(capsys, "inspect", "a") == (1, "", "formulakern: out of memory; use fewer rows.\n")
 
 
@@ -503,10 +503,10 @@ def test_ctrl_c_ends_a_running_fit():
 def test_an_interrupt_inside_generated_code():
     """Python itself would turn it into death by the signal, although it is caught."""
     code = """
-from formulakern.cli import commands
+from formulakern.cli import commands, formulas
 def interrupted(options):
     exec("raise KeyboardInterrupt")
-commands._inspect = interrupted
+formulas._inspect = interrupted
 import sys
 sys.argv = ["formulakern", "inspect", "a"]
 commands.run()

@@ -92,9 +92,9 @@ def test_parquet_is_the_frame(tmp_path, monkeypatch):
     target = tmp_path / "out.parquet"
     writer = ParquetWriter(target)
     for _, frame in parts:
-        writer.write(frame)
+        writer.write(frame, {"m": [7] * len(frame)})
     writer.close(whole=True)
-    assert polars.read_parquet(target).equals(FRAME)
+    assert polars.read_parquet(target).equals(FRAME.with_columns(m=polars.lit(7, polars.Int64)))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out.parquet", "t.parquet"]
 
 

@@ -13,7 +13,7 @@ from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.markup import Markup, small_table
 from formulakern.optional import data_frame
-from formulakern.text import WIDTH, aligned, clip
+from formulakern.text import aligned, clip, width
 
 if TYPE_CHECKING:
     import pandas
@@ -113,7 +113,7 @@ class RowExplanations(ABC):
             return "\n".join(self._lines())
         head, rows, sides = self._take(slice(MAX_ROWS))._cells()
         numbered = [["row", *head], *([str(k), *cells] for k, cells in enumerate(rows))]
-        lines = [clip(line.rstrip(), WIDTH) for line in aligned(numbered, f">{sides}")]
+        lines = [clip(line.rstrip(), width()) for line in aligned(numbered, f">{sides}")]
         return "\n".join([*lines, *self._more()])
 
     def _repr_html_(self) -> str:

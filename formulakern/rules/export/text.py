@@ -14,7 +14,7 @@ from formulakern.rules.decision import DecisionRules
 from formulakern.rules.features import LinearTerm, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules, WeightedRule
-from formulakern.text import WIDTH, aligned, clip, significant
+from formulakern.text import aligned, clip, significant, width
 
 __all__ = [
     "MAX_ROWS",
@@ -166,7 +166,7 @@ def how_it_decides(ensemble: VotingRules) -> str:
     if len(names) > 2 or ensemble.votes.sum(axis=1).any():
         known = ", ".join(f"{name} {x:+.4g}" for name, x in zip(names, start, strict=True) if x)
         how = "the class whose weights, for it less against it, have the largest sum"
-        return clip(how + f"; start: {known}" * bool(known), WIDTH)
+        return clip(how + f"; start: {known}" * bool(known), width())
     more = (start[0] - start[1]) / 2
     default, other = names if more >= 0 else reversed(names)
     margin = f" by more than {more:.4g}" if more > 0 else f" by {-more:.4g} or more" if more else ""
@@ -238,7 +238,7 @@ def _listed(columns: Mapping[str, Sequence[str]]) -> list[str]:
     cells = [names, *zip(*(columns[name] for name in names), strict=True)]
     lines = []
     for front, rule in zip(aligned(cells, sides), [last, *columns[last]], strict=True):
-        first, *others = _folded(clip(rule, MAX_RULE), max(WIDTH - len(front) - 2, NARROWEST))
+        first, *others = _folded(clip(rule, MAX_RULE), max(width() - len(front) - 2, NARROWEST))
         lines += [f"{front}  {first}".rstrip(), *(" " * (len(front) + 2) + part for part in others)]
     return lines
 
