@@ -19,6 +19,7 @@ SHARED = ("protocol.py", "radius_margin_report.py", "league_learners.py", "leagu
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py") if path.name not in SHARED)
 #: what a script is called with, and a text that its output has
 QUICK = {
+    "00_a_model_to_read.py": ([], "PRL:  9 rules, 100.0 % right"),
     "01_first_kernel.py": ([], "K(dog, bat) = 4, counted one pair of columns at a time: 4"),
     "02_tic_tac_toe.py": ([], "99.69 ± 0.94"),
     "03_any_table.py": ([], "new patients: ill, ill"),
@@ -54,7 +55,8 @@ QUICK = {
 
 #: scripts that draw
 DRAWING = {
-    "04_scikit_learn.py", "07_target_formula.py", "08_radius_margin.py", "09_rules_of_an_svm.py",
+    "00_a_model_to_read.py", "04_scikit_learn.py", "07_target_formula.py", "08_radius_margin.py",
+    "09_rules_of_an_svm.py",
     "10_prl_paper.py", "13_choquet.py", "14_sequences.py", "16_league.py", "picture.py",
 }  # fmt: skip
 

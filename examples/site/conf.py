@@ -1,5 +1,6 @@
 """How Sphinx builds the site; ``python examples/site`` is the command."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -50,7 +51,7 @@ numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {name: f"formulakern.{name}" for name in formulakern.__all__}
 
 #: Examples that run while the site is built, and files that are no examples.
-RUN = r"(01|02|03|04|06)_\w+\.py$"
+RUN = r"(00|01|02|03|04|06)_\w+\.py$"
 SHARED = r"(protocol|league_\w+|radius_margin_report|picture)\.py$"
 # Examples: the first ones run, with what they print and draw; the studies are shown
 sphinx_gallery_conf = {
@@ -92,8 +93,15 @@ html_theme_options = {
 }
 
 
+def report(app, error):
+    """Lay the report that an example wrote beside the pages."""
+    if error is None and app.builder.name == "html":
+        shutil.copy(HERE.parent / "output" / "00_report.html", Path(app.outdir, "report.html"))
+
+
 def setup(app):
     """Write the pages of public objects, and formulas as MathML."""
+    app.connect("build-finished", report)
     generated = HERE / "generated"
     pages = {f"reference/{name}": text for name, text in reference.pages().items()}
     reference.write(generated, pages | {"studies.md": studies.text()})

@@ -15,7 +15,11 @@ Each paragraph names the script that made its figures, from the folder
 
 
 def text() -> str:
-    """What stands below the heading; links within the repository become their words."""
+    """What stands below the heading, a section a study; links in the repository become words."""
     _, found, figures = README.read_text(encoding="utf-8").partition(HEADING)
     assert found, f"{README} has no heading {HEADING!r}"
-    return INTRODUCTION + re.sub(r"\[([^]]+)\]\((?!https?:)[^)]+\)", r"\1", figures).lstrip()
+    words = re.sub(r"\[([^]]+)\]\((?!https?:)[^)]+\)", r"\1", figures)
+    paragraphs = re.sub(r"^  ", "", words, flags=re.MULTILINE)
+    return INTRODUCTION + re.sub(
+        r"^\* \*\*(.+?)\*\* \(", r"\n## \1\n\n(", paragraphs, flags=re.MULTILINE
+    )
