@@ -10,6 +10,7 @@ The folders are the pipeline::
     rules       what is learned             estimators scikit-learn faces
     datasets    generators, a CSV reader    display    how things look
     files       models as JSON              cli        the command line
+    diagrams    Boolean functions, counted and simplified
 
 Names load when they are first used: importing formulakern loads neither numba, SymPy nor
 scikit-learn.

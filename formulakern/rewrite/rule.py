@@ -20,8 +20,8 @@ from formulakern.syntax.formula import (
     Operation,
     Variable,
 )
+from formulakern.syntax.logic.substitution import substitute
 from formulakern.syntax.parser import parse
-from formulakern.syntax.substitution import substitute
 from formulakern.syntax.traversal import fold, postorder
 
 __all__ = ["ALL_READINGS", "FUNCTION_READINGS", "Rule", "kinds"]

@@ -6,6 +6,8 @@ is a formula of its own, whose names mean nothing outside, as behind a quantifie
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.syntax.formula import Formula, Leaf, Variable
 from formulakern.syntax.notation import Notation, render
@@ -58,6 +60,11 @@ class Choice(Leaf):
     """
 
     __slots__ = ("count", "degree", "formula", "kind", "least", "most", "nesting")
+
+    no_letter: ClassVar[str] = (
+        "a choice such as all[2](x) counts chosen features, and has no truth value for values of "
+        "names. Replace it by a name: formula.substitute({...})."
+    )
 
     formula: Formula
     kind: str

@@ -133,6 +133,9 @@ class Comparison(Leaf):
     __slots__ = ("column", "part", "relation", "value")
 
     spaced: ClassVar[bool] = True
+    no_letter: ClassVar[str] = (
+        "what comparisons say depends on the entries of columns. Ask the rule: fk.rule(formula)."
+    )
     column: str
     relation: str
     value: _Side

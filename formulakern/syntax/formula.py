@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NoReturn
 from formulakern.errors import FormulaTypeError, ParameterError
 from formulakern.syntax import connectives
 from formulakern.syntax.connectives import AND, IMPLIES, NOT, OR, XOR, Connective
+from formulakern.syntax.logic.tools import Logic
 from formulakern.syntax.names import spell
 from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render
 from formulakern.syntax.traversal import postorder
@@ -53,7 +54,7 @@ def _infix(row: Connective, left: object, right: object) -> Formula:
     return Operation(row, operands)
 
 
-class Formula:
+class Formula(Logic["Formula"]):
     """A propositional formula; combine with ``&``, ``|``, ``^``, ``~`` and ``>>`` (implies).
 
     Formulas are values: immutable, hashable, equal when they have the same tree.  (Two different
@@ -72,13 +73,28 @@ class Formula:
 
     #: Whether the text of a leaf has spaces of its own, so that "not" wants parentheses around it.
     spaced: ClassVar[bool] = False
-    #: The connective at the root, or None for a leaf.
+    #: Why a leaf is no letter, which is true or false by itself; empty if it is one.
+    no_letter: ClassVar[str] = ""
+    #: The truth value of a constant; else None.
+    truth: bool | None = None
+    #: The connective at the root, or None for a leaf; its operands, and how many there are.
     connective: Connective | None = None
-    #: The operands of the connective; empty for a leaf.
     arguments: tuple[Formula, ...] = ()
+    _length: int = 0
     #: Number of leaves, with repetition (an exact integer, even where subformulas are shared).
     n_leaves: int
     _hash: int
+
+    # -- how logic builds formulas -----------------------------------------------------------
+
+    def _built(self, row: Connective, arguments: Sequence[Formula]) -> Formula:
+        return Operation(row, arguments)
+
+    def _constant(self, value: bool) -> Formula:
+        return TRUE if value else FALSE
+
+    def _variable(self, name: str) -> Formula:
+        return Variable(name)
 
     def _set(self, **fields: object) -> None:
         """Set fields; for constructors only."""
@@ -248,6 +264,11 @@ class Constant(Leaf):
 
     def __init__(self, value: bool) -> None:
         self._hold(value=bool(value))
+
+    @property
+    def truth(self) -> bool:  # type: ignore[override]
+        """The constant's value."""
+        return self.value
 
     def leaf_text(self, notation: Notation) -> str:
         """The sign or word for the constant."""

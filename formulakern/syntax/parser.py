@@ -16,6 +16,7 @@ from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.diagnostics import explain
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
 from formulakern.syntax.grammar import grammar, terminal
+from formulakern.syntax.interchange import from_sympy, is_sympy
 from formulakern.syntax.names import unquote
 from formulakern.syntax.temporal import PARTS, Temporal, part_number, read_temporal
 
@@ -30,14 +31,14 @@ MAX_DIGITS = 400
 _RELATIONS = {"==": "=", **{unicode: name for name, (_, unicode, _) in RELATIONS.items()}}
 
 
-def parse(text: str) -> Formula:
-    """Read a template formula.
+def parse(text: Any) -> Formula:
+    """Read a template formula, or a Boolean expression of SymPy.
 
     The language, by precedence, is described in ``grammar/README.md``.
 
     Parameters
     ----------
-    text : str
+    text : str or sympy expression
         For example ``"(a & ~b) | c"``; at most 1,000,000 characters.
 
     Returns
@@ -52,7 +53,9 @@ def parse(text: str) -> Formula:
     FormulaSizeError
         If the text is too long.
     FormulaTypeError
-        If it is not a ``str``.
+        If it is neither.
+    FormulaError
+        If an expression of SymPy holds something else than symbols and connectives.
 
     Notes
     -----
@@ -70,7 +73,7 @@ def parse(text: str) -> Formula:
             ^
     Write an operand between "&" and "|".
     """
-    return _read(text, "formula")
+    return from_sympy(text) if is_sympy(text) else _read(text, "formula")
 
 
 def parse_rule(text: str) -> Formula:

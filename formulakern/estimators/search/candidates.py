@@ -16,9 +16,9 @@ from formulakern.kernels.formula import KEYWORDS, FormulaKernel, Reading
 from formulakern.program.interpreter import run
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.logic.substitution import substitute
 from formulakern.syntax.parser import parse
 from formulakern.syntax.random import random_formula
-from formulakern.syntax.substitution import substitute
 from formulakern.syntax.traversal import postorder
 
 __all__ = ["draw_candidates", "equal_kernels", "read_candidates", "simplicity"]

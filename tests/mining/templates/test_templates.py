@@ -15,9 +15,9 @@ from formulakern.mining.templates.search import mine_templates
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import FALSE, TRUE, Constant, Variable
+from formulakern.syntax.logic.substitution import substitute
 from formulakern.syntax.parser import parse
 from formulakern.syntax.random import random_formula
-from formulakern.syntax.substitution import substitute
 
 WEIGHTS = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 1.0, 2.0]) | st.floats(-5, 5, width=32)
 

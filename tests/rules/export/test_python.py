@@ -13,8 +13,8 @@ import formulakern as fk
 from formulakern import ClassRule, DataError, Rule, RuleList, WeightedRule
 from formulakern.rules.features import LinearTerm, Monomial
 from formulakern.syntax.formula import Variable
+from formulakern.syntax.logic.substitution import substitute
 from formulakern.syntax.random import random_formula
-from formulakern.syntax.substitution import substitute
 from tests.sql_tables import random_case
 
 NAMES = ("a", 'say "x"', "it's", "a\nb", "x = 1; import os", "größe", "__import__('os')", "\\")

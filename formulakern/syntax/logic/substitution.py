@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
-from formulakern.syntax.formula import Formula, Operation
+from formulakern.syntax.logic.node import N
 from formulakern.syntax.traversal import fold
 
 __all__ = ["substitute"]
 
 
-def substitute(formula: Formula, leaf: Mapping[Any, Formula]) -> Formula:
+def substitute(formula: N, leaf: Mapping[Any, N]) -> N:
     """The formula with leaves replaced; leaves that are not named stay.
 
     >>> from formulakern.syntax.formula import variables
@@ -20,9 +20,9 @@ def substitute(formula: Formula, leaf: Mapping[Any, Formula]) -> Formula:
     Formula('a & ~(a | c)')
     """
 
-    def step(node: Formula, values: list[Formula]) -> Formula:
+    def step(node: N, values: list[N]) -> N:
         if node.connective is None:
             return leaf.get(node, node)
-        return Operation(node.connective, values)
+        return cast(N, node._built(node.connective, values))
 
     return fold(formula, step)
