@@ -79,13 +79,12 @@ def page(name: str) -> str:
     module, _, last = whole.rpartition(".")
     title = f"{whole}\n{'=' * len(whole)}\n\n.. currentmodule:: {module}\n\n"
     if inspect.ismodule(value):
-        inside = "\n".join(f"   formulakern.{member}" for member in members(name))
-        contents = f".. toctree::\n   :maxdepth: 1\n\n{inside}\n"
-        return f"{title}.. automodule:: {whole}\n\n{contents}"
+        return f"{title}.. automodule:: {whole}\n\n{listing(members(name))}"
+    if not callable(value):
+        keys = ", ".join(f"``{key}``" for key in value)
+        return f"{title}.. py:data:: {last}\n\n   A mapping with the keys {keys}.\n"
     if not inspect.isclass(value):
-        kind = "autofunction" if callable(value) else "autodata"
-        options = "" if callable(value) else "   :no-value:\n"
-        return f"{title}.. {kind}:: {last}\n{options}"
+        return f"{title}.. autofunction:: {last}\n"
     if issubclass(value, Exception):
         return f"{title}.. autoexception:: {last}\n   :show-inheritance:\n"
     ours, theirs = methods(value)
@@ -99,8 +98,22 @@ def page(name: str) -> str:
 
 def summary(name: str) -> str:
     """The first sentence of what is said about an object."""
-    text = inspect.getdoc(find(name)) or ""
+    value = find(name)
+    text = (inspect.getdoc(value) or "") if callable(value) or inspect.ismodule(value) else ""
     return " ".join(text.split("\n\n")[0].split())
+
+
+def listing(names: list[str], caption: str = "") -> str:
+    """A table of objects with their first sentences, and their places in the menu."""
+    text = ".. list-table::\n   :widths: 35 65\n\n"
+    for name in names:
+        last = name.rpartition(".")[2]
+        text += f"   * - :doc:`{last} </generated/reference/formulakern.{name}>`\n"
+        text += f"     - {summary(name)}\n"
+    text += "\n.. toctree::\n   :hidden:\n" + (f"   :caption: {caption}\n" if caption else "")
+    for name in names:
+        text += f"\n   {name.rpartition('.')[2]} </generated/reference/formulakern.{name}>"
+    return text + "\n\n"
 
 
 def index() -> str:
@@ -109,12 +122,7 @@ def index() -> str:
     text += "Every public name, as ``import formulakern as fk`` finds it.\n\n"
     for group, names in public().items():
         title, sentence = GROUPS[group]
-        text += f"{title}\n{'-' * len(title)}\n\n{sentence}\n\n"
-        text += ".. list-table::\n   :widths: 35 65\n\n"
-        for name in names:
-            text += f"   * - :doc:`{name} <formulakern.{name}>`\n     - {summary(name)}\n"
-        listed = "\n".join(f"   {name} <formulakern.{name}>" for name in names)
-        text += f"\n.. toctree::\n   :hidden:\n   :caption: {title}\n\n{listed}\n\n"
+        text += f"{title}\n{'-' * len(title)}\n\n{sentence}\n\n{listing(names, title)}"
     return text
 
 
