@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.cli.report import data_line, spread
-from formulakern.datasets.dataset import Dataset
 from formulakern.errors import FormulaSizeError
-from formulakern.estimators.svm.evaluation import Comparison, inner_formula
-from formulakern.estimators.svm.extraction import RuleExtraction
-from formulakern.kernels.formula import FormulaKernel
+from formulakern.kernels.formula import FormulaKernel, inner_formula
 from formulakern.kernels.graded import GradedKernel
 from formulakern.kernels.inspection import Inspection
 from formulakern.text import blocks, clip
+
+if TYPE_CHECKING:
+    from formulakern.datasets.dataset import Dataset
+    from formulakern.estimators.svm.evaluation import Comparison
+    from formulakern.estimators.svm.extraction import RuleExtraction
 
 __all__ = ["brief_fit", "brief_inspection", "brief_rules"]
 

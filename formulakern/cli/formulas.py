@@ -161,7 +161,7 @@ def _kernel(options: argparse.Namespace) -> FormulaKernel | GradedKernel:
 
 
 def _check_domains(kernel: FormulaKernel | GradedKernel) -> None:
-    from formulakern.estimators.svm.evaluation import inner_formula
+    from formulakern.kernels.formula import inner_formula
 
     named = [name for name in inner_formula(kernel).program.domains if name is not None]
     if named:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.datasets.dataset import Dataset
 from formulakern.errors import FormulaSizeError
-from formulakern.estimators.svm.evaluation import Comparison, KernelScores, inner_formula
-from formulakern.estimators.svm.extraction import RuleExtraction
-from formulakern.kernels.algebra import Kernel
-from formulakern.kernels.formula import FormulaKernel
+from formulakern.kernels.formula import FormulaKernel, inner_formula
 from formulakern.kernels.graded import GradedKernel
 from formulakern.program.staging import Stage, stages
 from formulakern.text import blocks, clip, table, width
+
+if TYPE_CHECKING:
+    from formulakern.datasets.dataset import Dataset
+    from formulakern.estimators.svm.evaluation import Comparison, KernelScores
+    from formulakern.estimators.svm.extraction import RuleExtraction
+    from formulakern.kernels.algebra import Kernel
 
 __all__ = [
     "data_line",

@@ -34,7 +34,7 @@ from formulakern.syntax.parser import parse
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["KEYWORDS", "FormulaKernel", "kernel"]
+__all__ = ["KEYWORDS", "FormulaKernel", "inner_formula", "kernel"]
 
 Reading = Literal["bound", "free", "distinct"]
 Inputs = Literal["binary", "graded"]
@@ -386,3 +386,21 @@ def _plain(columns: object) -> object:
     if not isinstance(items, Iterable):
         return items
     return [item.item() if isinstance(item, np.generic) else item for item in items]
+
+
+def inner_formula(kernel: Kernel) -> FormulaKernel:
+    """The kernel of the formula itself, on 0 and 1: of a graded kernel the one inside.
+
+    Parameters
+    ----------
+    kernel : Kernel
+
+    Raises
+    ------
+    ParameterError
+        If it is not the kernel of a formula.
+    """
+    inside = kernel.kernel if isinstance(kernel, GradedKernel) else kernel
+    if not isinstance(inside, FormulaKernel):
+        raise ParameterError(f"{kernel!r} is not the kernel of a formula: give fk.kernel(...).")
+    return inside

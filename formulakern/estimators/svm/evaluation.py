@@ -20,12 +20,12 @@ from sklearn.model_selection import StratifiedKFold
 
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import DataError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.boolean import polynomial as monomials
-from formulakern.kernels.formula import FormulaKernel
+from formulakern.kernels.formula import FormulaKernel, inner_formula
 from formulakern.kernels.graded import GradedKernel
 from formulakern.syntax.choice import columns_read
 
@@ -37,7 +37,6 @@ __all__ = [
     "check_folds",
     "compare_estimators",
     "compare_kernels",
-    "inner_formula",
     "subsample",
 ]
 
@@ -210,20 +209,6 @@ def compare_estimators(
             score.auc.append(area_under_curve(classes[test], decision, model.classes_.tolist()))
             score.fit_seconds += perf_counter() - start
     return scores
-
-
-def inner_formula(kernel: FormulaKernel | GradedKernel) -> FormulaKernel:
-    """The kernel of the formula itself, on 0 and 1.
-
-    Raises
-    ------
-    ParameterError
-        If a graded kernel is not that of a formula.
-    """
-    inside = kernel.kernel if isinstance(kernel, GradedKernel) else kernel
-    if not isinstance(inside, FormulaKernel):
-        raise ParameterError(f"{kernel!r} is not the kernel of a formula: give fk.kernel(...).")
-    return inside
 
 
 def _backend(kernel: FormulaKernel, pair: TablePair) -> tuple[str, str]:
