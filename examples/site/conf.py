@@ -28,7 +28,10 @@ extensions = [
 exclude_patterns = ["README.md"]
 nitpicky = True
 #: What is documented elsewhere; the site is built without a network.
-nitpick_ignore_regex = [("py:.*", r"(?!formulakern)\w+(\.\w+)+")]
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!formulakern)\w+(\.\w+)+"),
+    ("py:mod", r"(?!formulakern)\w+"),
+]
 suppress_warnings = ["config.cache"]  # functions in the gallery's settings
 smartquotes = False
 toc_object_entries = False

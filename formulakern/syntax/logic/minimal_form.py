@@ -31,6 +31,7 @@ class MinimalForm(Generic[N]):
     Parameters
     ----------
     formula : Formula
+        The short form.
     form : {"dnf", "cnf", "given"}
         Whether it is a disjunction of conjunctions, a conjunction of disjunctions, or the formula
         as it was given, which is shorter than both.

@@ -177,6 +177,10 @@ class Logic(Forms[F]):
         Errors are those of :meth:`equivalent`; the first model comes after the cost of the
         diagram, and every next one in time linear in the number of names.
 
+        Yields
+        ------
+        dict of Variable or Choice to bool
+
         Examples
         --------
         >>> from formulakern.syntax.parser import parse

@@ -35,6 +35,7 @@ class TruthTable:
     names : tuple of str
         In order of appearance.
     formula : str
+        As it prints.
     values : tuple of bool
         2ᵏ of them for k names.
 
