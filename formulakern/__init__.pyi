@@ -52,6 +52,7 @@ from .rules.logic.properties import exhaustive as exhaustive
 from .rules.logic.properties import mutually_exclusive as mutually_exclusive
 from .rules.quality import RuleQuality as RuleQuality
 from .rules.quality import rule_quality as rule_quality
+from .rules.rule import MinimalRule as MinimalRule
 from .rules.rule import Rule as Rule
 from .rules.rule import rule as rule
 from .rules.rule_list import RuleList as RuleList

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from formulakern.encoding.table import Table
 from formulakern.errors import FormulaSizeError, ParameterError
+from formulakern.rules.cases.assignments import Assignments, Box
 from formulakern.rules.decision import ClassRule, conjunction
 from formulakern.rules.export.frames import list_frames
 from formulakern.rules.export.python import list_python
 from formulakern.rules.export.sql import list_query
 from formulakern.rules.export.written import Written, no_scores
-from formulakern.rules.logic.assignments import Assignments, Box
 from formulakern.rules.rule import Rule
 from formulakern.rules.sql.conditions import TableName
 from formulakern.rules.sql.dialects import DialectName

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
+from formulakern.rules.cases.functions import ConditionFunctions, simplified_condition
 from formulakern.rules.column_types import inferred_types, read_types
 from formulakern.rules.python.files import formula_python
 from formulakern.rules.sql.conditions import TableName
@@ -18,10 +19,11 @@ from formulakern.rules.sql.dialects import DialectName
 from formulakern.rules.sql.query import Query
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.logic.minimal_form import MinimalForm, WantedForm
 from formulakern.syntax.parser import parse_rule
 from formulakern.syntax.traversal import fold
 
-__all__ = ["Rule", "rule"]
+__all__ = ["MinimalRule", "Rule", "rule"]
 
 
 def rule(condition: str | Formula) -> Rule:
@@ -166,6 +168,129 @@ class Rule:
         """
         return formula_python(self.formula)
 
+    def simplify(
+        self, form: WantedForm = "shortest", *, domains: Any = None, missing: bool = True
+    ) -> MinimalRule:
+        """A rule that is true of the same rows, with the fewest conditions in the fewest terms.
+
+        Parameters
+        ----------
+        form : {"shortest", "dnf", "cnf"}
+            As for :meth:`formulakern.Formula.simplify`.
+        domains : mapping of column to allowed values or ``int``, or table, optional
+            The entries that there can be; None among them is a missing one, and ``int`` stands for
+            all whole numbers.  Other columns may hold anything of which the rule can be asked.
+        missing : bool
+            Whether entries of columns without allowed values may be missing.  Comparisons with a
+            missing entry are false, so that ``x <= 3 | x > 3`` says that x is not missing.
+
+        Returns
+        -------
+        MinimalRule
+            ``rule``, and ``exact``: whether it is proved that no rule of this form is shorter that
+            is made of the same comparisons, their negations and ``is not missing``.
+
+        Raises
+        ------
+        FormulaError
+            If words are compared by an order that is not known.
+        FormulaSizeError
+            If a decision diagram passes its limits.
+
+        Notes
+        -----
+        Comparisons are letters; the cases of a column (below, at, between and above its constants;
+        each word; missing) say which of them go together, and what cannot be is free.
+
+        Examples
+        --------
+        >>> print(rule("x >= 3 & x >= 5").simplify().rule)
+        x >= 5
+        >>> print(rule("x = a & (y > 2 | y <= 2) | x = b & x = c").simplify(missing=False).rule)
+        x = a
+        >>> print(rule("x <= 3 | x > 3").simplify().rule)
+        x is not missing
+        """
+        return MinimalRule(**vars(simplified_condition(self.formula, form, domains, missing)))
+
+    def equivalent(self, other: Rule | str, *, domains: Any = None, missing: bool = True) -> bool:
+        """Whether two rules are true of the same rows, of all that there can be.
+
+        Parameters
+        ----------
+        other : Rule or str
+        domains, missing
+            As for :meth:`simplify`.
+
+        Raises
+        ------
+        FormulaError
+            If that depends on a comparison of two columns, or on an order that is not known.
+        FormulaSizeError
+            If a decision diagram passes its limits.
+
+        Examples
+        --------
+        >>> rule("~(x > 3)").equivalent(rule("x <= 3"))
+        False
+        >>> rule("~(x > 3)").equivalent(rule("x <= 3"), missing=False)
+        True
+        """
+        return not self._somewhere(self ^ _as_rule(other), "equivalent()", domains, missing)
+
+    def implies(self, other: Rule | str, *, domains: Any = None, missing: bool = True) -> bool:
+        """Whether another rule is true of every row that this one is true of.
+
+        Parameters and errors are those of :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> rule("x >= 5 & y = red").implies(rule("x > 3"))
+        True
+        """
+        return not self._somewhere(self & ~_as_rule(other), "implies()", domains, missing)
+
+    def is_tautology(self, *, domains: Any = None, missing: bool = True) -> bool:
+        """Whether the rule is true of every row that there can be.
+
+        Parameters and errors are those of :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> split = rule("x <= 3 | x > 3")
+        >>> split.is_tautology(), split.is_tautology(missing=False)
+        (False, True)
+        """
+        return not self._somewhere(~self, "is_tautology()", domains, missing)
+
+    def is_satisfiable(self, *, domains: Any = None, missing: bool = True) -> bool:
+        """Whether the rule is true of some row that there can be.
+
+        Parameters and errors are those of :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> rule("x = a & x = b").is_satisfiable()
+        False
+        """
+        return self._somewhere(self, "is_satisfiable()", domains, missing)
+
+    def is_contradiction(self, *, domains: Any = None, missing: bool = True) -> bool:
+        """Whether the rule is true of no row that there can be.
+
+        Parameters and errors are those of :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> rule("x >= 5 & x < 3").is_contradiction()
+        True
+        """
+        return not self._somewhere(self, "is_contradiction()", domains, missing)
+
+    def _somewhere(self, asked: Rule, question: str, domains: Any, missing: bool) -> bool:
+        functions = ConditionFunctions([asked.formula], domains, missing)
+        return functions.is_somewhere(functions.function(asked.formula), question)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that the rule reads, in order of appearance."""
@@ -232,3 +357,21 @@ class Rule:
 
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
+
+
+def _as_rule(other: Rule | str) -> Rule:
+    return other if isinstance(other, Rule) else rule(other)
+
+
+@dataclass(frozen=True)
+class MinimalRule(MinimalForm[Formula]):
+    """A rule that is short and true of the same rows, and what is proved of it.
+
+    Its fields are those of :class:`formulakern.MinimalForm`; the proof is about rules that are made
+    of the same comparisons, their negations and ``is not missing``.
+    """
+
+    @property
+    def rule(self) -> Rule:
+        """The formula as a rule."""
+        return Rule(self.formula)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from formulakern.encoding.table import Table
 from formulakern.errors import FormulaError
+from formulakern.rules.cases.assignments import Assignments, Box
 from formulakern.rules.decision import ClassRule, covers_of
-from formulakern.rules.logic.assignments import Assignments, Box
 from formulakern.rules.rule import Rule, rule
 from formulakern.syntax.formula import Formula
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from formulakern.errors import FormulaSizeError
+from formulakern.rules.cases.assignments import Assignments
 from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of, conjunction
-from formulakern.rules.logic.assignments import Assignments
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import FALSE, TRUE, Formula
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.encoding.table import Table
+from formulakern.rules.cases.assignments import Assignments
 from formulakern.rules.decision import covers_of
-from formulakern.rules.logic.assignments import Assignments
 from formulakern.rules.rule import Rule
 from tests.strategies import ENTRIES, class_rules
 

@@ -8,9 +8,9 @@ missing entry.  A box allows each column some of its cases; a rule is a union of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from formulakern.encoding.propositions import evaluate_proposition
 from formulakern.encoding.table import Table
 from formulakern.errors import FormulaSizeError
-from formulakern.rules.logic.entries import (
+from formulakern.rules.cases.entries import (
     allowed_entries,
     askable,
     entries_of,
@@ -27,8 +27,9 @@ from formulakern.rules.logic.entries import (
     shown,
 )
 from formulakern.syntax.comparison import ColumnName, Comparison
-from formulakern.syntax.connectives import ARGUMENTS
+from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.logic.node import literal
 from formulakern.syntax.names import spell
 from formulakern.syntax.traversal import fold
 
@@ -158,24 +159,20 @@ class Assignments:
         return known
 
     def _made(self, formula: Formula, true: bool) -> list[Box]:
-        signed: dict[tuple[int, bool], _Signed] = {}
+        def build(node: Formula, parts: list[list[Box]]) -> list[Box]:
+            if node.truth is not None:
+                return [{}] if node.truth else []
+            if node.connective is OR:
+                return self._limited(itertools.chain.from_iterable(parts))
+            if node.connective is AND:
+                return reduce(self._met, sorted(parts[1:], key=len), parts[0])
+            leaf = node.arguments[0] if node.connective else node
+            key, bits = self.cases[leaf]
+            bits = self.all[key] & ~bits if node.connective else bits
+            return [{key: bits}] if bits else []
 
-        def inside(node: _Signed) -> Sequence[_Signed]:
-            return [
-                signed.setdefault((id(argument), sign), _Signed(argument, sign))
-                for argument, sign in node.parts
-            ]
-
-        def build(node: _Signed, parts: list[list[Box]]) -> list[Box]:
-            if isinstance(node.formula, Constant):
-                return [{}] if node.formula.value == node.true else []
-            if node.formula.connective is None:
-                key, bits = self.cases[node.formula]
-                bits = bits if node.true else self.all[key] & ~bits
-                return [{key: bits}] if bits else []
-            return self._limited(node.joined(parts, self._met))
-
-        return fold(_Signed(formula, true), build, inside)
+        wanted = formula if true else ~formula
+        return fold(wanted.to_nnf(), build, lambda node: () if literal(node) else node.arguments)
 
     def _met(self, left: list[Box], right: list[Box]) -> list[Box]:
         """The intersections of boxes of one list with those of another."""
@@ -264,59 +261,6 @@ class Assignments:
                 f"more than {MAX_STEPS:,} comparisons of conjunctions. Ask about fewer rules, or "
                 "about a table: give it as the second argument."
             )
-
-
-@dataclass(frozen=True, eq=False)
-class _Signed:
-    """A formula, or its negation."""
-
-    formula: Formula
-    true: bool
-
-    @property
-    def arguments(self) -> tuple[_Signed, ...]:
-        return ()  # fold is told what is inside
-
-    @property
-    def parts(self) -> list[tuple[Formula, bool]]:
-        """The formulas, with signs, of which this is made."""
-        node = self.formula
-        if node.connective is None:
-            return []
-        if node.connective.arity == 1:
-            return [(node.arguments[0], not self.true)]
-        if node.connective.name in ("and", "or"):
-            return [(argument, self.true) for argument in node.arguments]
-        return [(argument, sign) for argument in node.arguments for sign in (True, False)]
-
-    def joined(
-        self, parts: list[list[Box]], met: Callable[[list[Box], list[Box]], list[Box]]
-    ) -> Iterable[Box]:
-        """Its boxes, from those of its parts."""
-        connective = self.formula.connective
-        assert connective is not None
-        if connective.arity == 1:
-            return parts[0]
-        if connective.name in ("and", "or"):
-            if self.true != (connective.name == "and"):
-                return itertools.chain.from_iterable(parts)
-            result = parts[0]
-            for part in sorted(parts[1:], key=len):
-                result = met(result, part)
-            return result
-        value = {True: parts[0], False: parts[1]}
-        for k in range(2, len(parts), 2):
-            other = {True: parts[k], False: parts[k + 1]}
-            value = {
-                sign: [
-                    box
-                    for (a, b), bit in zip(ARGUMENTS, connective.truth, strict=True)
-                    if (bit == "1") == sign
-                    for box in met(value[a], other[b])
-                ]
-                for sign in (True, False)
-            }
-        return value[self.true]
 
 
 def _key(leaf: Formula) -> Key:
