@@ -9,10 +9,12 @@ __all__ = ["Markup", "barred", "element", "joined", "small_table"]
 
 #: Elements that hold nothing.
 VOID = frozenset({"br", "circle", "col", "hr", "input", "line", "link", "meta", "path", "rect"})
+#: Captions of so few characters are not broken.
+SHORT = 100
 #: How cells stand: numbers below one another, rules in a face of one width.
 CELL = "padding:.2em .8em;vertical-align:top;"
 SIDES = {
-    "<": "text-align:left;",
+    "<": "text-align:left;white-space:nowrap;",
     ">": "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap;",
     "r": "text-align:left;font-family:ui-monospace,monospace;",
 }
@@ -70,19 +72,19 @@ def element(name: str, /, *children: object, **attributes: object) -> Markup:
 
 
 def barred(text: str, start: float, end: float) -> Markup:
-    """Text before a bar between two shares of the width, orange where it goes to the left.
+    """Text over a bar between two shares of the width, orange where it goes to the left.
 
     Colours let through what is behind them, light or dark.
 
     >>> "50.0%" in barred("0.5", 0.0, 0.5)
     True
     """
-    colour = "rgba(21,101,168,.3)" if end >= start else "rgba(200,85,20,.4)"
+    colour = "rgba(30,120,200,.75)" if end >= start else "rgba(215,95,25,.85)"
     low, high = 100 * min(start, end), 100 * max(start, end)
     bar = f"{colour} {low:.1f}%,{colour} {high:.1f}%"
     stops = f"transparent {low:.1f}%,{bar},transparent {high:.1f}%"
-    style = f"display:block;padding:0 .3em;background:linear-gradient(90deg,{stops});"
-    return element("span", text, style=style)
+    style = f"display:block;height:3px;min-width:5em;background:linear-gradient(90deg,{stops});"
+    return Markup.of(text) + element("span", style=style)
 
 
 def small_table(
@@ -121,6 +123,7 @@ def small_table(
         for row in rows
     ]
     above = "caption-side:top;text-align:left;padding:.2em .8em;color:inherit;"
+    above += "white-space:nowrap;" if len(caption) < SHORT else ""
     table = element(
         "table",
         element("caption", caption, style=above) if caption else "",

@@ -165,7 +165,12 @@ def test_explanations_of_many_rows(ensemble, price, numbers):
     np.testing.assert_allclose(sums, found.totals)
     assert (frame["rule"].isna().sum()) == found.totals.size  # the intercepts
     lines, page = str(found).splitlines(), found._repr_html_()
-    assert len(lines) == 1 + len(values)
+    assert len(lines) == 2 + len(values)
+    assert lines[-1] == (
+        "every row begins with 10, the intercept"
+        if numbers
+        else "every row begins with the intercepts b +0.1"
+    )
     assert page.count("<tr>") == 1 + len(values)
     for row, one in enumerate(found):
         assert one.prediction == found[row].prediction == found.predictions[row]
@@ -179,7 +184,7 @@ def test_explanations_of_many_rows(ensemble, price, numbers):
     with pytest.raises(fk.ParameterError, match="expected"):
         found.added("no class")
     many = Explanation.of(rules, np.repeat(values, 20, axis=0))
-    assert str(many).endswith("… and 50 more rows")
+    assert str(many).splitlines()[-2] == "… and 50 more rows"
     assert "and 50 more rows" in many._repr_html_()
     assert repr(many) == "<Explanation of 80 rows>"
 

@@ -24,7 +24,7 @@ HEAD = ("formula", "weight", "share of the model")
 WIDTH = 60
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FormulaWeights:
     """What each formula weighs in a sum of kernels, and how much of the model is its own.
 
@@ -62,6 +62,9 @@ class FormulaWeights:
     def order(self) -> list[int]:
         """The positions of the formulas, the largest weight first."""
         return [int(r) for r in np.argsort(-self.weights, kind="stable")]
+
+    def __repr__(self) -> str:
+        return f"<FormulaWeights of {len(self)} formulas: {self.method}>"
 
     def __str__(self) -> str:
         written = significant(self.weights.tolist())

@@ -36,7 +36,7 @@ class PositionWeight(NamedTuple):
     loser: Any
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PositionWeights:
     """The heaviest k-mers of a support vector machine, by position; made by ``position_weights()``.
 
@@ -74,6 +74,9 @@ class PositionWeights:
 
     def __getitem__(self, place: int) -> PositionWeight:
         return self.items[place]
+
+    def __repr__(self) -> str:
+        return f"<PositionWeights: {len(self)} k-mers for {len(self.importance)} pairs of classes>"
 
     def __str__(self) -> str:
         return table(HEAD, self._rows())

@@ -121,11 +121,17 @@ class RowExplanations(ABC):
             return self._html()
         head, rows, sides = self._take(slice(MAX_ROWS))._cells()
         numbered = [[str(k), *cells] for k, cells in enumerate(rows)]
-        return small_table(["row", *head], numbered, f">{sides[:-1]}r", foot=" ".join(self._more()))
+        return small_table(
+            ["row", *head], numbered, f">{sides[:-1]}r", foot="; ".join(self._more())
+        )
+
+    def _foot(self) -> str:
+        """What holds of all rows."""
+        return ""
 
     def _more(self) -> list[str]:
-        more = len(self) - MAX_ROWS
-        return [f"… and {more:,} more rows"] if more > 0 else []
+        more, foot = len(self) - MAX_ROWS, self._foot()
+        return [f"… and {more:,} more rows"] * (more > 0) + [foot] * bool(foot)
 
 
 def given_rows(rows: Any) -> Table:

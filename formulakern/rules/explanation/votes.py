@@ -52,8 +52,9 @@ class Explanation(RowExplanations):
       +15.0  age >= 50
     >>> print(explained)
     row  cost  reasons, the largest first
-      0    38  +20 smoker; +15 age >= 50; +3 every row (the intercept)
-      1    18  +15 age >= 50; +3 every row (the intercept)
+      0    38  +20 smoker; +15 age >= 50
+      1    18  +15 age >= 50
+    every row begins with 3, the intercept
     """
 
     ensemble: RuleEnsemble
@@ -220,9 +221,14 @@ class Explanation(RowExplanations):
         if len(told) > 1:
             names = [f"adds to {(self.ensemble.classes or ())[k]}" for k in told]
         largest = max(max(map(abs, amounts)) for amounts, _ in rows) or 1.0
-        cells = [[*(_bar(x, largest) for x in amounts), clip(text, 400)] for amounts, text in rows]
-        totals = [f"{self.totals[0, k]:+.4g}" for k in told]
-        cells.append([*totals, "together" if self.ensemble.classes is None else "the score"])
+        totals = self.totals[0, told].tolist()
+        texts = iter(_signed([x for amounts, _ in rows for x in amounts] + totals))
+        cells: list[list[object]] = []
+        for amounts, text in rows:
+            bars = (_bar(x, next(texts), largest) for x in amounts)
+            cells.append([*bars, clip(text, 400)])
+        what = "together" if self.ensemble.classes is None else "the score"
+        cells.append([*(next(texts) for _ in told), what])
         return small_table([*names, "rule"], cells, ">" * len(told) + "r", self._title())
 
     def _cells(self) -> tuple[list[str], list[list[str]], str]:
@@ -231,13 +237,22 @@ class Explanation(RowExplanations):
         rows = []
         for row, predicted in enumerate(self.predictions.tolist()):
             k = self._told(row)[0]
-            terms = sorted(self._terms(row, k), key=lambda term: -abs(term[0]))
+            terms = [term for term in self._terms(row, k) if term[1] != START]
             said_ = [f"{amount:+.4g} {clip(text, SHORT)}" for amount, text in terms[:FEW]]
             front = (
                 [f"{predicted:.6g}"] if number else [str(predicted), f"{self.totals[row, k]:+.4g}"]
             )
             rows.append([*front, reasons(said_, max(len(terms) - FEW, 0))])
         return [*head, "reasons, the largest first"], rows, (">" if number else "<>") + "<"
+
+    def _foot(self) -> str:
+        if not self.intercept.any():
+            return ""
+        if self.ensemble.classes is None or self._opposite:
+            return f"every row begins with {self.intercept[-1]:.4g}, the intercept"
+        named = zip(self.ensemble.classes, self.intercept.tolist(), strict=True)
+        starts = [f"{name} {start:+.4g}" for name, start in named if start]
+        return f"every row begins with the intercepts {clip(', '.join(starts), 60)}"
 
     def _columns(self) -> dict[str, list[Any]]:
         """A line for each row, class and term that adds something, and for the intercept."""
@@ -286,7 +301,5 @@ def _signed(amounts: list[float]) -> list[str]:
     ]
 
 
-def _bar(amount: float, largest: float) -> Markup:
-    if not amount:
-        return Markup()
-    return barred(f"{amount:+.4g}", 0.5, 0.5 + amount / largest / 2)
+def _bar(amount: float, text: str, largest: float) -> Markup:
+    return barred(text, 0.5, 0.5 + amount / largest / 2) if amount else Markup()
