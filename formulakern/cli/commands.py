@@ -14,6 +14,7 @@ from formulakern.cli.formulas import add_formulas
 from formulakern.cli.learning import add_learning
 from formulakern.cli.models import add_models
 from formulakern.cli.output import end_output, failed, prepared
+from formulakern.cli.page import add_page
 from formulakern.cli.stored import add_stored
 from formulakern.cli.tables import table_arguments
 from formulakern.errors import FormulaKernError
@@ -88,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="three commands, from a table to a page with its rules:\n"
         "  formulakern learn bank.csv -o model.json\n"
         "  formulakern explain model.json bank.csv --row 3\n"
-        "  formulakern show model.json --html rules.html\n\n"
+        "  formulakern report model.json bank.csv -o report.html\n\n"
         "formulakern COMMAND --help has the options of a command, and examples.",
     )
     parser.add_argument("--version", action="version", version=f"formulakern {__version__}")
@@ -96,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_learning(commands, table)
     add_models(commands)
+    add_page(commands)
     add_formulas(commands, table)
     add_stored(commands)
     return parser

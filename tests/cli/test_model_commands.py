@@ -223,3 +223,31 @@ def test_blocks_are_the_whole_table(rows, size, tmp_path_factory):
         assert missing == whole.missing(name).tolist()
         known = zip(found, whole[name].tolist(), missing, strict=True)
         assert all(one == other for one, other, gone in known if not gone)
+
+
+def test_report(capsys, fruit, tmp_path):
+    """The class is the last column, or the only one that was not learned from, or none."""
+    table, (_, model) = fruit, learned(capsys, fruit)
+    page = tmp_path / "report.html"
+    status, out, err = run(capsys, "report", model, table, "-o", page, "--rows", 3)
+    assert (status, err) == (0, "")
+    assert "class: class" in out
+    first = page.read_text(encoding="utf-8")
+    assert "The page holds the first 3 of" in first
+    header, *lines = table.read_text().splitlines()
+    turned = tmp_path / "turned.csv"
+    turned.write_text("\n".join(",".join(line.split(",")[::-1]) for line in [header, *lines]))
+    assert run(capsys, "report", model, turned, "-o", page, "--rows", 3)[0] == 0
+    assert page.read_text(encoding="utf-8").count("<tr>") == first.count("<tr>")
+    bare = tmp_path / "bare.csv"
+    bare.write_text("\n".join(line.rpartition(",")[0] for line in [header, *lines]) + "\n")
+    status, out, _ = run(capsys, "report", model, bare, "-o", page, "--title", "<Fruit>")
+    assert status == 0
+    assert "nothing is said of how good" in " ".join(out.split())
+    assert "<h1>&lt;Fruit&gt;</h1>" in page.read_text(encoding="utf-8")
+    more = tmp_path / "more.csv"
+    more.write_text("\n".join(f"a,b,{line.rpartition(',')[0]}" for line in [header, *lines]) + "\n")
+    status, _, err = run(capsys, "report", model, more, "-o", page)
+    assert status == 1
+    assert "Name it by --target" in err
+    assert run(capsys, "report", model, table, "-o", tmp_path)[0] == 1
