@@ -64,7 +64,7 @@ def test_tables_sort_and_are_searched(pages):
 
 SHOWN = """
 const cells = [...document.querySelectorAll('#reason .fall tbody tr')].map(r => r.cells);
-return [document.querySelector('#reason .verdict').textContent,
+return [document.getElementById('verdict').textContent,
         cells.map(c => Number(c[0].textContent.replace('\u2212', '-'))),
         cells.map(c => c[2].textContent), location.hash]
 """

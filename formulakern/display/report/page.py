@@ -46,7 +46,7 @@ def page(report: Report) -> str:
         element("p", "formulakern", class_="over"),
         element("h1", report.title),
         element("p", report.subtitle, class_="under"),
-        element("dl", *tiles, class_="tiles"),
+        element("dl", *tiles, class_="tiles") if tiles else "",
         element("nav", element("ul", *links), aria_label="Parts of this report"),
     )
     body = [

@@ -45,7 +45,7 @@
   const data = JSON.parse(source.textContent);
   const place = name => document.getElementById(name);
   const pick = place("row-pick"), show = place("row-show"), which = place("row-score");
-  const target = place("reason");
+  const target = place("reason"), verdict = place("verdict");
   const number = value => {
     const size = Math.abs(value);
     const text = size !== 0 && (size < 5e-4 || size >= 1e6) ? size.toExponential(2)
@@ -137,17 +137,16 @@
   function draw() {
     target.replaceChildren();
     const row = data.rows[pick.value];
+    verdict.replaceChildren();
     if (!row) {
-      target.append(make("p", "No such row.", "note"));
+      verdict.append("No such row.");
       return;
     }
-    const verdict = make("p", null, "verdict");
     verdict.append(make("strong", "Row " + row.n + ": " + row.p));
     if (row.ok !== null) {
       verdict.append(" ", make("span", row.ok ? "\u2713 right" : "\u2717 wrong, it is " + row.t,
         row.ok ? "ok" : "no"));
     } else if (row.t !== "") verdict.append(", it is " + row.t);
-    target.append(verdict);
     if (row.s) target.append(make("p", row.s, "reason-text"));
     const sums = row.sums || [];
     place("row-score-part").hidden = sums.length < 2;

@@ -26,8 +26,10 @@ __all__ = ["data_section", "learned_section", "quality_section", "reasons_sectio
 
 #: Bins of the histogram of errors.
 BINS = 30
+#: A confusion matrix of more classes is as wide as the page.
+BROAD = 6
 #: Percent of a confusion matrix's cell that colour covers at most, so that its number is read.
-DARKEST = 55
+DARKEST = 45
 
 
 def learned_section(learned: Learned) -> Markup:
@@ -87,7 +89,8 @@ def reasons_section(reasons: Reasons | str) -> Markup:
         element("p", reasons.sentence),
         element("div", show, pick, score, class_="controls"),
         element("noscript", element("p", "This part needs JavaScript.", class_="note")),
-        element("div", id="reason", aria_live="polite"),
+        element("p", id="verdict", class_="verdict", role="status"),
+        element("div", id="reason"),
         element("p", many, class_="note") if many else "",
         _embedded(reasons),
     ])  # fmt: skip
@@ -178,7 +181,9 @@ def _confusion(quality: Classified) -> Markup:
     )
     shown = element("div", table, class_="scroll", tabindex="0", role="region",
                     aria_label="Confusion matrix")  # fmt: skip
-    return _figure(shown, "Confusion matrix, with shares of each class")
+    broad = "broad" if len(quality.classes) > BROAD else None
+    title = element("figcaption", "Confusion matrix, with shares of each class")
+    return element("figure", title, shown, class_=broad)
 
 
 def _legend(curves: Sequence[Curve], what: str) -> Markup:
@@ -194,12 +199,11 @@ def _rules_figure(curve: Curve, level: float) -> Markup:
     known = None if math.isnan(level) else level
     title = f"{curve.name[:1].upper()}{curve.name[1:]} against the number of rules"
     chart = line_chart(
-        [curve], f"{title}: {curve.value}", "number of rules, the heaviest first", curve.name,
+        [curve], f"{title}: {curve.value}", "number of rules", curve.name,
         level=known, stairs=True, percent=known is not None,
     )  # fmt: skip
-    note = "The first k rules alone, with the weights that they have in the whole model"
-    dashed = "; dashed: always the most frequent class" if known is not None else ""
-    return _figure(chart, title, element("p", f"{note}{dashed}.", class_="note"))
+    dashed = " Dashed: always the most frequent class." if known is not None else ""
+    return _figure(chart, title, element("p", f"{curve.about}{dashed}", class_="note"))
 
 
 def _regression(quality: Regressed) -> list[Markup]:

@@ -94,7 +94,7 @@ class Curve:
     """A line: x and y of its points, and what it is called.
 
     ``bars`` are intervals of y, shape (2, points), where they are known; ``value`` is said beside
-    the name.
+    the name, and ``about`` is a sentence below.
     """
 
     name: str
@@ -102,6 +102,7 @@ class Curve:
     y: FloatArray
     value: str = ""
     bars: FloatArray | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True)

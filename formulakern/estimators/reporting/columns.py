@@ -98,10 +98,12 @@ def _column(
             width = BINS if ends[1] > ends[0] else 1
             counts = np.histogram(numbers, bins=width)[0].tolist()
     if not counts:
-        entries = [cell(table.entry(name, row)) for row in np.flatnonzero(~missing).tolist()]
+        present = np.flatnonzero(~missing)
+        entries = column[present].tolist()
         common = Counter(entries).most_common()
-        values = [value for value, _ in common[:MOST_VALUES]]
-        counts = [count for _, count in common[:MOST_VALUES]]
+        for value, count in common[:MOST_VALUES]:
+            values.append(cell(table.entry(name, int(present[entries.index(value)]))))
+            counts.append(count)
         if len(common) > MOST_VALUES:
             values.append(f"{len(common) - MOST_VALUES:,} more")
             counts.append(sum(count for _, count in common[MOST_VALUES:]))

@@ -115,7 +115,7 @@ def _starts(ensemble: RuleEnsemble) -> list[tuple[Any, float]]:
     """Intercepts that are not 0: (class, or None of a number, intercept)."""
     start = ensemble.intercept.tolist()
     if ensemble.classes is None:
-        return [(None, start[0])]
+        return [(None, start[0])] if start[0] else []
     if _is_symmetric(ensemble):
         return [(ensemble.classes[1 if start[1] > 0 else 0], start[1])] if start[1] else []
     return [(c, x) for c, x in zip(ensemble.classes, start, strict=True) if x]
@@ -179,7 +179,8 @@ def _ensemble_curve(
             reached[k] = np.mean(np.array(said, dtype=object) == texts)
     at = np.arange(most + 1, dtype=np.float64)
     name = "R²" if number else "accuracy"
-    return Curve(name, at, reached, f"{reached[-1]:.3f} with {most}")
+    about = "The k heaviest rules alone, with the weights that they have in the whole model."
+    return Curve(name, at, reached, f"{reached[-1]:.3f} with {most}", about=about)
 
 
 def _two_scores(ensemble: RuleEnsemble, scores: FloatArray) -> list[int]:
@@ -392,7 +393,10 @@ def _decision_curve(
         first = replace(rules, rules=rules.rules[:k], default_counts=())
         said = [str(x) for x in first.decide(covers[:, :k]).tolist()]
         reached[k] = np.mean(np.array(said, dtype=object) == texts)
-    return Curve("accuracy", np.arange(most + 1.0), reached, f"{reached[-1]:.3f} with {most}")
+    ordered = isinstance(rules, RuleList)
+    about = f"The first k rules{', in their order,' if ordered else ''} and the default."
+    value = f"{reached[-1]:.3f} with {most}"
+    return Curve("accuracy", np.arange(most + 1.0), reached, value, about=about)
 
 
 def _failing(
