@@ -1,16 +1,37 @@
-"""What long work says while it goes on: lines, and a bar on a terminal; all on standard error."""
+"""What long work says while it goes on: lines, and a bar on a terminal; all on standard error.
+
+A bar that opens while another one shows, as in the fits of a cross-validation, draws nothing: what
+it knows stands in the other one.
+"""
 
 from __future__ import annotations
 
 import sys
+from contextvars import ContextVar, Token
+from importlib.util import find_spec
 from typing import Any, Self
 
-__all__ = ["Progress", "say"]
+from formulakern.checks import is_number
+from formulakern.deadline import Deadline
+
+__all__ = ["FitProgress", "Progress", "current", "say", "seconds_text"]
+
+#: How often the bar of a fit is drawn, per second.
+DRAWN = 4
+#: Characters of what is being done, with its title, at most; and of the bar, at least.
+SAID, LEAST = 30, 8
+
+_shown: ContextVar[Progress | None] = ContextVar("formulakern.progress", default=None)
 
 
 def say(text: str) -> None:
     """Write one line to standard error, at once."""
     print(text, file=sys.stderr, flush=True)
+
+
+def current() -> Progress:
+    """The bar that shows; one that never does where there is none."""
+    return _shown.get() or _NONE
 
 
 class Progress:
@@ -34,8 +55,9 @@ class Progress:
 
     def __init__(self, total: int = 1, *, shown: bool = True, console: Any = None) -> None:
         self._bar: Any = None
+        self._token: Token[Progress | None] | None = None
         self._total, self._begun = total, 0
-        if not shown:
+        if not shown or _shown.get() is not None:
             return
         from rich import progress
         from rich.console import Console
@@ -49,9 +71,14 @@ class Progress:
             progress.TimeRemainingColumn(),
             transient=True,
             console=console,
-            disable=not (console.is_terminal or console.is_jupyter),
+            disable=not _draws(console),
         )
         self._task = self._bar.add_task("starting", total=total)
+
+    @property
+    def drawn(self) -> bool:
+        """Whether there is a bar, and not just lines."""
+        return self._bar is not None and not self._bar.disable
 
     def advance(self, what: str) -> None:
         """Say what begins; whatever was begun before is done."""
@@ -64,19 +91,166 @@ class Progress:
         """Say which share of the whole is done."""
         if self._bar is not None:
             self._bar.update(self._task, description=what, completed=share * self._total)
+        elif self is not current():
+            current().tell(what)
+
+    def tell(self, known: str) -> None:
+        """Say what is known so far, where there is a place for that."""
 
     def line(self, text: str) -> None:
         """Write a line, above the bar."""
-        if self._bar is None:
-            say(text)
-        else:
+        if self._bar is not None:
             self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        elif self is not current():
+            current().line(text)
+        else:
+            say(text)
 
     def __enter__(self) -> Self:
         if self._bar is not None:
+            self._token = _shown.set(self)
             self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
+        if self._token is not None:
             self._bar.stop()
+            _shown.reset(self._token)
+            self._token = None
+
+
+class FitProgress(Progress):
+    """How far a fit is that ends where a gap is closed or time is over: a bar, or lines.
+
+    The bar has what is being done, what is known so far, and the time with its limit.
+
+    Parameters
+    ----------
+    verbose : int
+        0: neither bar nor lines.  1: a bar on a terminal or in a notebook, else lines.  2: both.
+    title : str
+        What is fitted.
+    limit : float, optional
+        Seconds.
+    drawn : bool
+        False for lines alone.
+    console : rich.console.Console, optional
+        Where to draw it; standard error by default.
+
+    Examples
+    --------
+    >>> with FitProgress(0, "PRLClassifier", 5.0) as bar:
+    ...     bar.at(0.5, "growing", "gap 0.1, 12 rules", "a line")
+    """
+
+    def __init__(
+        self,
+        verbose: int,
+        title: str,
+        limit: float | None = None,
+        *,
+        drawn: bool = True,
+        console: Any = None,
+    ) -> None:
+        super().__init__(shown=False)
+        self.verbose, self._title = int(verbose), title
+        self._limit = float(limit) if is_number(limit) and limit else None
+        self._share, self._what, self._known = 0.0, "reading", ""
+        self._told = False
+        self._since = Deadline.clock()
+        if self.verbose < 1 or not drawn or _shown.get() is not None:
+            return
+        from rich.console import Console
+        from rich.live import Live
+
+        console = console or Console(stderr=True)
+        if _draws(console):
+            self._bar = Live(
+                console=console,
+                transient=True,
+                refresh_per_second=DRAWN,
+                get_renderable=self._rendered,
+            )
+
+    @property
+    def drawn(self) -> bool:  # noqa: D102
+        return self._bar is not None
+
+    def at(self, share: float, what: str, known: str = "", line: str = "") -> None:
+        """Say which share is done at least, what is being done, what is known, and a line of it.
+
+        The line is written where there is no bar, and above it where ``verbose`` is 2.
+        """
+        self._share, self._what, self._known = max(self._share, share), what, known or self._known
+        if self._bar is None and known:
+            current().tell(known)
+        if line and self.verbose > int(current().drawn):
+            current().line(line)
+
+    def reach(self, share: float, what: str) -> None:
+        """Say which share of the whole is done."""
+        self.at(share, what)
+
+    def tell(self, known: str) -> None:
+        """Say what is known so far."""
+        self._known = known
+
+    def foresee(self, pace: Any, share: float) -> None:
+        """Say once why a fit takes long, as soon as its pace shows that.
+
+        Parameters
+        ----------
+        pace : object
+            With ``foreseen(share)`` and ``reason()``.
+        share : float
+            What is done of it.
+        """
+        if self.verbose and not self._told and pace.foreseen(share):
+            self._told = True
+            self.line(pace.reason())
+
+    def end(self, known: str) -> None:
+        """Write the line that stays when the bar goes."""
+        if self._bar is not None:
+            taken = seconds_text(Deadline.clock() - self._since)
+            self.line(f"{self._title}: {known}; {taken}")
+
+    def _rendered(self) -> Any:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        taken = Deadline.clock() - self._since
+        share = self._share if self._limit is None else max(self._share, taken / self._limit)
+        time = seconds_text(taken)
+        if self._limit is not None:
+            time += f" of {seconds_text(self._limit)}"
+        grid = Table.grid(expand=True, padding=(0, 2, 0, 0))
+        grid.add_column(no_wrap=True)
+        grid.add_column(ratio=1, min_width=LEAST)
+        grid.add_column(no_wrap=True)
+        grid.add_column(no_wrap=True, justify="right")
+        said = f"{self._title}: {self._what}"
+        said = said if len(said) <= SAID else self._what
+        grid.add_row(said, ProgressBar(1.0, min(1.0, share)), self._known, time)
+        return grid
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds, or minutes and seconds.
+
+    >>> seconds_text(4.25), seconds_text(20), seconds_text(75)
+    ('4.2 s', '20.0 s', '1:15 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02} min"
+
+
+def _draws(console: Any) -> bool:
+    """Whether a bar can be drawn there: on a terminal, or by the widgets of a notebook."""
+    if console.is_jupyter:
+        return find_spec("ipywidgets") is not None
+    return bool(console.is_terminal)
+
+
+_NONE = Progress(shown=False)

@@ -24,6 +24,7 @@ from formulakern.errors import DataError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import random_source, row_weights
 from formulakern.estimators.trials import folds_of, selectable
+from formulakern.progress import current
 
 __all__ = ["Calibrated", "available_unless"]
 
@@ -209,6 +210,7 @@ class Calibrated:
         for number, (train, test) in enumerate(folds_of(n_folds, codes[folded], seed)):
             if deadline.limited:
                 model.set_params(time_limit=deadline.part(1 / (n_folds - number)).left())
+            current().tell(f"probabilities, fold {number + 1} of {n_folds}")
             at, out = np.concatenate([folded[train], always]), folded[test]
             with warnings.catch_warnings():  # the fit to all rows has said what there is to say
                 warnings.simplefilter("ignore")

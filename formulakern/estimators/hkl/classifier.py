@@ -192,7 +192,8 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     random_state : int, RandomState or None, default=0
         For the folds of ``probability``.
     verbose : int, default=0
-        1: a line for every round on standard error.
+        1: a progress bar on a terminal or in a notebook, else a line for every round, on standard
+        error.  2: both.
 
     Attributes
     ----------
@@ -306,19 +307,21 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             If ``gap_`` is above ``tol``.
         """
         self._check_parameters()
-        deadline = Deadline.of(self.time_limit)
-        table, labels = self._read_training(X, y)
-        until = self._learning(deadline)
-        if self.ordinal:
-            name = str(getattr(y, "name", None) or "class")
-            order = class_order(y, labels)
-            self._fit_ordered(table, labels, order, sample_weight, None, until, name)
-        else:
-            self._fit_encoded(table, labels, sample_weight, None, until)
-        if self.stopped_ != "time limit":  # else it is said why
-            warn_of_one_class(self, table, labels, sample_weight)
-        self._calibrate(X, labels, sample_weight, deadline)
-        return self
+        with self._showing() as bar:
+            deadline = Deadline.of(self.time_limit)
+            table, labels = self._read_training(X, y)
+            until = self._learning(deadline)
+            if self.ordinal:
+                name = str(getattr(y, "name", None) or "class")
+                order = class_order(y, labels)
+                self._fit_ordered(table, labels, order, sample_weight, None, until, name)
+            else:
+                self._fit_encoded(table, labels, sample_weight, None, until)
+            if self.stopped_ != "time limit":  # else it is said why
+                warn_of_one_class(self, table, labels, sample_weight)
+            self._calibrate(X, labels, sample_weight, deadline)
+            bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
+            return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -364,21 +367,32 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             against = names[0] if two else None
             found += self._rules_of(model, table, counts, rows[k], names[k], against)
             bias[k] = model.bias
-        shares, tau = self._shares(labels, weights)
-        self.adjustment_ = np.where(shares > RAREST, tau * np.log(shares), 0.0)
-        if two:
-            self.adjustment_ = self.adjustment_ - self.adjustment_[::-1]
-            bias[1] -= self.adjustment_[1]
-            bias[0] = -bias[1]
-        elif not np.isfinite(bias).all():  # never predicted
+        if not two and not np.isfinite(bias).all():  # never predicted
             lowest = sum(abs(rule.weight) for _, rule in found)
             lowest += np.abs(bias[np.isfinite(bias)]).max()
             bias[np.isinf(bias)] = -2 * lowest - 1
-        bias -= 0.0 if two else self.adjustment_
-        self.intercept_ = bias[1:] if two else bias
-        self._set_rules(found, names, bias)
+        shares, tau = self._shares(labels, weights)
+        logs = np.log(shares)
+        self._decide(found, bias, np.where(shares > RAREST, tau * logs, 0.0))
+        if self.stopped_ in ("time limit", "interrupted"):  # no worse than the largest class alone
+            for rules, b in ((found, bias), ([], logs - logs[::-1] if two else logs)):
+                if np.average(self.predict(table) == labels, weights=weights) >= shares.max():
+                    break
+                self._decide(rules, b, np.zeros(len(names)))
         self._warn_if_open()
         return self
+
+    def _decide(
+        self, found: list[tuple[Feature, WeightedRule]], bias: FloatArray, adjustment: FloatArray
+    ) -> None:
+        """Set rules and intercepts, the latter less an adjustment of each class."""
+        two, bias = len(bias) == 2, bias.copy()
+        self.adjustment_ = adjustment - adjustment[::-1] if two else adjustment
+        bias -= self.adjustment_
+        if two:
+            bias[0] = -bias[1]
+        self.intercept_ = bias[1:] if two else bias
+        self._set_rules(found, self.classes_.tolist(), bias)
 
     def _fit_ordered(
         self,

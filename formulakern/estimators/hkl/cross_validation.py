@@ -23,7 +23,7 @@ from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import automatic_C
 from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLClassifier
-from formulakern.estimators.hkl.folds import SHAPE, Part, base_scores, trial_of
+from formulakern.estimators.hkl.folds import SHAPE, Part, base_scores, setting_line, trial_of
 from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
 from formulakern.estimators.trials import (
     COMPARING,
@@ -37,7 +37,6 @@ from formulakern.estimators.trials import (
     warn_incomplete,
 )
 from formulakern.learning.hkl.ordinal import decision_thresholds
-from formulakern.progress import say
 from formulakern.rules.ensemble import RuleEnsemble
 
 __all__ = ["HKLClassifierCV"]
@@ -101,7 +100,8 @@ class HKLClassifierCV(HierarchicalClassifier):
     random_state : int, RandomState or None, default=0
         For the folds.
     verbose : int, default=0
-        1: a line for every pair on standard error.  2: also for every round of a fit.
+        1: a progress bar on a terminal or in a notebook, else a line for every pair, on standard
+        error.  2: both, and a line for every round of a fit.
 
     Attributes
     ----------
@@ -203,61 +203,66 @@ class HKLClassifierCV(HierarchicalClassifier):
         check_choice("selection", self.selection, SELECTIONS)
         check_verbosity(self.verbose)
         self._model(penalties[0], depths[0])._check_parameters()
-        deadline = Deadline.of(self.time_limit)
-        scorer = None if self.scoring is None else scorer_of(self.scoring)
-        whole, labels = self._read_training(X, y)
-        several_classes(labels)
-        order, class_weight = class_order(y, labels), self.class_weight
-        if self.ordinal:  # by number, so that folds have them in order
-            number_of = {name: k for k, name in enumerate(order.tolist())}
-            labels = np.array([number_of[name] for name in labels.tolist()])
-            if isinstance(class_weight, Mapping):
-                class_weight = {number_of[k]: w for k, w in class_weight.items() if k in number_of}
-        weights = row_weights(labels, None, sample_weight)
-        until = self._learning(deadline)
-        comparing = until.part(COMPARING)
-        # a fit takes as long as the encoding did, at least; what cannot be done is not begun
-        late = comparing.over(FOLDS * deadline.taken())
-        parts = [] if late else self._parts(X, whole, labels, weights)
-        shares, tau = self._shares(labels, weights)
-        pairs = [(C, a) for a in depths for C in penalties]
+        with self._showing() as bar:
+            deadline = Deadline.of(self.time_limit)
+            scorer = None if self.scoring is None else scorer_of(self.scoring)
+            whole, labels = self._read_training(X, y)
+            several_classes(labels)
+            order, class_weight = class_order(y, labels), self.class_weight
+            if self.ordinal:  # by number, so that folds have them in order
+                number_of = {name: k for k, name in enumerate(order.tolist())}
+                labels = np.array([number_of[name] for name in labels.tolist()])
+                if isinstance(class_weight, Mapping):
+                    class_weight = {
+                        number_of[k]: w for k, w in class_weight.items() if k in number_of
+                    }
+            weights = row_weights(labels, None, sample_weight)
+            until = self._learning(deadline)
+            comparing = until.part(COMPARING)
+            # a fit takes as long as the encoding did, at least; what cannot be done is not begun
+            late = comparing.over(FOLDS * deadline.taken())
+            parts = [] if late else self._parts(X, whole, labels, weights)
+            shares, tau = self._shares(labels, weights)
+            pairs = [(C, a) for a in depths for C in penalties]
 
-        held = HELD if self.ordinal or len(order) == 2 else max(1, HELD // len(order))
+            held = HELD if self.ordinal or len(order) == 2 else max(1, HELD // len(order))
 
-        def fitted(part: Part, pair: Pair, start: Any, until: Deadline) -> HKLClassifier:
-            C, depth = pair
-            model = self._model(C * self._unit(part, class_weight), depth, held)
-            found = part.fitted(model.set_params(class_weight=class_weight), start, until)
-            if found.stopped_ == "interrupted":
-                raise KeyboardInterrupt
-            return found
+            def fitted(part: Part, pair: Pair, start: Any, until: Deadline) -> HKLClassifier:
+                C, depth = pair
+                model = self._model(C * self._unit(part, class_weight), depth, held)
+                found = part.fitted(model.set_params(class_weight=class_weight), start, until)
+                if found.stopped_ == "interrupted":
+                    raise KeyboardInterrupt
+                return found
 
-        trials: list[Trial | None] = [None] * len(pairs)
-        try:
-            for k, models in self._paths(pairs, trials, parts, fitted, comparing):
-                trials[k] = trial_of(parts, models, labels, shares, tau, scorer)
-        except KeyboardInterrupt:
-            warn_incomplete(trials, "interrupted")
-        everyone = Part(whole, whole, labels, weights, labels, np.arange(len(labels)), self)
-        factor = self._unit(everyone, class_weight)
-        self._choose([(C * factor, a) for C, a in pairs], trials)
-        model = self._model(self.C_, self.depth_penalty_)
-        if self.ordinal:
-            name = str(getattr(y, "name", None) or "class")
-            model._share_encoding(self)
-            with warnings.catch_warnings():  # told below
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                model._fit_ordered(whole, order[labels], order, weights, None, until, name)
-        else:
-            model = everyone.fitted(model, None, until)
-        self.best_estimator_ = model
-        self._copy_from(model, ("classes_", "_features"))
-        self._stretch(model, shares)
-        model._warn_if_open()
-        if model.stopped_ != "time limit":  # else it is said why
-            warn_of_one_class(self, whole, labels, sample_weight)
-        self._calibrate(X, order[labels] if self.ordinal else labels, sample_weight, deadline)
-        return self
+            trials: list[Trial | None] = [None] * len(pairs)
+            try:
+                for k, models in self._paths(pairs, trials, parts, fitted, comparing):
+                    trials[k] = trial_of(parts, models, labels, shares, tau, scorer)
+            except KeyboardInterrupt:
+                warn_incomplete(trials, "interrupted")
+            everyone = Part(whole, whole, labels, weights, labels, np.arange(len(labels)), self)
+            factor = self._unit(everyone, class_weight)
+            self._choose([(C * factor, a) for C, a in pairs], trials)
+            model = self._model(self.C_, self.depth_penalty_)
+            bar.at(0.9, f"C {self.C_:.3g}, all rows")
+            if self.ordinal:
+                name = str(getattr(y, "name", None) or "class")
+                model._share_encoding(self)
+                with warnings.catch_warnings():  # told below
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    model._fit_ordered(whole, order[labels], order, weights, None, until, name)
+            else:
+                model = everyone.fitted(model, None, until)
+            self.best_estimator_ = model
+            self._copy_from(model, ("classes_", "_features"))
+            self._stretch(model, shares)
+            model._warn_if_open()
+            if model.stopped_ != "time limit":  # else it is said why
+                warn_of_one_class(self, whole, labels, sample_weight)
+            self._calibrate(X, order[labels] if self.ordinal else labels, sample_weight, deadline)
+            bar.end(f"C {self.C_:.3g}, gap {model.gap_:.2g}, {len(self.rules_)} rules")
+            return self
 
     def _chosen_settings(self) -> HKLClassifier:
         return self._model(self.C_, self.depth_penalty_)
@@ -306,6 +311,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         least = penalties[0]  # other depth penalties begin at the best C of the one before
         solved: dict[float, list[HKLClassifier]] = {}
         best: Trial | None = None
+        bar = self._bar
         for depth in reversed(depths):
             starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
             worse = 0
@@ -314,19 +320,21 @@ class HKLClassifierCV(HierarchicalClassifier):
                     warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning)
                     return
                 C, models = pairs[place][0], []
-                until = turn(deadline, sum(trial is None for trial in trials))
+                remaining = sum(trial is None for trial in trials)
+                share, what = 1 - remaining / len(trials), f"C {C:.3g}, depth {depth:g}"
+                until = turn(deadline, remaining)
                 for number, (part, start) in enumerate(zip(parts, starts, strict=True)):
                     if best is None and deadline.over():
                         warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning)
                         return
                     limit = until.part(1 / (len(parts) - number))
+                    bar.at(share, f"{what}, fold {number + 1} of {len(parts)}")
                     models.append(fitted(part, pairs[place], start, limit))
                 yield place, models
                 solved[C] = starts = models
                 trial = trials[place]
                 assert trial is not None
-                if self.verbose:
-                    say(_line(pairs[place], trial))
+                bar.at(share, what, line=setting_line(pairs[place], trial))
                 if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
                     best = trial
                     least = C if self._automatic else least
@@ -438,12 +446,3 @@ def _numbers(name: str, values: Any, least: float, *, strict: bool) -> list[floa
         above = f"above {least:g}" if strict else f"of at least {least:g}"
         raise ParameterError(f"{name}={values!r}; expected finite numbers {above}.")
     return sorted({float(v) for v in listed})
-
-
-def _line(pair: tuple[float, float], trial: Trial) -> str:
-    """One pair, as ``verbose`` shows it."""
-    rules, _, gap = trial.shapes.mean(axis=0)
-    return (
-        f"C = {pair[0]:.4g}, depth penalty {pair[1]:g}: score {np.nanmean(trial.scores):.4f}, "
-        f"{rules:.1f} rules, gap {gap:.2g}"
-    )

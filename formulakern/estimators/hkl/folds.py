@@ -28,6 +28,7 @@ __all__ = [
     "Part",
     "base_scores",
     "calibrated",
+    "setting_line",
     "trial_of",
 ]
 
@@ -208,3 +209,12 @@ def _shape(model: HKLClassifier) -> tuple[float, float, float]:
     rules = model.rules_.rules
     lengths = [len(r.formula.leaves) if isinstance(r, Rule) else 1 for r in rules]
     return float(len(lengths)), float(np.mean(lengths)) if lengths else 0.0, model.gap_
+
+
+def setting_line(pair: tuple[float, float], trial: Trial) -> str:
+    """One pair, as ``verbose`` shows it."""
+    rules, _, gap = trial.shapes.mean(axis=0)
+    return (
+        f"C = {pair[0]:.4g}, depth penalty {pair[1]:g}: score {np.nanmean(trial.scores):.4f}, "
+        f"{rules:.1f} rules, gap {gap:.2g}"
+    )

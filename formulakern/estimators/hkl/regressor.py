@@ -97,27 +97,29 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
             If ``gap_`` is above ``tol``.
         """
         self._check_parameters()
-        deadline = Deadline.of(self.time_limit)
-        require_target(self, y, "a number for every row")
-        table = self._fit_table(X, y)
-        target = read_numbers(y, table.n_rows)
-        weights = row_weights(np.zeros(len(target)), None, sample_weight)
-        mean = float(np.average(target, weights=weights))
-        largest = float(np.abs(target - mean)[weights > 0].max())
-        unit = largest if largest > 1e-14 * abs(mean) else 0.0
-        scaled = (target - mean) / unit if unit > 0 else np.zeros(len(target))
-        self._learn(table, {"": scaled}, weights, None, deadline=deadline)
-        [model] = self._models
-        self.objective_ *= unit**2
-        self.lower_bound_ *= unit**2
-        self.intercept_ = float(mean + unit * model.bias)
-        found = [
-            (feature, replace(rule, weight=unit * rule.weight))
-            for feature, rule in self._rules_of(model, table, weights)
-        ]
-        self._set_rules(found, None, [self.intercept_], str(getattr(y, "name", None) or "y"))
-        self._warn_if_open()
-        return self
+        with self._showing() as bar:
+            deadline = Deadline.of(self.time_limit)
+            require_target(self, y, "a number for every row")
+            table = self._fit_table(X, y)
+            target = read_numbers(y, table.n_rows)
+            weights = row_weights(np.zeros(len(target)), None, sample_weight)
+            mean = float(np.average(target, weights=weights))
+            largest = float(np.abs(target - mean)[weights > 0].max())
+            unit = largest if largest > 1e-14 * abs(mean) else 0.0
+            scaled = (target - mean) / unit if unit > 0 else np.zeros(len(target))
+            self._learn(table, {"": scaled}, weights, None, deadline=deadline)
+            [model] = self._models
+            self.objective_ *= unit**2
+            self.lower_bound_ *= unit**2
+            self.intercept_ = float(mean + unit * model.bias)
+            found = [
+                (feature, replace(rule, weight=unit * rule.weight))
+                for feature, rule in self._rules_of(model, table, weights)
+            ]
+            self._set_rules(found, None, [self.intercept_], str(getattr(y, "name", None) or "y"))
+            self._warn_if_open()
+            bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
+            return self
 
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """The number that is predicted for every row.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -18,7 +17,8 @@ from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.calibration import Calibrated
-from formulakern.estimators.prl.history import EpochHistory, epoch_line
+from formulakern.estimators.prl.history import EpochHistory
+from formulakern.estimators.prl.pace import USUAL_TOL, open_share, pace_of, reporter
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
 from formulakern.estimators.prl.prediction import PreferenceModel
 from formulakern.estimators.prl.reading import (
@@ -29,12 +29,11 @@ from formulakern.estimators.prl.reading import (
     rules_of,
 )
 from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
-from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
+from formulakern.learning.prl.column_generation import ColumnGeneration
 from formulakern.learning.prl.hypothesis import best_hypothesis
 from formulakern.learning.prl.ordered import OrderedFeatures, ordered_preferences
 from formulakern.learning.prl.preferences import Preferences, read_preferences
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solver
-from formulakern.progress import say
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PRLClassifier"]
@@ -139,8 +138,9 @@ class PRLClassifier(Calibrated, PreferenceModel):
         too; ``predict`` goes by the scores all the same.  For ``fit``.
     random_state : int, RandomState or None
         For random columns, and for the folds of ``probability``.
-    verbose : bool, default=False
-        Show every epoch on standard error.
+    verbose : int, default=0
+        1: a progress bar on a terminal or in a notebook, else a line for every epoch, on standard
+        error.  2: both.
 
     Attributes
     ----------
@@ -224,11 +224,11 @@ class PRLClassifier(Calibrated, PreferenceModel):
     solver: Solver = "linprog"
     solver_iterations: int = 1_000_000
     bias_rule: bool = True
-    tol: float = 1e-2
+    tol: float = USUAL_TOL
     cut_points: int = 8
     ordinal: bool = False
     random_state: int | np.random.RandomState | None = None
-    verbose: bool = False
+    verbose: int = 0
     _levels: list[Any] | None = field(init=False)  # the ordered classes that have rows
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -261,18 +261,23 @@ class PRLClassifier(Calibrated, PreferenceModel):
             If the gap is not closed: after ``epochs`` or at ``time_limit``.
         """
         templates = check_parameters(self)
-        deadline = Deadline.of(self.time_limit)
-        what = "the class of every row, or use fit_preferences"
-        encoded, labels = self._read_training(X, y, what)
-        self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
-        preferences, rows = self._of_classes(labels, sample_weight)
-        name = str(getattr(y, "name", None) or "class")
-        until = self._learning(deadline)
-        self._solve(encoded, preferences, rows, templates, name=name, deadline=until)
-        if len(self.rules_) and isinstance(encoded, PackedTable):  # without rules it is said why
-            warn_of_one_class(self, encoded, labels, sample_weight)
-        self._calibrate(X, labels, sample_weight, deadline)
-        return self
+        with self._showing() as bar:
+            deadline = Deadline.of(self.time_limit)
+            what = "the class of every row, or use fit_preferences"
+            encoded, labels = self._read_training(X, y, what)
+            self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
+            preferences, rows = self._of_classes(labels, sample_weight)
+            name = str(getattr(y, "name", None) or "class")
+            until = self._learning(deadline)
+            self._solve(encoded, preferences, rows, templates, name=name, deadline=until)
+            if len(self.rules_) and isinstance(
+                encoded, PackedTable
+            ):  # without rules it is said why
+                warn_of_one_class(self, encoded, labels, sample_weight)
+            self._calibrate(X, labels, sample_weight, deadline)
+            gap = open_share(self.value_, self.bound_)
+            bar.end(f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}")
+            return self
 
     def fit_preferences(
         self, X: Any, preferences: Sequence[Any], sample_weight: npt.ArrayLike | None = None
@@ -314,11 +319,12 @@ class PRLClassifier(Calibrated, PreferenceModel):
                 "probability=True is for fit: preferences of a row say nothing of how often one of "
                 "its labels is right."
             )
-        encoded = self._fit_table(X, None)
-        read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
-        rows = TrainingRows(np.ones(encoded.shape[0], dtype=np.int64))
-        self._solve(encoded, read, rows, templates, deadline=deadline)
-        return self
+        with self._showing():
+            encoded = self._fit_table(X, None)
+            read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
+            rows = TrainingRows(np.ones(encoded.shape[0], dtype=np.int64))
+            self._solve(encoded, read, rows, templates, deadline=deadline)
+            return self
 
     # -- learning -----------------------------------------------------------------------------
 
@@ -378,15 +384,11 @@ class PRLClassifier(Calibrated, PreferenceModel):
         C, rounds = None if self.margin == "hard" else self.C_, self.solver_iterations
         game = RestrictedGame(preferences, C, self.solver, max_iter=rounds, binary=family.binary)
         known = [family.scaled(column) for column in known if family.admits(column.feature)]
-        numbers = itertools.count(1)
-
-        def report(epoch: Epoch) -> None:
-            if self.verbose:
-                say(epoch_line(next(numbers), epoch))
-
+        self._bar.at(0.0, "growing")
+        pace = pace_of(self, family, preferences, automatic_C(preferences), deadline)
         budget = BUDGET[self.column_selection] if self.budget is None else self.budget
         generation = ColumnGeneration(
-            game, family, budget, self.epochs, self.tol, deadline, report, known
+            game, family, budget, self.epochs, self.tol, deadline, reporter(self, pace), known
         )
         drawing = None if self.column_selection == "exact" else generator
         outcome = best_hypothesis(generation, drawing, given, self.max_rules)
@@ -410,7 +412,8 @@ class PRLClassifier(Calibrated, PreferenceModel):
         self.nu_ = 1 / (self.value_ * self.C_ * weight) if soft else 0.0
         self.history_, self.stopped_ = EpochHistory(tuple(outcome.history)), outcome.reason
         self.n_iter_ = max(1, len(outcome.history))
-        if (advice := advice_on(self, outcome, preferences, family)) is not None:
+        why = pace.reason(steps=outcome.history)
+        if (advice := advice_on(self, outcome, preferences, family, why)) is not None:
             warnings.warn(advice[0], advice[1], stacklevel=3)
         return game.columns
 

@@ -20,6 +20,7 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.classifier import log_probabilities
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.prl.folds import SHAPE, Fold, trial_of
+from formulakern.estimators.prl.pace import open_share
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters
 from formulakern.estimators.prl.prediction import PreferenceModel
 from formulakern.estimators.targets import random_source, row_weights, several_classes
@@ -33,7 +34,6 @@ from formulakern.estimators.trials import (
     turn,
     warn_incomplete,
 )
-from formulakern.progress import say
 
 __all__ = ["PRLClassifierCV"]
 
@@ -103,7 +103,8 @@ class PRLClassifierCV(PreferenceModel):
     random_state : int, RandomState or None, default=0
         For the folds.
     verbose : int, default=0
-        1: a line for every setting on standard error.  2: also for every epoch of a fit.
+        1: a progress bar on a terminal or in a notebook, else a line for every setting, on standard
+        error.  2: both, and a line for every epoch of a fit.
 
     Attributes
     ----------
@@ -196,35 +197,39 @@ class PRLClassifierCV(PreferenceModel):
             As :class:`PRLClassifier`.
         """
         settings = self._settings()
-        deadline = Deadline.of(self.time_limit)
-        scorer = None if self.scoring is None else scorer_of(self.scoring)
-        whole, labels = self._read_training(X, y)
-        several_classes(labels)
-        self.classes_ = np.unique(labels)
-        folds = self._folds(X, whole, labels, sample_weight)
-        trials = self._trials(settings, folds, labels, scorer, deadline.part(COMPARING))
-        model = self._model(settings[0])
-        model._share_encoding(self)
-        model.classes_ = self.classes_
-        preferences, rows = model._of_classes(labels, sample_weight)
-        unit = automatic_C(preferences) if self._automatic else 1.0
-        usual = settings.index(DEFAULT) if self._automatic and DEFAULT in settings else None
-        settings = [setting._replace(C=setting.C * unit) for setting in settings]
-        passed: list[int] = []
-        known = sum(trial is not None for trial in trials)
-        while True:
-            self._choose(settings, trials, usual, passed)
-            model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
-            model._solve(whole, preferences, rows, deadline=deadline)
-            passed.append(self.best_index_)
-            late = deadline.over() or len(passed) == known
-            if late or len(np.unique(model.predict(whole))) > 1:
-                break
-        self.best_estimator_ = model
-        self._copy_from(model, FITTED)
-        if len(self.rules_):  # without any it is said why
-            warn_of_one_class(self, whole, labels, sample_weight)
-        return self
+        with self._showing() as bar:
+            deadline = Deadline.of(self.time_limit)
+            scorer = None if self.scoring is None else scorer_of(self.scoring)
+            whole, labels = self._read_training(X, y)
+            several_classes(labels)
+            self.classes_ = np.unique(labels)
+            folds = self._folds(X, whole, labels, sample_weight)
+            trials = self._trials(settings, folds, labels, scorer, deadline.part(COMPARING))
+            model = self._model(settings[0])
+            model._share_encoding(self)
+            model.classes_ = self.classes_
+            preferences, rows = model._of_classes(labels, sample_weight)
+            unit = automatic_C(preferences) if self._automatic else 1.0
+            usual = settings.index(DEFAULT) if self._automatic and DEFAULT in settings else None
+            settings = [setting._replace(C=setting.C * unit) for setting in settings]
+            passed: list[int] = []
+            known = sum(trial is not None for trial in trials)
+            while True:
+                self._choose(settings, trials, usual, passed)
+                bar.at(0.9, f"C {self.C_:.3g}, all rows")
+                model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
+                model._solve(whole, preferences, rows, deadline=deadline)
+                passed.append(self.best_index_)
+                late = deadline.over() or len(passed) == known
+                if late or len(np.unique(model.predict(whole))) > 1:
+                    break
+            self.best_estimator_ = model
+            self._copy_from(model, FITTED)
+            if len(self.rules_):  # without any it is said why
+                warn_of_one_class(self, whole, labels, sample_weight)
+            gap = open_share(self.value_, self.bound_)
+            bar.end(f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules")
+            return self
 
     def predict_proba(self, X: Any) -> FloatArray:
         """e^{t·s_k} / Σ_j e^{t·s_j}, s the votes over their margin (for two classes, half of them).
@@ -313,13 +318,14 @@ class PRLClassifierCV(PreferenceModel):
                     warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning)
                     break
                 models, until = [], turn(deadline, len(settings) - place)
+                share, what = place / len(settings), f"C {setting.C:g}, degree {setting.degree}"
                 for number, fold in enumerate(folds):
+                    self._bar.at(share, f"{what}, fold {number + 1} of {len(folds)}")
                     model = self._model(setting, COARSE)
                     limit = until.part(1 / (len(folds) - number))
                     models.append(fold.fitted(model, self._automatic, limit))
                 trial = trials[place] = trial_of(folds, models, labels, scorer)
-                if self.verbose:
-                    say(_line(setting, trial, self._automatic))
+                self._bar.at(share, what, line=_line(setting, trial, self._automatic))
                 if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
                     best = trial
                 behind, error = compared(best.scores, trial.scores)

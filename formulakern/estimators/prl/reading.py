@@ -153,7 +153,11 @@ def largest_alone(rows: TrainingRows) -> FloatArray:
 
 
 def advice_on(
-    estimator: Any, outcome: Outcome, preferences: Preferences, family: FeatureFamily
+    estimator: Any,
+    outcome: Outcome,
+    preferences: Preferences,
+    family: FeatureFamily,
+    why_long: str = "",
 ) -> tuple[str, type[Warning]] | None:
     """What a user would otherwise find out late, as a warning; None where all is well."""
     if outcome.reason == "time":
@@ -161,7 +165,8 @@ def advice_on(
         kept = "" if outcome.columns else " No rule was found: the largest class is predicted."
         return (
             f"stopped by the time limit after {len(outcome.history)} epochs; the gap is {gap:.2%} "
-            f"of the bound, above tol={estimator.tol:g}.{kept} Allow more time, or a larger tol."
+            f"of the bound, above tol={estimator.tol:g}.{kept} "
+            f"{why_long or 'Allow more time, or a larger tol.'}"
         ), ConvergenceWarning
     lost = estimator.margin == "hard" and estimator.value_ <= ZERO * family.unit
     clash = 0

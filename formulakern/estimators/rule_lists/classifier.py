@@ -29,14 +29,13 @@ from formulakern.estimators.targets import (
     row_weights,
     several_classes,
 )
-from formulakern.learning.covering.optimal import optimal_rule_list
+from formulakern.learning.covering.optimal import ListProgress, optimal_rule_list
 from formulakern.learning.covering.sequential import (
     Decision,
     LearnedRules,
     TrainingTable,
     of_conditions,
 )
-from formulakern.progress import say
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import ClassRule, RuleList
 from formulakern.rules.rule_set import RuleSet
@@ -216,35 +215,38 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             If a parameter is wrong.
         """
         learn = covering_learner(self)
-        deadline = Deadline.of(self.time_limit)
-        self._checked_relations()
-        for certificate in ("objective_", "bound_", "gap_", "history_"):
-            self.__dict__.pop(certificate, None)
-        require_target(self, y)
-        table = self._read_training_table(X, y)
-        labels = read_classes(y, table.shape[0])
-        weights = row_weights(labels, self.class_weight, sample_weight)
-        self.classes_ = several_classes(labels, weights)
-        used, n_read = np.flatnonzero(weights), len(labels)
-        if len(used) < n_read:
-            labels, weights = labels[used], weights[used]
-            table = table.take(used) if isinstance(table, PackedTable) else table[used]
-        ranked = self._ranked(table, n_read)
-        codes = np.searchsorted(self.classes_, labels)
-        by_class = ranked.weights_by_class(codes, len(self.classes_), weights)
-        say_rule = self._reporter(ranked) if self.verbose else None
-        training = TrainingTable(ranked, by_class, self._relations_of(ranked), deadline, say_rule)
-        if self.learner == "optimal":
-            self._set_rules(training, self._optimal(training))
-        else:
-            self._set_rules(training, learn(training))
-        if self._decides_for_one():
-            encoder = PropositionEncoder()
-            known = isinstance(table, PackedTable)
-            encoded: Any = table if known else encoder.fit_packed(table)
-            names = self.propositions_ if known else encoder.get_feature_names_out()
-            warn_if_told(self.rules_.default, encoded, labels, names)
-        return self
+        with self._showing():
+            deadline = Deadline.of(self.time_limit)
+            self._checked_relations()
+            for certificate in ("objective_", "bound_", "gap_", "history_"):
+                self.__dict__.pop(certificate, None)
+            require_target(self, y)
+            table = self._read_training_table(X, y)
+            labels = read_classes(y, table.shape[0])
+            weights = row_weights(labels, self.class_weight, sample_weight)
+            self.classes_ = several_classes(labels, weights)
+            used, n_read = np.flatnonzero(weights), len(labels)
+            if len(used) < n_read:
+                labels, weights = labels[used], weights[used]
+                table = table.take(used) if isinstance(table, PackedTable) else table[used]
+            ranked = self._ranked(table, n_read)
+            codes = np.searchsorted(self.classes_, labels)
+            by_class = ranked.weights_by_class(codes, len(self.classes_), weights)
+            say_rule = self._reporter(ranked) if self.verbose else None
+            training = TrainingTable(
+                ranked, by_class, self._relations_of(ranked), deadline, say_rule
+            )
+            if self.learner == "optimal":
+                self._set_rules(training, self._optimal(training))
+            else:
+                self._set_rules(training, learn(training))
+            if self._decides_for_one():
+                encoder = PropositionEncoder()
+                known = isinstance(table, PackedTable)
+                encoded: Any = table if known else encoder.fit_packed(table)
+                names = self.propositions_ if known else encoder.get_feature_names_out()
+                warn_if_told(self.rules_.default, encoded, labels, names)
+            return self
 
     def _decides_for_one(self) -> bool:
         """Whether all rules, and what is left, are of one class."""
@@ -362,7 +364,13 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
 
     def _optimal(self, training: TrainingTable) -> LearnedRules:
         """The list that is proven to be optimal, and its certificate."""
-        ranked = training.table
+        ranked, bar = training.table, self._bar
+
+        def report(step: ListProgress) -> None:
+            gap = step.objective - step.bound
+            known = f"objective {step.objective:.4g}, gap {gap:.2g}"
+            bar.at(0.0 if gap > self.tol else 1.0, "searching", known, progress_line(step))
+
         assert ranked.packed is not None  # this learner is given an encoded table
         limits = {
             name: default if getattr(self, name) is None else int(getattr(self, name))
@@ -376,7 +384,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             min_support=float(self.min_weight or 0.0) / float(training.weights.sum()),
             tol=float(self.tol),
             time_limit=training.deadline,
-            report=(lambda step: say(progress_line(step))) if self.verbose else None,
+            report=report,
             **limits,
         )
         self.objective_, self.bound_, self.gap_ = found.objective, found.bound, found.gap
@@ -393,7 +401,11 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         def report(rule: Decision, counts: FloatArray) -> None:
             said = ranked.conjunction(rule.conditions.tolist())
             label = self.classes_[rule.label]
-            say(f"if {said} then {label} ({counts[rule.label]:g} of {counts.sum():g})")
+            self._bar.at(
+                0.0,
+                "searching",
+                line=f"if {said} then {label} ({counts[rule.label]:g} of {counts.sum():g})",
+            )
 
         return report
 

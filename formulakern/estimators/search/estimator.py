@@ -44,6 +44,7 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
 from formulakern.syntax.formula import Formula
+from formulakern.text import clip
 
 __all__ = ["FormulaSearch"]
 
@@ -119,9 +120,9 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
         gap is open, and ``status`` what was left out.
     random_state : int, RandomState or None
         For formulas and folds.
-    verbose : {0, 1, 2}, default=0
-        1: a progress bar with the remaining time, on a terminal's standard error.  2: also a line
-        for every candidate.
+    verbose : int, default=0
+        1: a progress bar on a terminal or in a notebook, else a line for every candidate, on
+        standard error.  2: both.
 
     Attributes
     ----------
@@ -230,44 +231,46 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
         """
         require_target(self, y)
         scorer, Cs = self._check_parameters()
-        deadline = Deadline.of(self.time_limit)
-        generator = random_source(self.random_state)
-        seeds = generator.randint(2**31 - 1, size=5)
-        formulas = self._candidates(np.random.default_rng(seeds[:4]))
-        table, classes = self._read_training(X, y)
-        several_classes(classes)
-        weights = self._class_weight(classes)
-        by_row = row_weights(classes, weights, None)
-        several_classes(classes, by_row)
-        # scikit-learn looks at numbers of text, so weights of named classes are given by row
-        svc = {"C": Cs[0], "class_weight": weights if weights == "balanced" else None}
-        by_row = np.ones(len(classes)) if weights == "balanced" else by_row
-        ratio = self.compare or self._by_ratio
+        with self._showing() as bar:
+            deadline = Deadline.of(self.time_limit)
+            generator = random_source(self.random_state)
+            seeds = generator.randint(2**31 - 1, size=5)
+            formulas = self._candidates(np.random.default_rng(seeds[:4]))
+            table, classes = self._read_training(X, y)
+            several_classes(classes)
+            weights = self._class_weight(classes)
+            several_classes(classes, by_row := row_weights(classes, weights, None))
+            # scikit-learn looks at numbers of text, so weights of named classes are given by row
+            svc = {"C": Cs[0], "class_weight": weights if weights == "balanced" else None}
+            by_row = np.ones(len(classes)) if weights == "balanced" else by_row
+            ratio = self.compare or self._by_ratio
 
-        def scoring_of(rows: npt.NDArray[np.intp] | None = None) -> Scoring:
-            some, y, w = table, classes, by_row
-            if rows is not None:
-                some, y, w = table.take(rows), classes[rows], by_row[rows]
-            folds = self._splits(y, seeds[4]) if self.compare or not self._by_ratio else ()
-            return Scoring(CandidateGrams(some), y, svc, w, folds, scorer, ratio, self.margin_C)
+            def scoring_of(rows: npt.NDArray[np.intp] | None = None) -> Scoring:
+                some, y, w = table, classes, by_row
+                if rows is not None:
+                    some, y, w = table.take(rows), classes[rows], by_row[rows]
+                folds = self._splits(y, seeds[4]) if self.compare or not self._by_ratio else ()
+                return Scoring(CandidateGrams(some), y, svc, w, folds, scorer, ratio, self.margin_C)
 
-        by = "ratio" if self._by_ratio else "mean_score"
-        scores, n = self._scores(scoring_of, classes, formulas, X, by, Cs[1:], deadline)
-        self.results_ = SearchResults(formulas, scores, by)
-        best = self.results_.best_index
-        if best is None:
-            raise self._no_candidate(scores)
-        self.best_index_ = best
-        self.best_formula_, self.C_ = formulas[best], scores[best].C
-        self.best_estimator_ = self._model(self.best_formula_, self.C_, weights)
-        self.best_estimator_._share_encoding(self)
-        fit_in_time(self.best_estimator_, table, classes, X, n, deadline)
-        self.classes_ = self.best_estimator_.classes_
-        if not is_integer(self.candidates):
-            warn_of_columns([self.best_formula_], self)
-        if not warn_of_zeros(self.best_estimator_.kernel_, table) and not deadline.over():
-            warn_of_one_class(self.best_estimator_, table, classes)
-        return self
+            by = "ratio" if self._by_ratio else "mean_score"
+            scores, n = self._scores(scoring_of, classes, formulas, X, by, Cs[1:], deadline)
+            self.results_ = SearchResults(formulas, scores, by)
+            best = self.results_.best_index
+            if best is None:
+                raise self._no_candidate(scores)
+            self.best_index_ = best
+            self.best_formula_, self.C_ = formulas[best], scores[best].C
+            self.best_estimator_ = self._model(self.best_formula_, self.C_, weights)
+            self.best_estimator_._share_encoding(self)
+            bar.at(0.9, f"{clip(str(self.best_formula_), 20)}, all rows")
+            fit_in_time(self.best_estimator_, table, classes, X, n, deadline)
+            self.classes_ = self.best_estimator_.classes_
+            if not is_integer(self.candidates):
+                warn_of_columns([self.best_formula_], self)
+            if not warn_of_zeros(self.best_estimator_.kernel_, table) and not deadline.over():
+                warn_of_one_class(self.best_estimator_, table, classes)
+            bar.end(f"{clip(str(self.best_formula_), 40)}, gap {self.best_estimator_.gap_:.2g}")
+            return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of every row, by the best candidate.
@@ -341,7 +344,7 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
         places = [k for k, other in enumerate(simpler) if other is None]
         listed = [formulas[k] for k in places]
         make = [partial(self._kernel, formula, X) for formula in listed]
-        run = self.n_jobs, self.verbose
+        run = self.n_jobs, self._bar
         if deadline.limited:
             until = deadline.part(COMPARING)
             found, n = score_in_time(scoring_of, classes, make, listed, by, others, *run, until)
@@ -386,8 +389,6 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
             )
         for name in ("normalize", "compare"):
             check_flag(name, getattr(self, name))
-        if not isinstance(self.verbose, (int, np.integer)):
-            raise ParameterError(f"verbose={self.verbose!r}; expected 0, 1 or 2.")
         scorer = scorer_of("roc_auc" if self._by_ratio else self.criterion)
         return scorer, [float(C) for C in Cs]
 

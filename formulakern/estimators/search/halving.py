@@ -22,6 +22,7 @@ from formulakern.estimators.search.scores import Scoring
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.evaluation import subsample
 from formulakern.kernels.algebra import Kernel
+from formulakern.progress import FitProgress
 from formulakern.syntax.formula import Formula
 
 __all__ = ["fit_in_time", "score_in_time"]
@@ -43,7 +44,7 @@ def score_in_time(
     by: str,
     Cs: Sequence[float],
     n_jobs: int | None,
-    verbose: int,
+    bar: FitProgress,
     deadline: Deadline,
 ) -> tuple[list[CandidateScore], int]:
     """One score per candidate, and on how many rows the best ones were compared.
@@ -53,7 +54,7 @@ def score_in_time(
     scoring_of : callable
         From the rows of a sample.
     classes : ndarray of shape (n_rows,)
-    kernels, formulas, by, n_jobs, verbose
+    kernels, formulas, by, n_jobs, bar
         As for :func:`score_all`.
     Cs : sequence of float
         Further penalty parameters, for the best ones in the end.
@@ -69,7 +70,7 @@ def score_in_time(
     while True:
         scoring = scoring_of(rows)
         made, named = [kernels[k] for k in places], [formulas[k] for k in places]
-        new = score_all(scoring, made, named, by, n_jobs, verbose, deadline)
+        new = score_all(scoring, made, named, by, n_jobs, bar, deadline)
         ended = any(score.status == "interrupted" for score in new)
         if ended and len(rows) > size:
             break  # of the candidates on fewer rows all are known
@@ -87,7 +88,7 @@ def score_in_time(
             found[k] = _left_out(found[k], done)
         places, rows = sorted(ranked), subsample(classes, GROWTH * done)
     if by == "mean_score" and not ended and not deadline.over(seconds * len(Cs)):
-        new = score_best_again(scoring, made, named, new, Cs, n_jobs, verbose, deadline)
+        new = score_best_again(scoring, made, named, new, Cs, n_jobs, bar, deadline)
         for place, score in zip(places, new, strict=True):
             found[place] = score
     return found, size

@@ -16,7 +16,7 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.scores import Scoring
 from formulakern.kernels.algebra import Kernel
-from formulakern.progress import Progress
+from formulakern.progress import FitProgress
 from formulakern.syntax.formula import Formula
 
 __all__ = ["score_all", "score_best_again"]
@@ -26,6 +26,8 @@ Make = Callable[[], Kernel]
 SAME = 1e-12
 #: So many of the best candidates, and the first one, are scored with every C.
 AGAIN = 3
+#: The share of a bar that scoring has, where there is no time limit.
+SCORING = 0.8
 
 
 def score_all(
@@ -34,7 +36,7 @@ def score_all(
     formulas: Sequence[Formula | Kernel],
     by: str,
     n_jobs: int | None,
-    verbose: int,
+    bar: FitProgress,
     deadline: Deadline = UNLIMITED,
 ) -> list[CandidateScore]:
     """One score per candidate, whatever the order in which they are computed.
@@ -49,7 +51,8 @@ def score_all(
     by : {"ratio", "mean_score"}
     n_jobs : int, optional
         As joblib reads it; always threads.
-    verbose : {0, 1, 2}
+    bar : FitProgress
+        Shows how far it is.
     deadline : Deadline, optional
         Then no other candidate begins; the first one is scored in any case.
 
@@ -66,18 +69,18 @@ def score_all(
     scores: dict[int, CandidateScore] = {}
     jobs = min(effective_n_jobs(n_jobs), len(kernels))
     interrupted = False
-    with Progress(shown=bool(verbose)) as bar:
-        try:
-            for number, score in _in_threads(scoring, kernels, jobs, deadline):
-                scores[number] = score
-                line = _line(number, formulas[number], score)
-                bar.reach(len(scores) / len(kernels), "candidates")
-                if verbose > 1:
-                    bar.line(line)
-        except KeyboardInterrupt:
-            if not any(np.isfinite(getattr(score, by)) for score in scores.values()):
-                raise
-            interrupted = True
+    try:
+        for number, score in _in_threads(scoring, kernels, jobs, deadline):
+            scores[number] = score
+            finite = [s.mean_score for s in scores.values() if np.isfinite(s.mean_score)]
+            known = f"best score {max(finite):.4g}" if finite else ""
+            what = f"candidate {len(scores)} of {len(kernels)}"
+            share = 0.0 if deadline.limited else SCORING * len(scores) / len(kernels)
+            bar.at(share, what, known, _line(number, formulas[number], score))
+    except KeyboardInterrupt:
+        if not any(np.isfinite(getattr(score, by)) for score in scores.values()):
+            raise
+        interrupted = True
     if interrupted:
         warnings.warn(
             f"interrupted after {len(scores)} of {len(kernels)} candidates: the best of these is "
@@ -95,14 +98,14 @@ def score_best_again(
     scores: list[CandidateScore],
     Cs: Sequence[float],
     n_jobs: int | None,
-    verbose: int,
+    bar: FitProgress,
     deadline: Deadline = UNLIMITED,
 ) -> list[CandidateScore]:
     """The first candidate and the three best with other penalty parameters, where that is better.
 
     Parameters
     ----------
-    scoring, kernels, formulas, n_jobs, verbose, deadline
+    scoring, kernels, formulas, n_jobs, bar, deadline
         As for :func:`score_all`.
     scores : list of CandidateScore
         Of all candidates with the C of ``scoring``; after an interrupt they stay as they are.
@@ -124,7 +127,7 @@ def score_best_again(
         other = replace(scoring, svc=scoring.svc | {"C": C})
         some = [kernels[k] for k in again], [formulas[k] for k in again]
         try:
-            new = score_all(other, *some, "mean_score", n_jobs, verbose, deadline)
+            new = score_all(other, *some, "mean_score", n_jobs, bar, deadline)
         except KeyboardInterrupt:
             warnings.warn(f"interrupted before C={C:g} was tried.", stacklevel=3)
             break

@@ -31,7 +31,6 @@ from formulakern.learning.kernel_machines.box_problem import BoxProblem
 from formulakern.learning.kernel_machines.decomposition import Limits
 from formulakern.learning.kernel_machines.kernel_rows import expansion_values
 from formulakern.learning.kernel_machines.solve import train
-from formulakern.progress import Progress
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
 
@@ -65,7 +64,7 @@ class KernelEstimator(Reported, TableEstimator):
     max_iter: int = -1
     time_limit: float | None = None
     cache_size: float = 200
-    verbose: bool = False
+    verbose: int = 0
     kernel_: Kernel = field(init=False)
     support_: npt.NDArray[np.intp] = field(init=False)
     dual_coef_: FloatArray = field(init=False)
@@ -118,8 +117,8 @@ class KernelEstimator(Reported, TableEstimator):
     @contextmanager
     def _shown(self) -> Iterator[Callable[[float, float], None]]:
         """A progress bar: called with the share that is done, and a gap."""
-        with Progress(shown=bool(self.verbose)) as bar:
-            yield lambda share, gap: bar.reach(share, f"duality gap {gap:.1e}")
+        bar = self._bar
+        yield lambda share, gap: bar.at(share, "solving", f"gap {gap:.1e}")
 
     def _values(self, rows: Any, weights: FloatArray) -> FloatArray:
         """Σ_i w_i K(x_i, x) over the support vectors: float64 (rows, sets of weights)."""

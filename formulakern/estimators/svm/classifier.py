@@ -23,9 +23,8 @@ from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
 from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
-from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
+from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem, libsvm_gap
 from formulakern.estimators.targets import row_weights, several_classes
-from formulakern.progress import Progress, say
 
 __all__ = ["FormulaSVC"]
 
@@ -92,7 +91,7 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         Break ties of the votes by the decision function, as in :class:`sklearn.svm.SVC`.
     cache_size : float, default=200
         Megabytes.  The dual solver holds a Gram matrix that takes no more.
-    verbose : bool, default=False
+    verbose : int, default=0
         Show how far the solver has come, on standard error.
 
     Attributes
@@ -108,7 +107,7 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
     support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
         As in :class:`sklearn.svm.SVC`.
     gap_ : float
-        The largest relative duality gap of all pairs of classes; NaN for LIBSVM.
+        The largest relative duality gap of all pairs of classes.
     stopped_ : str
         "optimal", or what ended the solver: "max_iter", "time_limit", "interrupted", "stalled".
     n_features_in_ : int
@@ -176,13 +175,14 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         """
         self._check_rows()
         check_time_limit(self.time_limit)
-        deadline = Deadline.of(self.time_limit)
-        table, classes = self._read_training(X, y)
-        self._fit_encoded(table, classes, X, sample_weight, deadline)
-        if not self._warn_of_traps(table):
-            warn_of_one_class(self, table, classes, sample_weight)
-        self._calibrate(X, classes, sample_weight)
-        return self
+        with self._showing():
+            deadline = Deadline.of(self.time_limit)
+            table, classes = self._read_training(X, y)
+            self._fit_encoded(table, classes, X, sample_weight, self._learning(deadline))
+            if not self._warn_of_traps(table):
+                warn_of_one_class(self, table, classes, sample_weight)
+            self._calibrate(X, classes, sample_weight, deadline)
+            return self
 
     def _fit_encoded(
         self,
@@ -214,10 +214,11 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         if self.solver == "libsvm":
             svc = SVC(kernel="precomputed", **self._shared_parameters(SVC()))
             svc.set_params(C=1.0, class_weight=None, probability="deprecated")
-            with Progress(shown=bool(self.verbose)) as bar:
-                gram = self.kernel_(table, progress=lambda share: bar.reach(share, "Gram matrix"))
+            bar = self._bar
+            gram = self.kernel_(table, progress=lambda share: bar.at(share, "Gram matrix"))
             self.svc_ = svc.fit(gram, classes, boxes)
-            self.stopped_, self.gap_ = "max_iter" if svc.fit_status_ else "optimal", np.nan
+            self.stopped_ = "max_iter" if svc.fit_status_ else "optimal"
+            self.gap_ = libsvm_gap(svc, gram, classes, boxes)
         else:
             memory = float(self.cache_size)
             problem = PairwiseProblem.of(self.kernel_, table, classes, boxes, memory)
@@ -226,7 +227,9 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
             self.stopped_, self.gap_ = self.svc_.stopped_, float(self.svc_.gaps_.max())
             warn_stopped(self.stopped_, self.gap_, self.tol)
         if self.verbose:
-            say(f"{len(self.svc_.support_):,} support vectors, duality gap {self.gap_:.1e}")
+            self._bar.line(
+                f"{len(self.svc_.support_):,} support vectors, duality gap {self.gap_:.1e}"
+            )
         self._take_over_pairs(self.svc_, table)
         self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
 

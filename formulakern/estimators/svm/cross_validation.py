@@ -13,17 +13,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_number
-from formulakern.deadline import Deadline
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
 from formulakern.estimators.targets import random_source, row_weights, several_classes
-from formulakern.estimators.trials import compared, folds_of, scorer_of
+from formulakern.estimators.trials import COMPARING, compared, folds_of, scorer_of, turn
 from formulakern.learning.kernel_machines.decomposition import DualSolution, Limits
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
-from formulakern.progress import say
 
 __all__ = ["FormulaSVCCV"]
 
@@ -113,16 +112,21 @@ class FormulaSVCCV(FormulaSVC):
         classes: npt.NDArray[Any],
         X: Any,
         sample_weight: Any = None,
-        deadline: Deadline | None = None,  # noqa: ARG002
+        deadline: Deadline | None = None,
     ) -> Self:
         values = self._values_of_C()
         self._check_decisions()
         weights = row_weights(classes, self.class_weight, sample_weight)
         several_classes(classes, weights)
         self.kernel_ = self._make_kernel(X)
-        scores, gaps = self._path(values, self._folds(table, classes, weights))
+        deadline = UNLIMITED if deadline is None else deadline
+        comparing = deadline.part(COMPARING)
+        late = comparing.over()
+        folds = [] if late else self._folds(table, classes, weights)
+        scores, gaps = self._path(values, folds, comparing)
         self._choose(values, scores, gaps)
-        self._solve(table, classes, np.asarray(self.C_ * weights))  # in a time of its own
+        self._bar.at(0.9, f"C {self.C_:.3g}, all rows")
+        self._solve(table, classes, np.asarray(self.C_ * weights), deadline)
         return self
 
     def _chosen_settings(self) -> FormulaSVC:
@@ -142,23 +146,31 @@ class FormulaSVCCV(FormulaSVC):
             folds.append(_Fold(problem, table.take(train), table.take(test), classes[test]))
         return folds
 
-    def _path(self, values: list[float], folds: list[_Fold]) -> tuple[FloatArray, FloatArray]:
+    def _path(
+        self, values: list[float], folds: list[_Fold], deadline: Deadline
+    ) -> tuple[FloatArray, FloatArray]:
         """The score of every value in every fold, and its largest gap; NaN for what is left out."""
-        scorer, limits = scorer_of(self.scoring), self._limits()
+        scorer, limits = scorer_of(self.scoring), self._limits(deadline)
         limits = replace(limits, tol=max(limits.tol, COARSE))
-        scores = np.full((len(values), len(folds)), np.nan)
+        scores = np.full((len(values), max(1, len(folds))), np.nan)
         gaps, late = np.full(len(values), np.nan), 0
         try:
             for place, C in enumerate(values):
                 nearer = C / values[place - 1] if place else 1.0
                 row, found = np.empty(len(folds)), np.empty(len(folds))
+                if not folds or deadline.over():
+                    self._warn_incomplete(place, values)
+                    break
+                until = turn(deadline, len(values) - place)
                 for k, fold in enumerate(folds):
-                    solved = fold.solve(limits, C, nearer)
+                    self._bar.at(place / len(values), f"C {C:.3g}, fold {k + 1} of {len(folds)}")
+                    seconds = until.part(1 / (len(folds) - k)).left()
+                    solved = fold.solve(replace(limits, seconds=seconds), C, nearer)
                     model = self._model_of(solved, fold.train)
                     row[k], found[k] = scorer(model, fold.test, fold.truth), solved.gaps_.max()
                 scores[place], gaps[place] = row, found.max()
-                if self.verbose:
-                    say(f"C = {C:g}: {self.scoring} {row.mean():.4f}, gap {gaps[place]:.1e}")
+                said = f"C = {C:g}: {self.scoring} {row.mean():.4f}, gap {gaps[place]:.1e}"
+                self._bar.at(place / len(values), f"C {C:.3g}", line=said)
                 best = int(np.nanargmax(scores.mean(axis=1)))
                 behind, error = compared(scores[best], row)
                 late = late + 1 if behind > BEHIND * error and behind > 0 else 0
@@ -175,6 +187,16 @@ class FormulaSVCCV(FormulaSVC):
                 stacklevel=4,
             )
         return scores, gaps
+
+    @staticmethod
+    def _warn_incomplete(known: int, values: list[float]) -> None:
+        fitted = "the best of these" if known else "the one nearest to 1"
+        warnings.warn(
+            f"stopped by the time limit after {known} of {len(values)} values of C: {fitted} is "
+            "fitted to all rows. Allow more time, or pass fewer Cs.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
 
     @property
     def _automatic(self) -> bool:
@@ -206,7 +228,9 @@ class FormulaSVCCV(FormulaSVC):
     def _choose(self, values: list[float], scores: FloatArray, gaps: FloatArray) -> None:
         """Set what is known of all values, and the one that is chosen."""
         means = scores.mean(axis=1)
-        self.best_index_ = int(np.nanargmax(np.round(means, 12)))
+        known = not np.isnan(means).all()
+        middle = int(np.argmin(np.abs(np.log(values))))  # the C that is 1, or nearest to it
+        self.best_index_ = int(np.nanargmax(np.round(means, 12))) if known else middle
         self.C_, self.best_score_ = values[self.best_index_], float(means[self.best_index_])
         self.cv_results_ = {
             "C": np.array(values),

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
+from formulakern.estimators.svm.extraction import pair_weights
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.kernel_machines.box_problem import classification
 from formulakern.learning.kernel_machines.decomposition import DualSolution, Limits
@@ -19,7 +20,7 @@ from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 from formulakern.learning.kernel_machines.solve import KernelExpansion, Prepared, prepare
 from formulakern.solvers.solution import share_done
 
-__all__ = ["PairwiseModel", "PairwiseProblem"]
+__all__ = ["PairwiseModel", "PairwiseProblem", "libsvm_gap"]
 
 
 @dataclass(eq=False)
@@ -185,3 +186,28 @@ class PairwiseProblem:
             solutions[0].history,
             self.shape,
         )
+
+
+def libsvm_gap(svc: Any, gram: FloatArray, labels: npt.NDArray[Any], boxes: FloatArray) -> float:
+    """The largest relative duality gap, of all pairs of classes, of what scikit-learn has solved.
+
+    With w = Σ_i α_i y_i φ(x_i) it is 1 − (Σ α_i − ½‖w‖²) / (½‖w‖² + Σ C_i max(0, 1 − y_i f(x_i))).
+
+    Parameters
+    ----------
+    svc : SVC
+        Fitted to the Gram matrix.
+    gram : float64 (m, m)
+    labels : ndarray of shape (m,)
+    boxes : float64 (m,)
+        C of every row.
+    """
+    gaps = [0.0]
+    for (winner, loser, beta), b in zip(pair_weights(svc), svc.intercept_.tolist(), strict=True):
+        rows = np.flatnonzero((labels == winner) | (labels == loser))
+        f = gram[np.ix_(rows, svc.support_)] @ beta + b
+        half = 0.5 * float(beta @ gram[np.ix_(svc.support_, svc.support_)] @ beta)
+        y = np.where(labels[rows] == winner, 1.0, -1.0)
+        primal = half + float(boxes[rows] @ np.maximum(0.0, 1.0 - y * f))
+        gaps.append(1.0 - (float(np.abs(beta).sum()) - half) / primal if primal > 0 else 0.0)
+    return max(gaps)

@@ -45,6 +45,7 @@ __all__ = [
     "grow_hierarchical",
     "relative_gap",
     "solving",
+    "used_weights",
 ]
 
 #: The set grows by at most this share of its size in one round, and at least by LEAST.
@@ -58,17 +59,23 @@ SOLVING, FAST, ONCE = 0.6, 0.5, 16
 MOMENT, TENTH = 0.25, 0.1
 #: The gap to which the nodes of a round are solved: this share of the last one, at most LOOSE.
 CARE, LOOSE = 0.05, 0.01
+#: Weights below this share of the largest one count for nothing.
+NEGLIGIBLE = 1e-4
 
 
 @dataclass(frozen=True)
 class GrowthStep:
-    """One round: nodes, objective on them, gap over all conjunctions, sources that stand out."""
+    """One round: nodes, objective on them, gap over all conjunctions, sources that stand out.
+
+    ``n_used`` of the nodes carry noticeable weight.
+    """
 
     n_nodes: int
     objective: float
     gap: float
     n_violators: int
     seconds: float
+    n_used: int = 0
 
 
 class Solved(Protocol):
@@ -288,7 +295,8 @@ def grow_hierarchical(
             seconds = deadline.taken()
             n_violators = len(violators) + len(wanted)
             size = len(nodes) + len(held)
-            step = GrowthStep(size, solution.objective, gap, n_violators, seconds)
+            n_used = used_weights(solution.weights)
+            step = GrowthStep(size, solution.objective, gap, n_violators, seconds, n_used)
             history.append(step)
             status = "optimal" if gap <= tol else ""
             if not status and deadline.over() and not (quick and len(history) == 1):
@@ -410,13 +418,19 @@ def relative_gap(objective: float, bound: float) -> float:
     return max(0.0, (objective - bound) / objective) if objective > 0 else 0.0
 
 
+def used_weights(weights: FloatArray) -> int:
+    """How many weights are noticeable beside the largest one."""
+    sizes = np.abs(weights)
+    return int(np.count_nonzero(sizes > NEGLIGIBLE * sizes.max(initial=0.0)))
+
+
 def carrying(start: GrownSolution) -> dict[Node | int, float]:
     """The weights of the nodes that carry weight, and of all their subsets; and of the others."""
     weights = start.weights
     largest = max(map(abs, weights.values()))
     kept: dict[Node | int, float] = {(): weights[()]}
     for node, weight in weights.items():
-        if abs(weight) > 1e-4 * largest:
+        if abs(weight) > NEGLIGIBLE * largest:
             if isinstance(node, int):
                 kept[node] = weight
                 continue

@@ -60,6 +60,9 @@ SEARCHES = 2
 #: Shares: the first threshold is half of what is allowed, then each is this part of the last, down
 #: to the least; what is not listed may take this part of the room.
 STEP, LEAST, TAIL = 0.7, 1e-3, 0.3
+#: and the search for them lists at most so many times FIRST: where it does not reach, W must hold
+#: much more, and rounds take longer than the search.
+SHARED = 40
 #: What is allowed beside a loose solution, in κ².
 AHEAD = 1.02
 #: Lengths up to this one are bounded each by itself.
@@ -249,7 +252,7 @@ class Frontier:
             return None
         unit = float(np.sqrt(allowed))
         caps, masses = self.by_length()
-        most = min(FIRST * len(self.inside), 8 * FIRST)  # while W is small a coarse answer does
+        most = FIRST * min(len(self.inside), SHARED)  # while W is small a coarse answer does
         threshold = 0.5 * unit
         while True:
             listed, q, reached, complete = self.list_heavy(threshold, most)

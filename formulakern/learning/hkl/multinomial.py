@@ -34,6 +34,7 @@ from formulakern.learning.hkl.active_set import (
     carrying,
     relative_gap,
     solving,
+    used_weights,
 )
 from formulakern.learning.hkl.classes import Examples, Function, OneClass
 from formulakern.learning.hkl.few_rules import (
@@ -103,7 +104,7 @@ def learn_together(
     """
     growing = deadline if max_rules is None else deadline.part(GROWING)
     fast = growing.part(FAST) if growing.limited else None
-    searching = SEARCHING
+    searching, needed = SEARCHING, 0.0  # seconds of the last search
     K = int(codes.max()) + 1
     kind, y, weights, others = joined_examples(kind, codes.astype(np.float64), weights, others)
     codes = y.astype(np.intp)
@@ -143,22 +144,23 @@ def learn_together(
                 search(growing.part(SEARCHING), fast=True)
                 quick = any(one.violators or one.wanted for one in classes)
                 fast = fast if quick and not fast.over() else None
-            if not quick and growing.over():
-                given_up = True  # a search takes a while to begin
-            elif not quick:
+            late = not quick and growing.over(needed)
+            if not quick and not late:
+                begun = Deadline.clock()
                 bound, given_up = search(growing.part(searching), fast=False)
-                searching = 1.0 if given_up else SEARCHING
+                searching, needed = 1.0 if given_up else SEARCHING, Deadline.clock() - begun
             best = max(best, bound)  # each of them holds
             gap = relative_gap(solved[0][0].objective, best)
             seconds = deadline.taken()
             for k, one in enumerate(classes):
                 size, found = len(one.features), len(one.violators) + len(one.wanted)
-                step = GrowthStep(size, together.objective, gap, found, seconds)
+                n_used = used_weights(together.weights[k])
+                step = GrowthStep(size, together.objective, gap, found, seconds, n_used)
                 history[k].append(step)
                 report(k, step)
             if gap <= tol / 2:
                 status = "optimal"
-            elif growing.over() and not (quick and len(history[0]) == 1):
+            elif late or (growing.over() and not (quick and len(history[0]) == 1)):
                 status = "time limit"
             else:
                 grew = [one.grow(max_nodes, ONCE if quick else 0) for one in classes]
@@ -180,16 +182,17 @@ def learn_together(
         GrownSolution(nodes, held, Function(f, -b, together.objective), best, gap, steps, status)
         for (nodes, held), f, b, steps in parts
     ]
-    models, objective, best = _shortened(examples, functions, together, weights, best, tol)
+    shorten = partial(_shortened, examples, weights=weights, tol=tol, deadline=deadline)
+    models, objective, best = shorten(functions, together, bound=best)
     if max_rules is not None:
 
         def tell(number: int, value: float) -> None:
             gap = relative_gap(value, best)
-            report(0, GrowthStep(number, value, gap, 0, deadline.taken()))
+            report(0, GrowthStep(number, value, gap, 0, deadline.taken(), number))
 
         chosen = _few(examples, functions, models, max_rules, tol, deadline, tell)
         if chosen is not None:
-            return _shortened(examples, *chosen, weights, best, tol)
+            return shorten(*chosen, bound=best)
     return models, objective, best
 
 
@@ -293,6 +296,7 @@ def _shortened(
     weights: FloatArray,
     bound: float,
     tol: float,
+    deadline: Deadline,
 ) -> tuple[list[HierarchicalModel], float, float]:
     """Drop the smallest weights of each class in turn as far as ``tol`` allows."""
     goal = max(bound / (1 - tol), together.objective / (1 - tol / 2))
@@ -321,6 +325,7 @@ def _shortened(
             examples.others,
             now + room,
             offset,
+            deadline=deadline,
         )
         scores[:, k] = model.weights @ examples.columns(model.rules) + model.bias
         penalty += model.objective - loss(scores[:, k])

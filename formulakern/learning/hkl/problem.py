@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray, different_rows
-from formulakern.deadline import Deadline
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import (
     GrownSolution,
@@ -149,7 +149,7 @@ def learn(
         report=report,
     )
 
-    more: dict[str, Any] = {"group": group, "signs": signs}
+    more: dict[str, Any] = {"group": group, "signs": signs, "deadline": deadline}
 
     def model_of(grown: GrownSolution) -> HierarchicalModel:
         goal = max(grown.lower_bound / (1 - tol), grown.solution.objective / (1 - tol / 2))
@@ -187,7 +187,7 @@ def learn(
 
     def tell(number: int, objective: float) -> None:
         gap = relative_gap(objective, grown.lower_bound)
-        report(GrowthStep(number, objective, gap, 0, deadline.taken()))
+        report(GrowthStep(number, objective, gap, 0, deadline.taken(), number))
 
     selection = FeatureSelection(found, solve, 1, support, max_rules, deadline, tell)
     best = selection.run()
@@ -213,10 +213,12 @@ def shortened(
     offset: FloatArray | None = None,
     group: IntArray | None = None,
     signs: Signs | None = None,
+    deadline: Deadline = UNLIMITED,
 ) -> HierarchicalModel:
     """Drop the smallest weights while the objective is at most ``goal``, and join equal covers.
 
-    Parameters are those of :func:`learn` and :func:`.grow_hierarchical`.
+    Parameters are those of :func:`learn` and :func:`.grow_hierarchical`.  What is to be dropped is
+    looked for until ``deadline``.
     """
     nodes, f = grown.nodes, grown.solution.weights
     held = grown.others
@@ -248,7 +250,7 @@ def shortened(
     order = np.argsort(np.abs(F), kind="stable")
     best = (F != 0, *value(F != 0))
     low, high = 0, len(order) + 1  # so many can be dropped, so many cannot
-    while high - low > 1:
+    while high - low > 1 and not deadline.over():
         middle = (low + high) // 2
         kept = np.ones(len(order), dtype=np.bool_)
         kept[order[:middle]] = False
