@@ -379,8 +379,7 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
         for C in Cs:
             check_number("C", C, 0, above=True, otherwise="several such numbers, or 'auto'")
         Cs.insert(0, Cs.pop(len(Cs) // 2))
-        hard = "None for the hard margin"
-        check_number("margin_C", self.margin_C, 0, above=True, otherwise=hard)
+        check_number("margin_C", self.margin_C, 0, above=True, otherwise="None for a hard margin")
         check_time_limit(self.time_limit)
         if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
             raise ParameterError(

@@ -39,7 +39,8 @@ def standing_out(frontier: Frontier, allowed: float, most: int) -> list[Node]:
     if not frontier.sources or not len(frontier.beta):
         return []
     unit = float(np.sqrt(allowed))
-    if search_conjunctions.ready(frontier.deadline, wait=False):
+    alone = len(frontier.inside) == 1  # propositions come in at first, which they show best
+    if not alone and search_conjunctions.ready(frontier.deadline, wait=False):
         short, q, *_ = frontier.list_heavy(unit, LISTED * most, SHORT)
     else:
         short, q = _singles(frontier, unit)

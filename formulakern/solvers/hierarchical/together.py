@@ -14,12 +14,12 @@ H the entropy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
@@ -46,6 +46,8 @@ INTERCEPTS, LONGEST = 100, 2.0
 DAMPING = 1e-8
 #: The smallest part of a Newton step that is tried.
 SHORTEST = 2.0**-30
+#: The multiple of β that gives the best bound is found to this relative accuracy, or the bound.
+NEAREST, SLIGHT = 1e-6, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,14 +149,29 @@ def dual_bound(
     right = codes[:, None] == np.arange(beta.shape[1])
     part = -beta / c[:, None]  # p − [y = k]
 
-    def bound(t: float) -> float:
-        mixed = np.maximum(right + t * part, 0.0)
-        entropy = -np.sum(mixed * np.log(np.maximum(mixed, 1e-300)), axis=1)
-        return float(c @ entropy) - 0.5 * t**2 * square
+    def at(t: float) -> tuple[float, float, float]:
+        """The bound, and its first and second derivative; it is concave."""
+        mixed = np.maximum(right + t * part, 1e-300)
+        logs = np.log(mixed)
+        value = -float((c @ (mixed * logs)).sum()) - 0.5 * t**2 * square
+        slope = -float((c @ (part * logs)).sum()) - t * square
+        return value, slope, -float((c @ (part * part / mixed)).sum()) - square
 
-    found = minimize_scalar(lambda t: -bound(t), bounds=(0.0, 1.0), method="bounded")
-    rounding = 1e-12 * (float(np.abs(beta).sum()) + square)
-    return max(bound(1.0), bound(float(found.x))) - rounding
+    low, high, t = 0.0, 1.0, 1.0
+    best, slope, curvature = at(t)
+    before = math.inf
+    while slope < 0 or t < 1:  # else the bound rises up to 1
+        low, high = (t, high) if slope > 0 else (low, t)
+        possible = abs(slope) * (high - low)  # more cannot be gained, as the bound is concave
+        if possible <= SLIGHT * abs(best) or high - low <= NEAREST * high:
+            break
+        step = t - slope / curvature if curvature < 0 else low
+        if abs(slope) > before / 2 or not low < step < high:  # Newton's step is of no use
+            step = math.sqrt(low * high) if low > 0 else high / 10
+        before, t = abs(slope), step
+        value, slope, curvature = at(t)
+        best = max(best, value)
+    return best - 1e-12 * (float(np.abs(beta).sum()) + square)
 
 
 def solve_together(

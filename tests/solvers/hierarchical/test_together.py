@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.special import entr
 
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical.norm import read_nodes
 from formulakern.solvers.hierarchical.solve import solve_hierarchical
-from formulakern.solvers.hierarchical.together import balanced, solve_together
+from formulakern.solvers.hierarchical.together import balanced, dual_bound, solve_together
 
 
 def problem(seed, p, m, K):
@@ -166,3 +167,22 @@ def test_separable_classes_and_large_penalties():
         assert 0 < found.lower_bound <= found.objective
         assert found.objective - found.lower_bound <= 0.01 * found.objective
         assert (found.scores.argmax(axis=1) == codes).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.floats(-9, 6))
+def test_the_dual_bound_is_that_of_the_best_multiple(seed, K, power):
+    random = np.random.default_rng(seed)
+    codes, c = random.integers(0, K, 20), random.uniform(0.1, 9, 20)
+    chances = random.dirichlet(np.ones(K) * 10.0 ** random.integers(-2, 2), 20)
+    beta = c[:, None] * ((codes[:, None] == np.arange(K)) - chances)
+    square = 10.0**power * c.sum()
+
+    def slowly(t):
+        mixed = (1 - t) * (codes[:, None] == np.arange(K)) + t * chances
+        return c @ entr(mixed).sum(axis=1) - t**2 * square / 2
+
+    best = max(map(slowly, [*np.linspace(0, 1, 201), *np.geomspace(1e-12, 1, 400)]))
+    found = dual_bound(beta, codes, c, square)
+    allowed = 1e-9 * (np.abs(beta).sum() + square)
+    assert found >= best - allowed
+    assert found <= best + 1e-3 * (abs(best) + allowed)  # between the points of the grid
