@@ -50,6 +50,7 @@ QUICK = {
     "22_probabilities.py": (["--quick"], "| PRLClassifier, calibrated | 0.5"),
     "23_sql.py": (["--quick"], "| sqlite | 20 | "),
     "25_memory.py": (["--quick"], "| or | free | "),
+    "26_report.py": (["report.html"], "their sums are the decisions: True"),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 
