@@ -10,7 +10,7 @@ import pytest
 import formulakern
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "examples" / "site"))
-from building import links, reference, studies
+from building import commands, links, reference, studies
 
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "examples" / "site"
@@ -65,3 +65,11 @@ def test_links_that_lead_nowhere_are_found(tmp_path):
     targets = ["there.html", "there.html#place", "there.html?a=1#place", "#", *wrong]
     (tmp_path / "from.html").write_text("".join(f'<a href="{target}">' for target in targets))
     assert [line.split(": ")[1] for line in links.broken(tmp_path)] == sorted(wrong)
+
+
+def test_commands_print_what_the_page_shows():
+    assert "learn" in commands.names()
+    shown = commands.shown("formulakern learn --help")
+    assert shown.startswith("```text\n$ formulakern learn --help\nusage: formulakern learn ")
+    with pytest.raises(RuntimeError, match="ended with 2"):
+        commands.shown("formulakern learn")

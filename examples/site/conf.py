@@ -11,7 +11,7 @@ import formulakern
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from building import reference, rendering, studies  # noqa: E402
+from building import commands, reference, rendering, studies  # noqa: E402
 
 project = "formulakern"
 author = "the formulakern authors"
@@ -81,11 +81,14 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_math_renderer = "mathml"
-html_sidebars = {path.stem: [] for path in HERE.glob("*.md")} | {"generated/studies": []}
+html_sidebars = {path.stem: [] for path in HERE.glob("*.md")} | {
+    "generated/studies": [],
+    "generated/command_line": [],
+}
 html_theme_options = {
     "logo": {"text": "formulakern"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "show_prev_next": True,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
@@ -107,5 +110,6 @@ def setup(app):
     app.connect("build-finished", report)
     generated = HERE / "generated"
     pages = {f"reference/{name}": text for name, text in reference.pages().items()}
-    reference.write(generated, pages | {"studies.md": studies.text()})
+    pages |= {"command_line.md": commands.text(), "studies.md": studies.text()}
+    reference.write(generated, pages)
     rendering.register(app)
