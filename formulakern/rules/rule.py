@@ -367,8 +367,19 @@ def _as_rule(other: Rule | str) -> Rule:
 class MinimalRule(MinimalForm[Formula]):
     """A rule that is short and true of the same rows, and what is proved of it.
 
-    Its fields are those of :class:`formulakern.MinimalForm`; the proof is about rules that are made
-    of the same comparisons, their negations and ``is not missing``.
+    The proof is about rules that are made of the same comparisons, their negations and ``is not
+    missing``.
+
+    Parameters
+    ----------
+    formula, form, n_parts, n_literals, exact, least
+        As in :class:`formulakern.MinimalForm`.
+
+    Examples
+    --------
+    >>> short = rule("x >= 3 & x >= 5").simplify()
+    >>> short.rule, short.exact
+    (fk.rule('x >= 5'), True)
     """
 
     @property

@@ -30,6 +30,11 @@ WALK = (
         "formulakern predict model.json games.csv -o predicted.csv",
     ),
     (
+        "**One page** for people: the rules, how good they are, and why. Give it rows that the "
+        "model has not seen, if you have some.",
+        "formulakern report model.json games.csv -o report.html",
+    ),
+    (
         "**Hand on**: a query for a database; with `--python` a file of Python that needs nothing "
         "else.",
         "formulakern export model.json --sql duckdb",
