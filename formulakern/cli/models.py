@@ -297,8 +297,8 @@ def _export(options: argparse.Namespace) -> None:
         text = model.to_python()
     elif rules is None or not hasattr(model, "to_sql"):
         raise ParameterError(
-            f"{type(model).__name__} is no list of rules, and cannot be exported. Use --model hkl, "
-            "prl or rules."
+            f"{type(model).__name__} is no list of rules, and cannot be exported exactly; show "
+            "lists what it holds. Use --model hkl, prl or rules."
         )
     elif options.sql:
         text = model.to_sql(options.table, options.sql)

@@ -10,7 +10,7 @@ from typing import Any
 from formulakern import cache
 from formulakern.cli.output import add_command, opened_output
 from formulakern.errors import ParameterError
-from formulakern.text import table
+from formulakern.text import blocks, table
 
 __all__ = ["add_stored"]
 
@@ -55,7 +55,8 @@ def _datasets(options: argparse.Namespace) -> None:
         size = [f"{n:,}" for n in (*dataset.data.shape, len(dataset.target_names))]
         rows.append([name, *size, dataset.description.partition(". ")[0].rstrip(".")])
     print(table(["name", "rows", "columns", "classes"], [row[:4] for row in rows]))
-    print("\n" + "\n".join(f"{name}: {about}." for name, *_, about in rows))
+    print("\n" + blocks([(row[0], f"{row[-1]}.") for row in rows]))
+    print("\n" + blocks([("next", "formulakern learn monks-1 --model rules")]))
 
 
 def _cache(options: argparse.Namespace) -> None:

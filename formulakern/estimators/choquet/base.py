@@ -17,8 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.encoding.real import RealTable, read_real
+from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, DataTypeError, MagnitudeError, ParameterError
+from formulakern.estimators.choquet.exported import choquet_python
 from formulakern.estimators.choquet.learnt import LAZY, LearntFunctions
 from formulakern.estimators.choquet.monotone import pair_features
 from formulakern.estimators.choquet.scaling import (
@@ -310,6 +312,38 @@ class ChoquetEstimator(Reported, LearntFunctions, Saved, BaseEstimator):  # type
                 raise ParameterError(f"{name}={given!r}; expected at least one value.")
             return listed
         return [given]
+
+    # -- for other programs ---------------------------------------------------------------------
+
+    def to_python(self) -> str:
+        """A file of Python with a function that gives one row what :meth:`predict` says.
+
+        It defines ``predict(row, missing=())``, as :meth:`formulakern.RuleEnsemble.to_python`
+        describes it, and ``score(row, missing=())``: the number, or of every pair of classes the
+        Choquet integral plus intercept.
+
+        Raises
+        ------
+        FormulaSizeError
+            If there are more than 14 columns, whose set function has 2ⁿ values.
+
+        Notes
+        -----
+        The integral is summed over the sorted degrees, and here over support vectors: scores agree
+        up to rounding, a share of 1e-9 or so.  Where the model's own score is that near to 0, the
+        class may be the other one of the pair.
+        """
+        functions = self._functions
+        classes = getattr(self, "classes_", None)
+        names = getattr(self, "feature_names_in_", default_names(self.n_features_in_))
+        return choquet_python(
+            list(map(str, names)),
+            self.scaling_,
+            functions,
+            self._solution.intercepts.tolist(),
+            None if classes is None else classes.tolist(),
+            self.enforce_monotone,
+        )
 
     # -- tables ---------------------------------------------------------------------------------
 

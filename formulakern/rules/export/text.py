@@ -248,5 +248,6 @@ def _folded(text: str, width: int) -> list[str]:
     glued = text.replace(" ", glue)
     for sign in BREAKS:
         glued = glued.replace(f"{glue}{sign}{glue}", f"{glue}{sign} ")
+    glued = glued.replace(f",{glue}each{glue}", f", each{glue}")  # a step of a linear term
     lines = textwrap.wrap(glued, width, break_long_words=False, break_on_hyphens=False)
     return [line.replace(glue, " ") for line in lines or [""]]

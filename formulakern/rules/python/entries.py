@@ -140,10 +140,10 @@ def number_or_word(row: Row, name: str, missing: Texts = ()) -> Any:
 
 
 def factor(row: Row, name: str, missing: Texts = ()) -> float:
-    """An entry of a column that products are made of, which is not missing."""
+    """An entry as a floating point number, which is not missing."""
     found = float(number(row, name, missing))
     if found != found:
-        raise ValueError(f"column {name!r} has no value; a product needs numbers.")
+        raise ValueError(f"column {name!r} has no value; expected a number.")
     return found
 
 

@@ -33,9 +33,12 @@ class PythonFile:
     ----------
     constants : list of str
         Lines of the user's own values.
+    functions : list of (module, name)
+        What is copied besides what conditions use.
     """
 
     constants: list[str] = field(default_factory=list)
+    functions: list[tuple[str, str]] = field(default_factory=list)
     conditions: Conditions = field(default_factory=Conditions)
     _functions: list[str] = field(default_factory=list)
 
@@ -61,7 +64,8 @@ class PythonFile:
     def text(self) -> str:
         """The whole file."""
         names = ["Row", "Texts", *self.conditions.functions]
-        imports, definitions = sources_of([(ENTRIES, name) for name in names])
+        used = [(ENTRIES, name) for name in names]
+        imports, definitions = sources_of([*used, *self.functions])
         moments = [f"{n} = {v.nanoseconds}  # {v}" for v, n in self.conditions.constants.items()]
         constants = [text for text in definitions if not text.startswith("def ")]
         others = [text for text in definitions if text.startswith("def ")]

@@ -222,3 +222,29 @@ def test_rows_of_a_reader(tmp_path):
     predict = made(fk.rule("a <= 3 & b != y"))["predict"]
     with path.open() as file:
         assert [predict(row, missing=("",)) for row in csv.DictReader(file)] == [True, False]
+
+
+@pytest.mark.parametrize("scaling", ["minmax", "rank"])
+@pytest.mark.parametrize("monotone", [False, True])
+def test_choquet_models(scaling, monotone):
+    """Of two classes, of three, and of a number; and rows outside of the range of training."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 4))
+    X[:, 3] = 1.0  # constant
+    value = np.minimum(X[:, 0], -X[:, 1]) + X[:, 2] / 2
+    columns = {f"c {j}": np.append(X[:, j], [9.0, -9.0]) for j in range(4)}
+    known = {name: column[:60] for name, column in columns.items()}
+    settings = {"scaling": scaling, "enforce_monotone": monotone, "additivity": 2}
+    for y in (value > 0, np.digitize(value, [-0.5, 0.3])):
+        model = fk.ChoquetSVC(C=10, **settings).fit(known, y)
+        functions = made(model)
+        rows = rows_of(columns)
+        assert [functions["predict"](row) for row in rows] == model.predict(columns).tolist()
+        if len(set(y.tolist())) == 2:
+            found = [functions["score"](row)[0] for row in rows]
+            np.testing.assert_allclose(found, model.decision_function(columns), atol=1e-9)
+    model = fk.ChoquetRegressor(C=10, **settings).fit(known, value)
+    found = [made(model)["predict"](row) for row in rows_of(columns)[::7]]
+    np.testing.assert_allclose(found, model.predict(columns)[::7], atol=1e-9)
+    with pytest.raises(fk.FormulaSizeError, match="at most 14 columns"):
+        fk.ChoquetRegressor(additivity=1).fit(rng.random((20, 15)), rng.random(20)).to_python()
