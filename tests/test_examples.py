@@ -51,6 +51,7 @@ QUICK = {
     "23_sql.py": (["--quick"], "| sqlite | 20 | "),
     "25_memory.py": (["--quick"], "| or | free | "),
     "26_report.py": (["report.html"], "their sums are the decisions: True"),
+    "28_same_everywhere.py": (["--quick"], " predictions compared, 0 different."),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 

@@ -145,7 +145,12 @@ def _learn(options: argparse.Namespace) -> None:
         fitted.save(options.out)
         size, path = options.out.stat().st_size, shlex.quote(str(options.out))
         foot.append(("written", f"{options.out}, {size:,} bytes"))
-        foot.append(("next", f"formulakern show {path}"))
+        shown = options.data if options.test is None else options.test
+        page = f"formulakern report {path} {shlex.quote(shown)}"
+        if options.test is None:
+            page += "  (fairer: rows that were not learned from)"
+        after = [f"formulakern show {path}", *[page] * hasattr(fitted, "report")]
+        foot.append(("next", "\n".join(after)))
     else:
         foot.append(("next", "-o model.json keeps the model"))
     print(f"\n{blocks(foot)}")

@@ -132,9 +132,11 @@ def _show(options: argparse.Namespace) -> None:
     if gap is not None:
         about.append(("gap", f"{float(np.max(gap)):.2g}: how far the optimum may be away"))
     path = shlex.quote(str(options.model))
-    verbs = ["explain"] * hasattr(model, "explain") + ["predict"]
-    after = "\n".join(f"formulakern {verb} {path} FILE" for verb in verbs)
-    print(f"{blocks(about)}\n\n{learnt_text(model, options.top)}\n\n{blocks([('next', after)])}")
+    after = [f"formulakern explain {path} FILE --row 1"] * hasattr(model, "explain")
+    after += [f"formulakern report {path} FILE"] * hasattr(model, "report")
+    after += [f"formulakern predict {path} FILE -o predicted.csv"]
+    following = blocks([("next", "\n".join(after))])
+    print(f"{blocks(about)}\n\n{learnt_text(model, options.top)}\n\n{following}")
 
 
 def _page(model: Any, name: str) -> str:
