@@ -40,6 +40,7 @@ MODELS = [
     fk.FormulaSVC("a", solver="libsvm", decision_function_shape="ovo", probability=True),
     fk.FormulaSVCCV(Cs=[1, 10], probability=True),
     fk.FormulaMKL(("a", "a & b"), probability=True),
+    fk.FormulaSearch(("a", "a & b"), cv=2, random_state=0, probability=True),
     fk.PRLClassifier(degree=1, probability=True, random_state=0),
     fk.PRLClassifier(degree=1, ordinal=True, probability=True, random_state=0),
     fk.HKLClassifier(loss="hinge", C=10, tol=0.1, probability=True),

@@ -10,15 +10,16 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.checks import check_flag, check_integer, check_number, is_integer
 from formulakern.deadline import Deadline, check_time_limit
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
+from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.search.candidates import (
     draw_candidates,
@@ -26,7 +27,12 @@ from formulakern.estimators.search.candidates import (
     read_candidates,
 )
 from formulakern.estimators.search.halving import fit_in_time, score_in_time
-from formulakern.estimators.search.results import CandidateScore, SearchResults
+from formulakern.estimators.search.results import (
+    SAME_KERNEL,
+    CandidateScore,
+    SearchResults,
+    no_candidate,
+)
 from formulakern.estimators.search.run import score_all, score_best_again
 from formulakern.estimators.search.scores import Scorer, Scoring, scorer_of
 from formulakern.estimators.svm.classifier import FormulaSVC
@@ -48,8 +54,6 @@ from formulakern.text import clip
 
 __all__ = ["FormulaSearch"]
 
-#: How the status begins of a candidate that is not scored, as a simpler one has its kernel.
-SAME_KERNEL = "the kernel of"
 #: ``C="auto"``.
 AUTO_CS = (1.0, 10.0, 100.0)
 #: ``cv="auto"``: so many folds, once more for each of these numbers of rows that is not passed.
@@ -57,7 +61,7 @@ FOLDS, SMALL = 3, (60, 150)
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[misc]
+class FormulaSearch(Reported, Calibrated, ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Draw formulas, rank their kernels, train a support vector machine with the best.
 
     Each candidate's kernel places the rows in a feature space.  A support vector machine is trained
@@ -118,6 +122,8 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
         the rest; below two seconds and one for every 20,000 rows it is to the rows of the last
         sample alone.  A ConvergenceWarning tells how many rows it was, or by how much the duality
         gap is open, and ``status`` what was left out.
+    probability : bool, default=False
+        Whether there is ``predict_proba``, at the cost of five further fits of the best candidate.
     random_state : int, RandomState or None
         For formulas and folds.
     verbose : int, default=0
@@ -232,7 +238,8 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
         require_target(self, y)
         scorer, Cs = self._check_parameters()
         with self._showing() as bar:
-            deadline = Deadline.of(self.time_limit)
+            whole = Deadline.of(self.time_limit)
+            deadline = self._learning(whole)
             generator = random_source(self.random_state)
             seeds = generator.randint(2**31 - 1, size=5)
             formulas = self._candidates(np.random.default_rng(seeds[:4]))
@@ -257,7 +264,7 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
             self.results_ = SearchResults(formulas, scores, by)
             best = self.results_.best_index
             if best is None:
-                raise self._no_candidate(scores)
+                raise no_candidate(scores)
             self.best_index_ = best
             self.best_formula_, self.C_ = formulas[best], scores[best].C
             self.best_estimator_ = self._model(self.best_formula_, self.C_, weights)
@@ -269,6 +276,7 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
                 warn_of_columns([self.best_formula_], self)
             if not warn_of_zeros(self.best_estimator_.kernel_, table) and not deadline.over():
                 warn_of_one_class(self.best_estimator_, table, classes)
+            self._calibrate(X, classes, None, whole)
             bar.end(f"{clip(str(self.best_formula_), 40)}, gap {self.best_estimator_.gap_:.2g}")
             return self
 
@@ -414,7 +422,7 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
         return dict(zip(names.tolist(), weights.tolist(), strict=True))
 
     def _model(self, formula: Formula | Kernel, C: float, class_weight: Any = None) -> FormulaSVC:
-        chosen = {"C": C, "class_weight": class_weight}
+        chosen = {"C": C, "class_weight": class_weight, "probability": False}
         return FormulaSVC(formula, **self._shared_parameters(FormulaSVC()) | chosen)
 
     def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel:
@@ -422,6 +430,10 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
         model = self._model(formula, 1.0)
         model.encoder_ = self.encoder_
         return model._make_kernel(X)
+
+    def _chosen_settings(self) -> FormulaSVC:
+        chosen: FormulaSVC = clone(self.best_estimator_)
+        return chosen
 
     def _splits(self, classes: npt.NDArray[Any], seed: int) -> list[Split]:
         cv = self.cv
@@ -434,17 +446,3 @@ class FormulaSearch(Reported, ClassifierMixin, TableEstimator):  # type: ignore[
         elif is_integer(cv):
             check_folds(classes, int(cv), 1.0)
         return splits(cv, classes, seed)
-
-    def _no_candidate(self, scores: list[CandidateScore]) -> DataError:
-        scores = [score for score in scores if not score.status.startswith(SAME_KERNEL)]
-        statuses = [score.status for score in scores]
-        if all(np.isinf(score.ratio) for score in scores):
-            return DataError(
-                "no candidate separates the classes by a hard margin, so all ratios are infinite. "
-                "Use a soft margin, margin_C=1, or criterion='log_loss'."
-            )
-        most = max(dict.fromkeys(statuses), key=statuses.count)
-        return DataError(
-            f"none of the {len(scores)} candidates could be scored. For "
-            f"{statuses.count(most)} of them: {most}. Give other candidates, or another criterion."
-        )

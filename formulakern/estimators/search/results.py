@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import UserDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
+from formulakern.errors import DataError
 from formulakern.estimators.search.candidates import simplicity
 from formulakern.estimators.trials import compared
 from formulakern.kernels.algebra import Kernel
@@ -22,7 +24,10 @@ from formulakern.text import aligned, clip
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CandidateScore", "SearchResults"]
+__all__ = ["SAME_KERNEL", "CandidateScore", "SearchResults", "no_candidate"]
+
+#: How the status begins of a candidate that is not scored, as a simpler one has its kernel.
+SAME_KERNEL = "the kernel of"
 
 #: Rows of the printed table, and characters of a formula in it.
 SHOWN, WIDTH = 10, 48
@@ -225,3 +230,19 @@ class SearchResults(UserDict[str, Any]):
         column = self[self.by]
         losses = column if self.by == "ratio" else -column
         return np.where(np.isfinite(losses), losses, np.inf)
+
+
+def no_candidate(scores: Sequence[CandidateScore]) -> DataError:
+    """Why none of the candidates is the best."""
+    scores = [score for score in scores if not score.status.startswith(SAME_KERNEL)]
+    statuses = [score.status for score in scores]
+    if all(np.isinf(score.ratio) for score in scores):
+        return DataError(
+            "no candidate separates the classes by a hard margin, so all ratios are infinite. "
+            "Use a soft margin, margin_C=1, or criterion='log_loss'."
+        )
+    most = max(dict.fromkeys(statuses), key=statuses.count)
+    return DataError(
+        f"none of the {len(scores)} candidates could be scored. For "
+        f"{statuses.count(most)} of them: {most}. Give other candidates, or another criterion."
+    )
