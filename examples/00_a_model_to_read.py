@@ -47,7 +47,7 @@ for name, other in others.items():
 plt = plotting()
 if plt is not None:
     OUTPUT.mkdir(exist_ok=True)
-    axes = fk.plot_rule_curves(others, X_held_out, y_held_out, refit=(X, y))
+    axes = fk.plot.rule_curves(others, X_held_out, y_held_out, refit=(X, y))
     axes.figure.savefig(OUTPUT / "00_a_model_to_read.png", dpi=120)
     print(f"\nSaved {OUTPUT / '00_a_model_to_read.png'}")
 

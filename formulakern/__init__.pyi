@@ -1,7 +1,7 @@
 from . import cache as cache
 from . import datasets as datasets
 from . import measures as measures
-from .display.rule_curves import plot_rule_curves as plot_rule_curves
+from . import plot as plot
 from .encoding.table import Table as Table
 from .errors import DataError as DataError
 from .errors import FormulaError as FormulaError

@@ -36,7 +36,7 @@ def new_axes(width: float = 6.0, height: float = 3.8) -> Axes:
     MissingDependencyError
         If matplotlib is not installed.
     """
-    pyplot = needed("matplotlib.pyplot", "plot()", "plot")
+    pyplot = needed("matplotlib.pyplot", "Drawing", "plot")
     axes: Axes = pyplot.figure(figsize=(width, height), layout="constrained").subplots()
     return axes
 

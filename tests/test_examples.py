@@ -51,6 +51,7 @@ QUICK = {
     "23_sql.py": (["--quick"], "| sqlite | 20 | "),
     "25_memory.py": (["--quick"], "| or | free | "),
     "26_report.py": (["report.html"], "their sums are the decisions: True"),
+    "27_pictures.py": (["--quick"], "27_waterfall-quick.png"),
     "28_same_everywhere.py": (["--quick"], " predictions compared, 0 different."),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
@@ -58,8 +59,8 @@ QUICK = {
 #: scripts that draw
 DRAWING = {
     "00_a_model_to_read.py", "04_scikit_learn.py", "07_target_formula.py", "08_radius_margin.py",
-    "09_rules_of_an_svm.py",
-    "10_prl_paper.py", "13_choquet.py", "14_sequences.py", "16_league.py", "picture.py",
+    "09_rules_of_an_svm.py", "10_prl_paper.py", "13_choquet.py", "14_sequences.py",
+    "16_league.py", "27_pictures.py", "picture.py",
 }  # fmt: skip
 
 

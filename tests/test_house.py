@@ -42,7 +42,7 @@ STOREYS = (
     ("gram",),
     ("kernels",),
     ("learning", "display"),
-    ("estimators", "datasets"),
+    ("estimators", "datasets", "plot"),
     ("cli",),
     ("__main__",),
 )

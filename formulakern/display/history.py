@@ -1,8 +1,8 @@
-"""The steps of an optimisation, as a table and a plot of how its gap closed."""
+"""The steps of an optimisation, as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.markup import small_table
-from formulakern.optional import data_frame, new_axes
+from formulakern.optional import data_frame
 from formulakern.text import aligned
 
 if TYPE_CHECKING:
@@ -93,12 +93,3 @@ class History:
             cells = (f"{getattr(step, name):{form}}" for name, _, form in self.COLUMNS)
             rows.append([str(number), *cells])
         return rows
-
-    def _drawn(self, ax: Any, ylabel: str, draw: Callable[[Any], None]) -> Any:
-        """Axes (new ones where none are given) with lines over the steps."""
-        ax = new_axes() if ax is None else ax
-        draw(ax)
-        ax.set_xlabel(self.STEP)
-        ax.set_ylabel(ylabel)
-        ax.legend()
-        return ax

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from formulakern.display.history import History
+from formulakern.display.plots.histories import draw_gaps
 from formulakern.learning.hkl.active_set import GrowthStep
 
 __all__ = ["GrowthHistory", "step_line"]
@@ -33,13 +32,9 @@ class GrowthHistory(History):
             A new figure by default.
         """
 
-        def draw(ax: Any) -> None:
-            for problem in dict.fromkeys(self.problems):
-                gaps = self.values("gap", problem)
-                ax.plot(np.arange(1, len(gaps) + 1), gaps, label=problem or "gap")
-            ax.set_yscale("log")
-
-        return self._drawn(ax, "relative duality gap", draw)
+        gaps = {name: self.values("gap", name) for name in dict.fromkeys(self.problems)}
+        gaps = gaps or {"": self.values("gap")}
+        return draw_gaps(ax, gaps, self.STEP, "relative duality gap")
 
 
 def step_line(problem: str, step: GrowthStep) -> str:

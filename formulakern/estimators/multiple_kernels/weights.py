@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from formulakern.arrays import FloatArray
+from formulakern.display.plots.rule_bars import label_ends
+from formulakern.display.plots.style import colour_of, rule_axes, tidy
 from formulakern.markup import barred, small_table
-from formulakern.optional import data_frame, new_axes
+from formulakern.optional import data_frame
 from formulakern.text import clip, significant, table
 
 if TYPE_CHECKING:
@@ -106,8 +108,10 @@ class FormulaWeights:
         MissingDependencyError
             If matplotlib is not installed.
         """
-        ax = new_axes() if ax is None else ax
-        order = self.order[::-1]
-        ax.barh([clip(self.formulas[r], WIDTH) for r in order], self.weights[order])
+        order = self.order
+        ax, _ = rule_axes(ax, [self.formulas[r] for r in order])
+        weights = self.weights[order]
+        ax.barh(range(len(order)), weights, 0.62, color=colour_of(0))
+        label_ends(ax, weights, significant(weights.tolist()))
         ax.set_xlabel("weight in the sum of kernels")
-        return ax
+        return tidy(ax, "x")

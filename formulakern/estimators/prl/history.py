@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.display.history import History
+from formulakern.display.plots.histories import draw_bounds
 from formulakern.learning.prl.column_generation import Epoch
 
 __all__ = ["EpochHistory", "epoch_line"]
@@ -33,13 +34,9 @@ class EpochHistory(History):
             A new figure by default.
         """
 
-        def draw(ax: Any) -> None:
-            number, bound = np.arange(1, len(self) + 1), self.values("bound")
-            ax.plot(number, self.values("value"), label="margin secured (value)")
-            finite = np.isfinite(bound)
-            ax.plot(number[finite], bound[finite], label="best possible (bound)")
-
-        return self._drawn(ax, "margin", draw)
+        number = np.arange(1, len(self) + 1)
+        labels = self.STEP, "margin", "margin secured (value)", "best possible (bound)"
+        return draw_bounds(ax, number, self.values("value"), self.values("bound"), labels)
 
 
 def epoch_line(number: int, epoch: Epoch) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from formulakern.display.history import History
+from formulakern.display.plots.histories import draw_bounds
 from formulakern.learning.covering.optimal import ListProgress
 
 __all__ = ["ListHistory", "progress_line"]
@@ -29,12 +30,9 @@ class ListHistory(History):
             A new figure by default.
         """
 
-        def draw(ax: Any) -> None:
-            seconds = self.values("seconds")
-            ax.step(seconds, self.values("objective"), where="post", label="best list")
-            ax.step(seconds, self.values("bound"), where="post", label="bound")
-
-        return self._drawn(ax, "error + penalty", draw)
+        labels = "seconds", "error + penalty", "best list", "no list is below (bound)"
+        values = (self.values(name) for name in ("seconds", "objective", "bound"))
+        return draw_bounds(ax, *values, labels, steps=True)
 
 
 def progress_line(step: ListProgress) -> str:

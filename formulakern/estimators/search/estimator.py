@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.checks import check_flag, check_integer, check_number, is_integer
 from formulakern.deadline import Deadline, check_time_limit
+from formulakern.display.plots.settings import search_results
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
@@ -328,8 +329,7 @@ class FormulaSearch(Reported, Calibrated, ClassifierMixin, TableEstimator):  # t
             If matplotlib is not installed.
         """
         check_is_fitted(self, "best_estimator_")
-        score = "roc_auc" if self._by_ratio else self.criterion
-        return self.results_.scatter(ax, score if isinstance(score, str) else "score")
+        return search_results(self, ax=ax)
 
     # -- what is computed ---------------------------------------------------------------------
 

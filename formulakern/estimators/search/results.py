@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
+from formulakern.display.plots.settings import search_results
 from formulakern.errors import DataError
 from formulakern.estimators.search.candidates import simplicity
 from formulakern.estimators.trials import compared
 from formulakern.kernels.algebra import Kernel
 from formulakern.markup import small_table
-from formulakern.optional import data_frame, new_axes
+from formulakern.optional import data_frame
 from formulakern.syntax.formula import Formula
 from formulakern.text import aligned, clip
 
@@ -159,37 +160,46 @@ class SearchResults(UserDict[str, Any]):
         formulas = list(map(str, self["formula"]))
         return data_frame({**self, "formula": formulas}).iloc[self._order]
 
-    def scatter(self, ax: Any, score_name: str) -> Any:
-        """Draw the score against the ratio, one point a candidate, the best one marked.
+    def pictured(self, score_name: str = "score") -> dict[str, Any]:
+        """What :class:`formulakern.plot.SearchResultsDisplay` draws: score against ratio.
 
-        Where only one of both was computed, that is drawn against the rank.
+        Where only one of both was computed, that against the rank.
+
+        Parameters
+        ----------
+        score_name : str
+            What the cross-validated score is.
         """
         ratio, score = self["ratio"], self["mean_score"]
         names = "radius-margin ratio (less is better)", f"cross-validated {score_name}"
-        shown = np.isfinite(ratio) & np.isfinite(score)
         x, y, titles = ratio, score, names
-        if not shown.any():
+        if not (np.isfinite(ratio) & np.isfinite(score)).any():
             y, name = (ratio, names[0]) if self.by == "ratio" else (score, names[1])
-            x, shown, titles = self["rank"], np.isfinite(y), ("rank", name)
-        ax = new_axes() if ax is None else ax
-        ax.scatter(x[shown], y[shown], color="tab:blue", alpha=0.7, label="candidates")
-        best = self.best_index
-        if best is not None and shown[best]:
-            ax.scatter(
-                x[best],
-                y[best],
-                s=160,
-                facecolors="none",
-                edgecolors="tab:red",
-                linewidths=2,
-                label=f"chosen: {self._shown(best)}".replace("$", r"\$"),
-            )
-        if x is ratio and x[shown].max() > 20 * x[shown].min():
-            ax.set_xscale("log")
-        ax.set_xlabel(titles[0])
-        ax.set_ylabel(titles[1])
-        ax.legend()
-        return ax
+            x, titles = self["rank"].astype(float), ("rank", name)
+        texts = [str(formula) for formula in self["formula"]]
+        return {
+            "formulas": texts,
+            "x": x,
+            "y": y,
+            "xlabel": titles[0],
+            "ylabel": titles[1],
+            "best": self.best_index,
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw score against ratio, or one of them against the rank.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            A new figure by default.
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        return search_results(self, ax=ax)
 
     def __repr__(self) -> str:
         return f"<SearchResults: {len(self._order)} candidates, {self.n_scored} scored>"

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from formulakern.arrays import FloatArray
+from formulakern.display.plots.style import SEQUENTIAL, axes_for, colour_scale, escaped
 from formulakern.errors import ParameterError
 from formulakern.kernels.strings.kmers import k_mers
 from formulakern.kernels.strings.strings import StringPair, Strings
 from formulakern.kernels.strings.weighted import WeightedDegreeKernel
 from formulakern.markup import small_table
-from formulakern.optional import data_frame, new_axes
+from formulakern.optional import data_frame
 from formulakern.text import significant, table
 
 if TYPE_CHECKING:
@@ -124,16 +125,16 @@ class PositionWeights:
             known = ", ".join(map(str, self.importance))
             raise ParameterError(f"pair={pair!r}; expected one of {known}.")
         values = self.importance[pair]
-        ax = new_axes(8.0, 3.6) if ax is None else ax
+        ax = axes_for(ax, 6.4, 3.0)
         k, n = values.shape
         image = ax.imshow(
-            values, aspect="auto", origin="lower", cmap="magma_r", interpolation="nearest",
+            values, aspect="auto", origin="lower", cmap=SEQUENTIAL, interpolation="nearest",
             extent=(-0.5, n - 0.5, 0.5, k + 0.5),
         )  # fmt: skip
-        ax.figure.colorbar(image, ax=ax, label="largest weight")
+        colour_scale(image, "largest weight")
         ax.set_xlabel("position")
         ax.set_ylabel("length k of the k-mer")
-        ax.set_title(f"{pair[0]} against {pair[1]}", fontsize="medium")
+        ax.set_title(escaped(f"{pair[0]} against {pair[1]}"), fontsize="medium")
         return ax
 
 

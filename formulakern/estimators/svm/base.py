@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.backends.base import Scale
@@ -85,6 +86,31 @@ class KernelEstimator(Reported, TableEstimator):
         if isinstance(rows, RealTable):
             return rows.values
         return rows.unpacked() if rows.sparse is None else rows.sparse
+
+    def gram(self, X: Any, Z: Any = None) -> FloatArray:
+        """The Gram matrix of rows of a table, encoded as in training, with the fitted kernel.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+        Z : table of shape (m_rows, n_columns), optional
+            X by default.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, m_rows), float64
+            k(x, z) for each x of X and z of Z.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator was not fitted.
+        DataError
+            If a table cannot be read as in training, or has no rows.
+        """
+        check_is_fitted(self, "kernel_")
+        rows = self._read_table(X)
+        return np.asarray(self.kernel_(rows, None if Z is None else self._read_table(Z)))
 
     def _check_rows(self) -> None:
         """Refuse a kernel of other rows than those of tables.

@@ -11,12 +11,13 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
+from formulakern.display.plots.style import SMALL, axes_for, colour_of, marker_of, tidy
 from formulakern.errors import ParameterError
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.extraction import RuleExtraction
 from formulakern.estimators.targets import read_classes
 from formulakern.markup import small_table
-from formulakern.optional import data_frame, new_axes
+from formulakern.optional import data_frame
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.features import feature_values
 from formulakern.text import aligned
@@ -114,15 +115,15 @@ class Simplification:
         MissingDependencyError
             If matplotlib is not installed.
         """
-        ax = new_axes() if ax is None else ax
+        ax = tidy(axes_for(ax), "y")
         k = np.arange(1, len(self.ensembles) + 1)
-        for name, accuracy, whole in self._curves():
-            (line,) = ax.plot(k, accuracy, marker="o", markersize=3, label=f"{name}: rules alone")
-            ax.axhline(whole, color=line.get_color(), linestyle=":", label=f"{name}: whole model")
+        for n, (name, accuracy, whole) in enumerate(self._curves()):
+            style: dict[str, Any] = {"color": colour_of(n), "marker": marker_of(n), "markersize": 3}
+            ax.plot(k, accuracy, label=f"{name}: rules alone", **style)
+            ax.axhline(whole, color=colour_of(n), linestyle=":", label=f"{name}: whole model")
         ax.set_xlabel("number of rules")
         ax.set_ylabel("accuracy")
-        ax.grid(alpha=0.3)
-        ax.legend(frameon=False, fontsize="small")
+        ax.legend(frameon=False, fontsize=SMALL)
         return ax
 
 

@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import formulakern as fk
-from formulakern.display.rule_curves import spread
+from formulakern.display.plots.style import spread
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -27,11 +28,11 @@ def test_several_curves_on_given_axes():
 
     axes = pyplot.figure().subplots()
     curves = {"a": ([4, 1, 2], [0.9, 0.5, np.nan]), "b": (np.arange(3), np.array([0.1, 0.2, 0.2]))}
-    assert fk.plot_rule_curves(curves, ylabel="macro F1", ax=axes) is axes
+    assert fk.plot.rule_curves(curves, ylabel="macro F1", ax=axes) is axes
     assert drawn(axes) == {"a": [[1, 0.5], [4, 0.9]], "b": [[0, 0.1], [1, 0.2], [2, 0.2]]}
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("number of rules", "macro F1")
     assert [text.get_text() for text in axes.texts] == ["a", "b"]
-    assert fk.plot_rule_curves({"none": ([], [])}).get_lines() == []
+    assert fk.plot.rule_curves({"none": ([], [])}).get_lines() == []
 
 
 @pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
@@ -51,7 +52,7 @@ def test_learners_of_every_kind():
             return [0.25, 0.5, 0.75]
 
     learners = {"list": listed, "PRL": prl, "votes": votes, "other": Other(), "given": ([3], [0.5])}
-    lines = drawn(fk.plot_rule_curves(learners, later, t))
+    lines = drawn(fk.plot.rule_curves(learners, later, t))
     assert lines["list"] == [[k, a] for k, a in enumerate(listed.rules_.accuracy_curve(later, t))]
     assert lines["PRL"] == [[k, a] for k, a in enumerate(prl.rules_.accuracy_curve(later, t))]
     np.testing.assert_allclose(prl.rules_.accuracy_curve(later, t), prl.accuracy_curve(later, t))
@@ -60,7 +61,7 @@ def test_learners_of_every_kind():
     assert lines["other"] == [[0, 0.25], [1, 0.5], [2, 0.75]]
     assert lines["given"] == [[3, 0.5]]
     del learners["other"]
-    refitted = drawn(fk.plot_rule_curves(learners, later, t, refit=(X, y), max_rules=2))
+    refitted = drawn(fk.plot.rule_curves(learners, later, t, refit=(X, y), max_rules=2))
     for name, rules in (("list", listed.rules_), ("PRL", prl.rules_), ("votes", votes)):
         scores = rules.accuracy_curve(later, t, 2, refit=(X, y))
         assert refitted[name] == [[k, a] for k, a in enumerate(scores)]
@@ -70,7 +71,7 @@ def test_learners_of_every_kind():
 def test_names_do_not_overlap(last):
     ends = (0.9, 0.9, 0.901, 0.5, 0.899)
     curves = {f"learner {k}": ([0, last - k], [0.3, end]) for k, end in enumerate(ends)}
-    axes = fk.plot_rule_curves(curves)
+    axes = fk.plot.rule_curves(curves)
     assert axes.get_xscale() == ("linear" if last == 8 else "symlog")
     axes.figure.canvas.draw()
     boxes = [text.get_window_extent() for text in axes.texts]
@@ -94,12 +95,14 @@ def test_places_are_spread_as_little_as_possible(seed):
 @pytest.mark.parametrize("curve", [([1, 2], [0.5]), (3, 4), ([[1]], [[2]]), ([1], [2], [3])])
 def test_what_is_no_curve_is_refused(curve):
     with pytest.raises(fk.ParameterError, match=r"curve 'a' .* expected two lists of one length"):
-        fk.plot_rule_curves({"a": curve})
+        fk.plot.rule_curves({"a": curve})
 
 
 def test_what_is_no_learner_is_refused():
-    with pytest.raises(fk.ParameterError, match="'a' is HKLClassifier; expected a learner"):
-        fk.plot_rule_curves({"a": fk.HKLClassifier()}, [[1]], [1])
+    with pytest.raises(NotFittedError, match="this HKLClassifier is not fitted; call fit"):
+        fk.plot.rule_curves({"a": fk.HKLClassifier()}, [[1]], [1])
+    with pytest.raises(fk.ParameterError, match="'a' is Variable; expected a learner"):
+        fk.plot.rule_curves({"a": fk.parse("a")}, [[1]], [1])
     rules = fk.RuleEnsemble.of([], (0, 1))
     with pytest.raises(fk.ParameterError, match="pass X and y"):
-        fk.plot_rule_curves({"a": rules}, [[1]])
+        fk.plot.rule_curves({"a": rules}, [[1]])

@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from formulakern.arrays import FloatArray
+from formulakern.display.plots.base import fitted
+from formulakern.display.plots.style import axes_for, colour_of, escaped, marker_of, spread, tidy
 from formulakern.errors import ParameterError
-from formulakern.optional import new_axes
 
-__all__ = ["plot_rule_curves"]
+__all__ = ["rule_curves"]
 
 #: Names are so many heights of a letter apart; longer curves than this are on a logarithmic scale.
 APART, MANY = 1.35, 40
 
 
-def plot_rule_curves(
-    learners: Mapping[str, Any],
+def rule_curves(
+    learners: Any,
     X: Any = None,
     y: Any = None,
     *,
@@ -36,7 +37,7 @@ def plot_rule_curves(
 
     Parameters
     ----------
-    learners : mapping of str to learner, or to (numbers, scores)
+    learners : learner, or mapping of str to learner or to (numbers, scores)
         A learner is a fitted estimator whose ``rules_`` are a :class:`formulakern.RuleEnsemble`,
         :class:`formulakern.RuleList` or :class:`formulakern.RuleSet` (``HKLClassifier``,
         ``PRLClassifier``, ``RuleListClassifier``, …), or these rules themselves; the score is then
@@ -77,19 +78,21 @@ def plot_rule_curves(
     --------
     >>> import matplotlib
     >>> matplotlib.use("agg")
-    >>> from formulakern.rules.rule import rule
-    >>> from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
-    >>> large = RuleEnsemble.of([WeightedRule(rule("size >= 3"), 0.5, "L", "S")], ("S", "L"))
-    >>> learners = {"one rule": large, "tree": ([2, 9], [0.6, 0.8])}
-    >>> axes = plot_rule_curves(learners, {"size": [1, 2, 3, 4]}, ["S", "S", "L", "L"])
-    >>> [text.get_text() for text in axes.texts], axes.get_lines()[0].get_xydata().tolist()
+    >>> import formulakern as fk
+    >>> items = [fk.WeightedRule(fk.rule("size >= 3"), 0.5, "L", "S")]
+    >>> learners = {"one rule": fk.RuleEnsemble.of(items, "SL"), "tree": ([2, 9], [0.6, 0.8])}
+    >>> ax = fk.plot.rule_curves(learners, {"size": [1, 2, 3, 4]}, ["S", "S", "L", "L"])
+    >>> [text.get_text() for text in ax.texts], ax.get_lines()[0].get_xydata().tolist()
     (['one rule', 'tree'], [[0.0, 0.5], [1.0, 1.0]])
+    >>> matplotlib.pyplot.close(ax.figure)
     """
+    if not isinstance(learners, Mapping):
+        learners = {type(learners).__name__: learners}
     curves = {
         name: _points(name, learner, X, y, refit, max_rules) for name, learner in learners.items()
     }
     curves = {name: points for name, points in curves.items() if points.size}
-    ax = new_axes() if ax is None else ax
+    ax = tidy(axes_for(ax), "y")
     ax.set_xlabel("number of rules")
     ax.set_ylabel("accuracy" if ylabel is None else ylabel)
     if not curves:
@@ -97,8 +100,10 @@ def plot_rule_curves(
     last = max(float(numbers[-1]) for numbers, _ in curves.values())
     lines = {}
     for name, (numbers, scores) in curves.items():
-        marker = "." if len(numbers) <= MANY else None
-        (lines[name],) = ax.plot(numbers, scores, label=name, marker=marker, drawstyle="steps-post")
+        k = len(lines)
+        style: dict[str, Any] = {"color": colour_of(k), "linewidth": 1.6, "markersize": 3.5}
+        style["marker"] = marker_of(k) if len(numbers) <= MANY else None
+        (lines[name],) = ax.plot(numbers, scores, label=name, drawstyle="steps-post", **style)
     if last > MANY:
         ax.set_xscale("symlog", linthresh=1.0, linscale=0.3)
         ax.xaxis.set_major_formatter("{x:g}")
@@ -117,6 +122,7 @@ def _points(
     rules = getattr(learner, "rules_", learner)
     rules = rules if hasattr(rules, "accuracy_curve") else learner
     if not hasattr(rules, "accuracy_curve"):
+        fitted(learner, "rules_", "a learner of rules")
         return _given(name, learner)
     if X is None or y is None:
         raise ParameterError(f"the curve of {name!r} needs rows: pass X and y.")
@@ -137,8 +143,8 @@ def _given(name: str, curve: tuple[ArrayLike, ArrayLike]) -> FloatArray:
         pair = [np.asarray(values, dtype=np.float64) for values in curve]
     except (TypeError, ValueError):
         raise ParameterError(
-            f"the curve {name!r} is {type(curve).__name__}; expected a learner with rules that is "
-            "fitted, or (numbers, scores)."
+            f"the curve {name!r} is {type(curve).__name__}; expected a learner with rules, "
+            "or (numbers, scores)."
         ) from None
     shapes = [values.shape for values in pair]
     if len(pair) != 2 or pair[0].ndim != 1 or shapes[0] != shapes[1]:
@@ -160,7 +166,7 @@ def _name_ends(ax: Any, lines: Mapping[str, Any]) -> None:
     shares = spread((ends - low) / (high - low), APART * size / height)
     for (name, line), share in zip(lines.items(), shares, strict=True):
         ax.annotate(
-            name.replace("$", r"\$"),
+            escaped(name),
             (1.0, share),
             xycoords="axes fraction",
             xytext=(4, 0),
@@ -170,18 +176,3 @@ def _name_ends(ax: Any, lines: Mapping[str, Any]) -> None:
             color=line.get_color(),
             annotation_clip=False,
         )
-
-
-def spread(places: FloatArray, gap: float) -> FloatArray:
-    """The nearest places, by squares, in the same order, that are at least ``gap`` apart.
-
-    >>> spread(np.array([0.5, 0.5, 0.9]), 0.2).round(3)
-    array([0.4, 0.6, 0.9])
-    """
-    from scipy.optimize import isotonic_regression
-
-    order = np.argsort(places, kind="stable")
-    steps = gap * np.arange(len(places))
-    found = np.empty(len(places))
-    found[order] = isotonic_regression(places[order] - steps).x + steps
-    return found

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.optional import new_axes
+from formulakern.display.plots.style import (
+    DIVERGING,
+    axes_for,
+    colour_scale,
+    escaped,
+    ink_on,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,18 +45,20 @@ def draw_importance(
     """
     n = len(shapley)
     size = min(12.0, 2.5 + 0.55 * n)
-    ax = new_axes(size + 1.0, size) if ax is None else ax
+    ax = axes_for(ax, size + 1.0, size)
     values = interactions.copy()
     np.fill_diagonal(values, shapley)
     largest = float(np.abs(values).max()) or 1.0
-    image = ax.imshow(values, cmap="RdBu_r", vmin=-largest, vmax=largest)
-    ax.set_xticks(range(n), names, rotation=90)
-    ax.set_yticks(range(n), names)
+    image = ax.imshow(values, cmap=DIVERGING, vmin=-largest, vmax=largest)
+    ax.set_xticks(range(n), map(escaped, names), rotation=90)
+    ax.set_yticks(range(n), map(escaped, names))
     places = np.ndindex(n, n) if n <= WRITTEN else ()
     for i, j in places:
         style: dict[str, Any] = {"weight": "bold" if i == j else "normal", "fontsize": "small"}
-        style["color"] = "white" if abs(values[i, j]) > 0.6 * largest else "black"
+        style["color"] = ink_on(image.to_rgba(values[i, j]))
         ax.text(j, i, f"{values[i, j]:.2g}", ha="center", va="center", **style)
     ax.set_title("Shapley values (diagonal) and interactions")
-    ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    colour_scale(image, "Shapley value, interaction")
     return ax

@@ -1,0 +1,116 @@
+"""Every picture of ``fk.plot``, on real data
+==========================================
+
+In a shell::
+
+    python examples/27_pictures.py           # all of them: a minute or two
+    python examples/27_pictures.py --dark    # for dark pages
+    python examples/27_pictures.py --quick   # on fewer rows, seconds
+
+Each is one line: a function takes a fitted model, or a kernel with a table, draws on ``ax`` or on a
+new figure, and returns the axes.  Pictures go to output/.  Half of the rows of bank-marketing (who
+subscribes to a deposit), breast cancer and the speed of computers train; what is drawn of rows that
+were not learned from is of the other half.
+"""
+
+import argparse
+from functools import partial
+
+import numpy as np
+from protocol import OUTPUT, plotting, read, split
+
+import formulakern as fk
+
+
+def models(quick):
+    """Fitted models, and the halves of the tables."""
+    found = {}
+    [(bank, y)] = read("bank-marketing-4521.csv")
+    bank = bank.drop(columns="duration")  # how long the call took is known only after it
+    train, test = split(y, 300 if quick else 2260)
+    found["bank"] = (bank.iloc[train], y[train], bank.iloc[test], y[test])
+    C = {"Cs": [0.01, 0.1], "depth_penalties": [4.0], "cv": 2} if quick else {}
+    found["hkl_cv"] = fk.HKLClassifierCV(**C, class_weight="balanced").fit(
+        bank.iloc[train], y[train]
+    )
+    found["prl"] = fk.PRLClassifier(class_weight="balanced").fit(bank.iloc[train], y[train])
+    found["list"] = fk.RuleListClassifier("ripper").fit(bank.iloc[train], y[train])
+    [(cpu, speed)] = read("cpu-performance.csv")
+    cpu = cpu.drop(columns=["vendor", "model"])
+    train, test = split(np.zeros(len(speed)), 100)
+    found["cpu"] = (cpu.iloc[train], speed[train], cpu.iloc[test], speed[test])
+    found["regressor"] = fk.HKLRegressor().fit(cpu.iloc[train], np.log2(speed[train]))
+    [(cells, y)] = read("breast-cancer-wisconsin.csv")
+    y = np.where(y == 2, "benign", "malignant")
+    train, test = split(y, 100 if quick else 340)
+    found["cells"] = (cells.iloc[train], y[train], cells.iloc[test], y[test])
+    found["svm"] = fk.FormulaSVC("a & b & c").fit(cells.iloc[train], y[train])
+    [(cars, y)] = read("car.csv")
+    train, test = split(y, 200 if quick else 860)
+    found["cars"] = (cars.iloc[train], y[train], cars.iloc[test], y[test])
+    found["car list"] = fk.RuleListClassifier("cn2").fit(cars.iloc[train], y[train])
+    found["several"] = fk.HKLClassifier().fit(cars.iloc[train], y[train])
+    [(boards, y)] = read("tic-tac-toe.csv")
+    train, _ = split(y, 100 if quick else 300)
+    candidates = ["a", "a & b", "a | b", "a & b & c", "a & ~b", "a ^ b", "(a & b) | c", "a -> b"]
+    search = fk.FormulaSearch(candidates[: 4 if quick else 8], "radius-margin", compare=True)
+    found["search"] = search.fit(boards.iloc[train], y[train])
+    return found
+
+
+def pictures(m):
+    """Name → a function of axes."""
+    plot = fk.plot
+    _, _, later, t = m["bank"]
+    _, _, cells, kinds = m["cells"]
+    computer, car = m["cpu"][0][:1], m["cars"][0][:1]
+    yes = int(np.flatnonzero(m["hkl_cv"].predict(later) == "yes")[0])
+    learners = {"HKL": m["hkl_cv"], "PRL": m["prl"], "RIPPER": m["list"]}
+    return {
+        "gram": partial(plot.gram, m["svm"], cells[:300], kinds[:300]),
+        "kernel_pca": partial(plot.kernel_pca, m["svm"], cells, kinds),
+        "rule_weights": partial(plot.rule_weights, m["hkl_cv"], top=10),
+        "rule_weights_classes": partial(plot.rule_weights, m["several"], top=10),
+        "rule_weights_number": partial(plot.rule_weights, m["regressor"], top=10),
+        "rule_counts": partial(plot.rule_counts, m["car list"], top=10),
+        "waterfall": partial(plot.waterfall, m["hkl_cv"], later[yes : yes + 1], top=8),
+        "waterfall_number": partial(plot.waterfall, m["regressor"], computer, top=8),
+        "waterfall_classes": partial(plot.waterfall, m["several"], car, top=8),
+        "rule_curves": partial(plot.rule_curves, learners, later, t),
+        "history": partial(plot.history, m["prl"]),
+        "history_gaps": partial(plot.history, m["several"]),
+        "cv_results": partial(plot.cv_results, m["hkl_cv"]),
+        "cv_results_rules": partial(plot.cv_results, m["hkl_cv"], x="mean_rules"),
+        "rule_overlap": partial(plot.rule_overlap, m["hkl_cv"], later, top=10),
+        "coverage_precision": partial(plot.coverage_precision, m["hkl_cv"], later, t),
+        "coverage_precision_list": partial(plot.coverage_precision, m["car list"], named=3),
+        "search_results": partial(plot.search_results, m["search"]),
+    }
+
+
+def main():
+    """Fit, draw, save."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true", help="fewer rows")
+    parser.add_argument("--dark", action="store_true", help="light text on a dark ground")
+    parser.add_argument("--only", nargs="*", default=(), help="names of pictures")
+    options = parser.parse_args()
+    plt = plotting()
+    if plt is None:
+        return
+    if options.dark:
+        plt.style.use("dark_background")
+    OUTPUT.mkdir(exist_ok=True)
+    end = "-quick" * options.quick + "-dark" * options.dark
+    for name, draw in pictures(models(options.quick)).items():
+        if options.only and name not in options.only:
+            continue
+        ax = draw()
+        path = OUTPUT / f"27_{name}{end}.png"
+        ax.figure.savefig(path, dpi=110)
+        plt.close(ax.figure)
+        print(f"Saved {path}")
+
+
+if __name__ == "__main__":
+    main()

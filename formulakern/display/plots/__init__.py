@@ -1,0 +1,1 @@
+"""Values → pictures: rules, their curves and overlaps, Gram matrices, histories, settings."""

@@ -1,0 +1,253 @@
+"""One look for all pictures: colours, labels that are not cut, axes of a fitting size."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from formulakern.arrays import FloatArray
+from formulakern.errors import ParameterError
+from formulakern.optional import new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "COLOURS",
+    "DIVERGING",
+    "MARKERS",
+    "SEQUENTIAL",
+    "axes_for",
+    "colour_of",
+    "colour_scale",
+    "escaped",
+    "foreground",
+    "ink_on",
+    "logarithmic",
+    "marker_of",
+    "name_points",
+    "rule_axes",
+    "spread",
+    "tidy",
+    "wrapped",
+]
+
+#: Their contrast with white and with #111111 is 3:1 at least.  No two look alike to eyes without
+#: red or green cones; markers tell them apart too.
+COLOURS = ("#2a7fbf", "#d5620f", "#00785a", "#8a4bd6", "#9c9440")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+#: Colour maps: from none to all, and from negative to positive.
+SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"
+
+#: Inches of a new figure; the share of it that rules may take; the most lines of a rule.
+WIDTH, SHARE, LINES = 6.4, 0.46, 3
+#: Width of a character and height of a line of small text, in parts of its size.
+CHARACTER, LINE = 0.56, 1.22
+#: Points.
+SMALL = 8.5
+#: A rule is broken after these.
+CONNECTIVES = ("&", "|", "^", "->")
+
+
+def axes_for(ax: Any, width: float = WIDTH, height: float = 3.8) -> Axes:
+    """The given axes, or those of a new figure of this size, in inches.
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    ParameterError
+        If what is given is something else.
+    """
+    if ax is None:
+        return new_axes(width, height)
+    if not hasattr(ax, "get_xlim") or not hasattr(ax, "figure"):
+        raise ParameterError(
+            f"ax is {type(ax).__name__}; expected axes of matplotlib, such as "
+            "matplotlib.pyplot.figure().subplots()."
+        )
+    axes: Axes = ax
+    return axes
+
+
+def tidy(ax: Axes, grid: str = "") -> Axes:
+    """Axes without a frame above and on the right, with a faint grid along "x", "y" or "both"."""
+    ax.spines[["top", "right"]].set_visible(False)
+    if grid:
+        ax.grid(axis=grid, alpha=0.25, linewidth=0.7)
+        ax.set_axisbelow(True)
+    return ax
+
+
+def colour_of(number: int) -> str:
+    """The colour of a class or a line, by its number; colours repeat.
+
+    >>> colour_of(0), colour_of(5) == colour_of(0)
+    ('#2a7fbf', True)
+    """
+    return COLOURS[number % len(COLOURS)]
+
+
+def marker_of(number: int) -> str:
+    """The marker of it; colours and markers together repeat after 35."""
+    return MARKERS[number % len(MARKERS)]
+
+
+def foreground(ax: Axes) -> Any:
+    """The colour of the text on these axes: dark on a light ground, light on a dark one."""
+    return ax.xaxis.label.get_color()
+
+
+def ink_on(colour: Sequence[float]) -> str:
+    """Black or white, whichever is legible on a colour of red, green, blue from 0 to 1.
+
+    >>> ink_on((1.0, 1.0, 0.6)), ink_on((0.0, 0.1, 0.3))
+    ('black', 'white')
+    """
+    parts = np.asarray(colour[:3], dtype=np.float64)
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return "black" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "white"
+
+
+def escaped(text: object) -> str:
+    """A text in which matplotlib finds no formula of TeX.
+
+    >>> print(escaped("price in $"))
+    price in \\$
+    """
+    return str(text).replace("$", r"\$")
+
+
+def wrapped(text: str, characters: int, lines: int = LINES) -> str:
+    """A rule on a few lines, broken after connectives where that is possible; the rest is "…".
+
+    >>> print(wrapped("age >= 30 & job = student & balance <= 1500", 26))
+    age >= 30 & job = student &
+    balance <= 1500
+    >>> print(wrapped("age >= 30 & job = student & balance <= 1500", 12, lines=2))
+    age >= 30 &
+    job = …
+    """
+    pieces = [""]
+    for word in text.split(" "):
+        pieces[-1] += word
+        pieces[-1] += " " if word not in CONNECTIVES else ""
+        if word in CONNECTIVES:
+            pieces.append("")
+    pieces = [piece.strip() for piece in pieces]
+    whole = (p.replace(" ", "\0") if len(p) <= characters + 2 else p for p in pieces)
+    found = textwrap.wrap(
+        " ".join(whole), characters + 2, max_lines=lines, placeholder=" …", break_on_hyphens=False
+    )
+    return "\n".join(found).replace("\0", " ")
+
+
+def rule_axes(
+    ax: Any, texts: Sequence[str], width: float = WIDTH, room: float = 0.9
+) -> tuple[Axes, list[str]]:
+    """Axes with a row for each text, the first on top, and these as they are written beside it.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes, optional
+        By default a new figure that is as high as the texts need.
+    texts : sequence of str
+    width : float
+        Of the new figure, in inches.
+    room : float
+        For what stands below and above the rows, in inches.
+    """
+    high = SMALL * LINE / 72
+    whole, tall = width, np.inf
+    if ax is not None:
+        axes_for(ax)
+        place = ax.get_position()
+        whole, tall = place.width * ax.figure.get_figwidth(), place.height * _height(ax)
+    characters = max(14, int(whole * SHARE * 72 / (SMALL * CHARACTER)))
+    lines = int(np.clip(tall / max(1, len(texts)) / high, 1, LINES))
+    labels = [wrapped(text, characters, lines) for text in texts]
+    rows = sum(max(1.5, label.count("\n") + 1.5) for label in labels) * high
+    ax = axes_for(ax, width, max(1.6, room + rows))
+    ax.set_yticks(range(len(labels)), [escaped(label) for label in labels], fontsize=SMALL)
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    return ax, labels
+
+
+def _height(ax: Any) -> float:
+    return float(ax.figure.get_figheight())
+
+
+def colour_scale(image: Any, label: str) -> Any:
+    """A scale of colours beside the axes of an image."""
+    ax = image.axes
+    bar = ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.03)
+    bar.set_label(label, fontsize=SMALL + 1)
+    bar.ax.tick_params(labelsize=SMALL)
+    bar.outline.set_visible(False)
+    return bar
+
+
+def name_points(
+    ax: Axes, x: FloatArray, y: FloatArray, texts: Sequence[str], colours: Sequence[str]
+) -> None:
+    """Write texts on the right of the axes, with a line from each to its point.
+
+    No text covers another; they have two lines at most.  Limits of the axes stay as they are.
+    """
+    if not len(texts):
+        return
+    figure = ax.figure
+    place = ax.get_position()
+    height = place.height * figure.get_figheight() * 72
+    characters = max(14, int(place.width * figure.get_figwidth() * 0.36 * 72 / (SMALL * CHARACTER)))
+    labels = [wrapped(text, characters, 2) for text in texts]
+    display = ax.transData.transform(np.column_stack([x, y]))
+    shares = ax.transAxes.inverted().transform(display)[:, 1]
+    rows = 1 + max(label.count("\n") for label in labels)
+    gap = (rows + 0.35) * LINE * SMALL / height
+    places = spread(shares, gap)
+    shift = max(0.0, places.max() - 1.0) or min(0.0, places.min())
+    for text, colour, px, py, share in zip(labels, colours, x, y, places - shift, strict=True):
+        ax.annotate(
+            escaped(text),
+            (px, py),
+            (1.03, share),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=SMALL,
+            color=colour,
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-", "color": colour, "alpha": 0.45, "linewidth": 0.8,
+                "shrinkA": 1, "shrinkB": 4, "relpos": (0.0, 0.5),
+            },
+        )  # fmt: skip
+
+
+def logarithmic(ax: Axes, low: float, high: float) -> None:
+    """A logarithmic scale from left to right for values from low to high, with plain numbers."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 1e3 * low else (1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def spread(places: FloatArray, gap: float) -> FloatArray:
+    """The nearest places, by squares, in the same order, that are at least ``gap`` apart.
+
+    >>> spread(np.array([0.5, 0.5, 0.9]), 0.2).round(3)
+    array([0.4, 0.6, 0.9])
+    """
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(places, kind="stable")
+    steps = gap * np.arange(len(places))
+    found = np.empty(len(places))
+    found[order] = isotonic_regression(places[order] - steps).x + steps
+    return found
