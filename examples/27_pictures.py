@@ -81,8 +81,8 @@ def pictures(m):
         "history_gaps": partial(plot.history, m["several"]),
         "cv_results": partial(plot.cv_results, m["hkl_cv"]),
         "cv_results_rules": partial(plot.cv_results, m["hkl_cv"], x="mean_rules"),
-        "rule_overlap": partial(plot.rule_overlap, m["hkl_cv"], later, top=10),
-        "coverage_precision": partial(plot.coverage_precision, m["hkl_cv"], later, t),
+        "rule_overlap": partial(plot.rule_overlap, m["several"], m["cars"][2], top=10),
+        "coverage_precision": partial(plot.coverage_precision, m["several"], *m["cars"][2:]),
         "coverage_precision_list": partial(plot.coverage_precision, m["car list"], named=3),
         "search_results": partial(plot.search_results, m["search"]),
     }

@@ -122,7 +122,7 @@ class RuleWeightsDisplay(Display):
             ax.set_xlabel(f"weight: what a rule adds to {escaped(self.target)}")
         else:
             ax.set_xlabel("weight" + ("" if (lengths >= 0).all() else " (to the left: against)"))
-            _class_legend(ax, [(k, self.classes[k]) for k in dict.fromkeys(sorted(winners))])
+            _class_legend(ax, [(k, self.classes[k]) for k in sorted({*winners.tolist()})])
         tidy(ax, "x")
         _note(ax, len(self.texts), self.n_rules)
         self.bars_ = bars
@@ -210,7 +210,9 @@ class RuleCountsDisplay(Display):
             left = left + part
         label_ends(ax, left, [f"{total:,.6g}" for total in left])
         ax.set_xlabel("training rows that the rule decides")
-        _class_legend(ax, [(k, self.classes[k]) for k in np.flatnonzero(counts.any(axis=0))])
+        _class_legend(
+            ax, [(k, self.classes[k]) for k in np.flatnonzero(counts.any(axis=0)).tolist()]
+        )
         tidy(ax, "x")
         _note(ax, min(len(counts), self.n_rules), self.n_rules)
         self._drawn_on(ax)

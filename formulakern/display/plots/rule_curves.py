@@ -98,7 +98,7 @@ def rule_curves(
     if not curves:
         return ax
     last = max(float(numbers[-1]) for numbers, _ in curves.values())
-    lines = {}
+    lines: dict[str, Any] = {}
     for name, (numbers, scores) in curves.items():
         k = len(lines)
         style: dict[str, Any] = {"color": colour_of(k), "linewidth": 1.6, "markersize": 3.5}

@@ -128,8 +128,8 @@ class CVResultsDisplay(Display):
             at = x[self.best], score[self.best]
             ax.scatter(*at, s=110, zorder=5, label="chosen", **ring)
         ax.set_xlabel(TITLES.get(self.x, self.x))
-        bars = "" if error is None else "\n(bar: standard error over the folds)"
-        ax.set_ylabel(TITLES["mean_score"] + bars)
+        said = "" if error is None else "\n(bar: standard error over the folds)"
+        ax.set_ylabel(TITLES["mean_score"] + said)
         ax.legend(frameon=False, fontsize=SMALL)
         self._drawn_on(ax)
         return self

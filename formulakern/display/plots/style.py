@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from formulakern.arrays import FloatArray
 from formulakern.errors import ParameterError
@@ -73,7 +74,7 @@ def axes_for(ax: Any, width: float = WIDTH, height: float = 3.8) -> Axes:
     return axes
 
 
-def tidy(ax: Axes, grid: str = "") -> Axes:
+def tidy(ax: Axes, grid: Literal["", "x", "y", "both"] = "") -> Axes:
     """Axes without a frame above and on the right, with a faint grid along "x", "y" or "both"."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid:
@@ -101,13 +102,13 @@ def foreground(ax: Axes) -> Any:
     return ax.xaxis.label.get_color()
 
 
-def ink_on(colour: Sequence[float]) -> str:
+def ink_on(colour: ArrayLike) -> str:
     """Black or white, whichever is legible on a colour of red, green, blue from 0 to 1.
 
     >>> ink_on((1.0, 1.0, 0.6)), ink_on((0.0, 0.1, 0.3))
     ('black', 'white')
     """
-    parts = np.asarray(colour[:3], dtype=np.float64)
+    parts = np.asarray(colour, dtype=np.float64)[:3]
     linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
     return "black" if linear @ [0.2126, 0.7152, 0.0722] > 0.179 else "white"
 
@@ -192,7 +193,7 @@ def colour_scale(image: Any, label: str) -> Any:
 
 
 def name_points(
-    ax: Axes, x: FloatArray, y: FloatArray, texts: Sequence[str], colours: Sequence[str]
+    ax: Any, x: FloatArray, y: FloatArray, texts: Sequence[str], colours: Sequence[str]
 ) -> None:
     """Write texts on the right of the axes, with a line from each to its point.
 

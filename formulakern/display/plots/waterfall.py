@@ -11,8 +11,9 @@ from formulakern.arrays import FloatArray
 from formulakern.display.plots.base import Display, shown_number
 from formulakern.display.plots.rule_bars import label_ends
 from formulakern.display.plots.style import SMALL, colour_of, escaped, foreground, rule_axes, tidy
-from formulakern.errors import ParameterError
+from formulakern.errors import DataError, ParameterError
 from formulakern.rules.export.text import said
+from formulakern.rules.voting import VotingRules
 from formulakern.text import significant
 
 __all__ = ["WaterfallDisplay", "waterfall"]
@@ -76,29 +77,32 @@ class WaterfallDisplay(Display):
     ) -> Self:
         """Draw the score of one row; see :func:`waterfall`."""
         explanation = model.explain(X) if hasattr(model, "explain") else model
-        rules = getattr(explanation, "rules", None)
-        if not hasattr(explanation, "contributions") or not hasattr(rules, "votes"):
+        rules: Any = getattr(explanation, "ensemble", None)
+        if not hasattr(explanation, "values") or not isinstance(rules, VotingRules):
             raise ParameterError(
                 f"this is {type(explanation).__name__}; expected a fitted model whose rules have "
                 "weights with one row, or what its explain() gives. "
                 "A list of rules decides by its first one: print(model.explain(row))."
             )
-        start, given, name = _score(explanation, label, against)
-        given_texts = [said(item.rule, float(c)) for item, c in zip(rules, given, strict=True)]
+        values = np.asarray(explanation.values, dtype=np.float64)
+        if len(values) != 1:
+            raise DataError(f"a waterfall is of one row; got {len(values)}. Pass X[i : i + 1].")
+        start, given, name = _score(rules, values[0], label, against)
+        given_texts = [said(term, float(c)) for term, c in zip(rules.rules, given, strict=True)]
         order = np.argsort(-np.abs(given), kind="stable")
         order = order[np.abs(given[order]) > 0]
         n = shown_number("top", top, len(order))
         n = len(order) if len(order) == n + 1 else n  # one other rule is no shorter than itself
         texts = [given_texts[r] for r in order[:n]]
-        values = given[order[:n]].tolist()
+        steps = given[order[:n]].tolist()
         if len(order) > n:
             texts.append(f"{len(order) - n} other rules")
-            values.append(float(given[order[n:]].sum()))
+            steps.append(float(given[order[n:]].sum()))
         ends = None
         if rules.levels is not None:
             below = [f"{level} up to" for level in map(str, rules.levels[:-1])]
             ends = dict(zip(below, rules.thresholds.tolist(), strict=True))
-        return cls(tuple(texts), np.array(values), start, name, ends).plot(ax)
+        return cls(tuple(texts), np.array(steps), start, name, ends).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it, on new axes by default.
@@ -127,11 +131,13 @@ class WaterfallDisplay(Display):
         amounts = significant([self.start, *given.tolist(), total])
         signs = [text if text.startswith("-") else f"+{text}" for text in amounts[1:-1]]
         label_ends(ax, right, [amounts[0], *signs, amounts[-1]], left)
-        for name, place in (self.thresholds or {}).items():
-            ax.axvline(place, color=ink, linewidth=0.8, linestyle="--")
-            text = escaped(f"{name} {place:.3g}")
+        for name, threshold in (self.thresholds or {}).items():
+            ax.axvline(threshold, color=ink, linewidth=0.8, linestyle="--")
+            text = escaped(f"{name} {threshold:.3g}")
             at = {"xycoords": ax.get_xaxis_transform(), "rotation": 90, "fontsize": SMALL - 1}
-            ax.annotate(text, (place, 0.02), (-2, 0), textcoords="offset points", ha="right", **at)
+            ax.annotate(
+                text, (threshold, 0.02), (-2, 0), textcoords="offset points", ha="right", **at
+            )
         ax.set_xlabel(escaped(self.label))
         tidy(ax, "x")
         self._drawn_on(ax)
@@ -203,26 +209,23 @@ def waterfall(
     return WaterfallDisplay.from_estimator(model, X, **options).ax_
 
 
-def _score(explanation: Any, label: Any, against: Any) -> tuple[float, FloatArray, str]:
+def _score(
+    rules: VotingRules, values: FloatArray, label: Any, against: Any
+) -> tuple[float, FloatArray, str]:
     """Start and contributions of the score that is drawn, and what it is called."""
-    rules = explanation.rules
-    weights = np.array([item.weight for item in rules])
-    given = np.asarray(explanation.contributions, dtype=np.float64)
+    parts = rules.votes * values[:, None]
     if rules.classes is None:
-        return float(rules.intercept[0]), given, rules.target
+        return float(rules.intercept[0]), parts[:, 0], rules.target
     names = list(rules.classes)
     for name, value in (("label", label), ("against", against)):
         if value is not None and value not in names:
             raise ParameterError(f"{name}={value!r}; expected one of {names!r}.")
-    scores = np.array([explanation.scores[name] for name in names])
-    k = names.index(explanation.prediction if label is None else label)
-    others = [j for j in np.argsort(-scores, kind="stable").tolist() if j != k]
-    j = others[0] if against is None else names.index(against)
+    order = np.argsort(-rules.scores_of(values[None])[0], kind="stable").tolist()
+    k = order[0] if label is None else names.index(label)
+    j = next(j for j in order if j != k) if against is None else names.index(against)
     if j == k:
         raise ParameterError(f"label and against are both {names[k]!r}; expected two classes.")
-    parts = rules.votes * (given / weights)[:, None]
-    if len(names) == 2 and np.array_equal(rules.votes[:, 0], -rules.votes[:, 1]):
-        start = float(rules.intercept[k] - rules.intercept[j]) / 2
-        return start, parts[:, k], f"score of {names[k]} (above 0: {names[k]}, else {names[j]})"
     start = float(rules.intercept[k] - rules.intercept[j])
+    if len(names) == 2 and np.array_equal(rules.votes[:, 0], -rules.votes[:, 1]):
+        return start / 2, parts[:, k], f"score of {names[k]} (above 0: {names[k]}, else {names[j]})"
     return start, parts[:, k] - parts[:, j], f"score of {names[k]} − score of {names[j]}"

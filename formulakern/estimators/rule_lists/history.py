@@ -31,8 +31,8 @@ class ListHistory(History):
         """
 
         labels = "seconds", "error + penalty", "best list", "no list is below (bound)"
-        values = (self.values(name) for name in ("seconds", "objective", "bound"))
-        return draw_bounds(ax, *values, labels, steps=True)
+        objective, bound = self.values("objective"), self.values("bound")
+        return draw_bounds(ax, self.values("seconds"), objective, bound, labels, steps=True)
 
 
 def progress_line(step: ListProgress) -> str:

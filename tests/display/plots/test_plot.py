@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 import formulakern as fk
 from formulakern.display.plots import style
+from formulakern.rules.explanation.votes import Explanation
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -81,8 +82,6 @@ class Explained:
         self.rules_ = rules
 
     def explain(self, X):
-        from formulakern.rules.explanation import Explanation
-
         return Explanation.of(self.rules_, self.rules_.values(X))
 
 
@@ -128,6 +127,8 @@ def test_waterfall_of_chosen_classes_and_few_rules():
     ax = fk.plot.waterfall(model, X, label="c", against="a")
     assert widths(ax) == [-0.5, -2.0, -1.0, -3.5]
     assert ax.get_xlabel() == "score of c − score of a"
+    with pytest.raises(fk.DataError, match=r"one row; got 6. Pass X\[i : i \+ 1\]"):
+        fk.plot.waterfall(model, TABLE)
     many = fk.RuleEnsemble.of([fk.WeightedRule(fk.rule(f"size >= {k}"), 1.0) for k in range(6)])
     ax = fk.plot.waterfall(Explained(many), {"size": [9]}, top=2)
     assert widths(ax) == [0, 1, 1, 4, 6]
