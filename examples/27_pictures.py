@@ -62,12 +62,12 @@ def pictures(m):
     """Name → a function of axes."""
     plot = fk.plot
     _, _, later, t = m["bank"]
-    _, _, cells, kinds = m["cells"]
+    cells, kinds = (part[:300] for part in m["cells"][2:])
     computer, car = m["cpu"][0][:1], m["cars"][0][:1]
     yes = int(np.flatnonzero(m["hkl_cv"].predict(later) == "yes")[0])
     learners = {"HKL": m["hkl_cv"], "PRL": m["prl"], "RIPPER": m["list"]}
     return {
-        "gram": partial(plot.gram, m["svm"], cells[:300], kinds[:300]),
+        "gram": partial(plot.gram, m["svm"], cells, kinds),
         "kernel_pca": partial(plot.kernel_pca, m["svm"], cells, kinds),
         "rule_weights": partial(plot.rule_weights, m["hkl_cv"], top=10),
         "rule_weights_classes": partial(plot.rule_weights, m["several"], top=10),

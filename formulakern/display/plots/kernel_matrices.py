@@ -386,9 +386,11 @@ def principal_components(
            [-0.707, -0.707],
            [ 1.414,  0.   ]]), [0.75, 0.25])
     """
-    mean = matrix.mean(axis=0)
+    from scipy.linalg import eigh
+
+    n, mean = len(matrix), matrix.mean(axis=0)
     centred = matrix - mean - mean[:, None] + mean.mean()
-    values, vectors = np.linalg.eigh(centred)
+    values, vectors = eigh(centred, subset_by_index=[n - 1 - max(components), n - 1])
     variance = float(np.trace(centred)) or 1.0
     values, vectors = values[::-1][components], vectors[:, ::-1][:, components]
     values = np.maximum(values, 0.0)
