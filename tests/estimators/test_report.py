@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from markup_reader import Page
+from scipy.sparse import csr_array
+from sklearn.preprocessing import OneHotEncoder
 
 import formulakern as fk
 
@@ -181,6 +183,33 @@ def test_figures_are_those_of_the_rows(tmp_path):
     counts = [int(((y == a) & (predicted == b)).sum()) for a in places for b in places]
     cells = [data for path, data in page.texts if path.endswith("figure/div/table/tbody/tr/td")]
     assert [int(text) for text in cells] == counts
+
+
+def test_odd_tables(tmp_path):
+    """Sparse ones, dates, other encoders, odd names, one row, new classes, preferences."""
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (40, 4))
+    both = bits[:, 0] & bits[:, 1] == 1
+    for model in (fk.HKLClassifier(C=10.0), fk.FormulaSVC("a & b"), fk.RuleListClassifier()):
+        page = written(model.fit(csr_array(bits), both), tmp_path, csr_array(bits), both)
+        assert "no table with columns" in page.text("p")
+    names = {"odd\ud800\x00": ["\x01", "b"] * 20}
+    written(fk.HKLClassifier(C=10.0).fit(names, [0, 1] * 20), tmp_path, names, [0, 1] * 20)
+    days = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=40)})
+    late = np.where(days["day"].dt.month > 1, "late", "early")
+    model = fk.HKLClassifier(C=10.0).fit(days, late)
+    written(model, tmp_path, days[:1], late[:1])
+    page = written(model, tmp_path, days, np.where(late == "late", "later", late))
+    assert "later" in page.text("th")
+    assert "No ROC curve" in page.text("p")
+    one_hot = fk.HKLClassifier(C=10.0, encoder=OneHotEncoder()).fit(FRAME[["odor"]], TWO)
+    assert "odor" in written(one_hot, tmp_path, FRAME[["odor"]], TWO).text("th")
+    wishes = [(0, "tea", "milk"), (1, "tea", "milk"), (2, "milk", "tea"), (3, "milk", "tea")]
+    hours = {"hour": [7, 8, 16, 17]}
+    ranked = fk.PRLClassifier(degree=1, C=10).fit_preferences(hours, wishes)
+    assert "without y" in written(ranked, tmp_path, hours).text("p")
+    products = fk.PRLClassifier("polynomial").fit(NUMERIC, TWO)
+    totals(written(products, tmp_path, NUMERIC, TWO))
 
 
 def test_what_is_refused(tmp_path):

@@ -32,7 +32,7 @@ def ticks(low: float, high: float, number: int = 5) -> list[float]:
     step = min((m * unit for m in (1, 2, 5, 10)), key=lambda m: abs(m - rough))
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return [float(f"{k * step:.12g}") for k in range(first, last + 1)]
+    return list(dict.fromkeys(float(f"{k * step:.12g}") for k in range(first, last + 1)))
 
 
 def line_chart(

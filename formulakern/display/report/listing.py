@@ -74,9 +74,10 @@ def rule_text(text: str) -> Markup:
     if len(text) > LONGEST:
         return joined([text])
     parts: list[object] = []
-    for number, outside in enumerate(text.split("`")):
+    pieces = text.split("`")
+    for number, outside in enumerate(pieces):
         if number % 2:  # a quoted name
-            parts.append(f"`{outside}`")
+            parts.append(f"`{outside}" + "`" * (number + 1 < len(pieces)))
             continue
         before = 0
         for match in SIGNS.finditer(outside):

@@ -86,7 +86,7 @@ class Reported:
         target = Path(path)
         part = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            part.write_text(text, encoding="utf-8", newline="\n")
+            part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
