@@ -53,6 +53,8 @@ QUICK = {
     "26_report.py": (["report.html"], "their sums are the decisions: True"),
     "27_pictures.py": (["--quick"], "27_waterfall-quick.png"),
     "28_same_everywhere.py": (["--quick"], " predictions compared, 0 different."),
+    "29_logic.py": ([], "= (a | b) & (c | d)"),
+    "29_logic_times.py": (["--quick"], "| count models | carry of 2 bits | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 
