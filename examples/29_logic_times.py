@@ -55,7 +55,9 @@ def cell(call, limit):
     if call is None:
         return "not installed"
     seconds, answer = measured(call, limit)
-    return f"more than {limit} s" if answer is None else f"{seconds:.3f} s, {answer}"
+    if answer is None:
+        return f"more than {limit} s"
+    return f"{f'{seconds:.2f}' if seconds >= 0.01 else 'under 0.01'} s, {answer}"
 
 
 # -- formulas ----------------------------------------------------------------------------------
