@@ -73,3 +73,12 @@ def test_commands_print_what_the_page_shows():
     assert shown.startswith("```text\n$ formulakern learn --help\nusage: formulakern learn ")
     with pytest.raises(RuntimeError, match="ended with 2"):
         commands.shown("formulakern learn")
+
+
+def test_figures_of_performance_are_those_of_the_documents():
+    """No figure is on the page alone: when one is measured again, the page must follow."""
+    number = re.compile(r"\d[\d,.e-]*\d|\d")
+    documents = (ROOT / "README.md", ROOT / "examples" / "README.md")
+    known = {n for path in documents for n in number.findall(path.read_text(encoding="utf-8"))}
+    page = (SITE / "performance.md").read_text(encoding="utf-8")
+    assert set(number.findall(page)) <= known

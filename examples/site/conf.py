@@ -54,7 +54,7 @@ numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {name: f"formulakern.{name}" for name in formulakern.__all__}
 
 #: Examples that run while the site is built, and files that are no examples.
-RUN = r"(00|01|02|03|04|06)_\w+\.py$"
+RUN = r"(00|01|02|03|04|06|26)_\w+\.py$"
 SHARED = r"(protocol|league_\w+|radius_margin_report|picture)\.py$"
 # Examples: the first ones run, with what they print and draw; the studies are shown
 sphinx_gallery_conf = {
