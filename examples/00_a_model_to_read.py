@@ -28,9 +28,18 @@ print(model.rules_)
 print(f"margin {model.value_:.4f}, bound {model.bound_:.4f}")
 
 # %%
-# Why is a board said to be won?
+# The same as a picture, which one line draws.
+plt = plotting()
+if plt is not None:
+    fk.plot.rule_weights(model)
+
+# %%
+# Why is a board said to be won?  What is true of it adds up to its score.
 first = list(y_held_out).index("positive")
-print(model.explain(X_held_out[first : first + 1]))
+board = X_held_out[first : first + 1]
+print(model.explain(board))
+if plt is not None:
+    fk.plot.waterfall(model, board)
 
 # %%
 # Another learner adds up squares in place of lines.  How good are the heaviest one, two, three, …
@@ -43,8 +52,6 @@ others = {
 for name, other in others.items():
     right = 100 * other.score(X_held_out, y_held_out)
     print(f"{name:>6}: {len(other.rules_):2} rules, {right:.1f} % right")
-
-plt = plotting()
 if plt is not None:
     OUTPUT.mkdir(exist_ok=True)
     axes = fk.plot.rule_curves(others, X_held_out, y_held_out, refit=(X, y))

@@ -16,10 +16,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from protocol import OUTPUT
 
 import formulakern as fk
 
-path = Path(__file__).parent / "output" / "report.html"
+path = OUTPUT / "report.html"
 if len(sys.argv) > 1:
     path = Path(sys.argv[1])
 path.parent.mkdir(exist_ok=True)

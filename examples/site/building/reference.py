@@ -9,14 +9,13 @@ import formulakern
 
 STUB = Path(formulakern.__file__).with_suffix(".pyi")
 GROUPS = {
-    "": ("Modules", "Kernels of the literature, data, measures, and what is kept on disk."),
+    "": ("Modules", "Pictures, data, measures, and what is kept on disk."),
     "syntax": ("Formulas", "The values that texts become."),
     "kernels": ("Kernels", "What a formula becomes: a function of two tables."),
     "estimators": ("Estimators", "Learners with scikit-learn's habits, and what they return."),
     "rules": ("Rules", "What is learned, in the words of the table."),
     "encoding": ("Tables", "The table that every estimator and rule reads."),
     "files": ("Models as files", "Reading what ``save`` wrote."),
-    "display": ("Pictures", "Drawn by matplotlib, the extra ``plot``."),
     "solvers": ("Games", "The solvers below preference learning, useful alone."),
     "errors": ("Errors", "All of them are :class:`~formulakern.FormulaKernError`."),
 }
@@ -121,6 +120,8 @@ def index() -> str:
     text = "Reference\n=========\n\n.. currentmodule:: formulakern\n\n"
     text += "Every public name, as ``import formulakern as fk`` finds it.\n\n"
     for group, names in public().items():
+        if not names:
+            continue
         title, sentence = GROUPS[group]
         text += f"{title}\n{'-' * len(title)}\n\n{sentence}\n\n{listing(names, title)}"
     return text

@@ -35,7 +35,7 @@ class RuleWeightsDisplay(Display):
 
     Of two classes a bar points to the right for the second one and to the left for the first.  Of
     more classes, or of a number, it points to the right where the rule speaks for its class, or
-    makes the number larger.  The length of the bar of rule r is |w_r|.
+    makes the number larger.  The length of the bar of rule r is ``|w_r|``.
 
     Parameters
     ----------
@@ -222,9 +222,9 @@ class RuleCountsDisplay(Display):
 def rule_weights(model: Any, *, top: int | None = TOP, ax: Any = None) -> Any:
     """The weights of rules as bars, the largest on top.
 
-    The bar of a rule r is as long as |w_r|, what a row that satisfies r gains for a class, or for
-    the predicted number.  Of two classes it points to the right for the second one and to the left
-    for the first; of more classes, to the right for the class of its colour and to the left
+    The bar of a rule r is as long as ``|w_r|``, what a row that satisfies r gains for a class, or
+    for the predicted number.  Of two classes it points to the right for the second one and to the
+    left for the first; of more classes, to the right for the class of its colour and to the left
     against it; of a number, to the right where the number becomes larger.
 
     Parameters
