@@ -21,6 +21,7 @@ from formulakern.display.plots.style import (
     marker_of,
     name_points,
     rule_axes,
+    spread,
     tidy,
 )
 from formulakern.errors import ParameterError
@@ -71,10 +72,12 @@ class RuleOverlapDisplay(Display):
     def from_estimator(cls, model: Any, X: Any, *, top: int | None = TOP, ax: Any = None) -> Self:
         """Draw which rows of a table two rules share; see :func:`rule_overlap`."""
         rules = conditions_of(model)
-        number = shown_number("top", top, len(rules))
-        covers = np.asarray(rules.covers(X))[:, :number].astype(np.int64)
-        items = [getattr(item, "rule", item) for item in rules][:number]
-        return cls(tuple(map(str, items)), covers.T @ covers).plot(ax)
+        places: dict[str, int] = {}
+        for place, item in enumerate(rules):  # one that votes about several classes counts once
+            places.setdefault(str(item.rule), place)
+        texts = tuple(places)[: shown_number("top", top, len(places))]
+        covers = np.asarray(rules.covers(X))[:, [places[text] for text in texts]].astype(np.int64)
+        return cls(texts, covers.T @ covers).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it, on new axes by default.
@@ -267,13 +270,6 @@ class CoverageDisplay(Display):
             name = escaped(f"for {self.classes[k]}")
             style: dict[str, Any] = {"color": colour_of(k), "marker": marker_of(k), "alpha": 0.75}
             ax.scatter(x[of], y[of], areas[of], label=name, linewidths=0, **style)
-        for k, rate in self.base_rates.items():
-            ax.axhline(rate, color=colour_of(k), linewidth=1, linestyle=":")
-            ax.annotate(
-                f"share of {escaped(self.classes[k])}", (1, rate), (-2, 2),
-                xycoords=ax.get_yaxis_transform(), textcoords="offset points", ha="right",
-                color=colour_of(k), fontsize=SMALL - 1,
-            )  # fmt: skip
         known = np.isfinite(x) & np.isfinite(y)
         low = min([*self.base_rates.values(), *y[known]])
         ax.set_ylim(max(-0.03, low - 0.08), 1.03)
@@ -285,6 +281,17 @@ class CoverageDisplay(Display):
         if len(self.base_rates) > 1:
             ax.legend(frameon=False, fontsize=SMALL, markerscale=0.8)
         tidy(ax, "both")
+        low, high = ax.get_ylim()
+        rates = np.array(list(self.base_rates.values()))
+        for k, rate, at in zip(
+            self.base_rates, rates, spread(rates, 0.035 * (high - low)), strict=True
+        ):
+            ax.axhline(rate, color=colour_of(k), linewidth=1, linestyle=":")
+            ax.annotate(
+                f"share of {escaped(self.classes[k])}", (1, at), (-2, 2),
+                xycoords=ax.get_yaxis_transform(), textcoords="offset points", ha="right",
+                fontsize=SMALL - 1,
+            )  # fmt: skip
         chosen = [r for r in np.flatnonzero(known).tolist() if r < self.named]
         colours = [colour_of(int(winners[r])) for r in chosen]
         name_points(ax, x[chosen], y[chosen], [self.texts[r] for r in chosen], colours)

@@ -220,10 +220,9 @@ def name_points(
             textcoords="axes fraction",
             va="center",
             fontsize=SMALL,
-            color=colour,
             annotation_clip=False,
             arrowprops={
-                "arrowstyle": "-", "color": colour, "alpha": 0.45, "linewidth": 0.8,
+                "arrowstyle": "-", "color": colour, "alpha": 0.7, "linewidth": 0.9,
                 "shrinkA": 1, "shrinkB": 4, "relpos": (0.0, 0.5),
             },
         )  # fmt: skip
@@ -234,7 +233,7 @@ def logarithmic(ax: Axes, low: float, high: float) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
     ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 1e3 * low else (1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 1e2 * low else (1.0, 2.0, 5.0)))
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
     ax.xaxis.set_minor_formatter(NullFormatter())
 

@@ -147,6 +147,12 @@ def test_waterfall_of_chosen_classes_and_few_rules():
     assert [line.get_xdata()[0] for line in ax.get_lines()][-1] == 1.0
 
 
+def several_votes():
+    """One rule that votes about two classes, and another one."""
+    for place, winner in ((0, "a"), (0, "b"), (1, "c")):
+        yield fk.WeightedRule(RULES[place], 1.0, winner)
+
+
 def test_overlap_counts_shared_rows():
     rules = votes("yes", "no", "yes")
     covers = rules.covers(TABLE)
@@ -156,6 +162,9 @@ def test_overlap_counts_shared_rows():
     assert [int(text.get_text()) for text in shown.ax_.texts] == np.ravel(expected).tolist()
     either = [[int((a | b).sum()) for b in covers.T] for a in covers.T]
     np.testing.assert_allclose(shown.image_.get_array(), np.array(expected) / either)
+    votes_twice = fk.RuleEnsemble.of([*several_votes()], ("a", "b", "c"))
+    shown = fk.plot.RuleOverlapDisplay.from_estimator(votes_twice, TABLE)
+    assert shown.texts == ("size >= 3", "kind = a")
     never = fk.RuleEnsemble.of([fk.WeightedRule(fk.rule("size >= 99"), 1.0)])
     assert fk.plot.rule_overlap(never, TABLE).images[0].get_array().tolist() == [[0.0]]
 
