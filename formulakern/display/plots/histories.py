@@ -30,6 +30,7 @@ def history(model: Any, *, ax: Any = None) -> Any:
     Parameters
     ----------
     model : fitted estimator with ``history_``, or that
+        Whose fit is drawn.
     ax : matplotlib.axes.Axes, optional
         A new figure by default.
 

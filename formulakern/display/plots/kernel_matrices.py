@@ -37,6 +37,7 @@ class GramDisplay(Display):
     Parameters
     ----------
     matrix : ndarray of shape (n, n), float64
+        The values of the kernel.
     y : ndarray of shape (n,), optional
         Classes, or numbers, which are ordered too.
 
@@ -173,6 +174,7 @@ class KernelPCADisplay(Display):
     Parameters
     ----------
     points : ndarray of shape (n, 2), float64
+        The rows on the two components.
     shares : tuple of 2 float
         Shares of the variance along the components.
     y : ndarray of shape (n,), optional

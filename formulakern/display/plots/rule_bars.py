@@ -40,6 +40,7 @@ class RuleWeightsDisplay(Display):
     Parameters
     ----------
     texts : sequence of R str
+        The rules.
     weights : ndarray of shape (R,), float64
         What a row that satisfies the rule gains for its class, or for the predicted number.
     winners : ndarray of shape (R,), int64
@@ -143,7 +144,9 @@ class RuleCountsDisplay(Display):
     texts : sequence of R str
         The class that a rule is for, and the rule.
     counts : ndarray of shape (R, K), float64
+        Weight of the rows of each class that the rule decides about.
     classes : tuple of K
+        The columns of ``counts``.
     n_rules : int
         How many rules there are, of which these are shown.
 
@@ -274,6 +277,7 @@ def rule_counts(model: Any, *, top: int | None = TOP, ax: Any = None) -> Any:
     Parameters
     ----------
     model : fitted RuleListClassifier, RuleList or RuleSet
+        Whose rules are drawn.
     top : int, optional
         How many rules are drawn, the first ones; all for None.
     ax : matplotlib.axes.Axes, optional

@@ -46,6 +46,7 @@ class RuleOverlapDisplay(Display):
     Parameters
     ----------
     texts : sequence of R str
+        The rules.
     counts : ndarray of shape (R, R), int64
         n.
 
@@ -126,6 +127,7 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = TOP, ax: Any = None) -
     Parameters
     ----------
     model : fitted estimator with rules, RuleExtraction, RuleEnsemble, RuleList or RuleSet
+        Whose rules are drawn.
     X : table of shape (n_rows, n_columns)
         With the columns that the rules name.
     top : int, optional
@@ -173,6 +175,7 @@ class CoverageDisplay(Display):
     Parameters
     ----------
     texts : sequence of R str
+        The rules.
     coverage : ndarray of shape (R,), float64
         Share of the rows that satisfy the rule.
     precision : ndarray of shape (R,), float64
@@ -180,6 +183,7 @@ class CoverageDisplay(Display):
     winners : ndarray of shape (R,), int64
         The number of that class.
     classes : tuple of K
+        All classes.
     base_rates : dict of class number to float
         Share of the class among all rows: the precision of a rule that is always true.
     sizes : ndarray of shape (R,), float64, optional
@@ -314,6 +318,7 @@ def coverage_precision(
     Parameters
     ----------
     model : fitted estimator with rules for classes, RuleExtraction, RuleEnsemble, RuleList, RuleSet
+        Whose rules are drawn.
     X : table of shape (n_rows, n_columns), optional
         By default the figures are those of the training rows, which the rules know; of a
         list, of the rows that each rule decides; of a set they are needed.

@@ -186,9 +186,11 @@ class SearchResultsDisplay(Display):
     Parameters
     ----------
     formulas : sequence of str
+        The candidates.
     x, y : ndarray of shape (candidates,), float64
         Not a number for those that were not scored.
     xlabel, ylabel : str
+        What x and y are.
     best : int, optional
         Which one was chosen.
     leading : sequence of int
@@ -271,6 +273,7 @@ def search_results(search: Any, *, named: int = 5, ax: Any = None) -> Any:
     Parameters
     ----------
     search : fitted FormulaSearch, or its ``results_``
+        Whose candidates are drawn.
     named : int
         So many of the best candidates are named beside the axes.
     ax : matplotlib.axes.Axes, optional

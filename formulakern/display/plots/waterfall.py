@@ -34,6 +34,7 @@ class WaterfallDisplay(Display):
     texts : sequence of R str
         The rules that the row satisfies.
     contributions : ndarray of shape (R,), float64
+        What each adds to the score.
     start : float
         b.
     label : str
