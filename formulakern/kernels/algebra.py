@@ -10,7 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -20,7 +20,7 @@ from formulakern.backends.base import Fill, FloatArray
 from formulakern.backends.filling import Factors, check_finite, joined, multiplied
 from formulakern.backends.tables import PairedTables
 from formulakern.checks import check_number
-from formulakern.errors import ParameterError
+from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts, with_themselves
 from formulakern.kernels.base import MatrixKernel
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import sympy
 
 __all__ = [
+    "MAX_DEPTH",
+    "MAX_PARTS",
     "CombinedKernel",
     "DerivedKernel",
     "JoinedKernel",
@@ -40,6 +42,9 @@ __all__ = [
     "SumKernel",
     "inverse_length",
 ]
+
+#: Kernels made of more kernels than this, or more deeply nested ones, are refused.
+MAX_PARTS, MAX_DEPTH = 10_000, 50
 
 
 class Kernel(MatrixKernel):
@@ -58,6 +63,8 @@ class Kernel(MatrixKernel):
     array([[1.]])
     """
 
+    #: How many kernels it is made of, as often as each is used, and how deep they are nested.
+    extent: tuple[int, int] = (1, 1)
     #: How tightly the repr of the kernel binds: 1 as a sum, 2 as a product, 3 as a call.
     binding: ClassVar[int] = 3
 
@@ -92,9 +99,31 @@ class Kernel(MatrixKernel):
 
 
 class CombinedKernel(Kernel):
-    """A kernel made of others, its parts."""
+    """A kernel made of others, its parts.
+
+    Raises
+    ------
+    FormulaSizeError
+        If it is made of more than ``MAX_PARTS`` kernels, counted as often as each is used, or they
+        are nested more than ``MAX_DEPTH`` deep.
+    """
 
     parts: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        size, depth = self.extent
+        if size > MAX_PARTS or depth > MAX_DEPTH:
+            raise FormulaSizeError(
+                f"a kernel is made of at most {MAX_PARTS:,} others, nested at most {MAX_DEPTH} "
+                f"deep; got {size:,}, {depth} deep. Collect equal parts as multiples, or compute "
+                "Gram matrices and combine those."
+            )
+
+    @cached_property
+    def extent(self) -> tuple[int, int]:  # type: ignore[override]
+        """The parts and the kernel itself, and one level more than the deepest part."""
+        sizes, depths = zip(*(part.extent for part in self.parts), strict=True)
+        return 1 + sum(sizes), 1 + max(depths)
 
     @property
     def accepts_real(self) -> bool:

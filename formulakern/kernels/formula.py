@@ -17,7 +17,7 @@ from formulakern.backends.lookup import MAX_EXACT_OPERATIONS, row_classes
 from formulakern.backends.selection import Choice, check_backend, choose
 from formulakern.backends.tables import PairedTables
 from formulakern.checks import check_choice, check_no_keyword
-from formulakern.errors import ParameterError
+from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import Kernel
@@ -30,6 +30,7 @@ from formulakern.rewrite.pipeline import Rewriting, rewrite
 from formulakern.semantics import check_reading, lower
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
+from formulakern.text import clip
 
 if TYPE_CHECKING:
     import sympy
@@ -47,6 +48,10 @@ _CHOSEN = (
 
 #: Of formulas of at most so many characters or leaves, the last ones are not prepared again.
 SHORT = 200
+
+#: Kernels whose exact integers would have more bits than this are refused: every literal has some,
+#: and a rounding error of its own.
+MAX_BITS = 1 << 32
 
 #: Words that other parameters take, and that nobody means as a formula.
 KEYWORDS = {
@@ -241,7 +246,14 @@ class FormulaKernel(Kernel):
             self._check_disjoint(columns, pair.x.n_columns)
         tables = pair.tables(columns)
         self._check_choices(tables.sizes)
-        return Task(self.program, tables, self.scale)
+        task = Task(self.program, tables, self.scale)
+        if task.bits > MAX_BITS:
+            raise MagnitudeError(
+                f"the integers of this formula have about {task.bits:.3g} bits; at more than "
+                f"{MAX_BITS:,} the rounding errors of its literals would add up to more than a "
+                "millionth of a value. Use a formula with fewer literals."
+            )
+        return task
 
     def choose(self, pair: TablePair) -> Choice:
         """The backend for two tables, and why."""
@@ -336,7 +348,7 @@ class FormulaKernel(Kernel):
         for total, degree in choices(self.program, sizes):
             if degree > total:
                 raise ParameterError(
-                    f"{str(self.formula)!r} chooses {degree:,} different features where "
+                    f"{clip(str(self.formula), 200)!r} chooses {degree:,} different features where "
                     f"{max(sizes):,} columns give only {total:,}. Use a smaller degree, or more "
                     "columns."
                 )

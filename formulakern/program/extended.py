@@ -10,7 +10,7 @@ and every operation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
@@ -24,6 +24,12 @@ __all__ = ["Extended", "run_extended"]
 
 #: Beyond this difference of exponents, the smaller number is nothing beside the larger one.
 APART = 2_000.0
+#: Factors of a binomial that are multiplied in float64: 16 numbers below 2⁶⁰ have a product.
+TOGETHER = 16
+#: Every so many of them what was multiplied is kept, for binomials of the same number with more.
+STRIDE = 64
+#: What is kept is dropped when it is of more numbers, or has more of their binomials, than this.
+MOST_OPERANDS, MOST_NUMBERS = 64, 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +121,8 @@ class _Numbers:
     q: Sequence[npt.NDArray[np.int64]]
     sizes: Sequence[int]
     shares: bool
+    #: By the id of n: n, and some of its binomials.
+    binomials: dict[int, tuple[Extended, list[Extended]]] = field(default_factory=dict)
 
     def count(self, node: Count) -> Extended:
         g = node.domain
@@ -132,15 +140,37 @@ class _Numbers:
         return reduce(Extended.__mul__, operands)
 
     def binomial(self, operand: Extended, lower: int) -> Extended:
-        """A factor n − i is exact below 2⁵³; beyond, i is nothing beside n, or nearly so."""
-        whole = np.minimum(operand.to_float(), 2.0**1000)
-        small = whole < 2.0**60
-        result = Extended.of(np.ones(()))
-        for i in range(lower):
-            factor = Extended.of(np.where(small, np.maximum(whole - i, 0.0), 0.0))
-            m, e = np.where(small, factor.m, operand.m), np.where(small, factor.e, operand.e)
-            result = result * Extended(m, e) / Extended.of(float(i + 1))
+        """The product of the factors (n − i) / (i + 1), begun where others ended."""
+        begun = self._begun(operand)
+        start = min(lower // STRIDE, len(begun) - 1)
+        result = begun[start]
+        for i in range(start * STRIDE, lower, TOGETHER):
+            after = min(i + TOGETHER, lower)
+            result = result * _factors(operand, i, after)
+            if after % STRIDE == 0:
+                begun.append(result)
         return result
+
+    def _begun(self, operand: Extended) -> list[Extended]:
+        """C(n, i) for i = 0, STRIDE, 2·STRIDE, …, as far as they are known."""
+        numbers = sum(n.m.size * len(begun) for n, begun in self.binomials.values())
+        if len(self.binomials) > MOST_OPERANDS or numbers > MOST_NUMBERS:
+            self.binomials.clear()
+        one = Extended.of(np.ones(()))
+        return self.binomials.setdefault(id(operand), (operand, [one]))[1]
 
     def quotient(self, operand: Extended, divisor: int) -> Extended:
         return operand / Extended.of_integer(divisor)
+
+
+def _factors(n: Extended, start: int, stop: int) -> Extended:
+    """The product of (n − i) / (i + 1): exact n − i below 2⁵³; beyond, i is nothing, or nearly."""
+    i = np.arange(start, stop, dtype=np.float64)
+    whole = np.minimum(n.to_float(), 2.0**1000)
+    small = whole < 2.0**60
+    ratios = np.maximum(np.where(small, whole, 0.0)[..., None] - i, 0.0) / (i + 1)
+    here = Extended.of(np.prod(ratios, axis=-1))
+    if small.all():
+        return here
+    there = Extended.of(n.m ** len(i) / np.prod(i + 1), n.e * len(i))
+    return Extended(np.where(small, here.m, there.m), np.where(small, here.e, there.e))

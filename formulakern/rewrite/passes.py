@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from operator import is_
 
 from formulakern.rewrite.rule import Rule
+from formulakern.syntax.connectives import Connective
 from formulakern.syntax.formula import (
     Constant,
     Formula,
     Operation,
     Variable,
 )
+from formulakern.syntax.size import check_places
 from formulakern.syntax.traversal import fold, postorder
 
 __all__ = ["RewriteStep", "bottom_up", "sort_arguments", "top_down"]
@@ -27,24 +29,42 @@ class RewriteStep:
     after: Formula
 
 
-def _by_root(rules: Sequence[Rule]) -> dict[int, list[Rule]]:
-    """The rules by the identity of the connective at the root of their left sides."""
-    grouped: dict[int, list[Rule]] = {}
-    for rule in rules:
-        grouped.setdefault(id(rule.left.connective), []).append(rule)
-    return grouped
+class _Rules:
+    """Applies rules at the root of formulas.
 
+    Operations that rules make of the same objects are the same object: a subformula that stands in
+    many places stays one when it is negated in each of them.
+    """
 
-def _step(
-    formula: Formula, rules: dict[int, list[Rule]], trace: list[RewriteStep]
-) -> Formula | None:
-    """The formula after the first rule that fits at its root, or None."""
-    for rule in rules.get(id(formula.connective), ()):
-        after = rule.apply(formula)
-        if after is not None:
-            trace.append(RewriteStep(rule.name, formula, after))
-            return after
-    return None
+    def __init__(self, rules: Sequence[Rule], trace: list[RewriteStep]) -> None:
+        self.trace = trace
+        #: By the connective at the root: the rules, and the connective of the first argument.
+        self._rules: dict[int, list[tuple[Connective | None, Rule]]] = {}
+        for rule in rules:
+            first = rule.left.arguments[0].connective
+            self._rules.setdefault(id(rule.left.connective), []).append((first, rule))
+        #: By connective and ids of the arguments, which are kept alive.
+        self._made: dict[tuple[int, ...], tuple[Sequence[Formula], Formula]] = {}
+
+    def step(self, formula: Formula) -> Formula | None:
+        """The formula after the first rule that fits at its root, or None."""
+        rules = self._rules.get(id(formula.connective))
+        if not rules:
+            return None
+        inner = formula.arguments[0].connective
+        for first, rule in rules:
+            if first is None or first is inner:
+                after = rule.apply(formula, self._make)
+                if after is not None:
+                    self.trace.append(RewriteStep(rule.name, formula, after))
+                    return after
+        return None
+
+    def _make(self, row: Connective, arguments: Sequence[Formula]) -> Formula:
+        key = (id(row), *map(id, arguments))
+        if key not in self._made:
+            self._made[key] = arguments, Operation(row, arguments)
+        return self._made[key][1]
 
 
 def _rebuilt(node: Formula, arguments: Sequence[Formula]) -> Formula:
@@ -56,17 +76,21 @@ def _rebuilt(node: Formula, arguments: Sequence[Formula]) -> Formula:
 
 def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
     """Rewrite at the root first, then inside what came out: for rules that push inwards."""
-    by_root = _by_root(rules)
+    step = _Rules(rules, trace).step
     heads: dict[int, tuple[Formula, Formula]] = {}  # by id: the node, kept alive, and its new root
     links: dict[int, list[Formula]] = {}
+    places = [0]  # in all links
 
     def head(node: Formula) -> Formula:
-        if id(node) not in heads:
-            new, after = node, _step(node, by_root, trace)
+        if node.connective is None:
+            return node
+        found = heads.get(id(node))
+        if found is None:
+            new, after = node, step(node)
             while after is not None:
-                new, after = after, _step(after, by_root, trace)
-            heads[id(node)] = node, new
-        return heads[id(node)][1]
+                new, after = after, step(after)
+            found = heads[id(node)] = node, new
+        return found[1]
 
     def inside(node: Formula) -> Iterable[Formula]:
         """The arguments of the new root; in a chain also those of chains that came out in it."""
@@ -85,6 +109,8 @@ def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) 
                 pending.extend(part.arguments[::-1])
             else:
                 found.append(argument)
+                places[0] += 1
+                check_places(places[0])
                 yield argument
 
     return fold(formula, lambda node, arguments: _rebuilt(head(node), arguments), inside)
@@ -92,7 +118,7 @@ def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) 
 
 def bottom_up(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) -> Formula:
     """Rewrite the arguments first, and what a rule made again: for rules that simplify."""
-    by_root = _by_root(rules)
+    step = _Rules(rules, trace).step
     done: dict[int, Formula] = {}  # by id: formulas to which no rule applies anywhere
 
     def inside(node: Formula) -> Sequence[Formula]:
@@ -102,7 +128,7 @@ def bottom_up(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep])
         if id(node) in done:
             return node
         new = _rebuilt(node, arguments)
-        after = _step(new, by_root, trace)
+        after = step(new)
         if after is not None:
             return fold(after, simplified, inside)  # few deep: its parts are done
         done[id(new)] = new

@@ -11,6 +11,7 @@ from formulakern.rewrite.rule import Rule, kinds
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.logic.substitution import substitute
+from formulakern.syntax.size import check_size
 
 __all__ = ["PassResult", "Rewriting", "rewrite"]
 
@@ -79,6 +80,11 @@ def rewrite(formula: Formula, variables: str = "bound") -> Rewriting:
     Rewriting
         The kernel of the result equals the kernel of the original in this reading.
 
+    Raises
+    ------
+    FormulaSizeError
+        If the different subformulas have more than ``MAX_PLACES`` arguments in all.
+
     Examples
     --------
     >>> from formulakern.syntax.parser import parse
@@ -89,6 +95,7 @@ def rewrite(formula: Formula, variables: str = "bound") -> Rewriting:
     negations to the leaves: b & ~a | false
     constants: b & ~a
     """
+    check_size(formula)
     passes: list[PassResult] = []
     current = formula
     settled: dict[str, Formula] = {}  # what a pass left, which it would leave again

@@ -8,9 +8,11 @@ is ``bound`` and ``distinct``.  A pair that is not an equivalence is refused whe
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from formulakern.errors import FormulaError
+from formulakern.syntax.connectives import Connective
 from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import (
     FALSE,
@@ -34,6 +36,9 @@ _LETTERS: tuple[Formula, ...] = (Variable("p"), Variable("q"), Variable("r"))
 _P, _Q, _ = _LETTERS
 #: Stands for a whole chain of links.
 _CHAIN = Variable("…")
+
+#: What makes an operation of a connective and its arguments.
+Make = Callable[[Connective, Sequence[Formula]], Formula]
 
 
 @dataclass(frozen=True)
@@ -88,18 +93,29 @@ class Rule:
         object.__setattr__(self, "signs", kinds(self.left))
         object.__setattr__(self, "link", _link(self.left, self.right))
 
-    def apply(self, formula: Formula) -> Formula | None:
-        """The formula rewritten at its root, or None where the rule does not fit."""
+    def apply(self, formula: Formula, make: Make = Operation) -> Formula | None:
+        """The formula rewritten at its root, or None where the rule does not fit.
+
+        ``make`` makes the operations of the right side, but for a chain that takes another's place.
+        """
         letters = _match(self.left, formula)
         if letters is None:
             return None
         chain = letters.get(_CHAIN)
         if chain is None:
-            return substitute(self.right, letters)
+            return _filled(self.right, letters, make)
         if self.link is None or self.right.connective is None:
             return None
-        links = [substitute(self.link, {_P: link}) for link in chain.arguments]
+        links = [_filled(self.link, {_P: link}, make) for link in chain.arguments]
         return Operation(self.right.connective, links)
+
+
+def _filled(template: Formula, letters: Mapping[Formula, Formula], make: Make) -> Formula:
+    """The side of a rule, few deep, with formulas for its letters."""
+    if template.connective is None:
+        return letters.get(template, template)
+    parts = [_filled(part, letters, make) for part in template.arguments]
+    return make(template.connective, parts)
 
 
 def kinds(formula: Formula) -> frozenset[str]:
@@ -169,9 +185,12 @@ def _match(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
     letters: dict[Formula, Formula] = {}
     for part, argument in zip(wanted, given, strict=True):
         found = _match(part, argument)
-        if found is None or any(letters.get(name, value) != value for name, value in found.items()):
+        if found is None:
             return None
-        letters |= found
+        for name, value in found.items():
+            known = letters.setdefault(name, value)
+            if known is not value and known != value:
+                return None
     return letters
 
 

@@ -12,11 +12,10 @@ doi:10.3390/e20060444.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice
+from functools import lru_cache
+from itertools import chain, islice
 
 from formulakern.errors import FormulaSizeError
 from formulakern.program.builder import Builder
@@ -64,8 +63,8 @@ class ChoiceTerms:
             for term in self.terms
         )
 
-    @cached_property
-    def terms(self) -> list[_Term]:
+    @property
+    def terms(self) -> tuple[_Term, ...]:
         """The products, each a list of (cells that are added up, how many are chosen of them).
 
         Raises
@@ -73,63 +72,74 @@ class ChoiceTerms:
         FormulaSizeError
             If there are more than ``MAX_TERMS``.
         """
-        x, z = self._wanted(self.cell[0]), self._wanted(self.cell[1])
-        d = self.choice.degree
-        if self.cell[0] == "*" or self.cell[1] == "*":
-            free = "*1" if self.cell[0] == "*" else "1*"
-            return _one_row(z if self.cell[0] == "*" else x, free, d)
-        terms: list[_Term] = []
-        true_x, true_z = _true(x), _true(z)
-        free_x, free_z = _free_from(x), _free_from(z)
-        for i in range(d + 1):
-            rest = d - i
-            both = ((("11",), i),)
-            if i >= free_x and i >= free_z:
-                terms.append((*both, (("10", "0*"), rest)))
-            elif i >= free_x:
-                terms += [(*both, (("01",), k), (("*0",), rest - k)) for k in _beyond(true_z, i)]
-            elif i >= free_z:
-                terms += [(*both, (("10",), j), (("0*",), rest - j)) for j in _beyond(true_x, i)]
-            else:
-                in_z = _beyond(true_z, i)
-                pairs = (
-                    (j, k) for j in _beyond(true_x, i) for k in in_z[: bisect_right(in_z, rest - j)]
-                )
-                terms += [
-                    (*both, (("10",), j), (("01",), k), (("00",), rest - j - k))
-                    for j, k in islice(pairs, MAX_TERMS + 1)
-                ]
-            if len(terms) > MAX_TERMS:
-                raise FormulaSizeError(
-                    f"counting {self.choice.kind!r} with degree {d:,} needs more than "
-                    f"{MAX_TERMS:,} terms. Choose fewer features; all[d] has no such limit."
-                )
+        choice = self.choice
+        terms = _terms(choice.degree, choice.least, choice.most, self.cell)
+        if len(terms) > MAX_TERMS:
+            raise FormulaSizeError(
+                f"counting {choice.kind!r} with degree {choice.degree:,} needs more than "
+                f"{MAX_TERMS:,} terms. Choose fewer features; all[d] that stands alone has no such "
+                "limit."
+            )
         return terms
 
-    def _wanted(self, bit: str) -> list[bool]:
-        """For 0 … d chosen features true in a row, whether the choice's value is as wanted."""
-        least, most = self.choice.least, self.choice.most
-        holds = [least <= count <= most for count in range(self.choice.degree + 1)]
-        return [bit == "*" or value == (bit == "1") for value in holds]
+
+@lru_cache(maxsize=32)
+def _terms(degree: int, least: int, most: int, cell: str) -> tuple[_Term, ...]:
+    """The terms of a cell, for ``least`` to ``most`` of ``degree``; at most one too many."""
+    return tuple(islice(_each(degree, least, most, cell), MAX_TERMS + 1))
 
 
-def _true(wanted: list[bool]) -> list[int]:
-    return [count for count, value in enumerate(wanted) if value]
+def _each(d: int, least: int, most: int, cell: str) -> Iterator[_Term]:
+    wanted = {
+        "1": [range(least, most + 1)],
+        "0": [part for part in (range(least), range(most + 1, d + 1)) if part],
+        "*": [range(d + 1)],
+    }
+    x, z = wanted[cell[0]], wanted[cell[1]]
+    if not x or not z:
+        return
+    if "*" in cell:
+        yield from _one_row(z if cell[0] == "*" else x, "*1" if cell[0] == "*" else "1*", d)
+        return
+    free_x, free_z = _free_from(x, d), _free_from(z, d)
+    for i in range(max(x[0][0] + z[0][0] - d, 0), d + 1):
+        rest = d - i
+        both = ((("11",), i),)
+        if i >= free_x and i >= free_z:
+            yield (*both, (("10", "0*"), rest))
+        elif i >= free_x:
+            for k in chain(*_beyond(z, i)):
+                yield (*both, (("01",), k), (("*0",), rest - k))
+        elif i >= free_z:
+            for j in chain(*_beyond(x, i)):
+                yield (*both, (("10",), j), (("0*",), rest - j))
+        else:
+            in_z = _beyond(z, i)
+            for j in chain(*_beyond(x, i)):
+                if not in_z or j + in_z[0][0] > rest:
+                    break
+                for k in chain(*in_z):
+                    if j + k > rest:
+                        break
+                    yield (*both, (("10",), j), (("01",), k), (("00",), rest - j - k))
 
 
-def _free_from(wanted: list[bool]) -> int:
-    """From how many on every number is wanted."""
-    return max((count + 1 for count, value in enumerate(wanted) if not value), default=0)
+def _free_from(wanted: list[range], degree: int) -> int:
+    """From how many on every number is wanted; of parts of 0 … degree, the last to the end."""
+    return wanted[-1][0] if wanted[-1][-1] == degree else degree + 1
 
 
-def _beyond(counts: list[int], start: int) -> list[int]:
-    """How far the counts from ``start`` on are beyond it; counts ascend."""
-    return [count - start for count in counts[bisect_left(counts, start) :]]
+def _beyond(wanted: list[range], start: int) -> list[range]:
+    """How far the numbers from ``start`` on are beyond it."""
+    beyond = (range(max(part[0] - start, 0), part[-1] + 1 - start) for part in wanted)
+    return [part for part in beyond if part]
 
 
-def _one_row(wanted: list[bool], true: str, degree: int) -> list[_Term]:
+def _one_row(wanted: list[range], true: str, degree: int) -> Iterator[_Term]:
     """Terms that read one row alone: of the features true in it t are chosen, d − t others."""
+    if wanted == [range(degree + 1)]:
+        yield ((("**",), degree),)
+        return
     false = true.replace("1", "0")
-    if all(wanted):
-        return [((("**",), degree),)]
-    return [(((true,), count), ((false,), degree - count)) for count in _true(wanted)]
+    for count in chain(*wanted):
+        yield (((true,), count), ((false,), degree - count))

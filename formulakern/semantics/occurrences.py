@@ -19,7 +19,7 @@ __all__ = ["ATOMS", "Occurrence", "groups", "occurrences"]
 ATOMS = (Variable, Choice)
 
 
-@dataclass
+@dataclass(slots=True)
 class Occurrence:
     """One occurrence of a subformula.
 

@@ -43,6 +43,9 @@ __all__ = [
 #: A formula that becomes more steps is refused.
 MAX_STEPS = 400_000
 
+#: Stands for what a choice chooses from, which is a step of its own.
+_ANY = Variable("x")
+
 #: Positions in the program of cells of steps.
 Values = dict[tuple[int, str], int]
 #: What appends ``left ∘ right`` for a connective and two steps, and returns its position.
@@ -126,7 +129,7 @@ class Binary(Step):
 
 @dataclass(frozen=True)
 class ChoiceStep(Step):
-    """d different features of an earlier step's feature space."""
+    """d different features of an earlier step's feature space; no matter what the choice holds."""
 
     choice: Choice
     arguments: tuple[int]
@@ -229,7 +232,7 @@ class Steps(list[Step]):
         if isinstance(leaf, Constant):
             return self.add(ConstantStep(leaf.value))
         if isinstance(leaf, Choice):
-            return self.add(ChoiceStep(leaf, (read(leaf.formula),)))
+            return self.add(ChoiceStep(leaf.over(_ANY), (read(leaf.formula),)))
         assert isinstance(leaf, Variable)
         return self.add(Leaf(self.domains[leaf.domain]))
 
@@ -285,6 +288,9 @@ class Steps(list[Step]):
             for cell in needed[position]:
                 for other, other_cell in step.reads(cell):
                     needed[other][other_cell] = None
+                if isinstance(step, ChoiceStep):
+                    operations += len(step.terms[cell].terms)
+                    check_nodes(operations)
             for argument in step.arguments:
                 times[argument] += times[position]
             if isinstance(step, Leaf):

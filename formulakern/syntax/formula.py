@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from formulakern.errors import FormulaTypeError, ParameterError
+from formulakern.errors import FormulaSizeError, FormulaTypeError, ParameterError
 from formulakern.syntax import connectives
 from formulakern.syntax.connectives import AND, IMPLIES, NOT, OR, XOR, Connective
 from formulakern.syntax.logic.tools import Logic
@@ -22,6 +22,7 @@ from formulakern.syntax.traversal import postorder
 
 __all__ = [
     "FALSE",
+    "MAX_ARGUMENTS",
     "TRUE",
     "Constant",
     "Formula",
@@ -30,6 +31,9 @@ __all__ = [
     "Variable",
     "variables",
 ]
+
+#: A longer chain of one connective is refused.
+MAX_ARGUMENTS = 2_000_000
 
 
 Operator = Callable[["Formula", object], "Formula"]
@@ -294,16 +298,19 @@ class Operation(Formula):
     ------
     ParameterError
         If the number of arguments does not fit the connective.
+    FormulaSizeError
+        If a chain has more than ``MAX_ARGUMENTS`` arguments.
     """
 
-    __slots__ = ("_arguments", "_chain", "_length", "_parts", "connective")
+    __slots__ = ("_arguments", "_chain", "_parts", "connective", "length")
 
     connective: Connective
     _chain: int
     #: The arguments, or None while a long chain is still held as the parts that it was made of.
     _arguments: tuple[Formula, ...] | None
     _parts: tuple[Formula, ...]
-    _length: int
+    #: The number of arguments.
+    length: int
 
     def __init__(self, connective: Connective | str, arguments: Sequence[Formula]) -> None:
         row = connectives.connective(connective) if isinstance(connective, str) else connective
@@ -313,12 +320,17 @@ class Operation(Formula):
         if not fits:
             wanted = {1: "one argument", 2: "two arguments"}[row.arity]
             raise ParameterError(f"{row.name!r} takes {wanted}; got {length}.")
+        if length > MAX_ARGUMENTS:
+            raise FormulaSizeError(
+                f"a chain of one connective has {length:,} arguments; at most {MAX_ARGUMENTS:,} "
+                "are accepted. Make kernels of its parts, and combine them."
+            )
         put = object.__setattr__
         put(self, "connective", row)
         put(self, "n_leaves", sum(part.n_leaves for part in parts))
         put(self, "_chain", chain)
         put(self, "_hash", hash((row.name, chain)))
-        put(self, "_length", length)
+        put(self, "length", length)
         put(self, "_parts", parts)
         put(self, "_arguments", parts if length == len(parts) else None)
         if length <= SHORT:
@@ -333,6 +345,11 @@ class Operation(Formula):
         found = self._arguments
         assert found is not None
         return found
+
+    @property
+    def parts(self) -> tuple[Formula, ...]:
+        """The arguments, or what a long chain that is not yet merged was made of."""
+        return self._parts if self._arguments is None else self._arguments
 
     def __reduce__(self) -> tuple[object, ...]:
         nodes = postorder(self)
@@ -393,8 +410,8 @@ def _measured(row: Connective, parts: Sequence[Formula]) -> tuple[int, int]:
     length = chain = 0
     for part in parts:
         if isinstance(part, Operation) and part.connective is row:
-            chain = (chain * pow(_BASE, part._length, _MODULUS) + part._chain) % _MODULUS
-            length += part._length
+            chain = (chain * pow(_BASE, part.length, _MODULUS) + part._chain) % _MODULUS
+            length += part.length
         else:
             chain = (chain * _BASE + part._hash) % _MODULUS
             length += 1

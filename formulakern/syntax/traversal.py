@@ -42,10 +42,15 @@ def postorder(root: Node, inside: Inside[Node] = _arguments) -> list[Node]:
     while stack:
         node, remaining = stack[-1]
         for argument in remaining:
-            if id(argument) not in seen:
-                seen.add(id(argument))
-                stack.append((argument, iter(inside(argument))))
-                break
+            if id(argument) in seen:
+                continue
+            seen.add(id(argument))
+            below = inside(argument)
+            if below == ():  # a leaf: many formulas consist of little else
+                order.append(argument)
+                continue
+            stack.append((argument, iter(below)))
+            break
         else:
             stack.pop()
             order.append(node)

@@ -4,6 +4,7 @@ What is counted is what Python allocates (tracemalloc): it is the same on every 
 """
 
 import copy
+import math
 import pickle
 import tracemalloc
 from contextlib import suppress
@@ -167,7 +168,36 @@ def _shared(depth: int) -> Formula:
     return formula
 
 
+def _doubled(join, depth: int = 60):
+    """What is joined with itself again and again, from few objects."""
+    whole = Variable("a")
+    for _ in range(depth):
+        whole = join(whole)
+    return whole
+
+
+def _nested_kernels(n: int) -> fk.Kernel:
+    kernel: fk.Kernel = fk.kernel("a & b")
+    for _ in range(n):
+        kernel = (0.5 * kernel).normalized()
+    return kernel
+
+
+def _doubled_kernels(join, depth: int = 60) -> fk.Kernel:
+    kernel: fk.Kernel = fk.kernel("a & b")
+    for _ in range(depth):
+        kernel = join(kernel)
+    return kernel
+
+
 REFUSED = {
+    "chain": lambda: _doubled(lambda f: f | f),
+    "terms": lambda: lower(fk.parse("all[400](" * 3 + "x" + ")" * 3)),
+    "bits": lambda: fk.kernel(_shared(60), "free", scale="probability")(X),
+    "sum of kernels": lambda: _doubled_kernels(lambda k: k + k),
+    "product of kernels": lambda: _doubled_kernels(lambda k: k * k),
+    "cosines of products": lambda: _doubled_kernels(lambda k: (k * k).normalized()),
+    "nested kernels": lambda: _nested_kernels(3_000),
     "long text": lambda: fk.parse("a|" * 600_000 + "a"),
     "rule of a long text": lambda: fk.rule("a = 1 & " * 200_000 + "a = 1"),
     "dimension": lambda: dimension(lower(_shared(60), "free"), [10]),
@@ -189,6 +219,43 @@ def test_refused_with_a_sentence(which):
     assert isinstance(refusal, FormulaKernError), refusal
     assert len(str(refusal)) < 400
     assert used < 16_000_000
+
+
+@pytest.mark.parametrize("reading", ["bound", "free"])
+@pytest.mark.parametrize("n_places", ["merged by rewriting", "merged before"])
+def test_shared_chains_are_measured_before_they_are_merged(monkeypatch, reading, n_places):
+    from formulakern.syntax import size
+
+    monkeypatch.setattr(size, "MAX_PLACES", 2_000)
+    if n_places == "merged before":
+        monkeypatch.setattr(size, "MAX_ARGUMENTS", 100)
+        long = chain(OR, 100, "flat")
+        formula = Operation(AND, [long | Variable(f"y{i}") for i in range(30)])
+    else:
+        formula = _doubled(lambda f: ~(~f | ~f))
+    used, refusal = peak(rewrite, formula, reading)
+    assert "more than 2,000 arguments in all" in str(refusal)
+    assert used < 2_000_000
+
+
+@pytest.mark.parametrize("join", [lambda f: f & f | ~f, lambda f: ~(f & ~f), lambda f: ~f ^ f])
+def test_shared_subformulas_stay_shared_when_they_are_rewritten(join):
+    """A subformula that is negated in many places is rewritten once."""
+
+    def work(depth: int) -> int:
+        trace = rewrite(_doubled(join, depth), "free")
+        steps = sum(len(result.steps) for result in trace.passes)
+        return steps + len(lower(trace.formula, "free").nodes)
+
+    assert work(60) < 2.2 * work(30)
+
+
+def test_equal_choices_from_different_names_are_counted_once():
+    one, many = (
+        lower(rewrite(fk.parse(" & ".join(f"any[9](x{i})" for i in range(n)))).formula)
+        for n in (1, 64)
+    )
+    assert len(many.nodes) < len(one.nodes) + 200
 
 
 def test_programs_are_refused_before_they_are_emitted(monkeypatch):
@@ -213,3 +280,20 @@ def test_long_probabilities_are_those_of_exact_integers(monkeypatch):
         extended = fk.kernel(formula, scale="probability", backend="interpreter")(X)
         monkeypatch.undo()
         np.testing.assert_allclose(extended, exact, rtol=60 * 2**-52, atol=0)
+
+
+@pytest.mark.parametrize("n", [0, 5, 100, 12_345, 2**52 - 1, 2**70, 2**1_100 + 12_345])
+def test_binomials_with_exponents_of_any_size(n):
+    """They go on from those of the same number that are known, in any order."""
+    from formulakern.program.extended import Extended, _Numbers
+
+    numbers = _Numbers([], [], [], [], False)
+    of_n = Extended.of_integer(n)
+    for lower_index in (2, 65, 16, 64, 3, 300, 128, 17, 299):
+        exact = math.comb(n, lower_index)
+        value = numbers.binomial(of_n, lower_index)
+        if exact:
+            ratio = value / Extended.of_integer(exact)
+            np.testing.assert_allclose(ratio.to_float(), 1.0, rtol=4 * lower_index * 2**-52)
+        else:
+            assert value.m == 0
