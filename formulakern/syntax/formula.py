@@ -18,7 +18,7 @@ from formulakern.syntax.connectives import AND, IMPLIES, NOT, OR, XOR, Connectiv
 from formulakern.syntax.logic.tools import Logic
 from formulakern.syntax.names import spell
 from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render
-from formulakern.syntax.traversal import postorder
+from formulakern.syntax.traversal import postorder, same
 
 __all__ = [
     "FALSE",
@@ -136,7 +136,7 @@ class Formula(Logic["Formula"]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Formula):
             return NotImplemented
-        return _same(self, other)
+        return same(self, other)
 
     def __copy__(self) -> Formula:
         return self
@@ -442,25 +442,3 @@ def _assemble(recipe: list[Any]) -> Formula:
             item = Operation(name, [nodes[position] for position in positions])
         nodes.append(item)
     return nodes[-1]
-
-
-def _same(left: Formula, right: Formula) -> bool:
-    pending = [(left, right)]
-    compared: set[tuple[int, int]] = set()
-    while pending:
-        one, other = pending.pop()
-        if one is other:
-            continue
-        if type(one) is not type(other) or one._hash != other._hash:
-            return False
-        if one.connective is None:
-            if one.__reduce__() != other.__reduce__():
-                return False
-            continue
-        if one.connective is not other.connective or len(one.arguments) != len(other.arguments):
-            return False
-        pair = (id(one), id(other))
-        if pair not in compared:
-            compared.add(pair)
-            pending.extend(zip(one.arguments, other.arguments, strict=True))
-    return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Tree", "fold", "postorder"]
+__all__ = ["Tree", "fold", "postorder", "same"]
 
 
 class Tree(Protocol):
@@ -65,3 +65,26 @@ def fold(
     for node in postorder(root, inside):
         values[id(node)] = function(node, [values[id(argument)] for argument in inside(node)])
     return values[id(root)]
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two formulas are equal: pairs of objects that are shared are compared once."""
+    pending = [(left, right)]
+    compared: set[tuple[int, int]] = set()
+    while pending:
+        one, other = pending.pop()
+        if one is other:
+            continue
+        if type(one) is not type(other) or one._hash != other._hash:
+            return False
+        if one.connective is None:
+            if one.__reduce__() != other.__reduce__():
+                return False
+            continue
+        if one.connective is not other.connective or len(one.arguments) != len(other.arguments):
+            return False
+        pair = (id(one), id(other))
+        if pair not in compared:
+            compared.add(pair)
+            pending.extend(zip(one.arguments, other.arguments, strict=True))
+    return True
