@@ -126,6 +126,19 @@ def holds_in_rules() -> None:
     assert "".join("01"[row in found] for row in rows) == ROW.truth
 
 
+def is_asked_questions_of_logic() -> None:
+    formula = _new(*fk.variables("a b c")[: 3 if ROW.chain == "flat" else 2])
+    table = formula.truth_table()
+    assert all(value == ROW(*arguments) for *arguments, value in table)
+    forms = (formula.to_nnf(), formula.to_dnf(), formula.to_cnf(), formula.simplify().formula)
+    for found in (*forms, fk.parse(formula.to_sympy())):
+        assert not uses(found) or found == formula == forms[3]
+        assert found.equivalent(formula)
+    named = formula.to_cnf(tseitin=True)
+    everywhere = {*formula.variables, *named.variables}
+    assert named.count_models(everywhere) == sum(table.values)
+
+
 def is_drawn_at_random() -> None:
     drawn = (fk.random_formula(random_state=seed) for seed in itertools.count())
     assert any(map(uses, itertools.islice(drawn, 200)))
@@ -137,4 +150,5 @@ if __name__ == "__main__":
         counts_what_the_definition_counts()
         is_rewritten_soundly()
         holds_in_rules()
+        is_asked_questions_of_logic()
         is_drawn_at_random()
