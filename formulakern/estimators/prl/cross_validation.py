@@ -26,6 +26,7 @@ from formulakern.estimators.prl.prediction import PreferenceModel
 from formulakern.estimators.targets import random_source, row_weights, several_classes
 from formulakern.estimators.trials import (
     COMPARING,
+    FOLDS,
     Trial,
     compared,
     folds_of,
@@ -99,7 +100,8 @@ class PRLClassifierCV(PreferenceModel):
         As in :class:`PRLClassifier`.
     encoder, cut_points, cut_strategy, class_weight, time_limit
         As there, but for cuts that are chosen by classes; ``time_limit`` is for everything: at most
-        half of it for the settings, of which the last may be left out, the rest for the last fit.
+        half of it for the settings, of which the last may be left out, or all where the table is
+        large (then it is the default, or the middle one), the rest for the last fit.
     random_state : int, RandomState or None, default=0
         For the folds.
     verbose : int, default=0
@@ -203,8 +205,11 @@ class PRLClassifierCV(PreferenceModel):
             whole, labels = self._read_training(X, y)
             several_classes(labels)
             self.classes_ = np.unique(labels)
-            folds = self._folds(X, whole, labels, sample_weight)
-            trials = self._trials(settings, folds, labels, scorer, deadline.part(COMPARING))
+            comparing = deadline.part(COMPARING)
+            # a fit takes as long as the encoding did, at least; what cannot be done is not begun
+            late = comparing.over(FOLDS * deadline.taken())
+            folds = [] if late else self._folds(X, whole, labels, sample_weight)
+            trials = self._trials(settings, folds, labels, scorer, comparing)
             model = self._model(settings[0])
             model._share_encoding(self)
             model.classes_ = self.classes_
@@ -220,7 +225,7 @@ class PRLClassifierCV(PreferenceModel):
                 model.set_params(C=self.C_, degree=self.degree_, depth_penalty=self.depth_penalty_)
                 model._solve(whole, preferences, rows, deadline=deadline)
                 passed.append(self.best_index_)
-                late = deadline.over() or len(passed) == known
+                late = deadline.over() or len(passed) >= known
                 if late or len(np.unique(model.predict(whole))) > 1:
                     break
             self.best_estimator_ = model
@@ -314,7 +319,7 @@ class PRLClassifierCV(PreferenceModel):
                     path, best = setting[1:], None
                 elif best is None:
                     continue  # the path has ended
-                if any(trials) and deadline.over():
+                if not folds or (any(trials) and deadline.over()):
                     warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning)
                     break
                 models, until = [], turn(deadline, len(settings) - place)
@@ -349,6 +354,13 @@ class PRLClassifierCV(PreferenceModel):
         """
         tried = np.array([k for k, trial in enumerate(trials) if trial is not None])
         known = [trial for trial in trials if trial is not None]
+        listed = {name: np.array([getattr(s, name) for s in settings]) for name in Setting._fields}
+        if not known:  # the default, or that of the middle
+            self.best_index_ = len(settings) // 2 if usual is None else usual
+            self.C_, self.degree_, self.depth_penalty_ = settings[self.best_index_]
+            self.best_score_, self.temperature_ = np.nan, 1.0
+            self.cv_results_ = {**listed, "mean_score": np.full(len(settings), np.nan)}
+            return
 
         def spread(values: list[Any]) -> FloatArray:
             """One value for each setting, NaN for those that were not tried."""
@@ -375,7 +387,7 @@ class PRLClassifierCV(PreferenceModel):
         temperatures = spread([t.temperature for t in known])
         self.temperature_ = float(temperatures[self.best_index_])
         self.cv_results_ = {
-            **{name: np.array([getattr(s, name) for s in settings]) for name in Setting._fields},
+            **listed,
             "mean_score": means,
             "std_score": by_fold.std(axis=1),
             "behind": behind,

@@ -134,14 +134,14 @@ class Examples:
         """
         net = np.bincount(self.kind, beta, self.table.n_rows).astype(np.float64)
         used = np.flatnonzero(net)
-        if not len(used):
-            one.violators, one.wanted = [], []
-            return inside
         rho, a = self.options["rho"], self.options["depth_penalty"]
-        table = self.table.take(used)
-        frontier = Frontier(table, net[used], one.nodes, rho, a, deadline)
         beyond = np.abs(beta @ self.others) / self.options["other_penalty"]
         one.wanted = [j for j in np.flatnonzero(beyond**2 > allowed).tolist() if j not in one.held]
+        if not len(used):  # no conjunction tells what β does, but numbers may
+            one.violators = []
+            return float(max(inside, beyond.max(initial=0.0) ** 2))
+        table = self.table.take(used)
+        frontier = Frontier(table, net[used], one.nodes, rho, a, deadline)
         if fast:
             one.violators = standing_out(frontier, allowed, max(one.room, ONCE))
             return float("inf")

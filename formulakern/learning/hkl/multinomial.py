@@ -133,10 +133,10 @@ def learn_together(
                 start=[one.start() for one in classes],
                 deadline=solving(growing, len(history[0])),
             )
-            if not solved or together.objective <= solved[0][0].objective or not growing.over():
+            if not solved or together.objective <= solved[0][0].objective:
                 solved = [(together, [(list(one.nodes), list(one.held)) for one in classes])]
-            for one, f in zip(classes, together.weights, strict=True):
-                one.weights = dict(zip(one.features, f.tolist(), strict=True))
+                for one, f in zip(classes, together.weights, strict=True):
+                    one.weights = dict(zip(one.features, f.tolist(), strict=True))
             loose = inner > tol / 4
             search = partial(_searched, examples, classes, together, tol / 2, loose)
             bound, quick, given_up = 0.0, False, False
@@ -150,12 +150,13 @@ def learn_together(
                 bound, given_up = search(growing.part(searching), fast=False)
                 searching, needed = 1.0 if given_up else SEARCHING, Deadline.clock() - begun
             best = max(best, bound)  # each of them holds
-            gap = relative_gap(solved[0][0].objective, best)
+            objective = solved[0][0].objective
+            gap = relative_gap(objective, best)
             seconds = deadline.taken()
             for k, one in enumerate(classes):
                 size, found = len(one.features), len(one.violators) + len(one.wanted)
                 n_used = used_weights(together.weights[k])
-                step = GrowthStep(size, together.objective, gap, found, seconds, n_used)
+                step = GrowthStep(size, objective, gap, found, seconds, n_used)
                 history[k].append(step)
                 report(k, step)
             if gap <= tol / 2:

@@ -3,7 +3,7 @@
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formulakern.deadline import UNLIMITED, Deadline
@@ -51,6 +51,7 @@ def learned(X, codes, others, options, **limits):
     st.sampled_from([1.5, 3.0]),
     st.integers(0, 2),
 )
+@example(1, 1, 4, 1.1, -1.0, 1.5, 1)  # conjunctions say nothing of a class, and a number does
 def test_equals_the_problem_on_all_nodes(seed, p, K, rho, log_C, a, e):
     X, codes, others = problem(seed, p, 30, K, e)
     options = {"rho": rho, "C": 10**log_C, "depth_penalty": a, "other_penalty": 0.8}
