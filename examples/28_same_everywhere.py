@@ -6,8 +6,8 @@ tables: words, whole numbers, missing entries, three classes, mixed columns; lea
 predict one of the numeric columns.  Every row is predicted by the fitted model, by ``formulakern
 predict`` from the file, by ``fk.load`` in another process, by the exported query in SQLite and in
 DuckDB, and by the exported Python, which reads the file's own texts.  Models that are no rules have
-no query.  Tables but two are read from FORMULAKERN_DATA; --quick takes 60 rows of these two, and
-the learners that are fast.
+no query.  At most 400 rows of each table, spread over all.  Tables but two are read from
+FORMULAKERN_DATA; --quick takes 60 rows of these two, and the learners that are fast.
 
 In a shell::
 
@@ -36,7 +36,7 @@ from formulakern.cli.learners import learner as made_learner
 from formulakern.text import markdown
 
 QUICK = "--quick" in sys.argv[1:]
-ROWS = 60 if QUICK else 1500
+ROWS = 60 if QUICK else 400
 #: Table → the column of a number that is predicted, None if it has none.
 TABLES = {
     "tic-tac-toe": None,
@@ -52,7 +52,7 @@ SLOW = ("hkl-cv", "prl-cv", "svm-cv", "search", "mkl", "hkl-regression")
 SETTINGS = {
     "hkl": ["C=10"],
     "hkl-cv": ["cv=2", "Cs=[1, 10]", "depth_penalties=[2]"],
-    "prl-cv": ["cv=2", "Cs=[1, 10]"],
+    "prl-cv": ["cv=2", "Cs=[1, 10]", "degrees=[1]", "depth_penalties=[1]"],
     "search": ["candidates=3", "cv=2"],
     "strings": ["column=sequence"],
 }
