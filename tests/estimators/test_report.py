@@ -107,6 +107,11 @@ KERNELS = {
     "search": (lambda: fk.FormulaSearch(["a", "a & b"], "radius-margin"), FRAME, TWO),
     "mkl": (lambda: fk.FormulaMKL(("a", "a & b")), FRAME, TWO),
     "strings": (lambda: fk.StringSVC("weighted_degree(3)"), STRINGS, KINDS),
+    "strings of four": (
+        lambda: fk.StringSVC("spectrum(2)", C=10.0, decision_function_shape="ovo"),
+        STRINGS,
+        list("pqrspqrs"),
+    ),
     "spectra": (lambda: fk.StringSVC("spectrum(2)"), STRINGS, KINDS),
     "choquet": (lambda: fk.ChoquetSVC(C=10.0), NUMERIC, TWO),
     "choquet of three": (lambda: fk.ChoquetSVC(C=10.0, additivity=2), NUMERIC, THREE),
@@ -124,7 +129,7 @@ def test_sums_are_the_decisions_of_kernels(tmp_path, name):
     decided = model.predict(X) if numbers else model.decision_function(X)
     if decided.ndim == 1:
         assert np.allclose(ours, decided[:30])
-    elif name == "svc of three":  # positive for the first class of the pair
+    elif name in ("svc of three", "strings of four"):  # positive for the first of the pair
         names = model.classes_.tolist()
         pairs = [f"{a} (above 0) against {b}" for i, a in enumerate(names) for b in names[i + 1 :]]
         for own, sums in zip(decided, totals(page), strict=False):

@@ -61,7 +61,7 @@ def of_kernel(model: Any, X: Any, held: int, top: int) -> ModelValues:
         for own, b, t in zip(weights, intercepts, title, strict=True)
     ]
     if len(pairs) > 1:
-        scores = model._class_scores(rows if not strings else X)[:held]
+        scores = _class_scores(gram @ weights.T + intercepts, pairs)
         sums = [[every[pair_of_row(s, pairs)][k]] for k, s in enumerate(scores)]
     else:
         sums = [[one] for one in every[0]]
@@ -104,29 +104,29 @@ def _expansions(model: Any) -> tuple[Any, list[tuple[int, int]], list[str]]:
         return np.atleast_2d(model.dual_coef_), [(0, 1)], [title]
     names = classes.tolist()
     pairs = list(itertools.combinations(range(len(names)), 2))
-    weights = getattr(model, "_pair_weights", None)
-    if weights is None:
-        weights = _pairwise(model.svc_)
+    weights = model._pair_weights
     if len(names) == 2:
         return weights, pairs, [f"The score: above 0 it says {names[1]}, else {names[0]}"]
     titles = [f"{names[i]} (above 0) against {names[j]}" for i, j in pairs]
     return weights, pairs, titles
 
 
-def _pairwise(svc: Any) -> Any:
-    """α_i y_i for each pair of classes, of scikit-learn's model; see its ``dual_coef_``."""
-    coefficients = np.asarray(svc.dual_coef_)
-    if len(svc.classes_) == 2:
-        return coefficients
-    ends = np.cumsum([0, *svc.n_support_])
-    found = []
-    for i, j in itertools.combinations(range(len(svc.classes_)), 2):
-        weights = np.zeros(coefficients.shape[1])
-        for own, other in ((i, j), (j, i)):
-            span = slice(ends[own], ends[own + 1])
-            weights[span] = coefficients[other - 1 if own < other else other, span]
-        found.append(weights)
-    return np.array(found)
+def _class_scores(values: FloatArray, pairs: Sequence[tuple[int, int]]) -> FloatArray:
+    """Votes for each class of decisions that are positive for the first of each pair.
+
+    Equal votes are told apart by the sums of the decisions.
+
+    >>> _class_scores(np.array([[1.0, 1.0, -1.0]]), [(0, 1), (0, 2), (1, 2)]).argsort().tolist()
+    [[1, 2, 0]]
+    """
+    n_classes = 1 + max(j for _, j in pairs)
+    votes, sums = np.zeros((len(values), n_classes)), np.zeros((len(values), n_classes))
+    for column, (i, j) in zip(values.T, pairs, strict=True):
+        votes[:, i] += column > 0
+        votes[:, j] += column <= 0
+        sums[:, i] += column
+        sums[:, j] -= column
+    return votes + sums / (3 * (np.abs(sums) + 1))
 
 
 def _encoded(model: Any, X: Any, held: int) -> Any:

@@ -234,6 +234,11 @@ class StringSVC(Reported, Calibrated, Saved, ClassifierMixin, BaseEstimator):  #
         """
         return np.concatenate([self.svc_.predict(gram) for gram in self._grams(X)])
 
+    @property
+    def _pair_weights(self) -> npt.NDArray[np.float64]:
+        """Coefficients of the support vectors, a row for each pair of classes."""
+        return np.array([weights for *_, weights in pair_weights(self.svc_)])
+
     def _grams(self, X: Any) -> Iterator[npt.NDArray[np.float64]]:
         """K between X and the training strings, so many rows at a time; 0 off the support."""
         check_is_fitted(self, "svc_")
