@@ -126,7 +126,7 @@ def _class_scores(values: FloatArray, pairs: Sequence[tuple[int, int]]) -> Float
         votes[:, j] += column <= 0
         sums[:, i] += column
         sums[:, j] -= column
-    return votes + sums / (3 * (np.abs(sums) + 1))
+    return np.asarray(votes + sums / (3 * (np.abs(sums) + 1)))
 
 
 def _encoded(model: Any, X: Any, held: int) -> Any:
