@@ -30,7 +30,7 @@ __all__ = ["MAX_CUBES", "MAX_PRIMES", "MAX_TABULATED", "Smallest", "smallest_cov
 #: The choice is exact for at most so many prime implicants …
 MAX_PRIMES = 4_000
 #: … and at most so many variables in those that are not needed anyway.
-MAX_TABULATED = 14
+MAX_TABULATED = 16
 #: A cover by more cubes than this is refused.
 MAX_CUBES = 10_000
 #: More entries of points and prime implicants are not compared.

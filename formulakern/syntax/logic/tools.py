@@ -250,7 +250,7 @@ class Logic(Forms[F]):
         The terms are chosen from all prime implicants, by integer programming where more than one
         choice is left (Quine 1952, doi:10.1080/00029890.1952.11988183; McCluskey 1956,
         doi:10.1002/j.1538-7305.1956.tb03835.x).  The result is exact if there are at most 4,000
-        prime implicants, at most 14 names in those that are not needed anyway, and the search
+        prime implicants, at most 16 names in those that are not needed anyway, and the search
         among these ends within its limit.  Else it is a cover by prime implicants, with a proved
         lower bound.
 
