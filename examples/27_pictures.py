@@ -88,6 +88,27 @@ def pictures(m):
     }
 
 
+def story(plt):
+    """A formula, its kernel matrix, the rules read back: three axes of one figure."""
+    robots, y = fk.datasets.monks(1)
+    y = np.where(y == 1, "class 1", "class 0")
+    encoder = fk.PropositionEncoder(nominal="all")
+    svm = fk.FormulaSVC("a & b", C=100, encoder=encoder).fit(robots, y)
+    figure = plt.figure(figsize=(9, 3.25), layout="constrained")
+    text, matrix, bars = figure.subplots(1, 3, width_ratios=[0.75, 1.25, 1.45])
+    fk.plot.gram(svm, robots, y, ax=matrix)
+    fk.plot.rule_weights(svm.rules(top=10), ax=bars)
+    text.axis("off")
+    middle = {"ha": "center", "va": "center", "transform": text.transAxes}
+    text.text(0.5, 0.68, "a & b", fontsize=24, family="monospace", **middle)
+    told = "432 robots of monks-1\n\ntheir class is 1 where\na1 = a2  or  a5 = 1"
+    text.text(0.5, 0.32, told, fontsize=9.5, **middle)
+    titles = ("a formula", "its kernel matrix", "the rules read back")
+    for ax, title in zip((text, matrix, bars), titles, strict=True):
+        ax.set_title(title, fontweight="bold", loc="center")
+    return text
+
+
 def main():
     """Fit, draw, save."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -102,7 +123,8 @@ def main():
         plt.style.use("dark_background")
     OUTPUT.mkdir(exist_ok=True)
     end = "-quick" * options.quick + "-dark" * options.dark
-    for name, draw in pictures(models(options.quick)).items():
+    drawings = {"story": partial(story, plt)} | pictures(models(options.quick))
+    for name, draw in drawings.items():
         if options.only and name not in options.only:
             continue
         ax = draw()
