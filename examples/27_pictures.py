@@ -131,6 +131,7 @@ def main():
         path = OUTPUT / f"27_{name}{end}.png"
         ax.figure.savefig(path, dpi=110)
         plt.close(ax.figure)
+        print(draw.func.__doc__.split("\n", 1)[0])
         print(f"Saved {path}")
 
 

@@ -51,7 +51,7 @@ QUICK = {
     "23_sql.py": (["--quick"], "| sqlite | 20 | "),
     "25_memory.py": (["--quick"], "| or | free | "),
     "26_report.py": (["report.html"], "their sums are the decisions: True"),
-    "27_pictures.py": (["--quick"], "27_waterfall-quick.png"),
+    "27_pictures.py": (["--quick"], "How the score of one row comes about: "),
     "28_same_everywhere.py": (["--quick"], " predictions compared, 0 different."),
     "29_logic.py": ([], "= (a | b) & (c | d)"),
     "29_logic_times.py": (["--quick"], "| count models | carry of 2 bits | "),
