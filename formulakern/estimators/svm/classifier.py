@@ -78,8 +78,8 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
         for each row where that is more.
     time_limit : float, optional
-        Seconds from the table to the end of the dual solver; the best so far is kept, and its gap
-        is said.
+        Seconds from the table to the end of the dual solver, and of the further fits of
+        ``probability``; the best so far is kept, and its gap is said.
     probability : bool, default=False
         Whether there is ``predict_proba``, at the cost of five further fits; ``predict`` goes by
         the decisions all the same.
