@@ -104,7 +104,7 @@ def penalty_cause(C: float, automatic: float) -> Cause | None:
     if not math.isfinite(C) or automatic <= 0:
         return None
     times = C / automatic
-    factor = f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
+    factor = f"{times:,.0f}" if 10 <= times < 1e6 else f"{times:.2g}"
     what = f"C={C:.4g} is {factor} times the automatic one, {automatic:.3g}"
     return Cause(times, what, "C='auto'")
 

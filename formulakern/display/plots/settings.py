@@ -298,7 +298,7 @@ def search_results(search: Any, *, named: int = 5, ax: Any = None) -> Any:
     >>> matplotlib.use("agg")
     >>> import formulakern as fk
     >>> X, y = fk.datasets.monks(1)
-    >>> search = fk.FormulaSearch(["a", "a & b"], cv=2).fit(X[:100], y[:100])
+    >>> search = fk.FormulaSearch(["a", "a & b"], cv=2, random_state=0).fit(X, y)
     >>> ax = fk.plot.search_results(search, named=1)
     >>> [text.get_text() for text in ax.texts], ax.get_xlabel()
     (['a & b  (chosen)'], 'rank')

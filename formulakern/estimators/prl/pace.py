@@ -32,6 +32,7 @@ USUAL_TOL = 1e-2
 def open_share(value: float, bound: float) -> float:
     """The gap as a share of the bound.
 
+    >>> import numpy as np
     >>> open_share(0.9, 1.0), open_share(-1.0, np.inf), open_share(0.0, 0.0)
     (0.09999999999999998, 1.0, 0.0)
     """

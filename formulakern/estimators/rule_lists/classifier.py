@@ -233,9 +233,9 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             codes = np.searchsorted(self.classes_, labels)
             by_class = ranked.weights_by_class(codes, len(self.classes_), weights)
             say_rule = self._reporter(ranked) if self.verbose else None
-            training = TrainingTable(
-                ranked, by_class, self._relations_of(ranked), deadline, say_rule
-            )
+            relations = self._relations_of(ranked)
+            unit = 1.0 if (weights % 1 == 0).all() else float(weights.min())
+            training = TrainingTable(ranked, by_class, relations, deadline, say_rule, unit)
             if self.learner == "optimal":
                 self._set_rules(training, self._optimal(training))
             else:

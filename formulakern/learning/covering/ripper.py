@@ -109,7 +109,6 @@ class _OneClass:
         others = np.delete(weights, label, axis=1).sum(axis=1)
         self.weights = np.column_stack([others, weights[:, label]])
         self.totals = self.weights.sum(axis=0)
-        self.unit = float(self.weights[self.weights > 0].min(initial=np.inf))
         self.growth = training.growth(np.zeros((training.table.n_rows, 2)))
         self.n_conditions = training.n_conditions
         self.rules: list[IntArray] = []
@@ -167,7 +166,7 @@ class _OneClass:
         for k in range(2):
             some = order[self.weights[order, k] > 0]
             weights = self.weights[some, k]
-            units = weights / self.unit
+            units = weights / self.training.unit
             if units.max(initial=1.0) == 1.0:
                 part = (np.arange(len(some)) % FOLDS < FOLDS - 1).astype(np.float64)
             else:

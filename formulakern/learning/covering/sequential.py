@@ -54,6 +54,8 @@ class TrainingTable:
     deadline : Deadline, optional
     report : callable, optional
         Is told about every rule.
+    unit : float, default=1.0
+        The weight that counts as one row.  Equal rows are merged, so that it is not to be seen.
     """
 
     table: RankedTable
@@ -61,6 +63,7 @@ class TrainingTable:
     relations: IntArray
     deadline: Deadline = UNLIMITED
     report: Callable[[Decision, FloatArray], None] | None = None
+    unit: float = 1.0
 
     @property
     def n_classes(self) -> int:

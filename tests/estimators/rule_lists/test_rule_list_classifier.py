@@ -265,3 +265,19 @@ def test_degrees_are_refused():
     model = RuleListClassifier(encoder=fk.PropositionEncoder(graded=True))
     with pytest.raises(ParameterError, match="gives degrees of truth"):
         model.fit(X, X[:, 0] > 0.5)
+
+
+@pytest.mark.parametrize("learner", ["ripper", "irep"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_in_which_every_row_is_repeated(learner, seed):
+    """Copies of a row are grown on and pruned on, whether they are rows or weights."""
+    columns = {
+        "fever": ["none", "high", "mild", "high", "none", "none", "mild", "high"],
+        "age": [34, 61, 47, 8, 25, 70, 66, 52],
+    }
+    y = np.array(["no", "yes", "no", "yes", "no", "yes", "no", "yes"])
+    model = fk.RuleListClassifier(learner, random_state=seed)
+    repeated = {name: values * 6 for name, values in columns.items()}
+    rules = model.fit(repeated, np.tile(y, 6)).rules_
+    assert model.score(repeated, np.tile(y, 6)) == 1
+    assert str(model.fit(columns, y, np.full(8, 6.0)).rules_) == str(rules)

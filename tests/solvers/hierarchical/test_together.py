@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import entr
 
 from formulakern.solvers.blas import one_thread
@@ -181,8 +181,12 @@ def test_the_dual_bound_is_that_of_the_best_multiple(seed, K, power):
         mixed = (1 - t) * (codes[:, None] == np.arange(K)) + t * chances
         return c @ entr(mixed).sum(axis=1) - t**2 * square / 2
 
-    best = max(map(slowly, [*np.linspace(0, 1, 201), *np.geomspace(1e-12, 1, 400)]))
+    grid = np.unique([*np.linspace(0, 1, 201), *np.geomspace(1e-12, 1, 400)])
+    values = np.array([slowly(t) for t in grid])
+    at = int(values.argmax())
+    ends = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
+    between = minimize_scalar(lambda t: -slowly(t), bounds=ends, method="bounded")
     found = dual_bound(beta, codes, c, square)
     allowed = 1e-9 * (np.abs(beta).sum() + square)
-    assert found >= best - allowed
-    assert found <= best + 1e-3 * (abs(best) + allowed)  # between the points of the grid
+    assert found >= values[at] - allowed
+    assert found <= max(values[at], -between.fun) + 1e-6 * (abs(values[at]) + allowed) + allowed
