@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +35,8 @@ FIRST, GROWTH, POWER = 400, 2, 3
 ENOUGH = 10
 #: Seconds that a fit to all rows needs to be worth beginning, and rows for one more.
 LAST, ROWS = 2.0, 20_000
+#: A model of all rows whose relative duality gap is larger is not better than one of a sample.
+OPEN = 0.5
 
 
 def score_in_time(
@@ -135,7 +138,10 @@ def fit_in_time(
     if not deadline.limited:
         model._fit_encoded(table, classes, X)
         return
-    short = deadline.over(LAST + n_rows / ROWS if n_compared < n_rows else 0.0)
+    sample = copy(model) if n_compared < n_rows else None
+    if sample is not None:
+        _fit_sample(sample, table, classes, X, n_compared)
+    short = deadline.over(LAST + n_rows / ROWS if sample is not None else 0.0)
     if not short:
         model.set_params(time_limit=deadline.left())
         with warnings.catch_warnings(record=True) as told:
@@ -144,7 +150,7 @@ def fit_in_time(
         short = unusable(model)
         for one in [] if short else told:
             warnings.warn(one.message, stacklevel=3)
-    if n_compared < n_rows:
+    if sample is not None:
         warnings.warn(
             f"stopped by the time limit: of {n_rows:,} rows candidates were compared on "
             f"{n_compared:,}, and the best one is fitted to {n_compared if short else n_rows:,}. "
@@ -152,13 +158,22 @@ def fit_in_time(
             ConvergenceWarning,
             stacklevel=3,
         )
-    if short:
-        rows = subsample(classes, n_compared)
-        model.set_params(solver="libsvm")
-        model._fit_encoded(table.take(rows), classes[rows], X)
-        model.support_ = rows[model.support_]
+    if short and sample is not None:
+        model.__dict__.update(sample.__dict__)
+    elif short:
+        _fit_sample(model, table, classes, X, n_compared)
+
+
+def _fit_sample(
+    model: FormulaSVC, table: Any, classes: npt.NDArray[Any], X: Any, n_rows: int
+) -> None:
+    """Fit a model to the rows that candidates were compared on."""
+    rows = subsample(classes, n_rows)
+    model.set_params(solver="libsvm")
+    model._fit_encoded(table.take(rows), classes[rows], X)
+    model.support_ = rows[model.support_]
 
 
 def unusable(model: FormulaSVC) -> bool:
-    """Whether the time was over before the solver had done a step for some pair of classes."""
-    return len(model.support_) == 0 or not model.gap_ < 1.0
+    """Whether the time was over when the solver had hardly begun, for some pair of classes."""
+    return len(model.support_) == 0 or not model.gap_ < OPEN
