@@ -36,7 +36,7 @@ STOREYS = (
         "text",
     ),
     ("diagrams",),
-    ("syntax", "program", "solvers"),
+    ("partitions", "syntax", "program", "solvers"),
     ("encoding", "files", "rewrite", "semantics"),
     ("backends", "mining", "rules", "measures"),
     ("gram",),

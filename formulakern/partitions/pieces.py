@@ -1,0 +1,166 @@
+"""Rows in pieces: functions go to the pieces, and what they return comes back.
+
+A learner that asks its rows only for sums works on pieces as on one table: it sends a function,
+which every piece answers for its own rows, and adds up the answers.  Such functions are pure, and
+found by their names in a module, so that a piece that is lost is made again and gives the same
+answer.
+
+Answers come in the order of the pieces, whatever the order in which they are computed.
+"""
+
+from __future__ import annotations
+
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from formulakern.deadline import UNLIMITED, Deadline
+
+__all__ = ["LocalPieces", "Pieces", "Traffic"]
+
+
+@dataclass(eq=False)
+class Traffic:
+    """What was sent to pieces and came back from them.
+
+    Attributes
+    ----------
+    rounds : int
+        Questions, each of which all pieces answered.
+    sent, received : int
+        Bytes.
+    """
+
+    rounds: int = 0
+    sent: int = 0
+    received: int = 0
+
+    def count(self, questions: Iterable[Any], answers: Iterable[Any]) -> None:
+        """Count one round."""
+        self.rounds += 1
+        self.sent += sum(map(size_of, questions))
+        self.received += sum(map(size_of, answers))
+
+
+@dataclass(eq=False)
+class Pieces(ABC):
+    """Values that lie in pieces, such as the rows of a table.
+
+    Attributes
+    ----------
+    traffic : Traffic
+        Shared by all pieces that are made of these.
+    """
+
+    traffic: Traffic = field(default_factory=Traffic, kw_only=True)
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many pieces there are."""
+
+    @abstractmethod
+    def map(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
+    ) -> Pieces:
+        """``function(value, *shared)`` of every piece, or ``function(value, *shared, own)``.
+
+        The results stay where the pieces are.
+
+        Parameters
+        ----------
+        function : callable
+            Pure, and defined at the top of a module.
+        shared : any values
+            Sent to every piece.
+        each : sequence of one value per piece, optional
+            Each is sent to its own piece.
+        """
+
+    @abstractmethod
+    def gather(
+        self,
+        function: Callable[..., Any],
+        *shared: Any,
+        each: Sequence[Any] | None = None,
+        deadline: Deadline = UNLIMITED,
+    ) -> list[Any]:
+        """The results of :meth:`map`, here, in the order of the pieces.
+
+        Parameters
+        ----------
+        function, shared, each :
+            As of :meth:`map`.
+        deadline : Deadline, optional
+
+        Raises
+        ------
+        TimeIsOver
+            If the answers are not there in time.
+        """
+
+
+@dataclass(eq=False)
+class LocalPieces(Pieces):
+    """Pieces in the memory of this process.
+
+    Parameters
+    ----------
+    values : sequence
+
+    Examples
+    --------
+    >>> pieces = LocalPieces([[1, 2], [3]])
+    >>> pieces.map(sorted).gather(sum)
+    [3, 3]
+    """
+
+    values: Sequence[Any] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def map(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
+    ) -> LocalPieces:
+        """As :meth:`Pieces.map`."""
+        pairs = zip(self.values, self._own(each), strict=True)
+        made = [function(value, *shared, *own) for value, own in pairs]
+        return LocalPieces(made, traffic=self.traffic)
+
+    def gather(
+        self,
+        function: Callable[..., Any],
+        *shared: Any,
+        each: Sequence[Any] | None = None,
+        deadline: Deadline = UNLIMITED,
+    ) -> list[Any]:
+        """As :meth:`Pieces.gather`."""
+        answers = []
+        for value, own in zip(self.values, self._own(each), strict=True):
+            deadline.check()
+            answers.append(function(value, *shared, *own))
+        self.traffic.count([shared] * len(self) + list(each or ()), answers)
+        return answers
+
+    def _own(self, each: Sequence[Any] | None) -> list[tuple[Any, ...]]:
+        return [()] * len(self) if each is None else [(own,) for own in each]
+
+
+def size_of(value: Any) -> int:
+    """Bytes of a value on its way between processes, about.
+
+    >>> size_of(np.zeros(1000)), size_of((np.zeros(10), [np.zeros(5)]))
+    (8000, 120)
+    """
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return int(value.nbytes)
+    if isinstance(value, (tuple, list)) and any(isinstance(v, (np.ndarray, tuple)) for v in value):
+        return sum(map(size_of, value))
+    try:
+        return len(pickle.dumps(value, protocol=5))
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return 0
