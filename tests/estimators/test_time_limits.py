@@ -114,13 +114,39 @@ def test_without_time_the_largest_class_is_predicted_at_least(monkeypatch, name,
     y[np.arange(300) % 10 < 6] = classes - 1
     SlowClock(monkeypatch)
     make = (MODELS | OTHERS)[name]
-    tau = {"logit_adjustment": 0} if name.startswith("HKL") else {}
     for limit in (0, 1e-9):
-        model = make(time_limit=limit, **tau)
+        model = make(time_limit=limit)
         with pytest.warns(ConvergenceWarning) as told:
             model.fit(X, y)
         assert model.score(X, y) >= np.bincount(y).max() / len(y) - 0.02
         assert not any("nan" in str(one.message) for one in told)
+
+
+SHARES = {2: [0.3, 0.7], 3: [0.2, 0.6, 0.2]}
+
+
+@pytest.mark.parametrize("tau", [0.5, 3.0])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_ordered_classes_are_told_apart_in_any_time(monkeypatch, classes, tau):
+    random = np.random.default_rng(1)
+    X, y = random.integers(0, 2, (90, 8)), random.choice(classes, 90, p=SHARES[classes])
+    clock = SlowClock(monkeypatch)
+    for limit in (0, 0.05, 0.2, 0.5):
+        clock.seconds = 0.0
+        model = fk.HKLClassifier(
+            ordinal=True, C=0.3, tol=1e-9, logit_adjustment=tau, time_limit=limit
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+        if model.stopped_ != "time limit":
+            assert limit > 0
+            break
+        predicted = model.predict(X)
+        assert np.mean(predicted == y) >= np.bincount(y).max() / len(y)
+        assert (predicted == model.rules_.predict(X)).all()
+        decided = np.log(model.predict_proba(X)) - model.adjustment_
+        assert (predicted == decided.argmax(axis=1)).all()
 
 
 @pytest.mark.parametrize(

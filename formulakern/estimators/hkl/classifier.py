@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,92 +14,17 @@ from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.calibration import Calibrated, available_unless
-from formulakern.estimators.hkl.base import HierarchicalEstimator, HierarchicalLearner
-from formulakern.estimators.rule_model import RuleClassifier
+from formulakern.estimators.hkl.base import HierarchicalLearner
+from formulakern.estimators.hkl.class_scores import RAREST, HierarchicalClassifier
 from formulakern.estimators.targets import class_order, row_weights, several_classes
-from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
+from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
 
-__all__ = ["HKLClassifier", "HierarchicalClassifier", "log_probabilities"]
+__all__ = ["HKLClassifier"]
 
 
 LOSSES = ("hinge", "squared_hinge", "logistic")
-#: No class has a smaller share.
-RAREST = 1e-12
-
-
-@dataclass(eq=False, repr=False)
-class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
-    """The base of :class:`HKLClassifier` and :class:`HKLClassifierCV`."""
-
-    _: KW_ONLY
-    loss: Literal["hinge", "squared_hinge", "logistic"] = "logistic"
-    logit_adjustment: float = 0.5
-    ordinal: bool = False
-    adjustment_: FloatArray = field(init=False)
-    thresholds_: FloatArray = field(init=False)  # of ordered classes
-
-    def _shares(self, labels: npt.NDArray[Any], weights: FloatArray) -> tuple[FloatArray, float]:
-        """The share of every class in the weight of all rows, and τ, 0 where none is asked for."""
-        shares = np.array([weights[labels == name].sum() for name in np.unique(labels)])
-        adjusted = self.loss == "logistic" and self.class_weight is None
-        tau = float(self.logit_adjustment) if adjusted else 0.0
-        return np.maximum(shares / shares.sum(), RAREST), tau
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """The score of each class, Σ_w f_w φ_w(x) + b, less its adjustment; the largest wins.
-
-        Of ordered classes the one score that is compared with thresholds.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) for two or for ordered classes, else (n_rows, n_classes)
-        """
-        scores = self._scores(X)
-        return np.asarray(scores[:, -1]) if scores.shape[1] <= 2 else scores
-
-    def _no_probabilities(self) -> str:
-        if self.probability or self.loss == "logistic":
-            return ""
-        return (
-            f"{type(self).__name__} has predict_proba with loss='logistic' or probability=True; "
-            f"this one has loss={self.loss!r}. Write probability=True and fit it, which takes at "
-            "most five further fits."
-        )
-
-    @available_unless(lambda self: self._no_probabilities())
-    def predict_proba(self, X: Any) -> FloatArray:
-        """e^{s_k} / Σ_j e^{s_j}, s the scores before they are adjusted (for two classes, half).
-
-        Of ordered classes P(y > k) is 1/(1 + e^{θ_k − s}).  That is with ``loss="logistic"``.  With
-        ``probability=True`` they are a logistic function of the decisions, fitted to rows that were
-        held out.  In both cases :meth:`predict` goes by the decisions.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        if self.probability:
-            return np.asarray(super().predict_proba(X))
-        scores = self._scores(X)
-        levels = self.rules_.levels
-        if levels is None:
-            return np.asarray(np.exp(log_probabilities(scores + self.adjustment_)))
-        chances = np.zeros((len(scores), len(self.classes_)))
-        chances[:, np.isin(self.classes_, levels)] = np.exp(
-            log_chances(scores[:, 0], self.thresholds_)
-        )
-        return chances
 
 
 @dataclass(eq=False, repr=False)
@@ -374,11 +299,10 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         shares, tau = self._shares(labels, weights)
         logs = np.log(shares)
         self._decide(found, bias, np.where(shares > RAREST, tau * logs, 0.0))
-        if self.stopped_ in ("time limit", "interrupted"):  # no worse than the largest class alone
-            for rules, b in ((found, bias), ([], logs - logs[::-1] if two else logs)):
-                if np.average(self.predict(table) == labels, weights=weights) >= shares.max():
-                    break
-                self._decide(rules, b, np.zeros(len(names)))
+        for rules, b in ((found, bias), ([], logs - logs[::-1] if two else logs)):
+            if self._as_good(table, labels, weights):
+                break
+            self._decide(rules, b, np.zeros(len(names)))
         self._warn_if_open()
         return self
 
@@ -415,33 +339,33 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         codes = np.array([place_of.get(one, -1) for one in labels.tolist()], dtype=np.float64)
         self._learn(table, {"": codes}, weights, start, ordered=True, deadline=deadline)
         [model] = self._models
-        self.thresholds_ = np.maximum.accumulate(np.negative(model.bias))  # rounding apart
-        shares, tau = self._shares(labels, weights)
-        shares = shares[np.argsort(np.argsort(order, kind="stable"), kind="stable")]
-        self.adjustment_ = np.where(shares > RAREST, tau * np.log(shares), 0.0)
-        ends = decision_thresholds(self.thresholds_, self.adjustment_[present])
-        shift = float(ends[0]) if len(order) == 2 else 0.0  # decisions for two classes are by sign
-        self.thresholds_ = self.thresholds_ - shift
-        self.intercept_ = np.array([-shift])
+        shares, tau = self._shares(labels, weights, order)
         counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
-        self._set_rules(
-            self._rules_of(model, table, counts),
-            None,
-            self.intercept_,
-            name,
-            levels=order[present].tolist(),
-            thresholds=ends - shift,
-        )
+        found = self._rules_of(model, table, counts)
+        bounds = np.maximum.accumulate(np.negative(model.bias))  # rounding apart
+        adjustment = np.where(shares > RAREST, tau * np.log(shares), 0.0)
+        self._decide_ordered(found, bounds, adjustment, present, name)
+        below = np.cumsum(shares[present])[:-1]
+        for rules, ends in ((found, bounds), ([], np.log(below) - np.log1p(-below))):
+            if self._as_good(table, labels, weights):
+                break
+            self._decide_ordered(rules, ends, np.zeros(len(order)), present, name)
         self._warn_if_open()
         return self
 
-
-def log_probabilities(scores: FloatArray) -> FloatArray:
-    """s_k − ln Σ_j e^{s_j}; two classes have scores of both signs, of which s is half.
-
-    >>> log_probabilities(np.array([[-np.log(3), np.log(3)]])).round(6)  # 1/4 and 3/4
-    array([[-1.386294, -0.287682]])
-    """
-    if scores.shape[1] == 2:
-        scores = scores / 2
-    return np.asarray(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
+    def _decide_ordered(
+        self,
+        found: list[tuple[Feature, WeightedRule]],
+        thresholds: FloatArray,
+        adjustment: FloatArray,
+        present: npt.NDArray[np.bool_],
+        name: str,
+    ) -> None:
+        """Set rules, thresholds, and where decisions change under an adjustment of each class."""
+        ends = decision_thresholds(thresholds, adjustment[present])
+        shift = float(ends[0]) if len(present) == 2 else 0.0  # for two classes they are by sign
+        self.adjustment_, self.thresholds_ = adjustment, thresholds - shift
+        self.intercept_ = np.array([-shift])
+        levels = self.classes_[present].tolist()
+        more: dict[str, Any] = {"levels": levels, "thresholds": ends - shift}
+        self._set_rules(found, None, self.intercept_, name, **more)

@@ -22,7 +22,8 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import automatic_C
-from formulakern.estimators.hkl.classifier import HierarchicalClassifier, HKLClassifier
+from formulakern.estimators.hkl.class_scores import HierarchicalClassifier
+from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.folds import SHAPE, Part, base_scores, setting_line, trial_of
 from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
 from formulakern.estimators.trials import (

@@ -14,11 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
-from formulakern.estimators.hkl.classifier import (
-    HierarchicalClassifier,
-    HKLClassifier,
-    log_probabilities,
-)
+from formulakern.estimators.hkl.class_scores import HierarchicalClassifier, log_probabilities
+from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.trials import Trial, countable, means_of
 from formulakern.learning.hkl.ordinal import log_chances
 from formulakern.rules.rule import Rule

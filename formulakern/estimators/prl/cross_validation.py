@@ -17,7 +17,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.hkl.classifier import log_probabilities
+from formulakern.estimators.hkl.class_scores import log_probabilities
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.prl.folds import SHAPE, Fold, trial_of
 from formulakern.estimators.prl.pace import open_share

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
-from formulakern.estimators.hkl.classifier import log_probabilities
+from formulakern.estimators.hkl.class_scores import log_probabilities
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.prl.parameters import automatic_C
 from formulakern.estimators.prl.prediction import PreferenceModel
