@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_truths, row_blocks
 from formulakern.encoding.columns import read_number
-from formulakern.encoding.cut_points import Strategy, cut_gaps, cuts
+from formulakern.encoding.cut_points import Grain, Strategy, counted, cut_gaps, cuts
 from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
 from formulakern.encoding.propositions import evaluate_proposition
 from formulakern.encoding.table import Table
@@ -276,29 +276,35 @@ def plan_boolean(name: str, negations: bool) -> ColumnPlan:
 
 
 def plan_nominal(
-    table: Table, name: str, negations: bool, least: int = 1, levels: Sequence[Comparison] = ()
+    table: Table,
+    name: str,
+    negations: bool,
+    least: int = 1,
+    levels: Sequence[Comparison] = (),
+    repeats: NDArray[np.int64] | None = None,
 ) -> ColumnPlan:
     """One proposition ``x = v`` for every value (and ``x != v``), in order of the values.
 
     Values of fewer than ``least`` rows have one together, which says that x is none of the others
     (with negations also that it is one of them).  A column with an order has no such values, and
-    ``levels`` beside the others.
+    ``levels`` beside the others.  ``repeats`` says how often each row is there.
     """
     column, kind = table.column(name), table.kinds.get(name)
     ordered = table.orders.get(name, ())
     values: Sequence[Any]
     if column.dtype == object:
         texts, numbers = table.numbered(name)
-        repeats = dict(zip(texts, np.bincount(numbers).tolist(), strict=True))
+        number_of = dict(zip(texts, counted(numbers, repeats)[1].tolist(), strict=True))
         values = sorted((text for text in texts if text is not None), key=_text_order)
-        counts = [repeats[value] for value in values]
-    elif kind is not None:
-        known, times = np.unique(column[~table.missing(name)], return_counts=True)
-        values = [value_at(column, kind, count) for count in counts_of(known).tolist()]
-        counts = times.tolist()
+        counts = [number_of[value] for value in values]
     else:
-        known, times = np.unique(column[np.isfinite(column)], return_counts=True)
-        values, counts = [_plain(value) for value in known.tolist()], times.tolist()
+        present = np.isfinite(column) if kind is None else ~table.missing(name)
+        known, times = counted(column[present], None if repeats is None else repeats[present])
+        counts = times.tolist()
+        if kind is None:
+            values = [_plain(value) for value in known.tolist()]
+        else:
+            values = [value_at(column, kind, count) for count in counts_of(known).tolist()]
     frequent, pooled, others = values, [], list[Formula]()
     if ordered:
         others = list(levels)
@@ -322,6 +328,7 @@ def levels_of(
     strategy: Strategy,
     relations: Sequence[str],
     classes: NDArray[np.intp] | None = None,
+    repeats: NDArray[np.int64] | None = None,
 ) -> list[Comparison]:
     """``x <= v`` and ``x >= v`` at the cut points of an ordered category.
 
@@ -333,7 +340,7 @@ def levels_of(
     listed = [label for label in order if label in set(texts)]
     place = {label: float(rank) for rank, label in enumerate(listed)}
     ranks = np.array([place.get(str(text), np.nan) for text in texts])[numbers]
-    _, gaps = cut_gaps(ranks, number, strategy, classes)
+    _, gaps = cut_gaps(ranks, number, strategy, classes, repeats)
     found = []
     for relation in relations:
         for gap in gaps.tolist():
@@ -351,10 +358,14 @@ def plan_numeric(
     strategy: Strategy,
     relations: Sequence[str],
     classes: NDArray[np.intp] | None = None,
+    repeats: NDArray[np.int64] | None = None,
+    grain: Grain | None = None,
 ) -> ColumnPlan:
     """``x <= c`` and ``x >= c`` at the cut points of a column of numbers, dates or times.
 
     ``x <= 0`` is written ``x = 0`` where all training values are whole and none is negative.
+    ``repeats`` says how often each row is there; with ``grain``, that of all values, only the
+    values about the cuts, the least and the largest are there.
 
     Raises
     ------
@@ -364,6 +375,7 @@ def plan_numeric(
     column, kind = table.column(name), table.kinds.get(name)
     present = column[~table.missing(name)]
     count = kind is None and bool((present >= 0).all() and (present == np.floor(present)).all())
+    count &= grain is None or grain[0] is not None
     if strategy == "all" and (different := len(np.unique(present))) > MOST_CUTS + 1:
         raise DataError(
             f'column "{name}" has {different:,} different values, and strategy="all" cuts between '
@@ -371,7 +383,7 @@ def plan_numeric(
             '"quantile" with cut_points=64.'
         )
     leaves = []
-    for cut in cuts(column, number, strategy, classes, kind):
+    for cut in cuts(column, number, strategy, classes, kind, repeats, grain):
         for relation in relations:
             value = cut.at_most if relation == "<=" else cut.at_least
             sign = "=" if count and relation == "<=" and value == 0 else relation
@@ -380,10 +392,17 @@ def plan_numeric(
 
 
 def plan_graded(
-    table: Table, name: str, scale: DegreeScale, relations: Sequence[str]
+    table: Table,
+    name: str,
+    scale: DegreeScale,
+    relations: Sequence[str],
+    repeats: NDArray[np.int64] | None = None,
 ) -> ColumnPlan:
     """The column itself for ``>=``, its negation for ``<=``; nothing where it is constant."""
-    degrees = learn_degrees(_numbers(table, name), scale)
+    numbers = _numbers(table, name)
+    if repeats is not None and scale == "rank":
+        numbers = np.repeat(numbers, repeats)
+    degrees = learn_degrees(numbers, scale)
     leaves: dict[str, Formula] = {"<=": ~Variable(name), ">=": Variable(name)}
     propositions = tuple(leaves[relation] for relation in relations) if degrees else ()
     return ColumnPlan(name, "graded", (), propositions, degrees)
@@ -396,12 +415,13 @@ def _numbers(table: Table, name: str) -> NDArray[np.float64]:
     return column
 
 
-def refuse_missing(table: Table, name: str) -> None:
-    """Raise if a column has a missing entry."""
+def refuse_missing(table: Table, name: str, every_row: bool = True) -> None:
+    """Raise if a column has a missing entry, which is named where every row is in the table."""
     missing = table.missing(name)
     if missing.any():
+        row = f" (row {int(np.argmax(missing))})" * every_row
         raise DataError(
-            f'column "{name}" has a missing value (row {int(np.argmax(missing))}). Fill it, or '
+            f'column "{name}" has a missing value{row}. Fill it, or '
             'write PropositionEncoder(missing="value") to make "is missing" a proposition.'
         )
 

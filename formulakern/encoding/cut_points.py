@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, Literal
@@ -18,15 +19,21 @@ from formulakern.syntax.temporal import Temporal
 
 __all__ = [
     "Cut",
+    "Grain",
     "Strategy",
+    "counted",
     "cut_between",
     "cut_gaps",
     "cuts",
     "cutter",
+    "grain_of",
+    "joined_grain",
     "shortest_between",
     "unit_of",
 ]
 
+#: Greatest common divisors of values as multiples of 1, 0.1, …; None where they are none.
+Grain = tuple[int | None, ...]
 Strategy = Literal["quantile", "uniform", "mdlp", "all"]
 
 #: Decimals are only compared and averaged here; a float64 prints with at most 17 digits.
@@ -60,6 +67,8 @@ def cuts(
     strategy: Strategy = "quantile",
     classes: NDArray[np.intp] | None = None,
     kind: TemporalKind | None = None,
+    repeats: NDArray[np.int64] | None = None,
+    grain: Grain | None = None,
 ) -> tuple[Cut, ...]:
     """At most so many cuts of a column, ascending; each separates some of its values.
 
@@ -78,6 +87,10 @@ def cuts(
         The class of every value, from 0; for ``"mdlp"``.
     kind : str, optional
         What the values are, of dates, times and durations.
+    repeats : ndarray of shape (n,), int64, optional
+        How often each value is there; once by default.
+    grain : Grain, optional
+        Of all values, where only those about the cuts are here.
 
     Returns
     -------
@@ -96,14 +109,16 @@ def cuts(
     >>> cuts(np.arange(8), 4, "mdlp", np.array([0, 0, 0, 1, 1, 1, 1, 1]))
     (Cut(at_most=2, at_least=3),)
     """
-    distinct, gaps = cut_gaps(values, number, strategy, classes)
+    distinct, gaps = cut_gaps(values, number, strategy, classes, repeats)
     if not len(gaps):
         return ()
-    cut_at = cutter(distinct, kind)
+    cut_at = cutter(distinct, kind, grain)
     return tuple(cut_at(gap) for gap in gaps.tolist())
 
 
-def cutter(distinct: NDArray[Any], kind: TemporalKind | None = None) -> Callable[[int], Cut]:
+def cutter(
+    distinct: NDArray[Any], kind: TemporalKind | None = None, grain: Grain | None = None
+) -> Callable[[int], Cut]:
     """What cuts a column between values j and j + 1, once its unit is found.
 
     Parameters
@@ -112,17 +127,21 @@ def cutter(distinct: NDArray[Any], kind: TemporalKind | None = None) -> Callable
         The different values, ascending and finite.
     kind : str, optional
         What they are, of dates, times and durations.
+    grain : Grain, optional
+        As of :func:`cuts`.
     """
+    if grain is None:
+        grain = grain_of(distinct)
     if kind is not None:
         length, counts = value_at(distinct, "duration", 1).nanoseconds, counts_of(distinct)
-        measure = measure_of(counts, length)
+        measure = measure_of(np.array(grain[:1], dtype=np.int64), length)
 
         def temporal_cut(gap: int) -> Cut:
             low, high = (length * count for count in counts[gap : gap + 2].tolist())
             return Cut(*temporal_bounds(low, high, kind, measure))
 
         return temporal_cut
-    unit = unit_of(distinct)
+    unit = _unit(grain, len(distinct) >= SEVERAL)
 
     def cut(gap: int) -> Cut:
         low, high = distinct[gap : gap + 2].tolist()
@@ -136,12 +155,13 @@ def cut_gaps(
     number: int,
     strategy: Strategy = "quantile",
     classes: NDArray[np.intp] | None = None,
+    repeats: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The different values of a column, and after which of them :func:`cuts` cuts.
 
     Parameters
     ----------
-    values, number, strategy, classes : as of :func:`cuts`
+    values, number, strategy, classes, repeats : as of :func:`cuts`
 
     Returns
     -------
@@ -160,7 +180,7 @@ def cut_gaps(
         finite = np.isfinite(values)
     elif is_temporal(values):
         finite = ~np.isnat(values)
-    distinct, repeats = np.unique(values[finite], return_counts=True)
+    distinct, times = counted(values[finite], None if repeats is None else repeats[finite])
     if len(distinct) < 2:
         return distinct, np.array([], dtype=np.intp)
     fractions = np.arange(1, number + 1) / (number + 1)
@@ -168,12 +188,12 @@ def cut_gaps(
         assert classes is not None
         table = np.zeros((len(distinct), int(classes.max()) + 1))
         place = np.searchsorted(distinct, values[finite])
-        np.add.at(table, (place, classes[finite]), 1)
+        np.add.at(table, (place, classes[finite]), 1 if repeats is None else repeats[finite])
         gaps = informative_gaps(table, number)
     elif strategy == "all" or (number >= len(distinct) - 1 and strategy == "quantile"):
         gaps = np.arange(len(distinct) - 1)
     elif strategy == "quantile":
-        below_gap = np.cumsum(repeats)
+        below_gap = np.cumsum(times)
         shares = below_gap[:-1] / below_gap[-1]
         last = len(shares) - 1
         above = np.minimum(np.maximum(np.searchsorted(shares, fractions), 1), max(1, last))
@@ -188,6 +208,78 @@ def cut_gaps(
         places = np.searchsorted(numbers, levels, side="right") - 1
         gaps = np.unique(places.clip(0, len(numbers) - 2))
     return distinct, np.asarray(gaps, dtype=np.intp)
+
+
+def counted(
+    values: NDArray[Any], repeats: NDArray[np.int64] | None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The different values, ascending, and how often each is there.
+
+    >>> counted(np.array([3, 1, 3]), np.array([1, 5, 2]))
+    (array([1, 3]), array([5, 3]))
+    """
+    if repeats is None:
+        distinct, times = np.unique(values, return_counts=True)
+        return distinct, times.astype(np.int64)
+    distinct, place = np.unique(values, return_inverse=True)
+    times = np.zeros(len(distinct), dtype=np.int64)
+    np.add.at(times, place, repeats)
+    return distinct, times
+
+
+def grain_of(values: NDArray[Any]) -> Grain:
+    """The greatest common divisors that :func:`unit_of` asks for; of some values, all finite.
+
+    Those of the values of two columns together are the common divisors of both, so that a column
+    may be read in parts.
+
+    Parameters
+    ----------
+    values : ndarray of shape (m,), any real dtype, datetime64 or timedelta64
+
+    Returns
+    -------
+    tuple of int or None, for 0 to 6 decimals
+        Of the values as multiples of 1, 0.1, …; None where some value is no such multiple, or is
+        beyond 2⁵³ of them.  0 where all values are 0.
+
+    Examples
+    --------
+    >>> grain_of(np.array([70, 80])), grain_of(np.array([0.5, 1.25]))[:3]
+    ((10,), (None, None, 25))
+    """
+    if is_temporal(values):
+        values = counts_of(values)
+    if values.dtype.kind != "f":
+        whole = values.astype(np.int64) if values.dtype.kind == "b" else values
+        return (int(np.gcd.reduce(whole)) if len(whole) else 0,)
+    found: list[int | None] = []
+    largest = float(np.abs(values).max(initial=0.0))
+    for decimals in range(DECIMALS + 1):
+        if largest < 2**53 / 10**decimals and np.array_equal(np.round(values, decimals), values):
+            multiples = np.rint(values * 10.0**decimals).astype(np.int64)
+            found.append(int(np.gcd.reduce(multiples)) if len(multiples) else 0)
+        else:
+            found.append(None)
+    return tuple(found)
+
+
+def joined_grain(grains: Iterable[Grain]) -> Grain:
+    """The grain of the values of several columns together.
+
+    >>> joined_grain([(10,), (15,)]), joined_grain([(None, 5), (4, 40)])
+    ((5,), (None, 5))
+    """
+    listed = list(grains)
+    longest = max(map(len, listed))
+    padded = [  # whole numbers are multiples of every power of ten
+        [*own, *(None if own[0] is None else own[0] * 10**d for d in range(len(own), longest))]
+        for own in listed
+    ]
+    return tuple(
+        None if any(v is None for v in column) else math.gcd(*(v for v in column if v is not None))
+        for column in zip(*padded, strict=True)
+    )
 
 
 def unit_of(distinct: NDArray[Any]) -> Decimal | None:
@@ -210,20 +302,18 @@ def unit_of(distinct: NDArray[Any]) -> Decimal | None:
     >>> unit_of(np.array([0.1, 0.7])) is None
     True
     """
-    several = len(distinct) >= SEVERAL
-    for decimals in range(DECIMALS + 1 if several else 1):
-        if distinct.dtype.kind != "f":
-            multiples = distinct
-        elif np.abs(distinct).max() < 2**53 / 10**decimals and np.array_equal(
-            np.round(distinct, decimals), distinct
-        ):
-            multiples = np.rint(distinct * 10.0**decimals).astype(np.int64)
-        else:
+    return _unit(grain_of(distinct), len(distinct) >= SEVERAL)
+
+
+def _unit(grain: Grain, several: bool) -> Decimal | None:
+    """The unit of values of which common divisors are known."""
+    for decimals, common in enumerate(grain if several else grain[:1]):
+        if common is None:
             continue
         unit = Decimal(1).scaleb(-decimals)
-        while several and not (multiples % 10).any():
-            multiples, unit = multiples // 10, unit.scaleb(1)
-        return unit * 5 if several and not (multiples % 5).any() else unit
+        while several and common and not common % 10:
+            common, unit = common // 10, unit.scaleb(1)
+        return unit * 5 if several and not common % 5 else unit
     return None
 
 

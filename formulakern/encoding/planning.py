@@ -24,6 +24,7 @@ from formulakern.encoding.column_plan import (
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.degrees import Scales, check_scales, scale_of
 from formulakern.encoding.selection import column_positions
+from formulakern.encoding.summaries.summary import Summary
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.syntax.comparison import Comparison
@@ -101,39 +102,57 @@ class Planner:
         DataError
             If a column is named that is not there, or has what is refused.
         """
+        return self.plans_of([Summary(table, name, classes) for name in table.names])
+
+    def plans_of(self, summaries: Sequence[Summary]) -> tuple[ColumnPlan, ...]:
+        """One plan for every column of a training table, of which what they hold is known.
+
+        Raises
+        ------
+        DataError
+            As :meth:`plans`.
+        """
+        header = Table({one.name: () for one in summaries})
         forced: set[str] = set()
         if not isinstance(self.nominal, str) and len(self.nominal):
-            forced = {table.names[j] for j in column_positions(table, self.nominal)}
+            forced = {header.names[j] for j in column_positions(header, self.nominal)}
         if isinstance(self.graded, Mapping):
-            column_positions(table, list(self.graded))  # refuses names that are not there
+            column_positions(header, list(self.graded))  # refuses names that are not there
+            kinds = {one.name: one.table.kinds.get(one.name) for one in summaries}
             for name in self.graded:
-                if name in table.kinds:
+                if (kind := kinds[name]) is not None:
                     raise DataError(
-                        f'column "{name}" of graded holds {KINDS[table.kinds[name]][0]}; degrees '
+                        f'column "{name}" of graded holds {KINDS[kind][0]}; degrees '
                         "are of numbers. Leave it out, or pass it as a number, such as its days."
                     )
-        return tuple(self._plan(table, name, name in forced, classes) for name in table.names)
+        return tuple(self._plan(one, one.name in forced) for one in summaries)
 
-    def _plan(
-        self, table: Table, name: str, forced: bool, classes: NDArray[np.intp] | None
-    ) -> ColumnPlan:
+    def _plan(self, one: Summary, forced: bool) -> ColumnPlan:
+        table, name, classes, repeats = one.table, one.name, one.classes, one.repeats
         if self.missing == "error":
-            refuse_missing(table, name)
+            refuse_missing(table, name, one.repeats is None)
         relations = ("<=", ">=") if self.numeric == "both" else (self.numeric,)
+        number, strategy = self.cut_points, self.strategy
         if not forced and table.is_numeric(name) and is_boolean(table, name):
             plan = plan_boolean(name, self.negations)
         elif forced or name in table.orders or self._is_nominal(table, name):
+            one.refuse_many("a proposition for each")
             levels: Sequence[Comparison] = ()
             if self.nominal == "auto" and name in table.orders:
-                number, strategy = self.cut_points, self.strategy
-                levels = levels_of(table, name, number, strategy, relations, classes)
-            plan = plan_nominal(table, name, self.negations, self._least(len(table)), levels)
+                levels = levels_of(table, name, number, strategy, relations, classes, repeats)
+            least = self._least(one.n_rows)
+            plan = plan_nominal(table, name, self.negations, least, levels, repeats)
         elif name not in table.kinds and (scale := scale_of(self.graded, name)) is not None:
-            plan = plan_graded(table, name, scale, relations)
+            if scale == "rank":
+                one.refuse_many("a rank for each")
+            plan = plan_graded(table, name, scale, relations, repeats)
         else:
-            number, strategy = self.cut_points, self.strategy
-            plan = plan_numeric(table, name, number, strategy, relations, classes)
+            if strategy in ("all", "mdlp"):
+                one.refuse_many(f'strategy="{strategy}"')
+            few = table, name, number, strategy, relations
+            plan = plan_numeric(*few, classes, repeats, one.grain)
         if name in table.kinds and self.calendar:
+            one.refuse_many("parts of the calendar")
             plan = plan.with_parts(table, self.calendar, self.negations)
         if self.missing == "value" and table.missing(name).any():
             plan = plan.with_missing(self.negations)

@@ -99,13 +99,14 @@ class Table:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def _of_normal(
+    def of_normal(
         cls,
         columns: dict[str, Column],
         n_rows: int,
         orders: Mapping[str, tuple[str, ...]],
         kinds: Mapping[str, TemporalKind | None],
     ) -> Table:
+        """A table of columns in normal form, which become read-only."""
         table = cls.__new__(cls)
         table._fill(columns, orders, kinds, n_rows)
         return table
@@ -164,7 +165,7 @@ class Table:
             read[name] = normal_column(values, name)
             orders[name] = known.get(str(own[place]), ()) or order_of(values)
             kinds[name] = temporal.get(str(own[place])) or kind_of(values, read[name])
-        return cls._of_normal(read, n_rows, orders, kinds)
+        return cls.of_normal(read, n_rows, orders, kinds)
 
     # -- columns -----------------------------------------------------------------------------
 
@@ -238,7 +239,7 @@ class Table:
             raise DataError(f'no column "{name}" in the table; {hint}') from None
 
     def is_numeric(self, name: str) -> bool:
-        """Whether the column holds numbers or truth values, not text, dates or times."""
+        """Whether the column holds numbers or truth values."""
         return self.column(name).dtype.kind in "biuf"
 
     def missing(self, name: str) -> NDArray[np.bool_]:
@@ -346,12 +347,12 @@ class Table:
         ('b',)
         """
         columns = {name: self.column(name) for name in names}
-        return Table._of_normal(columns, self._n_rows, self._orders, self._kinds)
+        return Table.of_normal(columns, self._n_rows, self._orders, self._kinds)
 
     def _select(self, key: Any) -> Table:
         rows = row_positions(key, self._n_rows, -self._n_rows)
         columns = {name: column[rows] for name, column in self._columns.items()}
-        return Table._of_normal(columns, len(rows), self._orders, self._kinds)
+        return Table.of_normal(columns, len(rows), self._orders, self._kinds)
 
     # -- value -------------------------------------------------------------------------------
 
@@ -375,7 +376,7 @@ class Table:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Table._of_normal, (self._columns, self._n_rows, self._orders, self._kinds))
+        return (Table.of_normal, (self._columns, self._n_rows, self._orders, self._kinds))
 
     # -- to other shapes ---------------------------------------------------------------------
 

@@ -1,0 +1,100 @@
+"""The training columns of a table that lies in pieces, as plans are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.cut_points import Strategy
+from formulakern.encoding.summaries.counts import MANY, count_columns, joined
+from formulakern.encoding.summaries.order_statistics import completed
+from formulakern.encoding.summaries.summary import Summary
+from formulakern.errors import DataError
+from formulakern.partitions.pieces import Pieces
+
+__all__ = ["OUTER", "gathered_summaries"]
+
+#: Shares at which the extent of a linear term ends: they are always known.
+OUTER = (0.025, 0.975)
+
+
+def gathered_summaries(
+    read: Callable[[list[str] | None], Pieces],
+    cut_points: int,
+    strategy: Strategy,
+    classes: Sequence[NDArray[np.intp]] | None = None,
+    many: int = MANY,
+) -> list[Summary]:
+    """The summaries of all columns of a table in pieces.
+
+    Parameters
+    ----------
+    read : callable
+        Pieces whose values are tables with the columns of these names, or all; each time read anew.
+    cut_points : int
+        For columns of very many values: how many cuts there will be.
+    strategy : {"quantile", "uniform", "mdlp", "all"}
+    classes : sequence of intp arrays, optional
+        The classes of the rows of every piece.
+    many : int
+        Numbers with more different values in one piece are not listed.
+
+    Returns
+    -------
+    list of Summary
+        Plans made from them are those of the whole table.
+
+    Raises
+    ------
+    DataError
+        If pieces have different columns, or hold different things in one.
+
+    Notes
+    -----
+    One pass over the table, and five over each column of very many numbers.
+    """
+    pieces = read(None)
+    if classes is None:
+        found = pieces.gather(count_columns, None, many)
+    else:
+        found = pieces.gather(_count_by_class, many, each=classes)
+    names = [tuple(one.name for one in part) for part in found]
+    for number, own in enumerate(names):
+        if own != names[0]:
+            raise DataError(
+                f"partition {number} has the columns {_listed(own)} and partition 0 has "
+                f"{_listed(names[0])}. Write the same columns in the same order in all of them."
+            )
+    summaries = []
+    for parts in zip(*found, strict=True):
+        whole = joined(parts)
+        if whole.others:
+            n = int(whole.repeats[whole.finite].sum()) + whole.others
+            shares = [k / (cut_points + 1) for k in range(1, cut_points + 1)]
+            quantiles = strategy == "quantile"
+            ranks = [nearest_rank(share, n) for share in OUTER]
+            number = cut_points if strategy == "uniform" else None
+            whole = completed(whole, read, shares if quantiles else (), ranks, number)
+        summaries.append(whole.summary())
+    return summaries
+
+
+def nearest_rank(share: float, n: int) -> int:
+    """The rank, from 1, of the value that ``np.quantile(method="nearest")`` takes.
+
+    >>> [nearest_rank(0.5, n) for n in (1, 2, 3, 4)]
+    [1, 1, 2, 3]
+    """
+    return int(np.rint(share * (n - 1))) + 1
+
+
+def _count_by_class(table: Any, many: int, classes: NDArray[np.intp]) -> Any:
+    return count_columns(table, classes, many)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f'"{name}"' for name in names[:8])
+    return shown + ", …" * (len(names) > 8)

@@ -1,0 +1,168 @@
+"""Plans made of counts that add up are the plans of the whole table, whatever its parts are."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulakern.encoding.column_plan import ColumnPlan
+from formulakern.encoding.planning import Planner
+from formulakern.encoding.summaries.gathering import gathered_summaries, nearest_rank
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError
+from formulakern.partitions.pieces import LocalPieces
+
+PARAMETERS = {
+    "negations": False,
+    "numeric": "both",
+    "cut_points": 4,
+    "strategy": "quantile",
+    "nominal": "auto",
+    "max_nominal": 2,
+    "min_frequency": 1,
+    "missing": "value",
+    "unknown": "false",
+    "graded": False,
+    "calendar": (),
+}
+
+
+def plans_of_parts(table: Table, ends: list[int], many: int, classes=None, **parameters):
+    """The plans of a table that is cut before these rows."""
+    planner = Planner(**PARAMETERS | parameters)
+    parts = np.split(np.arange(len(table)), sorted(ends))
+
+    def read(names):
+        some = table if names is None else table.select(names)
+        return LocalPieces([some[rows] for rows in parts])
+
+    codes = None if classes is None else [classes[rows] for rows in parts]
+    found = gathered_summaries(read, planner.cut_points, planner.strategy, codes, many)
+    assert all(one.n_rows == len(table) for one in found)
+    return planner.plans_of(found)
+
+
+def assert_same_plans(table, ends, many, classes=None, **parameters) -> tuple[ColumnPlan, ...]:
+    whole = Planner(**PARAMETERS | parameters).plans(table, classes)
+    assert plans_of_parts(table, ends, many, classes, **parameters) == whole
+    return whole
+
+
+NUMBERS = st.one_of(
+    st.lists(st.integers(-30, 30), min_size=1, max_size=60),
+    st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=40),
+    st.lists(st.sampled_from([0.5, 1.25, -0.0, 0.0, 7.0, np.nan, np.inf, -np.inf]), max_size=40),
+    st.lists(st.floats(-1e6, 1e6) | st.just(np.nan), min_size=1, max_size=60),
+    st.lists(st.floats(allow_subnormal=True), min_size=1, max_size=40),
+)
+
+
+@given(
+    NUMBERS,
+    st.lists(st.integers(0, 60), max_size=5),
+    st.sampled_from([7, 10, 1000]),
+    st.sampled_from(["quantile", "uniform"]),
+    st.integers(1, 12),
+)
+@settings(max_examples=300, deadline=None)
+def test_numbers(numbers, ends, many, strategy, cut_points):
+    assert_same_plans(
+        Table({"a": np.array(numbers)}), ends, many, strategy=strategy, cut_points=cut_points
+    )
+
+
+@given(
+    st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=60),
+    st.sampled_from(["M8[s]", "M8[D]", "m8[ms]"]),
+    st.booleans(),
+    st.lists(st.integers(0, 60), max_size=4),
+    st.sampled_from([7, 1000]),
+    st.sampled_from(["quantile", "uniform"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_dates(counts, dtype, missing, ends, many, strategy):
+    if dtype == "M8[D]":
+        counts = [count // 10**6 for count in counts]
+    column = np.array(counts, dtype=np.int64).view(dtype)
+    if missing:
+        column[0] = "NaT"
+    assert_same_plans(Table({"a": column}), ends, many, strategy=strategy)
+
+
+@given(
+    st.lists(st.sampled_from(["x", "y", "10", "9", None, "zz"]), min_size=1, max_size=40),
+    st.lists(st.integers(0, 40), max_size=4),
+    st.sampled_from([1, 3, 0.2]),
+)
+@settings(max_examples=60, deadline=None)
+def test_texts(texts, ends, least):
+    assert_same_plans(Table({"a": texts}), ends, 1000, min_frequency=least, negations=True)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 9) | st.none(), st.sampled_from("abc"), st.integers(0, 2)),
+        min_size=1,
+        max_size=50,
+    ),
+    st.lists(st.integers(0, 50), max_size=4),
+)
+@settings(max_examples=60, deadline=None)
+def test_cuts_by_classes(rows, ends):
+    numbers, texts, classes = zip(*rows, strict=True)
+    table = Table({"a": list(numbers), "b": list(texts)})
+    codes = np.unique(classes, return_inverse=True)[1]
+    assert_same_plans(table, ends, 5, codes, strategy="mdlp")
+
+
+def test_ordered_categories_and_missing_entries():
+    size = pd.Categorical(["s", "l", None, "m", "l", "s"], ["s", "m", "l"], ordered=True)
+    flag = [None, None, True, False, True, None]
+    rows = pd.DataFrame({"size": size, "flag": flag, "none": [None] * 6, "k": [1, 2, 3, 4, 5, 6]})
+    table = Table.of(rows)
+    for ends in ([], [1], [2, 2, 4], [0, 6]):
+        assert_same_plans(table, ends, 1000)
+    assert_same_plans(table, [3], 1000, graded={"k": "rank"})
+
+
+def test_whole_parts_read_alone_are_the_table():
+    """A part without a missing entry has other dtypes when it is read by itself."""
+    frame = pd.DataFrame(
+        {"a": [1, 2, None, 3], "b": ["x", None, None, "y"], "c": [True, False] * 2}
+    )
+    parts = [Table.of(frame[:2].convert_dtypes()), Table.of(frame[2:])]
+
+    def read(names):
+        return LocalPieces([part if names is None else part.select(names) for part in parts])
+
+    planner = Planner(**PARAMETERS)
+    assert planner.plans_of(gathered_summaries(read, 4, "quantile")) == planner.plans(
+        Table.of(frame)
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ([{"a": [1]}, {"b": [1]}], 'partition 1 has the columns "b" and partition 0 has "a"'),
+        ([{"a": [1]}, {"a": []}, {"a": ["x"]}], "numbers in partition 0 and text in partition 2"),
+    ],
+)
+def test_parts_that_disagree(parts, said):
+    tables = [Table(part) for part in parts]
+    with pytest.raises(DataError, match=said):
+        gathered_summaries(lambda _: LocalPieces(tables), 4, "quantile")
+
+
+def test_what_needs_all_values_is_refused_where_they_are_too_many():
+    table = Table({"a": np.arange(100) / 7})
+    for parameters in ({"strategy": "all"}, {"nominal": "all"}, {"graded": "rank"}):
+        with pytest.raises(DataError, match='column "a" has too many different values'):
+            plans_of_parts(table, [50], 20, **parameters)
+
+
+@given(st.integers(1, 2000), st.sampled_from([0.025, 0.975, 0.5]))
+@settings(max_examples=200, deadline=None)
+def test_nearest_rank(n, share):
+    assert np.quantile(np.arange(n), share, method="nearest") == nearest_rank(share, n) - 1
