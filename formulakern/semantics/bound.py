@@ -14,6 +14,7 @@ from itertools import product
 from formulakern.diagrams.manager import Diagrams
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
+from formulakern.semantics.measured import count_states
 from formulakern.semantics.names import HARD, check_names
 from formulakern.semantics.occurrences import ATOMS, Occurrence, groups, occurrences
 from formulakern.semantics.pairs import Branches, reach, sum_up
@@ -168,6 +169,7 @@ class DiagramStep(Step):
             MAX_PAIRS - before,
             f"counting this formula needs more than {MAX_PAIRS:,} pairs of diagram nodes. "
             "Repeat fewer names, split the formula, or use variables='free'.",
+            lambda limit: count_states(self.diagrams, *root, limit),
         )
         self.diagrams.pairs = before + len(branches)
         self._reached[cell] = root, branches

@@ -19,6 +19,7 @@ from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.automorphisms import count_automorphisms
 from formulakern.semantics.choices import ChoiceTerms
+from formulakern.semantics.measured import count_states
 from formulakern.semantics.names import HARD, check_names, domain_positions
 from formulakern.semantics.pairs import reach, sum_up
 from formulakern.semantics.steps import opposite
@@ -147,6 +148,7 @@ class _Space:
             MAX_STATES,
             f"counting different columns for this formula needs more than {MAX_STATES:,} "
             "states. Use fewer variables, or variables='bound'.",
+            lambda limit: count_states(self.diagrams, first, second, limit, self.domain_of),
         )
         values = sum_up(
             self.builder,

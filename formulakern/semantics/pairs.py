@@ -17,7 +17,10 @@ from typing import Any, TypeVar
 from formulakern.errors import FormulaSizeError
 from formulakern.program.builder import Builder
 
-__all__ = ["Branches", "reach", "sum_up"]
+__all__ = ["MEASURED", "Branches", "reach", "sum_up"]
+
+#: When so many states are met, it is found out how many there will be.
+MEASURED = 5_000
 
 State = TypeVar("State", bound=Hashable)
 Term = TypeVar("Term")
@@ -26,21 +29,40 @@ Branches = Sequence[tuple[Term, State]]
 
 
 def reach(
-    root: State, split: Callable[[State], Branches[Term, State]], limit: int, refusal: str
+    root: State,
+    split: Callable[[State], Branches[Term, State]],
+    limit: int,
+    refusal: str,
+    count: Callable[[int], int],
 ) -> dict[State, Branches[Term, State]]:
     """All states that are reached from one by splitting, each with its branches.
+
+    Parameters
+    ----------
+    root
+        The state to begin with.
+    split : callable
+        Gives the branches of a state.
+    limit : int
+        So many states are accepted.
+    refusal : str
+        The message where there are more.
+    count : callable
+        Given the limit, the number of states, at a fraction of the work: asked where there are
+        many, so that too many are refused early.  It may be too small.
 
     Raises
     ------
     FormulaSizeError
-        With the message ``refusal``, if there are more than ``limit`` of them.
+        If there are more than ``limit`` states.
     """
     branches: dict[State, Branches[Term, State]] = {}
     pending = [root]
     while pending:
         state = pending.pop()
         if state not in branches:
-            if len(branches) >= limit:
+            met = len(branches)
+            if met >= limit or (met == MEASURED and count(limit) > limit):
                 raise FormulaSizeError(refusal)
             branches[state] = split(state)
             pending.extend(after for _, after in branches[state])

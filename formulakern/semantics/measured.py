@@ -1,0 +1,136 @@
+"""How many states a recursion on pairs of functions has, found before it is unrolled.
+
+The states (:mod:`formulakern.semantics.pairs`) are found level by level, as arrays: the functions
+of x and of z, and a number that stands for the columns in use.  It is a sum of random odd numbers
+of 64 bits, one for every column that is used in a cell.  Where different columns in use have the
+same number, states are missed; no state is counted twice.  So the count is a lower bound, and it is
+short of the truth with a probability of less than one in a million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.diagrams.manager import Diagrams
+
+__all__ = ["count_states"]
+
+Integers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.uint64]
+#: Functions of x and of z (1 where that row is not read), and what stands for the columns in use:
+#: by their cells in both rows, by their values in x, by their values in z.
+_States = tuple[Integers, Integers, Numbers, Numbers, Numbers]
+
+
+def count_states(
+    diagrams: Diagrams, f: int, g: int, limit: int, domains: Sequence[int] | None = None
+) -> int:
+    """How many states are reached from a pair of functions; it stops where they pass a limit.
+
+    Parameters
+    ----------
+    diagrams : Diagrams
+    f, g : int
+        What is to be true in x, and in z; neither is the constant 0.
+    limit : int
+        As soon as more states are found than this, their number so far is returned.
+    domains : sequence of int, optional
+        For every level the domain whose columns it uses up; by default no column is used up.
+
+    Returns
+    -------
+    int
+        At most the number of states.
+
+    Notes
+    -----
+    A state costs about a thirtieth of the time that it takes to unroll it.
+
+    Examples
+    --------
+    >>> diagrams = Diagrams()
+    >>> both = diagrams.apply("1000", diagrams.variable(0), diagrams.variable(1))
+    >>> count_states(diagrams, both, both, 10)
+    3
+    """
+    kept = [0, 1, *sorted({*diagrams.reachable(f), *diagrams.reachable(g)})]
+    place = {node: i for i, node in enumerate(kept)}
+    after = {
+        bit: np.array([place[successors[node]] for node in kept])
+        for bit, successors in ((1, diagrams.high), (0, diagrams.low))
+    }
+    levels = sorted({diagrams.level[node] for node in kept})
+    order = {level: i for i, level in enumerate(levels)}  # the constants come last
+    level = np.array([order[diagrams.level[node]] for node in kept])
+    # the first row is of the functions themselves
+    random = _random_numbers(2 if domains is None else 2 + max(domains, default=0))
+    zero = np.zeros(1, dtype=np.uint64)
+    root: _States = (np.array([place[f]]), np.array([place[g]]), zero, zero, zero)
+    pending: list[list[_States]] = [[] for _ in levels]
+    pending[min(level[place[f]], level[place[g]])].append(root)
+    total = 0
+    for here, found in enumerate(pending):
+        if not found:
+            continue
+        states = _different(found, random[0])
+        total += len(states[0])
+        if total > limit or here == len(levels) - 1:
+            break
+        found.clear()
+        numbers = random[0] * 0 if domains is None else random[1 + domains[levels[here]]]
+        for bits in product((1, 0), repeat=2):
+            new = _split(states, bits, level == here, after, numbers)
+            at = np.minimum(level[new[0]], level[new[1]])
+            for next_level in np.unique(at).tolist():
+                some = at == next_level
+                pending[next_level].append(
+                    (new[0][some], new[1][some], new[2][some], new[3][some], new[4][some])
+                )
+    return total
+
+
+def _random_numbers(n_rows: int) -> Numbers:
+    """In every row those of the cells 11, 10, 01, 00, and of the values 1 and 0 in one row."""
+    numbers = np.random.default_rng(0).integers(2**63, size=(n_rows, 6), dtype=np.uint64)
+    return 2 * numbers + 1
+
+
+def _different(found: list[_States], numbers: Numbers) -> _States:
+    """Each state once."""
+    f, g, both, of_x, of_z = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    key = f.astype(np.uint64) * numbers[0] + g.astype(np.uint64) * numbers[1] + both
+    once = np.unique(key, return_index=True)[1]
+    return f[once], g[once], both[once], of_x[once], of_z[once]
+
+
+def _split(
+    states: _States,
+    bits: tuple[int, int],
+    tested: npt.NDArray[np.bool_],
+    after: dict[int, Integers],
+    numbers: Numbers,
+) -> _States:
+    """The states that follow where a column has these values in x and z.
+
+    ``tested`` says of every function whether it tests the column, ``after`` what becomes of it.
+    """
+    f, g, both, of_x, of_z = states
+    bit_x, bit_z = bits
+    new_f, new_g = (
+        np.where(tested[function], after[bit][function], function)
+        for function, bit in ((f, bit_x), (g, bit_z))
+    )
+    reads_x, reads_z = f != 1, g != 1
+    # a row that is not read has no values: one of the two branches stands for both
+    some = (new_f != 0) & (new_g != 0) & (reads_x | (bit_x == 1)) & (reads_z | (bit_z == 1))
+    value_x, value_z, cell = numbers[5 - bit_x], numbers[5 - bit_z], numbers[3 - 2 * bit_x - bit_z]
+    both = both + np.where(reads_x, np.where(reads_z, cell, value_x), value_z)
+    of_x, of_z = of_x + value_x, of_z + value_z
+    # once a single row is read, only the values in that row count
+    turns = reads_x & reads_z & ((new_f == 1) != (new_g == 1))
+    both = np.where(turns, np.where(new_g == 1, of_x, of_z), both)
+    return new_f[some], new_g[some], both[some], of_x[some], of_z[some]
