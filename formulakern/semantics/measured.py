@@ -10,7 +10,6 @@ short of the truth with a probability of less than one in a million.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 import numpy.typing as npt
@@ -82,7 +81,7 @@ def count_states(
             break
         found.clear()
         numbers = random[0] * 0 if domains is None else random[1 + domains[levels[here]]]
-        for bits in product((1, 0), repeat=2):
+        for bits in ((1, 1), (1, 0), (0, 1), (0, 0)):
             new = _split(states, bits, level == here, after, numbers)
             at = np.minimum(level[new[0]], level[new[1]])
             for next_level in np.unique(at).tolist():
