@@ -23,8 +23,8 @@ closed form.  For given κ the problem is a ridge problem, and κ follows from i
 minimisation, each round of which lowers the objective.  Three things make it quick.  A round starts
 Newton's method (:mod:`formulakern.solvers.hierarchical.newton`) where the last one ended.  The
 logarithms of κ are extrapolated.  A κ_w that vanished although the dual solution has g_w ≠ 0 there
-is set to a share of the κ_w that attains Ω*(g).  Equal columns are one column of the ridge problem,
-equal rows one row.
+is set to a share, which falls with the gap, of the κ_w that attains Ω*(g).  Equal columns are one
+column of the ridge problem, equal rows one row.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ __all__ = ["HierarchicalSolution", "solve_hierarchical"]
 
 #: The power of the last change of κ that is added to it; 0 is plain majorisation.
 MOMENTUM = 0.6
-#: The least κ, as a share of the κ at which the dual norm is attained.
+#: The least κ, as a share of the κ at which the dual norm is attained; or the gap, if that is less,
+#: since weights that should be smaller than their κ allows keep a gap of about that share.
 LIFT = 0.03
 #: The smoothing of the hinge may cost this share of the gap.
 SMOOTHING = 0.2
@@ -354,6 +355,8 @@ class _Search:
             self.first_gap = self.gap
         if self.problem.loss == "hinge" and excess > 0:
             wanted = SMOOTHING * max(self.gap, self.tol) * self.objective / excess
+            if steps == 0:  # what is left of the gap may be that of the smoothing
+                wanted = min(0.5, wanted)
             if wanted < 1:  # smooth it less
                 self.loss.width *= max(0.25, wanted)
                 at = self.at
@@ -400,7 +403,8 @@ class _Search:
         if self.last_scales is not None and value <= self.last_value * (1 + self.tol):
             following = scales * np.clip(scales / self.last_scales, 0.01, 100.0) ** MOMENTUM
         self.last_scales, self.last_value = scales, value
-        self.scales = np.maximum(np.maximum(following, LIFT * dual.scales), FLOOR)
+        lift = min(LIFT, self.gap)
+        self.scales = np.maximum(np.maximum(following, lift * dual.scales), FLOOR)
 
     def solution(self, status: str, seconds: float) -> HierarchicalSolution:
         """The best that was found."""

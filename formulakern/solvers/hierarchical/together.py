@@ -260,7 +260,8 @@ def solve_together(
             if last is not None and value <= value_before * (1 + tol):
                 ratio = np.maximum(now, FLOOR) / np.maximum(last[k], FLOOR)
                 after = now * np.clip(ratio, 0.01, 100.0) ** MOMENTUM
-            following.append((now, np.maximum(np.maximum(after, LIFT * duals[k].scales), FLOOR)))
+            lifted = np.maximum(after, min(LIFT, gap) * duals[k].scales)
+            following.append((now, np.maximum(lifted, FLOOR)))
         last, scales = [now for now, _ in following], [after for _, after in following]
         if abs(value - value_before) <= 1e-12 * value:  # what is left may be the dual norms'
             steps = min(2 * steps, MOST_DUAL_STEPS)

@@ -1,13 +1,11 @@
 """Growing a set of conjunctions until the dual variables bound the whole lattice."""
 
-import warnings
 from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, ParameterError
@@ -32,7 +30,9 @@ def everything(X):
     return nodes, np.stack([X[:, list(v)].all(axis=1) for v in nodes], axis=1)
 
 
-@example(279754, 2, 18, 1.01, 0.0, 1.0, "hinge", 1)
+@example(279754, 2, 18, 1.01, 0.0, 1.0, "hinge", 1)  # weights far below those of the dual norm
+@example(702348, 6, 40, 1.01, 1.9590003982279471, 3.0, "hinge", 2)
+@example(843014, 4, 7, 1.01, 2.7085307776494316, 3.0, "hinge", 1)  # of which smoothing was the rest
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 10**6),
@@ -51,10 +51,8 @@ def test_equals_the_problem_on_all_nodes(seed, p, m, rho, log_C, a, loss, n_othe
     others[:, :1] += (y[:, None] > 0) / 2
     options = {"rho": rho, "C": 10**log_C, "depth_penalty": a, "loss": loss}
     options |= {"others": others, "other_penalty": 2.0}
-    with warnings.catch_warnings():  # some hinge problems stay just above 1e-5
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        whole = solve_hierarchical(columns, nodes, y, tol=1e-5, **options)
-    assert whole.gap <= 1e-4
+    whole = solve_hierarchical(columns, nodes, y, tol=1e-5, **options)
+    assert whole.gap <= 1e-5
     grown = grow_hierarchical(X, y, tol=1e-2, **options)
     assert grown.status == "optimal"
     assert grown.gap <= 1e-2
