@@ -3,6 +3,7 @@ from . import datasets as datasets
 from . import measures as measures
 from . import plot as plot
 from .encoding.table import Table as Table
+from .errors import ClusterError as ClusterError
 from .errors import DataError as DataError
 from .errors import FormulaError as FormulaError
 from .errors import FormulaKernError as FormulaKernError

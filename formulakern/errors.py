@@ -7,6 +7,7 @@ user would catch, so ``except ValueError`` keeps working.
 from __future__ import annotations
 
 __all__ = [
+    "ClusterError",
     "DataError",
     "DataTypeError",
     "FormulaError",
@@ -101,6 +102,10 @@ class ParameterError(FormulaKernError, ValueError):
 
 class MagnitudeError(FormulaKernError, OverflowError):
     """A kernel value outside the range of float64; the message names the way out."""
+
+
+class ClusterError(FormulaKernError, RuntimeError):
+    """A cluster lost its scheduler, or its workers; the message says what to look at."""
 
 
 class MissingDependencyError(FormulaKernError, ImportError):

@@ -173,6 +173,13 @@ class PackedTable:
         bits = words >> (columns & 63).astype(np.uint64) & np.uint64(1)
         return np.asarray(bits != 0)
 
+    def with_degrees(self, degrees: FloatArray) -> PackedTable:
+        """The same rows and columns beside columns of degrees, float64 of shape (m, e)."""
+        names = [name for name in ("rows", "columns") if name in self.__dict__]
+        words = {name: self.__dict__[name] for name in names}
+        shape = self.n_rows, self.n_columns, self.names
+        return PackedTable(*shape, sparse=self.sparse, degrees=degrees, **words)
+
     # -- parts ---------------------------------------------------------------------------------
 
     def select(self, columns: Sequence[int] | NDArray[Any]) -> PackedTable:

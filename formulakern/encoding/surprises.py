@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from formulakern.encoding.column_plan import ColumnPlan
+from formulakern.encoding.summaries.summary import Summary
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 
@@ -26,7 +27,7 @@ FEWEST_ROWS = 20
 FEWEST_UNSEEN, LARGE = 10, 0.1
 
 
-def warn_of_identifiers(table: Table, plans: Sequence[ColumnPlan]) -> None:
+def warn_of_identifiers(summaries: Sequence[Summary], plans: Sequence[ColumnPlan]) -> None:
     """Warn of columns that have a proposition for every row.
 
     These are nominal columns with as many values as rows, and columns of numbers that number the
@@ -34,11 +35,13 @@ def warn_of_identifiers(table: Table, plans: Sequence[ColumnPlan]) -> None:
 
     Parameters
     ----------
-    table : Table
-        The training rows; of fewer than 20 nothing is said.
+    summaries : sequence of Summary
+        Of the training rows; of fewer than 20 nothing is said.
     plans : sequence of ColumnPlan
+        Of the same columns.
     """
-    names = [f'"{plan.name}"' for plan in plans if _is_identifier(table, plan)]
+    both = zip(summaries, plans, strict=True)
+    names = [f'"{plan.name}"' for one, plan in both if _is_identifier(one, plan)]
     if names:
         one = len(names) == 1
         warnings.warn(
@@ -61,26 +64,30 @@ def identifiers(table: Table) -> tuple[str, ...]:
         if table.column(name).dtype == object:
             same = len(table.texts(name) - {None}) == known >= FEWEST_ROWS
         else:
-            same = _numbers_rows(table, name)
+            same = _numbers_rows(Summary(table, name))
         if same:
             found.append(name)
     return tuple(found)
 
 
-def _is_identifier(table: Table, plan: ColumnPlan) -> bool:
+def _is_identifier(one: Summary, plan: ColumnPlan) -> bool:
     if plan.kind == "nominal":
-        known = len(table) - int(table.missing(plan.name).sum())
-        return len(plan.values) == known >= FEWEST_ROWS
-    return plan.kind == "numeric" and _numbers_rows(table, plan.name)
+        return len(plan.values) == one.n_present >= FEWEST_ROWS
+    return plan.kind == "numeric" and _numbers_rows(one)
 
 
-def _numbers_rows(table: Table, name: str) -> bool:
-    """Whether a column has n different whole numbers from some a to a + n − 1."""
-    column = table.column(name)
-    if len(column) < FEWEST_ROWS or column.dtype.kind not in "iu":
+def _numbers_rows(one: Summary) -> bool:
+    """Whether a column has n different whole numbers from some a to a + n − 1.
+
+    Where not all values are listed only the range is looked at.
+    """
+    column = one.table.column(one.name)
+    if one.n_rows < FEWEST_ROWS or column.dtype.kind not in "iu":
         return False
     least, largest = int(column.min()), int(column.max())
-    return largest - least + 1 == len(column) and len(np.unique(column)) == len(column)
+    if largest - least + 1 != one.n_rows:
+        return False
+    return one.grain is not None or len(np.unique(column)) == one.n_rows
 
 
 def unseen_shares(table: Table, plans: Sequence[ColumnPlan]) -> dict[str, float]:

@@ -74,9 +74,8 @@ class Table:
     def __init__(self, columns: Mapping[str, Any]) -> None:
         for name in columns:
             if not isinstance(name, str) or not name:
-                raise DataError(
-                    f"a column's name is a non-empty str; got {name!r}. Rename the column."
-                )
+                fault = f"a column's name is a non-empty str; got {name!r}. Rename the column."
+                raise DataError(fault)
         orders = {name: order_of(values) for name, values in columns.items()}
         read = {name: normal_column(values, name) for name, values in columns.items()}
         kinds = {name: kind_of(columns[name], column) for name, column in read.items()}

@@ -6,7 +6,7 @@ stays what it is.  The rule language reads the names of the output columns back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal, Self
 
@@ -15,19 +15,18 @@ from numpy.typing import ArrayLike, DTypeLike
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
-    _check_feature_names,
     _check_feature_names_in,
-    _check_n_features,
     check_is_fitted,
 )
 
 from formulakern.checks import check_flag
+from formulakern.encoding.bits import Words
 from formulakern.encoding.column_plan import ColumnPlan, refuse_missing
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.degrees import Scales
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.pieced_table import PiecedTable, of_rows, summary_of
 from formulakern.encoding.planning import Planner
-from formulakern.encoding.sources import is_pandas, is_sparse
 from formulakern.encoding.surprises import (
     refuse_unknown,
     unseen_shares,
@@ -37,7 +36,9 @@ from formulakern.encoding.surprises import (
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.targets import read_classes, refused, require_target
+from formulakern.estimators.training_columns import read_checked
 from formulakern.files.model_file import Saved
+from formulakern.partitions.collections import in_memory, is_dask
 from formulakern.rules.column_types import ColumnType, types_of
 from formulakern.syntax.formula import Formula
 
@@ -163,7 +164,8 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Whatever :meth:`formulakern.Table.of` reads.
+            Whatever :meth:`formulakern.Table.of` reads, or a frame or array of dask, of which one
+            partition is read at a time: the propositions are the same.
         y : array-like of shape (n_rows,), optional
             The class of every row, for ``strategy="mdlp"``; else it is not read.
 
@@ -183,15 +185,15 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         self.fit_table(X, y)
         return self
 
-    def fit_table(self, X: Any, y: Any = None) -> Table:
+    def fit_table(self, X: Any, y: Any = None) -> Table | PiecedTable:
         """Find the propositions of every column, and return the table as it was read.
 
-        Parameters and errors are those of :meth:`fit`.
+        Parameters and errors are those of :meth:`fit`.  Of a collection of dask it is in pieces.
         """
         self._planner()  # refuses wrong parameters
         table = self._read(X, reset=True)
         self.learn(table, y)
-        warn_of_identifiers(table, self.plans_)
+        warn_of_identifiers([summary_of(table, name) for name in table.names], self.plans_)
         return table
 
     def read_table(self, X: Any) -> Table:
@@ -207,7 +209,8 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             As :meth:`transform`.
         """
         check_is_fitted(self)
-        table = self._read(X, reset=False)
+        table = self._read(in_memory(X), reset=False)
+        assert isinstance(table, Table)
         warn_of_unseen(table, self.plans_)
         return table
 
@@ -228,7 +231,9 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         {'odor': 0.5}
         """
         check_is_fitted(self)
-        return unseen_shares(self._read(X, reset=False), self.plans_)
+        table = self._read(in_memory(X), reset=False)
+        assert isinstance(table, Table)
+        return unseen_shares(table, self.plans_)
 
     def fit_packed(self, X: Any, y: Any = None) -> PackedTable:
         """Find the propositions, and evaluate them on the same table, which is read once.
@@ -257,6 +262,9 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         DataError
             As :meth:`transform`.
         """
+        if is_dask(X):
+            check_is_fitted(self)
+            return self.pack(self._read(X, reset=False))
         return self.pack(self.read_table(X))
 
     def transform(self, X: Any) -> Any:
@@ -327,7 +335,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             leaves = tuple(leaf for plan in renamed for leaf in plan.propositions)
         return np.array([str(leaf) for leaf in leaves], dtype=object)
 
-    def learn(self, table: Table, y: Any = None) -> None:
+    def learn(self, table: Table | PiecedTable, y: Any = None) -> None:
         """Find the propositions of a table that was read, such as a part of its rows.
 
         Parameters
@@ -341,17 +349,21 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         DataError
             As :meth:`fit`.
         """
-        if len(table) == 0:
-            raise DataError(
-                f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
-                "required: an encoder learns the values of the columns from rows."
-            )
+        if isinstance(table, Table) and len(table) == 0:
+            raise _no_rows(table)
         classes = None
         if self.reads_classes:
             require_target(self, y)
             classes = np.unique(read_classes(y, len(table)), return_inverse=True)[1]
         check_flag("negations", self.negations)
-        plans = self._planner().plans(table, classes)
+        planner = self._planner()
+        if isinstance(table, Table):
+            plans = planner.plans(table, classes)
+        else:
+            summaries = table.summaries(self.cut_points, self.strategy, classes)
+            if len(table) == 0:
+                raise _no_rows(table)
+            plans = planner.plans_of(summaries)
         if not any(plan.propositions for plan in plans):
             rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
             raise DataError(
@@ -359,7 +371,9 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
                 'two rows apart. Pass more rows, or nominal="all" to keep the constant values.'
             )
         self.plans_ = plans
-        self.column_types_ = types_of(table)
+        self.column_types_ = {}
+        for part in [table] if isinstance(table, Table) else [one.table for one in summaries]:
+            self.column_types_ |= types_of(part)
         self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
 
     @property
@@ -367,15 +381,18 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         """Whether propositions depend on y, so that every part of a table has its own."""
         return self.strategy == "mdlp"
 
-    def pack(self, table: Table) -> PackedTable:
+    def pack(self, table: Table | PiecedTable) -> PackedTable:
         """Evaluate the propositions on a table that was read, 64 rows to a word."""
         if self._gives_degrees():
             raise ParameterError(
                 f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth, and 0 and 1 "
                 'are expected here. Use graded=False, or FormulaSVC(inputs="graded").'
             )
-        words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
-        return PackedTable.of_columns(words, len(table))
+        if isinstance(table, Table):
+            words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
+            return PackedTable.of_columns(words, len(table))
+        rows = of_rows(table, packed_rows, self)
+        return PackedTable.of_rows(rows, len(self.propositions_))
 
     def _checked_plans(self, table: Table) -> Iterator[tuple[int, ColumnPlan]]:
         """Every plan with the position of its first proposition, once the column is checked."""
@@ -391,47 +408,9 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     def _gives_degrees(self) -> bool:
         return any(plan.degrees is not None for plan in self.plans_)
 
-    def _read(self, X: Any, *, reset: bool) -> Table:
+    def _read(self, X: Any, *, reset: bool) -> Table | PiecedTable:
         """The table, after checking its columns against training (or remembering them)."""
-        table = X if isinstance(X, Table) else Table.of(X)
-        if table.shape[1] == 0:
-            raise DataError(
-                f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required: the table "
-                "has no columns."
-            )
-        if isinstance(X, Table) or (isinstance(X, Mapping) and not is_sparse(X)):
-            self._check_names(table, reset=reset)
-        else:
-            source = X if hasattr(X, "shape") else np.empty(table.shape, dtype=np.bool_)
-            with refused("Pass the columns of training, by their names."):
-                self._check_labels(source, reset=reset)
-                _check_n_features(self, source, reset=reset)
-        if reset or table.names == tuple(plan.name for plan in self.plans_):
-            return table
-        return Table.of(table, names=[plan.name for plan in self.plans_])
-
-    def _check_labels(self, X: Any, *, reset: bool) -> None:
-        """Remember the names of columns, or compare them with those of training."""
-        labels = X.columns.tolist() if is_pandas(X) else []
-        if {*map(type, labels)} != {str}:
-            _check_feature_names(self, X, reset=reset)
-        elif reset:
-            self.feature_names_in_ = np.array(labels, dtype=object)
-        elif list(getattr(self, "feature_names_in_", ())) != labels:
-            _check_feature_names(self, X, reset=reset)  # says what differs
-
-    def _check_names(self, table: Table, *, reset: bool) -> None:
-        with refused("Pass the columns of training."):
-            _check_n_features(self, table, reset=reset)
-        if reset:
-            self.feature_names_in_ = np.array(table.names, dtype=object)
-        known = getattr(self, "feature_names_in_", None)
-        if known is not None and list(table.names) != list(known):
-            place = next(j for j, name in enumerate(table.names) if name != known[j])
-            raise DataError(
-                f'column {place} is "{table.names[place]}" and was "{known[place]}" in training. '
-                f"Pass the columns of training in their order: table.select(names)."
-            )
+        return read_checked(self, X, reset=reset)
 
     def _planner(self) -> Planner:
         return Planner(**{entry.name: getattr(self, entry.name) for entry in fields(Planner)})
@@ -442,3 +421,15 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         read.sparse = read.allow_nan = read.string = read.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def packed_rows(table: Table, encoder: PropositionEncoder) -> Words:
+    """The propositions of a fitted encoder on a table, 64 to a word, a line for every row."""
+    return encoder.pack(table).rows
+
+
+def _no_rows(table: Any) -> DataError:
+    return DataError(
+        f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
+        "required: an encoder learns the values of the columns from rows."
+    )

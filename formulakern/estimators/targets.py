@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite
 from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
 from formulakern.errors import DataError, ParameterError
+from formulakern.partitions.collections import in_memory
 from formulakern.text import clip
 
 __all__ = [
@@ -80,6 +81,7 @@ def read_classes(y: Any, n_rows: int) -> NDArray[Any]:
         If there is not one for each row, one is missing, or they are no classes: of values that are
         no text, number, bool or date, or of text beside others.
     """
+    y = in_memory(y)
     if _are_classes(y, n_rows):
         return np.ascontiguousarray(y)
     with refused("Pass one class per row: all text, or all numbers or bools."):
@@ -207,6 +209,7 @@ def read_numbers(y: Any, n_rows: int) -> FloatArray:
     DataError
         If there is not one for each row, or one is no finite number or larger than ``LARGEST``.
     """
+    y = in_memory(y)
     with refused("Pass one finite number per row."):
         _check_mask(y)
         target = column_or_1d(y, warn=True)
@@ -241,6 +244,7 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
     if sample_weight is None and class_weight is None:
         return weights
     if sample_weight is not None:
+        sample_weight = in_memory(sample_weight)
         with refused("Pass one weight per row, some of them positive."):
             weights = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), copy=True)
         if (weights < 0).any():

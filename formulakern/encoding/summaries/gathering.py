@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.summaries.counts import MANY, count_columns, joined
 from formulakern.encoding.summaries.order_statistics import completed
-from formulakern.encoding.summaries.summary import Summary
+from formulakern.encoding.summaries.summary import Summary, nearest_rank
 from formulakern.errors import DataError
 from formulakern.partitions.pieces import Pieces
 
@@ -27,8 +27,8 @@ def gathered_summaries(
     strategy: Strategy,
     classes: Sequence[NDArray[np.intp]] | None = None,
     many: int = MANY,
-) -> list[Summary]:
-    """The summaries of all columns of a table in pieces.
+) -> tuple[list[Summary], list[int]]:
+    """The summaries of all columns of a table in pieces, and how many rows each piece has.
 
     Parameters
     ----------
@@ -44,8 +44,9 @@ def gathered_summaries(
 
     Returns
     -------
-    list of Summary
+    summaries : list of Summary
         Plans made from them are those of the whole table.
+    lengths : list of int
 
     Raises
     ------
@@ -76,19 +77,10 @@ def gathered_summaries(
             shares = [k / (cut_points + 1) for k in range(1, cut_points + 1)]
             quantiles = strategy == "quantile"
             ranks = [nearest_rank(share, n) for share in OUTER]
-            number = cut_points if strategy == "uniform" else None
-            whole = completed(whole, read, shares if quantiles else (), ranks, number)
+            levels = cut_points if strategy == "uniform" else None
+            whole = completed(whole, read, shares if quantiles else (), ranks, levels)
         summaries.append(whole.summary())
-    return summaries
-
-
-def nearest_rank(share: float, n: int) -> int:
-    """The rank, from 1, of the value that ``np.quantile(method="nearest")`` takes.
-
-    >>> [nearest_rank(0.5, n) for n in (1, 2, 3, 4)]
-    [1, 1, 2, 3]
-    """
-    return int(np.rint(share * (n - 1))) + 1
+    return summaries, [part[0].n_rows for part in found]
 
 
 def _count_by_class(table: Any, many: int, classes: NDArray[np.intp]) -> Any:

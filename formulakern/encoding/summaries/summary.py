@@ -11,7 +11,16 @@ from formulakern.encoding.cut_points import Grain
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 
-__all__ = ["Summary"]
+__all__ = ["Summary", "nearest_rank"]
+
+
+def nearest_rank(share: float, n: int) -> int:
+    """The rank, from 1, of the value that ``np.quantile(method="nearest")`` takes of n.
+
+    >>> [nearest_rank(0.5, n) for n in (1, 2, 3, 4)]
+    [1, 1, 2, 3]
+    """
+    return int(np.rint(share * (n - 1))) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +53,14 @@ class Summary:
         return len(self.table) if self.repeats is None else int(self.repeats.sum())
 
     @property
+    def n_present(self) -> int:
+        """Those of them whose entry is not missing."""
+        missing = self.table.missing(self.name)
+        return self.n_rows - int(
+            missing.sum() if self.repeats is None else self.repeats[missing].sum()
+        )
+
+    @property
     def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The finite numbers of the column, ascending, and how many rows have at most each.
 
@@ -56,6 +73,15 @@ class Summary:
         known = np.isfinite(column) & ~self.table.missing(self.name)
         order = np.argsort(column[known], kind="stable")
         return column[known][order], np.cumsum(repeats[known][order])
+
+    def nearest(self, share: float) -> float:
+        """The quantile of the finite numbers, as ``np.quantile(method="nearest")`` has it.
+
+        >>> Summary(Table({"a": [3, 1, 8]}), "a").nearest(0.5)
+        3.0
+        """
+        numbers, totals = self.numbers
+        return float(numbers[np.searchsorted(totals, nearest_rank(share, int(totals[-1])))])
 
     def refuse_many(self, what: str) -> None:
         """Refuse what needs every value, where only some are here.

@@ -17,6 +17,9 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.pieced_table import of_rows, summary_of
+from formulakern.encoding.summaries.gathering import OUTER
+from formulakern.encoding.summaries.summary import Summary
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator
@@ -85,13 +88,11 @@ class HierarchicalEstimator(RuleModel):
             automatic = isinstance(self.encoder, str)
             self._directions = read_directions(self.monotone, encoder, table, automatic)
             numeric = (plan.name for plan in encoder.plans_ if plan.kind == "numeric")
-            terms = (linear_term(table, name) for name in numeric if self.linear)
+            terms = (linear_term(summary_of(table, name)) for name in numeric if self.linear)
             self._terms = tuple(term for term in terms if term is not None)
         packed = encoder.pack(table)
-        values = np.empty((len(table), len(self._terms)))
-        for j, term in enumerate(self._terms):
-            values[:, j] = term(table)
-        return PackedTable.of_columns(packed.columns, len(table), packed.names, values)
+        values = of_rows(table, term_values, self._terms)
+        return packed.with_degrees(values)
 
     def _share_encoding(self, other: TableEstimator) -> None:
         super()._share_encoding(other)
@@ -322,14 +323,20 @@ def automatic_C(weights: FloatArray, factor: float = AUTOMATIC_C) -> float:
     return factor / math.sqrt(weights.sum())
 
 
-def linear_term(table: Table, name: str) -> LinearTerm | None:
+def linear_term(one: Summary) -> LinearTerm | None:
     """A numeric column between its 2.5 % and 97.5 % quantiles; None where it does not vary."""
-    column = np.array(table.column(name), dtype=np.float64)
-    known = column[~table.missing(name)]
-    known = known[np.isfinite(known)]
-    if not len(known):
+    numbers, _ = one.numbers
+    if not len(numbers):
         return None
-    least, largest = np.quantile(known, (0.025, 0.975), method="nearest").tolist()
+    least, largest = map(one.nearest, OUTER)
     if least == largest:
-        least, largest = float(known.min()), float(known.max())
-    return LinearTerm(name, least, largest) if least < largest else None
+        least, largest = float(numbers[0]), float(numbers[-1])
+    return LinearTerm(one.name, least, largest) if least < largest else None
+
+
+def term_values(table: Table, terms: Sequence[LinearTerm]) -> FloatArray:
+    """Linear terms on the rows of a table: float64 (rows, terms)."""
+    values = np.empty((len(table), len(terms)))
+    for j, term in enumerate(terms):
+        values[:, j] = term(table)
+    return values

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.checks import is_integer
+from formulakern.encoding.pieced_table import PiecedTable
 from formulakern.encoding.selection import column_positions
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
@@ -29,7 +30,7 @@ ASKED = {">=": 1, ">": 1, "<=": -1, "<": -1, "is missing": 0, "is not missing": 
 
 
 def read_directions(
-    monotone: Any, encoder: PropositionEncoder, table: Table, automatic: bool
+    monotone: Any, encoder: PropositionEncoder, table: Table | PiecedTable, automatic: bool
 ) -> dict[str, int]:
     """The direction of each column by name: 1 for not falling, −1 for not rising.
 
@@ -41,7 +42,7 @@ def read_directions(
         Columns by name or position.
     encoder : PropositionEncoder
         Fitted to the table.
-    table : Table
+    table : Table or PiecedTable
     automatic : bool
 
     Raises
@@ -67,7 +68,8 @@ def read_directions(
         )
     if not monotone:
         return {}
-    places = column_positions(table, list(monotone))
+    header = table if isinstance(table, Table) else table.header
+    places = column_positions(header, list(monotone))
     names = [table.names[place] for place in places]
     nominal = [
         plan.name

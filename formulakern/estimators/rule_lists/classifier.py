@@ -36,6 +36,7 @@ from formulakern.learning.covering.sequential import (
     TrainingTable,
     of_conditions,
 )
+from formulakern.partitions.collections import in_memory
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import ClassRule, RuleList
 from formulakern.rules.rule_set import RuleSet
@@ -334,7 +335,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
                 return packed
         self.__dict__.pop("feature_names_in_", None)
         self.encoder_ = self._auto_encoder().set_params(strategy="quantile")  # no cut is asked for
-        table: Table = self.encoder_.fit_table(X)
+        table: Table = self.encoder_.fit_table(in_memory(X))  # lists grow by the numbers themselves
         self._copy_from(self.encoder_, ("n_features_in_", "feature_names_in_"))
         return table
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from formulakern.encoding.column_plan import ColumnPlan
 from formulakern.encoding.planning import Planner
-from formulakern.encoding.summaries.gathering import gathered_summaries, nearest_rank
+from formulakern.encoding.summaries.gathering import gathered_summaries
+from formulakern.encoding.summaries.summary import nearest_rank
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.partitions.pieces import LocalPieces
@@ -38,7 +39,8 @@ def plans_of_parts(table: Table, ends: list[int], many: int, classes=None, **par
         return LocalPieces([some[rows] for rows in parts])
 
     codes = None if classes is None else [classes[rows] for rows in parts]
-    found = gathered_summaries(read, planner.cut_points, planner.strategy, codes, many)
+    found, lengths = gathered_summaries(read, planner.cut_points, planner.strategy, codes, many)
+    assert lengths == [len(rows) for rows in parts]
     assert all(one.n_rows == len(table) for one in found)
     return planner.plans_of(found)
 
@@ -137,9 +139,8 @@ def test_whole_parts_read_alone_are_the_table():
         return LocalPieces([part if names is None else part.select(names) for part in parts])
 
     planner = Planner(**PARAMETERS)
-    assert planner.plans_of(gathered_summaries(read, 4, "quantile")) == planner.plans(
-        Table.of(frame)
-    )
+    summaries, _ = gathered_summaries(read, 4, "quantile")
+    assert planner.plans_of(summaries) == planner.plans(Table.of(frame))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,207 @@
+"""Pieces that dask holds: tasks of its local schedulers, or results on the workers of a cluster.
+
+A question to a cluster is one task for each piece.  Where a worker is lost, dask makes its pieces
+again from their source: functions are pure, so that they are the same.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
+from formulakern.errors import ClusterError, DataError
+from formulakern.optional import needed
+from formulakern.partitions.collections import is_dask_array, is_dask_frame
+from formulakern.partitions.pieces import LocalPieces, Pieces
+
+__all__ = ["DelayedPieces", "FuturePieces", "cluster_client", "partitions_of"]
+
+#: What distributed raises where workers or the scheduler are gone, by name: it may be absent.
+LOST = {
+    "CancelledError": "the scheduler of the cluster was lost or the work was cancelled",
+    "FutureCancelledError": "the scheduler of the cluster was lost or the work was cancelled",
+    "FuturesCancelledError": "the scheduler of the cluster was lost or the work was cancelled",
+    "CommClosedError": "the connection to the scheduler was lost",
+    "KilledWorker": "a partition ended several workers one after another, most likely because it "
+    "does not fit into their memory",
+    "MemoryError": "a worker has too little memory for one partition",
+    "NoValidWorkerError": "the cluster has no worker for the work",
+}
+
+
+def cluster_client() -> Any:
+    """The client of a cluster that dask would use now, or None where it works in this process."""
+    base = needed("dask.base", "A dask collection", "dask")
+    client = getattr(base.get_scheduler(), "__self__", None)
+    return client if hasattr(client, "scheduler_info") else None
+
+
+def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
+    """The partitions of a frame or series, or the blocks of rows of an array, as delayed values.
+
+    Parameters
+    ----------
+    X : dask DataFrame, Series or Array
+    columns : sequence of labels, optional
+        Of a frame, or positions of an array: only these are read.
+
+    Raises
+    ------
+    DataError
+        If an array has other than one or two dimensions, or no rows' blocks.
+    """
+    if is_dask_array(X):
+        if X.ndim == 2:
+            X = X if columns is None else X[:, list(columns)]
+            X = X.rechunk({1: -1})
+        elif X.ndim != 1:
+            raise DataError(
+                f"a dask array of {X.ndim} dimensions; expected 2 for a table, 1 for a column."
+            )
+        return list(X.to_delayed().ravel())
+    if columns is not None:
+        X = X[list(columns)] if is_dask_frame(X) else X
+    return list(X.to_delayed())
+
+
+@dataclass(eq=False)
+class DelayedPieces(Pieces):
+    """Pieces that are read anew from their source for every question.
+
+    Parameters
+    ----------
+    values : sequence of dask.delayed.Delayed
+    """
+
+    values: Sequence[Any] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _asked(
+        self, function: Callable[..., Any], shared: tuple[Any, ...], each: Sequence[Any] | None
+    ) -> list[Any]:
+        delayed = needed("dask", "A dask collection", "dask").delayed
+        call = delayed(function, pure=False, traverse=False)
+        sent = [delayed(value, pure=False, traverse=False) for value in shared]
+        own: Sequence[tuple[Any, ...]] = [()] * len(self)
+        if each is not None:
+            own = [(delayed(value, pure=False, traverse=False),) for value in each]
+        return [call(v, *sent, *more) for v, more in zip(self.values, own, strict=True)]
+
+    def map(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
+    ) -> Pieces:
+        """As :meth:`Pieces.map`; the results are held, here or by the workers of a cluster."""
+        asked, client = self._asked(function, shared, each), cluster_client()
+        if client is None:
+            with _told():
+                made = needed("dask", "A dask collection", "dask").compute(*asked)
+            return LocalPieces(list(made), traffic=self.traffic)
+        with _told():
+            return FuturePieces(client, client.compute(asked), traffic=self.traffic)
+
+    def gather(
+        self,
+        function: Callable[..., Any],
+        *shared: Any,
+        each: Sequence[Any] | None = None,
+        deadline: Deadline = UNLIMITED,
+    ) -> list[Any]:
+        """As :meth:`Pieces.gather`."""
+        deadline.check()
+        asked, client = self._asked(function, shared, each), cluster_client()
+        with _told():
+            if client is None:
+                answers = list(needed("dask", "A dask collection", "dask").compute(*asked))
+            else:
+                answers = _answers(client, client.compute(asked), deadline)
+        self.traffic.count([shared] * len(self) + list(each or ()), answers)
+        return answers
+
+
+@dataclass(eq=False)
+class FuturePieces(Pieces):
+    """Pieces that the workers of a cluster hold in memory, or spilled to their disks.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    values : sequence of distributed.Future
+    """
+
+    client: Any = None
+    values: Sequence[Any] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _asked(
+        self, function: Callable[..., Any], shared: tuple[Any, ...], each: Sequence[Any] | None
+    ) -> list[Any]:
+        own: Sequence[tuple[Any, ...]] = [()] * len(self)
+        if each is not None:
+            own = [(value,) for value in each]
+        return [
+            self.client.submit(function, value, *shared, *more, pure=False)
+            for value, more in zip(self.values, own, strict=True)
+        ]
+
+    def map(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
+    ) -> Pieces:
+        """As :meth:`Pieces.map`."""
+        with _told():
+            made = self._asked(function, shared, each)
+        return FuturePieces(self.client, made, traffic=self.traffic)
+
+    def gather(
+        self,
+        function: Callable[..., Any],
+        *shared: Any,
+        each: Sequence[Any] | None = None,
+        deadline: Deadline = UNLIMITED,
+    ) -> list[Any]:
+        """As :meth:`Pieces.gather`."""
+        deadline.check()
+        with _told():
+            asked = self._asked(function, shared, each)
+            answers = _answers(self.client, asked, deadline)
+        self.traffic.count([shared] * len(self) + list(each or ()), answers)
+        return answers
+
+
+def _answers(client: Any, futures: list[Any], deadline: Deadline) -> list[Any]:
+    """The results of futures, in time; those that are not needed any more are given up."""
+    distributed = needed("distributed", "A dask cluster", "dask")
+    try:
+        if deadline.limited:
+            try:
+                distributed.wait(futures, timeout=deadline.left())
+            except TimeoutError:
+                raise TimeIsOver from None
+        return list(client.gather(futures))
+    except BaseException:
+        client.cancel(futures)
+        raise
+
+
+@contextmanager
+def _told():  # type: ignore[no-untyped-def]
+    """What a cluster fails by, as one sentence; questions may be large."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        try:
+            yield
+        except Exception as error:
+            problem = LOST.get(type(error).__name__)
+            if problem is None:
+                raise
+            raise ClusterError(
+                f"{problem} ({type(error).__name__}). Look at the logs of the workers; make "
+                "partitions smaller by X.repartition, or give workers more memory."
+            ) from error

@@ -1,0 +1,137 @@
+"""Fits on collections of dask are those of the table in memory, whatever its partitions are."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import formulakern as fk
+
+dask = pytest.importorskip("dask", reason="dask is not installed")
+dd = pytest.importorskip("dask.dataframe", reason="dask's data frames are not installed")
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+GENERATOR = np.random.default_rng(7)
+N = 240
+FRAME = pd.DataFrame(
+    {
+        "odor": GENERATOR.choice(["foul", "none", "almond"], N, p=[0.3, 0.6, 0.1]),
+        "size": np.where(GENERATOR.random(N) < 0.1, np.nan, GENERATOR.integers(0, 30, N) / 2),
+        "rings": GENERATOR.integers(0, 4, N),
+        "bruised": GENERATOR.random(N) < 0.5,
+        "found": pd.Timestamp("2024-01-01") + pd.to_timedelta(GENERATOR.integers(0, 300, N), "D"),
+    }
+)
+LABELS = pd.Series(
+    np.where((FRAME.odor == "foul") | (FRAME["size"] > 11), "poisonous", "edible"), name="class"
+)
+NUMBERS = pd.Series(FRAME.rings + (FRAME.odor == "foul") * 2.0, name="height")
+
+#: Where the rows are cut: one partition, several, and empty ones.
+CUTS = {"one": [], "two": [100], "seven": [10, 10, 60, 61, 180, 239], "last empty": [50, N]}
+
+
+def parts(rows, cuts):
+    """A frame or series of dask, cut before these rows."""
+    ends = [0, *cuts, N]
+    delayed = [dask.delayed(rows.iloc[a:b]) for a, b in itertools.pairwise(ends)]
+    return dd.from_delayed(delayed, meta=rows.iloc[:0])
+
+
+LEARNERS = {
+    "PRL": fk.PRLClassifier(time_limit=None),
+    "PRL monotone": fk.PRLClassifier(monotone={"size": 1}),
+    "HKL": fk.HKLClassifier(),
+    "HKL ordinal": fk.HKLClassifier(ordinal=True),
+    "SVM": fk.FormulaSVC("a & b"),
+    "rule list": fk.RuleListClassifier(),
+    "rule list of an encoder": fk.RuleListClassifier(encoder=fk.PropositionEncoder()),
+    "by classes": fk.PRLClassifier(cut_strategy="mdlp"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _synchronous():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+@pytest.mark.parametrize("negations", [False, True])
+def test_the_encoder(cuts, negations):
+    encoder = fk.PropositionEncoder(negations=negations, calendar=["month"])
+    here, there = encoder.fit(FRAME), fk.PropositionEncoder(**encoder.get_params())
+    packed = there.fit_packed(parts(FRAME, CUTS[cuts]))
+    assert there.plans_ == here.plans_
+    assert there.column_types_ == here.column_types_
+    assert there.feature_names_in_.tolist() == here.feature_names_in_.tolist()
+    assert np.array_equal(packed.columns, here.transform_packed(FRAME).columns)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learners(name):
+    model = LEARNERS[name]
+    here = fk_clone(model).fit(FRAME, LABELS)
+    for cuts in ("two", "seven"):
+        there = fk_clone(model).fit(parts(FRAME, CUTS[cuts]), parts(LABELS, CUTS[cuts]))
+        assert there.predict(FRAME).tolist() == here.predict(FRAME).tolist()
+        if name != "SVM":
+            assert str(there.rules_) == str(here.rules_)
+        assert there.n_features_in_ == here.n_features_in_
+
+
+def test_numbers_and_weights():
+    weights = pd.Series(GENERATOR.integers(0, 3, N).astype(float))
+    here = fk.HKLRegressor().fit(FRAME, NUMBERS, sample_weight=weights)
+    cut = [parts(rows, CUTS["seven"]) for rows in (FRAME, NUMBERS, weights)]
+    there = fk.HKLRegressor().fit(cut[0], cut[1], sample_weight=cut[2])
+    assert there.predict(FRAME).tolist() == here.predict(FRAME).tolist()
+
+
+def test_arrays():
+    array = pytest.importorskip("dask.array", reason="dask's arrays are not installed")
+    X = (GENERATOR.random((N, 6)) < 0.5).astype(float)
+    y = (X[:, 0] * X[:, 3]).astype(int)
+    here = fk.PRLClassifier().fit(X, y)
+    cut = array.from_array(X, chunks=(50, 3)), array.from_array(y, chunks=70)
+    there = fk.PRLClassifier().fit(*cut)
+    assert str(there.rules_) == str(here.rules_)
+    assert not hasattr(there, "feature_names_in_")
+
+
+@pytest.mark.parametrize("unknown_divisions", [False, True])
+def test_divisions_are_not_asked_for(unknown_divisions):
+    frame = dd.from_pandas(FRAME, npartitions=3)
+    if unknown_divisions:
+        frame = frame.clear_divisions()
+    model = fk.PRLClassifier().fit(frame, LABELS)
+    assert str(model.rules_) == str(fk.PRLClassifier().fit(FRAME, LABELS).rules_)
+
+
+def test_partitions_that_disagree():
+    ends = dask.delayed(FRAME[:99]), dask.delayed(FRAME[99:].rename(columns={"odor": "smell"}))
+    frame = dd.from_delayed(ends, meta=FRAME[:0], verify_meta=False)
+    with pytest.raises(fk.DataError, match='partition 1 has the columns "smell"'):
+        fk.PropositionEncoder().fit(frame)
+    other = FRAME.assign(size=FRAME["size"].astype(str))
+    ends = dask.delayed(FRAME[:99]), dask.delayed(other[99:])
+    frame = dd.from_delayed(ends, meta=FRAME[:0], verify_meta=False)
+    with pytest.raises(fk.DataError, match=r'"size" has numbers in partition 0 and text in part'):
+        fk.PropositionEncoder().fit(frame)
+
+
+def test_rows_and_classes_differ_in_number():
+    with pytest.raises(fk.DataError, match="inconsistent numbers of samples"):
+        fk.PRLClassifier().fit(parts(FRAME, [10]), dd.from_pandas(LABELS[:99], npartitions=2))
+
+
+def test_no_rows():
+    with pytest.raises(fk.DataError, match="0 sample"):
+        fk.PRLClassifier().fit(dd.from_pandas(FRAME[:0], npartitions=1), LABELS[:0])
+
+
+def fk_clone(model):
+    """An unfitted copy."""
+    return type(model)(**model.get_params(deep=False))
