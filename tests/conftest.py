@@ -12,7 +12,6 @@ for library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 import pytest  # noqa: E402
-import scipy.sparse  # noqa: E402, F401 - what it says to warnings is lost in pytest.importorskip
 from hypothesis import HealthCheck, Phase, settings  # noqa: E402
 
 from formulakern import compilation, notice  # noqa: E402

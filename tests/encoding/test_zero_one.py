@@ -1,6 +1,7 @@
 """The strict reader: 0 and 1 from every kind of table, a sentence for everything else."""
 
 import datetime
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,9 @@ FRAME = pd.DataFrame(U, columns=NAMES)
 MIXED = {"c0": bool, "c1": "Int64", "c2": "boolean", "c3": float, "c4": "category", "c5": object}
 READ_ONLY = U.astype(float)
 READ_ONLY.flags.writeable = False
+with warnings.catch_warnings():  # NumPy advises against them; users have them
+    warnings.simplefilter("ignore", PendingDeprecationWarning)
+    MATRIX = np.asmatrix(U)
 
 SOURCES = {
     "bool": U.astype(bool),
@@ -34,7 +38,7 @@ SOURCES = {
     "fortran": np.asfortranarray(U.astype(float)),
     "read-only": READ_ONLY,
     "strided": np.repeat(np.repeat(U, 2, axis=0), 3, axis=1)[::2, ::3],
-    "matrix": np.asmatrix(U),
+    "matrix": MATRIX,
     "masked": np.ma.array(U),
     "lists": U.tolist(),
     "list of arrays": list(U),
