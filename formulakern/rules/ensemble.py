@@ -93,7 +93,7 @@ class RuleEnsemble(WrittenVotes):
     cost = 3 + Σ weight · rule
     weight  rule
       20.0  smoker = yes
-      15.0  age from 20 to 70, each 1: +0.3
+      15.0  age from 20 to 70, 0.3 per unit
 
     Of levels it is a scorecard.
 
@@ -103,7 +103,7 @@ class RuleEnsemble(WrittenVotes):
     risk by Σ weight · rule: low up to 5, middle up to 20, high above
     weight  rule
       20.0  smoker = yes
-      15.0  age from 20 to 70, each 1: +0.3
+      15.0  age from 20 to 70, 0.3 per unit
     >>> risk.predict({"smoker": ["no", "yes", "yes"], "age": [30, 20, 40]})
     array(['low', 'middle', 'high'], dtype='<U6')
     """

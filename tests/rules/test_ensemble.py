@@ -217,7 +217,7 @@ def test_linear_terms_count_with_their_share_of_the_way():
     found = Explanation.of(ensemble, ensemble.values(table)[3:4])
     assert str(found).splitlines() == [
         "class a: the score is -1; above 0 b, else a",
-        "  -2.0  u from 2 to 6, each 1: -0.5",
+        "  -2.0  u from 2 to 6, -0.5 per unit",
         "  +1.0  v = 1",
     ]
     assert LinearTerm("u", 2, 6)({"u": ["3", "4", None]}).tolist() == [0.25, 0.5, 0]

@@ -20,6 +20,8 @@ __all__ = ["WaterfallDisplay", "waterfall"]
 
 #: Rules that are drawn by default.
 TOP = 12
+#: The colour of what speaks for no class.
+NEUTRAL = "#7a8791"
 
 
 @dataclass(eq=False, repr=False)
@@ -41,6 +43,9 @@ class WaterfallDisplay(Display):
         What the score is called.
     thresholds : dict of str to float
         Lines that the score is compared with.
+    sides : tuple of int
+        The numbers of the classes that negative and positive contributions speak for, which have
+        the colours of these; of a number, 0 and 1.
 
     Attributes
     ----------
@@ -64,6 +69,7 @@ class WaterfallDisplay(Display):
     start: float = 0.0
     label: str = "score"
     thresholds: dict[str, float] | None = None
+    sides: tuple[int, int] = (0, 1)
 
     @classmethod
     def from_estimator(
@@ -88,8 +94,9 @@ class WaterfallDisplay(Display):
         values = np.asarray(explanation.values, dtype=np.float64)
         if len(values) != 1:
             raise DataError(f"a waterfall is of one row; got {len(values)}. Pass X[i : i + 1].")
-        start, given, name = _score(rules, values[0], label, against)
-        given_texts = [said(term, float(c)) for term, c in zip(rules.rules, given, strict=True)]
+        start, votes, name, sides = _score(rules, values[0], label, against)
+        given = votes * values[0]
+        given_texts = [said(term, float(v)) for term, v in zip(rules.rules, votes, strict=True)]
         order = np.argsort(-np.abs(given), kind="stable")
         order = order[np.abs(given[order]) > 0]
         n = shown_number("top", top, len(order))
@@ -103,7 +110,7 @@ class WaterfallDisplay(Display):
         if rules.levels is not None:
             below = [f"{level} up to" for level in map(str, rules.levels[:-1])]
             ends = dict(zip(below, rules.thresholds.tolist(), strict=True))
-        return cls(tuple(texts), np.array(steps), start, name, ends).plot(ax)
+        return cls(tuple(texts), np.array(steps), start, name, ends, sides).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it, on new axes by default.
@@ -124,7 +131,7 @@ class WaterfallDisplay(Display):
         texts = ["every row starts with", *self.texts, "the score of this row"]
         ax, _ = rule_axes(ax, texts)
         ink = foreground(ax)
-        colours = ["#7a8791", *(colour_of(0 if c >= 0 else 1) for c in given), "#7a8791"]
+        colours = [NEUTRAL, *(colour_of(self.sides[int(c > 0)]) for c in given), NEUTRAL]
         self.bars_ = ax.barh(range(len(texts)), right - left, 0.62, left, color=colours)
         for place, end in enumerate(ends):
             ax.plot([end, end], [place, place + 1], color=ink, linewidth=0.6, alpha=0.6)
@@ -212,11 +219,11 @@ def waterfall(
 
 def _score(
     rules: VotingRules, values: FloatArray, label: Any, against: Any
-) -> tuple[float, FloatArray, str]:
-    """Start and contributions of the score that is drawn, and what it is called."""
-    parts = rules.votes * values[:, None]
+) -> tuple[float, FloatArray, str, tuple[int, int]]:
+    """Start and votes of the score that is drawn, its name, and which classes it is between."""
+    votes = rules.votes
     if rules.classes is None:
-        return float(rules.intercept[0]), parts[:, 0], rules.target
+        return float(rules.intercept[0]), votes[:, 0], rules.target, (0, 1)
     names = list(rules.classes)
     for name, value in (("label", label), ("against", against)):
         if value is not None and value not in names:
@@ -227,6 +234,7 @@ def _score(
     if j == k:
         raise ParameterError(f"label and against are both {names[k]!r}; expected two classes.")
     start = float(rules.intercept[k] - rules.intercept[j])
-    if len(names) == 2 and np.array_equal(rules.votes[:, 0], -rules.votes[:, 1]):
-        return start / 2, parts[:, k], f"score of {names[k]} (above 0: {names[k]}, else {names[j]})"
-    return start, parts[:, k] - parts[:, j], f"score of {names[k]} − score of {names[j]}"
+    if len(names) == 2 and np.array_equal(votes[:, 0], -votes[:, 1]):
+        name = f"score of {names[k]} (above 0: {names[k]}, else {names[j]})"
+        return start / 2, votes[:, k], name, (j, k)
+    return start, votes[:, k] - votes[:, j], f"score of {names[k]} − score of {names[j]}", (j, k)

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 import formulakern as fk
 from formulakern.display.plots import style
 from formulakern.rules.explanation.votes import Explanation
+from formulakern.rules.features import LinearTerm
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("agg")
@@ -145,6 +146,38 @@ def test_waterfall_of_chosen_classes_and_few_rules():
     )
     ax = fk.plot.waterfall(Explained(levels), X)
     assert [line.get_xdata()[0] for line in ax.get_lines()][-1] == 1.0
+
+
+def colours(ax):
+    """Of the bars, by their labels."""
+    faces = (matplotlib.colors.to_hex(bar.get_facecolor()) for bar in ax.patches)
+    return dict(zip(ticks(ax), faces, strict=True))
+
+
+@pytest.mark.parametrize("row", range(6))
+def test_a_class_has_one_colour(row):
+    """That of its number; positive and negative parts of a number those of the second and first."""
+    X = {name: values[row : row + 1] for name, values in TABLE.items()}
+    for rules in (votes("yes", "no", "yes"), votes("no", "no", "yes"), number()):
+        weights, steps = fk.plot.rule_weights(rules), fk.plot.waterfall(Explained(rules), X)
+        known = colours(weights)
+        told = {text: face for text, face in colours(steps).items() if text in known}
+        assert told.items() <= known.items()
+        assert told or not rules.covers(X).any()
+    three = votes("a", "b", "c", classes="abc", intercept=(0, 0, 0))
+    drawn = colours(fk.plot.waterfall(Explained(three), X, label="b", against="c"))
+    known = colours(fk.plot.rule_weights(three))
+    for text, cover in zip(map(str, RULES[1:]), three.covers(X)[0, 1:], strict=True):
+        assert drawn.get(text) == (known[text] if cover else None)
+
+
+def test_linear_terms_say_what_their_weights_give():
+    term = fk.WeightedRule(LinearTerm("size", 2, 6), 2.0, "no", "yes")
+    rules = fk.RuleEnsemble.of([term], ("no", "yes"))
+    assert ticks(fk.plot.rule_weights(rules)) == ["size from 2 to 6, 0.5 per unit"]
+    ax = fk.plot.waterfall(Explained(rules), {"size": [3], "kind": ["a"]}, label="yes")
+    assert ticks(ax)[1] == "size from 2 to 6, -0.5 per unit"
+    assert widths(ax)[1] == -0.5
 
 
 def several_votes():

@@ -98,15 +98,13 @@ def test_what_two_classes_are_decided_by(start, expected):
 def test_linear_terms_say_what_a_step_counts_for():
     age = WeightedRule(LinearTerm("age in years", 20, 75), 1.32, "b", None, 9, 0.9)
     lines = str(RuleEnsemble.of([age], ("a", "b"))).splitlines()
-    assert lines[-1] == "  1.32  for b      90.0%  `age in years` from 20 to 75, each 1: +0.024"
+    assert lines[-1] == "  1.32  for b      90.0%  `age in years` from 20 to 75, 0.024 per unit"
     against = RuleEnsemble.of([WeightedRule(LinearTerm("size", 0.25, 0.75), -2.0, "b")], "ab")
-    assert (
-        str(against).splitlines()[-1] == "   2.0  against b  size from 0.25 to 0.75, each 0.1: +0.4"
-    )
+    assert str(against).splitlines()[-1] == "   2.0  against b  size from 0.25 to 0.75, 0.4 per 0.1"
     number = RuleEnsemble.of([WeightedRule(LinearTerm("income", -5e4, 5e4), -2.0)])
-    assert str(number).splitlines()[-1] == "  -2.0  income from -50000 to 50000, each 10000: -0.2"
+    assert str(number).splitlines()[-1] == "  -2.0  income from -50000 to 50000, -0.2 per 10000"
     assert number.to_latex().splitlines()[3] == (
-        r"-2.0 & $\mathrm{income}\text{ from }-50000\text{ to }50000$, each 10000: -0.2 \\"
+        r"-2.0 & $\mathrm{income}\text{ from }-50000\text{ to }50000$, -0.2 per 10000 \\"
     )
 
 
