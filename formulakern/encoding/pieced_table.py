@@ -6,7 +6,7 @@ Its rows are never here.  What is known of it is what its pieces answer: what th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ from formulakern.partitions.collections import is_dask_array
 from formulakern.partitions.dask_pieces import DelayedPieces, partitions_of
 from formulakern.partitions.pieces import Pieces, Traffic
 
-__all__ = ["PiecedTable", "of_rows", "summary_of"]
+__all__ = ["PiecedTable", "summary_of"]
 
 
 class PiecedTable:
@@ -120,24 +120,6 @@ class PiecedTable:
     def summary(self, name: str) -> Summary:
         """What one column holds, once :meth:`summaries` was asked."""
         return self._summaries[name]
-
-
-def of_rows(
-    table: Table | PiecedTable, function: Callable[..., NDArray[Any]], *shared: Any
-) -> NDArray[Any]:
-    """``function(table, *shared)``, one entry or line for each row, here.
-
-    Parameters
-    ----------
-    table : Table or PiecedTable
-        Of a table in pieces the function is asked of each, and the answers are joined.
-    function : callable
-        Defined at the top of a module.
-    shared : any values
-    """
-    if isinstance(table, Table):
-        return function(table, *shared)
-    return np.concatenate(table.pieces().gather(function, *shared))
 
 
 def summary_of(table: Table | PiecedTable, name: str) -> Summary:

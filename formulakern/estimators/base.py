@@ -14,20 +14,24 @@ from sklearn.utils.validation import validate_data
 
 from formulakern.checks import check_verbosity
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.packed_pieces import PackedPieces
+from formulakern.encoding.pieced_table import PiecedTable
 from formulakern.encoding.real import RealTable
 from formulakern.encoding.selection import column_positions
 from formulakern.encoding.sources import default_names, is_sparse
+from formulakern.encoding.table import Table
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import read_classes, require_target
 from formulakern.files.model_file import Saved
+from formulakern.partitions.limit import gathered_bytes
 from formulakern.progress import FitProgress
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.names import is_bare
 from formulakern.syntax.parser import parse_rule
 
-__all__ = ["TableEstimator", "propositions_of"]
+__all__ = ["TableEstimator", "encoded_rows", "propositions_of"]
 
 
 @dataclass(eq=False, repr=False)
@@ -53,6 +57,8 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
 
     #: Whether a cross-validation inside fits an encoder that reads classes anew for each fold.
     encodes_folds: ClassVar[bool] = False
+    #: Whether it can learn from rows that stay in pieces.
+    learns_on_pieces: ClassVar[bool] = False
 
     _: KW_ONLY
     encoder: Any = "auto"
@@ -70,8 +76,11 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
         """Whether a proposition of the automatic encoder is one to learn from."""
         return True
 
-    def _fit_table(self, X: Any, y: Any) -> PackedTable:
-        """Fit the encoder, and encode the training table.
+    def _fit_table(self, X: Any, y: Any) -> Any:
+        """Fit the encoder, and encode the training table: a PackedTable.
+
+        Of a collection of dask whose packed rows are more than :func:`.gather_limit` allows, an
+        estimator that ``learns_on_pieces`` gets PackedPieces.
 
         Sets ``encoder_``, ``n_features_in_``, ``feature_names_in_`` and ``_leaves``, what each
         column of the result says.
@@ -103,7 +112,11 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.encoder, str):
             asked = [j for j, leaf in enumerate(self._leaves) if self._asked(leaf)]
             self._keep(np.array(asked, dtype=np.intp))
-        return table.select(self._kept)
+        table = table.select(self._kept)
+        if isinstance(table, PackedPieces):
+            stays = self.learns_on_pieces and table.nbytes > gathered_bytes()
+            return table if stays else table.gathered()
+        return table
 
     def _read_training(
         self, X: Any, y: Any, what: str = "the class of every row"
@@ -241,10 +254,12 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
         advice = "encoder='auto' encodes any table."
         return read_packed(self._validated(X, advice, reset=reset, accept_sparse="csr"))
 
-    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> PackedTable:
+    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
         """The output of an encoder, which is fitted first where ``reset``."""
         if isinstance(encoder, PropositionEncoder):
-            return encoder.fit_packed(X, y) if reset else encoder.transform_packed(X)
+            if reset:
+                return encoded_rows(encoder, encoder.fit_table(X, y))
+            return encoder.transform_packed(X)
         encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
         return read_packed(encoded if is_sparse(encoded) else np.asarray(encoded))
 
@@ -262,6 +277,29 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
         read.sparse = True
         read.allow_nan = read.string = read.categorical = self.encoder is not None
         return tags
+
+
+def encoded_rows(
+    encoder: PropositionEncoder, table: Table | PiecedTable, terms: Sequence[Any] = ()
+) -> PackedTable | PackedPieces:
+    """The propositions of a fitted encoder on the rows of a table, beside columns of numbers.
+
+    Parameters
+    ----------
+    encoder : PropositionEncoder
+    table : Table or PiecedTable
+        Of the latter nothing is read yet.
+    terms : sequence of LinearTerm
+    """
+    if isinstance(table, PiecedTable):
+        return PackedPieces(table, encoder, terms)
+    packed = encoder.pack(table)
+    if not terms:
+        return packed
+    degrees = np.empty((len(table), len(terms)))
+    for j, term in enumerate(terms):
+        degrees[:, j] = term(table)
+    return packed.with_degrees(degrees)
 
 
 def propositions_of(names: Sequence[str] | NDArray[Any]) -> tuple[Formula, ...]:

@@ -20,12 +20,12 @@ from sklearn.utils.validation import (
 )
 
 from formulakern.checks import check_flag
-from formulakern.encoding.bits import Words
 from formulakern.encoding.column_plan import ColumnPlan, refuse_missing
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.degrees import Scales
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.pieced_table import PiecedTable, of_rows, summary_of
+from formulakern.encoding.packed_pieces import PackedPieces
+from formulakern.encoding.pieced_table import PiecedTable, summary_of
 from formulakern.encoding.planning import Planner
 from formulakern.encoding.surprises import (
     refuse_unknown,
@@ -383,16 +383,15 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
 
     def pack(self, table: Table | PiecedTable) -> PackedTable:
         """Evaluate the propositions on a table that was read, 64 rows to a word."""
+        if isinstance(table, PiecedTable):
+            return PackedPieces(table, self).gathered()
         if self._gives_degrees():
             raise ParameterError(
                 f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth, and 0 and 1 "
                 'are expected here. Use graded=False, or FormulaSVC(inputs="graded").'
             )
-        if isinstance(table, Table):
-            words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
-            return PackedTable.of_columns(words, len(table))
-        rows = of_rows(table, packed_rows, self)
-        return PackedTable.of_rows(rows, len(self.propositions_))
+        words = np.concatenate([plan.packed(table) for _, plan in self._checked_plans(table)])
+        return PackedTable.of_columns(words, len(table))
 
     def _checked_plans(self, table: Table) -> Iterator[tuple[int, ColumnPlan]]:
         """Every plan with the position of its first proposition, once the column is checked."""
@@ -421,11 +420,6 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         read.sparse = read.allow_nan = read.string = read.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def packed_rows(table: Table, encoder: PropositionEncoder) -> Words:
-    """The propositions of a fitted encoder on a table, 64 to a word, a line for every row."""
-    return encoder.pack(table).rows
 
 
 def _no_rows(table: Any) -> DataError:

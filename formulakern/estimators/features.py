@@ -284,7 +284,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
             raise ParameterError(
                 f"{self.formula!r} reads {self.formula.reads}, and FormulaFeatures tables."
             )
-        table = self._fit_table(X, y)
+        table: PackedTable = self._fit_table(X, y)
         made = self.formula
         if not isinstance(made, Kernel):
             made = kernel(made, self.variables, domains=self._domains_of(X, self.domains))

@@ -12,7 +12,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.encoding.cut_points import Strategy
-from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
@@ -73,7 +72,7 @@ class PropositionModel(Reported, TableEstimator):
             )
         return True  # Boolean columns, and those that ask for missing values
 
-    def _fit_table(self, X: Any, y: Any) -> PackedTable:
+    def _fit_table(self, X: Any, y: Any) -> Any:
         table = super()._fit_table(X, y)
         if not table.n_columns:
             raise DataError(

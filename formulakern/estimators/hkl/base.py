@@ -17,12 +17,11 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.pieced_table import of_rows, summary_of
+from formulakern.encoding.pieced_table import summary_of
 from formulakern.encoding.summaries.gathering import OUTER
 from formulakern.encoding.summaries.summary import Summary
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.base import TableEstimator
+from formulakern.estimators.base import TableEstimator, encoded_rows
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
 from formulakern.estimators.hkl.monotone import asked_of, read_directions, signs_of
@@ -78,7 +77,7 @@ class HierarchicalEstimator(RuleModel):
     _terms: tuple[LinearTerm, ...] = field(init=False)
     _directions: dict[str, int] = field(init=False)  # of the columns of ``monotone``
 
-    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> PackedTable:
+    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
         """The propositions, and beside them the numeric columns as degrees."""
         if not isinstance(encoder, PropositionEncoder):
             self._terms = ()
@@ -90,15 +89,13 @@ class HierarchicalEstimator(RuleModel):
             numeric = (plan.name for plan in encoder.plans_ if plan.kind == "numeric")
             terms = (linear_term(summary_of(table, name)) for name in numeric if self.linear)
             self._terms = tuple(term for term in terms if term is not None)
-        packed = encoder.pack(table)
-        values = of_rows(table, term_values, self._terms)
-        return packed.with_degrees(values)
+        return encoded_rows(encoder, table, self._terms)
 
     def _share_encoding(self, other: TableEstimator) -> None:
         super()._share_encoding(other)
         self._copy_from(other, ("_terms", "_directions"))
 
-    def _fit_table(self, X: Any, y: Any) -> PackedTable:
+    def _fit_table(self, X: Any, y: Any) -> Any:
         """The encoded training rows; only different propositions that vary are kept."""
         self._terms, self._directions = (), {}
         table = super()._fit_table(X, y)
@@ -332,11 +329,3 @@ def linear_term(one: Summary) -> LinearTerm | None:
     if least == largest:
         least, largest = float(numbers[0]), float(numbers[-1])
     return LinearTerm(one.name, least, largest) if least < largest else None
-
-
-def term_values(table: Table, terms: Sequence[LinearTerm]) -> FloatArray:
-    """Linear terms on the rows of a table: float64 (rows, terms)."""
-    values = np.empty((len(table), len(terms)))
-    for j, term in enumerate(terms):
-        values[:, j] = term(table)
-    return values

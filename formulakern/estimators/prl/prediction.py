@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.base import TableEstimator
+from formulakern.estimators.base import TableEstimator, encoded_rows
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.monotone import asked_of, read_directions
 from formulakern.estimators.rule_model import RuleClassifier
@@ -30,13 +29,13 @@ class PreferenceModel(RuleClassifier):
 
     # -- tables ------------------------------------------------------------------------------------
 
-    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> PackedTable:
+    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
         if not (reset and self.monotone and isinstance(encoder, PropositionEncoder)):
             return super()._encode(encoder, X, y, reset=reset)
         table = encoder.fit_table(X, y)
         automatic = isinstance(self.encoder, str)
         self._directions = read_directions(self.monotone, encoder, table, automatic)
-        return encoder.pack(table)
+        return encoded_rows(encoder, table)
 
     def _share_encoding(self, other: TableEstimator) -> None:
         super()._share_encoding(other)

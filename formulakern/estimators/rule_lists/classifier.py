@@ -330,7 +330,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         """The table itself, or what an encoder or a table of 0 and 1 makes of it."""
         automatic = isinstance(self.encoder, str) and self.encoder == "auto"
         if not automatic or self.learner == "optimal" or is_sparse(X):
-            packed = self._fit_table(X, y)
+            packed: PackedTable = self._fit_table(X, y)
             if not automatic or self.learner == "optimal" or self.encoder_ is None:
                 return packed
         self.__dict__.pop("feature_names_in_", None)

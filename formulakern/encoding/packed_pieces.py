@@ -1,0 +1,129 @@
+"""The encoded rows of a table in pieces: packed where they lie, and brought here if they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.arrays import FloatArray
+from formulakern.encoding.bits import n_words, row_counts
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.pieced_table import PiecedTable
+from formulakern.encoding.weighted_rows import WeightedRows
+from formulakern.partitions.pieces import Pieces
+
+__all__ = ["PackedPieces"]
+
+
+class PackedPieces:
+    """What an encoder makes of a table in pieces; no row of it is here.
+
+    Parameters
+    ----------
+    table : PiecedTable
+    encoder : PropositionEncoder
+        Fitted to it.
+    terms : sequence of LinearTerm
+        Columns beside the propositions that are numbers.
+    kept : ndarray of intp, optional
+        Which of the propositions; all by default.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+    """
+
+    def __init__(
+        self,
+        table: PiecedTable,
+        encoder: Any,
+        terms: Sequence[Any] = (),
+        kept: NDArray[np.intp] | None = None,
+    ) -> None:
+        self.table, self.encoder, self.terms = table, encoder, tuple(terms)
+        every = np.arange(len(encoder.propositions_))
+        self.kept = every if kept is None else kept
+        self.n_rows, self.n_columns = len(table), len(self.kept)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, propositions)."""
+        return self.n_rows, self.n_columns
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the packed rows."""
+        return 8 * self.n_rows * (n_words(self.n_columns) + len(self.terms))
+
+    def select(self, columns: Sequence[int] | NDArray[Any]) -> PackedPieces:
+        """Only these propositions, in this order."""
+        positions = np.asarray(columns, dtype=np.intp)
+        return PackedPieces(self.table, self.encoder, self.terms, self.kept[positions])
+
+    def gathered(self) -> PackedTable:
+        """All rows, here, in the order of the pieces."""
+        parts = self.table.pieces().gather(_words, self.encoder, self.kept, self.terms)
+        words = np.concatenate([words for words, _ in parts])
+        degrees = np.concatenate([degrees for _, degrees in parts])
+        return PackedTable.of_rows(words, self.n_columns).with_degrees(degrees)
+
+    def different_columns(self) -> NDArray[np.intp]:
+        """As :meth:`PackedTable.different_columns` of all rows."""
+        answers = self.table.pieces().gather(_equal_columns, self.encoder, self.kept)
+        counts = np.sum([count for count, _ in answers], axis=0)
+        alike = np.stack([first for _, first in answers], axis=1)
+        _, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+        earliest = first[kind.ravel()] == np.arange(self.n_columns)
+        kept = np.flatnonzero((counts > 0) & (counts < self.n_rows) & earliest)
+        return kept if len(kept) else np.arange(min(1, self.n_columns))
+
+    def weighted(self, codes: NDArray[np.intp], weights: FloatArray | None = None) -> Pieces:
+        """Pieces of :class:`WeightedRows`, equal rows merged, which stay where they are.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_rows,), intp
+            The class of every row, from 0.
+        weights : ndarray of shape (n_rows,), float64, optional
+            Rows of weight 0 are left out.
+        """
+        ends = np.cumsum(self.table.lengths)[:-1]
+        narrow = codes.astype(np.min_scalar_type(int(codes.max(initial=0))))
+        own: list[Any] = [(part, None) for part in np.split(narrow, ends)]
+        if weights is not None:
+            both = zip(np.split(narrow, ends), np.split(weights, ends), strict=True)
+            own = list(both)
+        return self.table.pieces().map(_weighted, self.encoder, self.kept, self.terms, each=own)
+
+
+def _packed(table: Any, encoder: Any, kept: NDArray[np.intp], terms: Sequence[Any]) -> PackedTable:
+    packed: PackedTable = encoder.pack(table).select(kept)
+    degrees = np.empty((len(table), len(terms)))
+    for j, term in enumerate(terms):
+        degrees[:, j] = term(table)
+    return packed.with_degrees(degrees)
+
+
+def _words(
+    table: Any, encoder: Any, kept: NDArray[np.intp], terms: Sequence[Any]
+) -> tuple[NDArray[np.uint64], FloatArray]:
+    packed = _packed(table, encoder, kept, terms)
+    return packed.rows, packed.degrees
+
+
+def _equal_columns(
+    table: Any, encoder: Any, kept: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    packed = _packed(table, encoder, kept, ())
+    return row_counts(packed.columns), packed.first_equal
+
+
+def _weighted(
+    table: Any, encoder: Any, kept: NDArray[np.intp], terms: Sequence[Any], own: Any
+) -> WeightedRows:
+    codes, weights = own
+    packed = _packed(table, encoder, kept, terms)
+    return WeightedRows.of(packed, codes.astype(np.intp), weights).merged()

@@ -1,0 +1,96 @@
+"""The encoded rows of a table in pieces are those of the whole table."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.packed_pieces import PackedPieces
+from formulakern.encoding.pieced_table import PiecedTable
+from formulakern.encoding.table import Table
+from formulakern.encoding.weighted_rows import WeightedRows
+from formulakern.errors import ParameterError
+from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.partitions.limit import GATHERED, gather_limit, gathered_bytes
+from formulakern.partitions.pieces import LocalPieces
+
+ROWS = st.lists(
+    st.tuples(st.booleans(), st.integers(0, 3), st.sampled_from("ab"), st.integers(0, 2)),
+    min_size=2,
+    max_size=40,
+)
+
+
+def pieced(table: Table, ends: list[int]) -> PiecedTable:
+    parts = np.split(np.arange(len(table)), sorted(ends))
+    return PiecedTable(LocalPieces([table[rows] for rows in parts]))
+
+
+@given(ROWS, st.lists(st.integers(0, 40), max_size=4), st.data())
+@settings(max_examples=60, deadline=None)
+def test_pieces_are_the_table(rows, ends, data):
+    flags, numbers, texts, codes = map(np.array, zip(*rows, strict=True))
+    table = Table({"flag": flags, "same": flags, "number": numbers, "text": texts.tolist()})
+    encoder = PropositionEncoder(nominal=["text"], negations=True)
+    parts = pieced(table, ends)
+    encoder.learn(parts)
+    whole = encoder.pack(table)
+    found = PackedPieces(parts, encoder)
+    assert found.shape == whole.shape
+    assert np.array_equal(encoder.pack(parts).rows, whole.rows)
+    assert found.different_columns().tolist() == whole.different_columns().tolist()
+    some = data.draw(st.permutations(range(whole.n_columns)))[: data.draw(st.integers(1, 5))]
+    assert np.array_equal(found.select(some).gathered().rows, whole.select(some).rows)
+    weights = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(rows), max_size=99)))
+    weights = weights[: len(rows)].astype(float)
+    pieces = found.weighted(codes, weights).gather(_as_it_is)
+    seen = [_of_rows(piece) for piece in pieces]
+    assert all(len({*map(tuple, piece)}) == len(piece) for piece in seen)  # merged
+    kept = weights > 0
+    expected = _sums(whole.take(kept).unpacked(), codes[kept], weights[kept])
+    assert _joined(pieces) == expected
+
+
+def _as_it_is(rows):
+    return rows
+
+
+def _of_rows(piece: WeightedRows):
+    return [
+        [*row, code] for row, code in zip(piece.table.unpacked().tolist(), piece.codes, strict=True)
+    ]
+
+
+def _sums(entries, codes, weights):
+    sums: dict = {}
+    for row, code, weight in zip(entries.tolist(), codes.tolist(), weights.tolist(), strict=True):
+        key = (*row, code)
+        total, number = sums.get(key, (0.0, 0))
+        sums[key] = total + weight, number + 1
+    return sums
+
+
+def _joined(pieces):
+    sums: dict = {}
+    for piece in pieces:
+        listed = zip(_of_rows(piece), piece.weights.tolist(), piece.numbers.tolist(), strict=True)
+        for key, weight, number in listed:
+            total, before = sums.get(tuple(key), (0.0, 0))
+            sums[tuple(key)] = total + weight, before + number
+    return sums
+
+
+def test_rows_that_differ_in_degrees_alone_stay_apart():
+    table = PackedTable.of_rows(np.array([[1], [1], [1]], dtype=np.uint64), 1)
+    rows = WeightedRows.of(table.with_degrees(np.array([[0.5], [0.0], [-0.0]])), np.zeros(3, int))
+    assert rows.merged().weights.tolist() == [2.0, 1.0]
+    assert rows.nbytes == 8 * 5 * 3
+
+
+def test_the_limit_is_that_of_the_block():
+    with gather_limit(7):
+        assert gathered_bytes() == 7
+    assert gathered_bytes() == GATHERED
+    with pytest.raises(ParameterError, match="n_bytes=-1"), gather_limit(-1):
+        pass
