@@ -15,6 +15,7 @@ GROUPS = {
     "estimators": ("Estimators", "Learners with scikit-learn's habits, and what they return."),
     "rules": ("Rules", "What is learned, in the words of the table."),
     "encoding": ("Tables", "The table that every estimator and rule reads."),
+    "partitions": ("Beyond memory", "Of tables that lie in pieces: what comes into this process."),
     "files": ("Models as files", "Reading what ``save`` wrote."),
     "solvers": ("Games", "The solvers below preference learning, useful alone."),
     "errors": ("Errors", "All of them are :class:`~formulakern.FormulaKernError`."),
