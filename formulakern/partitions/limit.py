@@ -30,6 +30,10 @@ def gather_limit(n_bytes: int) -> Iterator[None]:
     n_bytes : int
         At least 0; 1 GiB where nothing is said.  0 leaves every row where it is.
 
+    Yields
+    ------
+    None
+
     Raises
     ------
     ParameterError

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.summaries.counts import MANY, count_columns, joined
 from formulakern.encoding.summaries.order_statistics import completed
-from formulakern.encoding.summaries.summary import Summary, nearest_rank
+from formulakern.encoding.summaries.summary import Summary
 from formulakern.errors import DataError
 from formulakern.partitions.pieces import Pieces
 
@@ -55,7 +55,7 @@ def gathered_summaries(
 
     Notes
     -----
-    One pass over the table, and five over each column of very many numbers.
+    One pass over the table, and five over all columns of very many numbers.
     """
     pieces = read(None)
     if classes is None:
@@ -69,17 +69,13 @@ def gathered_summaries(
                 f"partition {number} has the columns {_listed(own)} and partition 0 has "
                 f"{_listed(names[0])}. Write the same columns in the same order in all of them."
             )
-    summaries = []
-    for parts in zip(*found, strict=True):
-        whole = joined(parts)
-        if whole.others:
-            n = int(whole.repeats[whole.finite].sum()) + whole.others
-            shares = [k / (cut_points + 1) for k in range(1, cut_points + 1)]
-            quantiles = strategy == "quantile"
-            ranks = [nearest_rank(share, n) for share in OUTER]
-            levels = cut_points if strategy == "uniform" else None
-            whole = completed(whole, read, shares if quantiles else (), ranks, levels)
-        summaries.append(whole.summary())
+    columns = [joined(parts) for parts in zip(*found, strict=True)]
+    open_ones = [one for one in columns if one.others]
+    shares = [k / (cut_points + 1) for k in range(1, cut_points + 1)]
+    quantiles, levels = strategy == "quantile", cut_points if strategy == "uniform" else None
+    known = completed(open_ones, read, shares if quantiles else (), OUTER, levels)
+    by_name = {one.name: one for one in [*columns, *known]}
+    summaries = [by_name[name].summary() for name in names[0]]
     return summaries, [part[0].n_rows for part in found]
 
 

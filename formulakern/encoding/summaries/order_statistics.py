@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from formulakern.encoding.columns import Column
 from formulakern.encoding.cut_points import counted
 from formulakern.encoding.summaries.counts import ColumnCounts
+from formulakern.encoding.summaries.summary import nearest_rank
 from formulakern.encoding.table import Table
 from formulakern.encoding.temporal_columns import counts_of, is_temporal
 from formulakern.partitions.pieces import Pieces
@@ -110,103 +111,133 @@ def rank_of_share(share: float, n: int) -> int:
 
 
 def completed(
-    counts: ColumnCounts,
+    columns: Sequence[ColumnCounts],
     read: Callable[[list[str]], Pieces],
     shares: Sequence[float],
-    ranks: Sequence[int] = (),
+    always: Sequence[float] = (),
     uniform: int | None = None,
-) -> ColumnCounts:
-    """Counts of a column of which not all values are listed, with those that cuts ask for.
+) -> list[ColumnCounts]:
+    """Counts of columns of which not all values are listed, with those that cuts ask for.
 
     Parameters
     ----------
-    counts : ColumnCounts
+    columns : sequence of ColumnCounts
     read : callable
         Pieces whose values are tables with the columns of these names, each time read anew.
     shares : sequence of float
         The values up to which these shares of the finite ones lie come in, with their neighbours.
-    ranks : sequence of int
-        Also the values of these ranks, from 1.
+    always : sequence of float
+        Also these quantiles, as ``np.quantile(method="nearest")`` has them.
     uniform : int, optional
-        Also those about so many levels at equal distances.
+        Also the values about so many levels at equal distances.
 
     Returns
     -------
-    ColumnCounts
+    list of ColumnCounts
         Without others.
 
     Notes
     -----
-    Five passes over the column.
+    Five passes over the columns, which are read together.
     """
-    finite, name = counts.finite, counts.name
-    pieces = read([name])
-    dtype = counts.column.dtype
-    order = np.argsort(counts.column[finite], kind="stable")
-    ends, times = counts.column[finite][order], counts.repeats[finite][order]
-    n = int(times.sum()) + counts.others
-    asked = sorted({*(rank_of_share(share, n) for share in shares), *ranks})
-    none = np.zeros(0)
-    keys, before, equal = _values_of_ranks(asked, pieces, name, dtype)
-    levels = none
-    if uniform is not None:
-        numbers = counts_of(ends) if is_temporal(ends) else ends
-        parts = np.arange(1, uniform + 1) / (uniform + 1)
-        levels = float(numbers[0]) * (1 - parts) + float(numbers[-1]) * parts
-    near = Wanted(name, dtype, 0, keys, levels)
-    answers = pieces.gather(_neighbours, near)
-    largest_below = np.max([answer[0] for answer in answers], axis=0)
-    least_above = np.min([answer[1] for answer in answers], axis=0)
-    known: dict[int, int] = {}  # how many are at most each value, at least
-
-    def learn(some: Keys, totals: Sequence[int]) -> None:
-        for key, total in zip(some.tolist(), totals, strict=True):
-            known[key] = max(known.get(key, 0), total)
-
-    half = len(ends) // 2
-    learn(ordered_keys(ends[:half]), np.cumsum(times[:half]).tolist())
-    learn(
-        ordered_keys(ends[half:]), (n - np.cumsum(times[half:][::-1])[::-1] + times[half:]).tolist()
-    )
-    has_less, has_more = before > 0, before + equal < n
-    learn(keys, (before + equal).tolist())
-    learn(largest_below[: len(keys)][has_less], before[has_less].tolist())
-    learn(least_above[: len(keys)][has_more], (before + equal + 1)[has_more].tolist())
-    for side in (largest_below[len(keys) :], least_above[len(keys) :]):
-        there = side[(side != LEAST) & (side != LARGEST)]
-        learn(there, [0] * len(there))
-    listed = np.array(sorted(known), dtype=np.uint64)
-    totals = np.maximum.accumulate(np.array([known[key] for key in sorted(known)], dtype=np.int64))
-    repeats = np.diff(totals, prepend=0)
-    column = np.concatenate([from_keys(listed, dtype), counts.column[~finite]])
-    repeats = np.concatenate([repeats, counts.repeats[~finite]])
-    return replace(counts, column=column, repeats=repeats, others=0)
-
-
-def _values_of_ranks(
-    ranks: Sequence[int], pieces: Pieces, name: str, dtype: np.dtype[Any]
-) -> tuple[Keys, NDArray[np.int64], NDArray[np.int64]]:
-    """The keys of the values of some ranks, how many are less, and how many are equal."""
-    left = np.array(ranks, dtype=np.int64)
-    prefix, before = np.zeros(len(left), np.uint64), np.zeros(len(left), np.int64)
-    equal = np.zeros(len(left), np.int64)
+    if not columns:
+        return []
+    pieces = read([one.name for one in columns])
+    sought = [_Sought(one, shares, always, uniform) for one in columns]
     for shift in range(64 - BITS, -1, -BITS):
-        prefixes = np.unique(prefix)
-        wanted = Wanted(name, dtype, shift, prefixes, np.zeros(0))
-        answers = pieces.gather(_digits, wanted)
-        codes = np.concatenate([answer[0] for answer in answers])
-        codes, times = counted(codes, np.concatenate([answer[1] for answer in answers]))
-        for j in range(len(left)):
-            own = int(np.searchsorted(prefixes, prefix[j])) * DIGITS
+        answers = pieces.gather(_digits_of_all, [one.wanted(shift) for one in sought])
+        for one, parts in zip(sought, zip(*answers, strict=True), strict=True):
+            one.narrow(parts)
+    answers = pieces.gather(_neighbours_of_all, [one.wanted(0) for one in sought])
+    return [one.found(parts) for one, parts in zip(sought, zip(*answers, strict=True), strict=True)]
+
+
+class _Sought:
+    """The values of some ranks of one column, as far as their bits are known."""
+
+    def __init__(
+        self,
+        counts: ColumnCounts,
+        shares: Sequence[float],
+        always: Sequence[float],
+        uniform: int | None,
+    ) -> None:
+        self.counts, self.dtype = counts, counts.column.dtype
+        finite = counts.finite
+        order = np.argsort(counts.column[finite], kind="stable")
+        self.ends, self.times = counts.column[finite][order], counts.repeats[finite][order]
+        self.n = n = int(self.times.sum()) + counts.others
+        ranks = {*(rank_of_share(f, n) for f in shares), *(nearest_rank(f, n) for f in always)}
+        self.left = np.array(sorted(ranks), dtype=np.int64)
+        self.prefix = np.zeros(len(ranks), np.uint64)
+        self.before, self.equal = (np.zeros(len(ranks), np.int64) for _ in range(2))
+        self.levels = np.zeros(0)
+        if uniform is not None:
+            numbers = counts_of(self.ends) if is_temporal(self.ends) else self.ends
+            parts = np.arange(1, uniform + 1) / (uniform + 1)
+            self.levels = float(numbers[0]) * (1 - parts) + float(numbers[-1]) * parts
+
+    def wanted(self, shift: int) -> Wanted:
+        """What the next pass asks."""
+        return Wanted(self.counts.name, self.dtype, shift, np.unique(self.prefix), self.levels)
+
+    def narrow(self, parts: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> None:
+        """The next digits, from how often each follows the bits that are known."""
+        prefixes = np.unique(self.prefix)
+        codes = np.concatenate([part[0] for part in parts])
+        codes, times = counted(codes, np.concatenate([part[1] for part in parts]))
+        for j in range(len(self.left)):
+            own = int(np.searchsorted(prefixes, self.prefix[j])) * DIGITS
             first, last = np.searchsorted(codes, (own, own + DIGITS))
             totals = np.cumsum(times[first:last])
-            place = int(np.searchsorted(totals, left[j]))
-            less = int(totals[place] - times[first + place])
-            before[j], left[j] = before[j] + less, left[j] - less
-            equal[j] = times[first + place]
-            digit = int(codes[first + place]) - own
-            prefix[j] = (int(prefix[j]) << BITS) | digit
-    return prefix, before, equal
+            place = int(np.searchsorted(totals, self.left[j]))
+            self.equal[j] = times[first + place]
+            less = int(totals[place] - self.equal[j])
+            self.before[j] += less
+            self.left[j] -= less
+            self.prefix[j] = (int(self.prefix[j]) << BITS) | (int(codes[first + place]) - own)
+
+    def found(self, parts: Sequence[tuple[Keys, Keys]]) -> ColumnCounts:
+        """The values and their neighbours, with repeats whose running totals are right."""
+        keys, n = np.unique(self.prefix), self.n
+        at = np.searchsorted(self.prefix, keys)
+        before, equal = self.before[at], self.equal[at]
+        below = np.max([part[0] for part in parts], axis=0)
+        above = np.min([part[1] for part in parts], axis=0)
+        known: dict[int, int] = {}  # how many are at most each value, at least
+
+        def learn(some: Keys, totals: Sequence[int]) -> None:
+            for key, total in zip(some.tolist(), totals, strict=True):
+                known[key] = max(known.get(key, 0), total)
+
+        half = len(self.ends) // 2
+        learn(ordered_keys(self.ends[:half]), np.cumsum(self.times[:half]).tolist())
+        later = np.cumsum(self.times[half:][::-1])[::-1] - self.times[half:]
+        learn(ordered_keys(self.ends[half:]), (n - later).tolist())
+        less, more = before > 0, before + equal < n
+        learn(keys, (before + equal).tolist())
+        learn(below[: len(keys)][less], before[less].tolist())
+        learn(above[: len(keys)][more], (before + equal + 1)[more].tolist())
+        for side in (below[len(keys) :], above[len(keys) :]):
+            there = side[(side != LEAST) & (side != LARGEST)]
+            learn(there, [0] * len(there))
+        listed = np.array(sorted(known), dtype=np.uint64)
+        totals = np.maximum.accumulate(np.array([known[key] for key in sorted(known)], np.int64))
+        column, repeats = from_keys(listed, self.dtype), np.diff(totals, prepend=0)
+        rest = ~self.counts.finite
+        column = np.concatenate([column, self.counts.column[rest]])
+        repeats = np.concatenate([repeats, self.counts.repeats[rest]])
+        return replace(self.counts, column=column, repeats=repeats, others=0)
+
+
+def _digits_of_all(
+    table: Table, wanted: Sequence[Wanted]
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    return [_digits(table, one) for one in wanted]
+
+
+def _neighbours_of_all(table: Table, wanted: Sequence[Wanted]) -> list[tuple[Keys, Keys]]:
+    return [_neighbours(table, one) for one in wanted]
 
 
 def _finite_keys(table: Table, wanted: Wanted) -> tuple[Column, Keys]:

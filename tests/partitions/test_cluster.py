@@ -1,0 +1,105 @@
+"""A real cluster of two processes: the same results, also where a worker is lost on the way."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import formulakern as fk
+from formulakern.errors import ClusterError
+from formulakern.partitions.dask_pieces import DelayedPieces, FuturePieces
+
+distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+dask = pytest.importorskip("dask", reason="dask is not installed")
+dd = pytest.importorskip("dask.dataframe", reason="dask's data frames are not installed")
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # what a cluster says of ports and processes
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    folder = str(tmp_path_factory.mktemp("workers"))
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        distributed.LocalCluster(processes=True, local_directory=folder, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def rows_of(seed: int) -> pd.DataFrame:
+    generator = np.random.default_rng(seed)
+    X = generator.random((150, 8)) < 0.5
+    frame = pd.DataFrame(X, columns=list("abcdefgh"))
+    return frame.assign(size=generator.integers(0, 9, 150), y=X[:, 0] & X[:, 3] | X[:, 5])
+
+
+def table(seeds):
+    """A frame of dask whose partitions are made on the workers."""
+    return dd.from_map(rows_of, seeds, meta=rows_of(0)[:0])
+
+
+def process_of(_):
+    return os.getpid()
+
+
+def doubled(value):
+    return value * 2
+
+
+def ends_its_process(value, folder):
+    """The first call ends the process of its worker; later ones answer."""
+    mark = os.path.join(folder, "done")
+    if not os.path.exists(mark):
+        open(mark, "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return value + 1
+
+
+def always_ends(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_fits_are_those_of_one_process(client):
+    seeds = list(range(5))
+    here = pd.concat(map(rows_of, seeds), ignore_index=True)
+    frame = table(seeds)
+    model = fk.PRLClassifier().fit(frame.drop(columns="y"), frame.y)
+    alone = fk.PRLClassifier().fit(here.drop(columns="y"), here.y)
+    assert str(model.rules_) == str(alone.rules_)
+    assert (model.value_, model.bound_) == (alone.value_, alone.bound_)
+
+
+def test_what_pieces_hold_is_made_again_where_a_worker_is_lost(client, tmp_path):
+    parts = DelayedPieces([dask.delayed(np.arange)(n) for n in range(6)])
+    held = parts.map(doubled)
+    assert isinstance(held, FuturePieces)
+    assert len({*held.gather(process_of)}) == 2
+    answers = held.gather(ends_its_process, str(tmp_path))
+    assert [answer.tolist() for answer in answers] == [
+        [2 * k + 1 for k in range(n)] for n in range(6)
+    ]
+    while len(client.scheduler_info()["workers"]) < 2:  # it is started again
+        time.sleep(0.05)
+    assert [len(answer) for answer in held.gather(doubled)] == list(range(6))
+
+
+def test_a_partition_that_ends_every_worker_is_told(client):
+    held = DelayedPieces([dask.delayed(np.arange)(3)]).map(doubled)
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        client.run_on_scheduler(_no_more_failures)
+        with pytest.raises(ClusterError, match="ended several workers one after another"):
+            held.gather(always_ends)
+    client.run_on_scheduler(_more_failures)
+
+
+def _no_more_failures(dask_scheduler):
+    dask_scheduler.allowed_failures = 0
+
+
+def _more_failures(dask_scheduler):
+    dask_scheduler.allowed_failures = 10
