@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 from formulakern.checks import check_choice
 from formulakern.errors import DataError, ParameterError
 
-__all__ = ["DIRECTIONS", "OBJECTIVES", "Objective", "objective_of", "read_weights"]
+__all__ = [
+    "DIRECTIONS",
+    "OBJECTIVES",
+    "Objective",
+    "check_objective",
+    "objective_of",
+    "read_weights",
+    "unit_exponent",
+]
 
 OBJECTIVES = ("absolute", "spread")
 DIRECTIONS = ("both", "positive", "negative")
@@ -147,20 +155,9 @@ def objective_of(
     >>> objective_of(np.array([[1.0], [2.0], [0.1]])).rounding < 1e-12
     True
     """
-    check_choice("objective", objective, OBJECTIVES)
-    check_choice("direction", direction, DIRECTIONS)
-    if objective == "spread":
-        if weights.shape[1] < 2:
-            raise ParameterError(
-                "the spread is the difference of two sums; weights of one column have none. "
-                "Give weights of shape (m, K) with K >= 2, or objective='absolute'."
-            )
-        if direction != "both":
-            raise ParameterError(
-                f"direction={direction!r} is for objective='absolute'; a spread has no sign."
-            )
+    check_objective(objective, direction, weights.shape[1])
     largest = float(np.abs(weights).sum(axis=0).max())
-    exponent = math.frexp(largest)[1] - TOTAL_BITS if largest else 0
+    exponent = unit_exponent(largest)
     units = np.rint(np.ldexp(weights, -exponent))
     columns = units.T
     # differences of neighbours: exact
@@ -180,3 +177,29 @@ def objective_of(
         # the second part is for pairwise summation, when scores are computed from the weights
         rounding=rounding * (1 + 1e-9) + (128 * 2.0**-52 * largest if rounding else 0.0),
     )
+
+
+def check_objective(objective: str, direction: str, n_columns: int) -> None:
+    """Check what is maximised, for so many columns of weights."""
+    check_choice("objective", objective, OBJECTIVES)
+    check_choice("direction", direction, DIRECTIONS)
+    if objective != "spread":
+        return
+    if n_columns < 2:
+        raise ParameterError(
+            "the spread is the difference of two sums; weights of one column have none. "
+            "Give weights of shape (m, K) with K >= 2, or objective='absolute'."
+        )
+    if direction != "both":
+        raise ParameterError(
+            f"direction={direction!r} is for objective='absolute'; a spread has no sign."
+        )
+
+
+def unit_exponent(largest: float) -> int:
+    """The unit of weights whose absolute values sum to this, as an exponent of 2.
+
+    >>> unit_exponent(1.0), unit_exponent(0.0)
+    (-49, 0)
+    """
+    return math.frexp(largest)[1] - TOTAL_BITS if largest else 0

@@ -17,7 +17,14 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.mining.objective import Objective, objective_of, read_weights
 from formulakern.slices import Search, run_slices
 
-__all__ = ["MAX_RESULTS", "SearchOptions", "Task", "read_task"]
+__all__ = [
+    "MAX_RESULTS",
+    "SearchOptions",
+    "Task",
+    "check_threshold",
+    "read_limit",
+    "read_task",
+]
 
 #: With ``top=None``, at most this many results unless ``max_results`` says otherwise.
 MAX_RESULTS = 100_000
@@ -158,18 +165,28 @@ def read_task(
             f"{table.n_rows} examples of {table.n_columns} propositions; a search "
             "needs at least one of each."
         )
-    check_integer("top", top, otherwise="None for all")
-    check_integer("max_results", max_results)
+    limit = read_limit(top, max_results)
     read = read_weights(weights, table.n_rows)
-    if not is_number(threshold) or threshold != threshold:
-        raise ParameterError(
-            f"threshold={threshold!r}; expected a number. Give 0.0 for any positive score."
-        )
+    check_threshold(threshold)
     check_time_limit(time_limit)
     deadline = Deadline.of(time_limit)
     weighted = (read != 0).any(axis=1)
     if not weighted.all():
         table, read = table.take(weighted), read[weighted]
     goal = objective_of(read, objective, direction)
-    limit = int(max_results if top is None else top)
     return Task(table, goal, limit, float(threshold), deadline, progress, started)
+
+
+def read_limit(top: int | None, max_results: int) -> int:
+    """The largest number of results, of options that are checked."""
+    check_integer("top", top, otherwise="None for all")
+    check_integer("max_results", max_results)
+    return int(max_results if top is None else top)
+
+
+def check_threshold(threshold: object) -> None:
+    """Check that a threshold is a number."""
+    if not is_number(threshold) or threshold != threshold:
+        raise ParameterError(
+            f"threshold={threshold!r}; expected a number. Give 0.0 for any positive score."
+        )

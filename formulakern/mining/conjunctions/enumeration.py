@@ -40,6 +40,11 @@ class Lattice:
     groups: NDArray[np.int64]
     complement: bool
 
+    @property
+    def smallest(self) -> float:
+        """The smallest factor of the lengths that are reported; inf where there is none."""
+        return float(self.factors[0, self.least : self.greatest + 1].min(initial=np.inf))
+
 
 class Listed(NamedTuple):
     """What a search has found.

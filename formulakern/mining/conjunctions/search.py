@@ -31,7 +31,7 @@ from formulakern.mining.options import SearchOptions, Task, read_task
 from formulakern.mining.search import CompiledSearch, MiningResult
 from formulakern.slices import enlarged
 
-__all__ = ["MinedConjunctions", "mine_conjunctions", "read_groups"]
+__all__ = ["MinedConjunctions", "mine_conjunctions", "read_groups", "read_lattice"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +114,8 @@ def mine_conjunctions(
     """
     task = read_task(propositions, weights, **options)
     goal = task.goal
-    groups = read_groups(exclusive, task.table.n_columns)
-    least, greatest = _lengths(min_length, max_length, groups)
-    factor = _factors(length_factor, greatest, max_length)
-    lattice = Lattice(least, greatest, _reachable(factor, least, greatest), groups, complement)
+    p = task.table.n_columns
+    lattice = read_lattice(p, min_length, max_length, length_factor, complement, exclusive)
     listed, finished = enumerated(task, lattice), True
     if listed is None:
         search = _ConjunctionSearch(task, lattice)
@@ -125,7 +123,7 @@ def mine_conjunctions(
         listed = search.listed()
     elif task.progress is not None:
         task.progress(1.0)
-    found, smallest = listed.conjunctions, float(factor[least:].min(initial=np.inf))
+    found, factor, smallest = listed.conjunctions, lattice.factors[0], lattice.smallest
     sums = task.sums(found, lambda table, some: table.truths(table.covers(some)))
     values = goal.weights.sum(axis=0) - sums if complement else sums
     scores = goal.scores(values) / factor[[len(w) for w in found]]
@@ -203,6 +201,27 @@ class _ConjunctionSearch(CompiledSearch):
         if start + count + following > len(state.items):
             self._enlarge(("items", "bounds"), 2 * len(state.items))
         self._make_room(self.n_found + following)
+
+
+def read_lattice(
+    p: int,
+    min_length: int,
+    max_length: int | None,
+    length_factor: Sequence[float] | NDArray[Any] | None,
+    complement: bool,
+    exclusive: Sequence[int] | NDArray[Any] | None,
+) -> Lattice:
+    """Which conjunctions of p propositions are meant; parameters of :func:`mine_conjunctions`.
+
+    Raises
+    ------
+    ParameterError
+        If an option is out of its range.
+    """
+    groups = read_groups(exclusive, p)
+    least, greatest = _lengths(min_length, max_length, groups)
+    factor = _factors(length_factor, greatest, max_length)
+    return Lattice(least, greatest, _reachable(factor, least, greatest), groups, complement)
 
 
 def read_groups(exclusive: Any, p: int) -> NDArray[np.int64]:

@@ -1,0 +1,166 @@
+"""Mining in batches over pieces: equal to the search that has all rows, in any division."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_conjunctions import cases, naive
+
+from formulakern.deadline import TimeIsOver
+from formulakern.encoding.zero_one import read_packed
+from formulakern.errors import DataError, ParameterError
+from formulakern.mining.conjunctions import batches, best_first
+from formulakern.mining.conjunctions.answers import GroupedRows
+from formulakern.mining.conjunctions.batches import mine_on_pieces
+from formulakern.mining.conjunctions.search import mine_conjunctions
+from formulakern.partitions.pieces import LocalPieces
+
+#: How many rows come into which of so many pieces: some are empty.
+DIVISIONS = st.sampled_from([1, 2, 7]).flatmap(
+    lambda n: st.lists(st.integers(0, n - 1), min_size=1, max_size=20).map(lambda of: (n, of))
+)
+
+
+def pieces_of(X, weights, division):
+    """Rows in pieces, each row a group of its own."""
+    n, of = division
+    place = np.resize(of, len(X))
+    X = np.asarray(X)
+    values, vectors = [], []
+    for k in range(n):
+        mine = np.flatnonzero(place == k)
+        table = read_packed(X[mine]) if len(mine) else read_packed(X).take(mine)
+        values.append(GroupedRows(table, np.arange(len(mine)), np.ones(len(mine))))
+        vectors.append(weights[mine])
+    return LocalPieces(values), vectors
+
+
+@settings(max_examples=120)
+@given(cases(), st.none() | st.integers(1, 40), DIVISIONS, st.sampled_from([1, 1 << 10]))
+def test_equals_enumeration_on_pieces(case, top, division, batch):
+    X, weights, options = case
+    every = naive(X, weights, options)
+    pieces, vectors = pieces_of(X, weights, division)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "LARGEST_BATCH", batch)
+        patch.setattr(batches, "FIRST_BATCH", batch)
+        result = mine_on_pieces(pieces, vectors, X.shape[1], top=top, **options)
+    assert result.proven
+    assert len(set(result.conjunctions)) == len(result.conjunctions)
+    close = 1e-9
+    for w, s, sums in zip(result.conjunctions, result.scores, result.sums, strict=True):
+        assert w == tuple(sorted(w))
+        assert s == pytest.approx(every[w], abs=close)
+        covered = X[:, list(w)].all(axis=1)
+        assert sums == pytest.approx(weights[covered].sum(axis=0), abs=close)
+    wanted = {w: s for w, s in every.items() if s > options["threshold"]}
+    best = sorted(wanted.values(), reverse=True)[:top]
+    certain = [s for s in best if s > options["threshold"] + close]
+    assert result.scores[: len(certain)] == pytest.approx(certain, abs=close)
+    missing = [s for w, s in every.items() if w not in set(result.conjunctions)]
+    assert max(missing, default=-math.inf) <= result.bound + 1e-15
+    if top is None:
+        assert result.complete
+        assert {w for w, s in wanted.items() if s > options["threshold"] + close} <= set(
+            result.conjunctions
+        )
+
+
+def large(m=3_000, p=40, seed=0):
+    generator = np.random.default_rng(seed)
+    X = (generator.random((m, p)) < 0.4).astype(int)
+    return X, generator.integers(-4, 5, (m, 3)).astype(float)
+
+
+@pytest.mark.parametrize("waiting", [0, 1 << 22])
+def test_equals_the_search_on_a_larger_table(waiting, monkeypatch):
+    """Integer weights: the same scores and bounds, from all divisions, to the last bit."""
+    monkeypatch.setattr(best_first, "WAITING", waiting)
+    X, weights = large()
+    options = {"objective": "spread", "top": 25, "max_length": 4, "threshold": 3.0}
+    whole = mine_conjunctions(X, weights, **options)
+    for division in [(1, [0]), (2, [0, 1, 1]), (7, [0, 0, 5, 2, 2, 2])]:
+        result = mine_on_pieces(*pieces_of(X, weights, division), 40, **options)
+        assert result.scores.tolist() == whole.scores.tolist()
+        assert result.bound == whole.bound
+        above = whole.scores > whole.scores[-1]
+        assert result.conjunctions[: above.sum()] == whole.conjunctions[: above.sum()]
+        assert (result.sums[above] == whole.sums[above]).all()
+
+
+def test_the_division_is_of_no_effect_on_any_bit():
+    """Weights that are no whole numbers are rounded row by row, the same everywhere."""
+    X, _ = large(700, 12)
+    group = np.arange(700) % 5
+    share = np.random.default_rng(1).random(700)
+    vectors = np.random.default_rng(2).normal(size=(5, 2))
+    found = []
+    for cuts in [[], [100], [0, 64, 64, 130, 500, 699]]:
+        rows = np.split(np.arange(700), cuts)
+        values = [GroupedRows(read_packed(X).take(r), group[r], share[r]) for r in rows]
+        size = np.array([300.0, 300.0])
+        mined = mine_on_pieces(LocalPieces(values), [vectors] * len(values), 12, size=size)
+        found.append((mined.conjunctions, mined.scores.tolist(), mined.bound))
+    assert found[0] == found[1] == found[2]
+    exact = mine_conjunctions(X, vectors[group] * share[:, None])
+    assert found[0][0] == exact.conjunctions
+    assert found[0][1] == pytest.approx(exact.scores.tolist(), rel=1e-12)
+    assert found[0][2] >= exact.scores[-1]
+
+
+def test_rows_without_weight_are_of_no_effect():
+    X, weights = large(2_000, 10)
+    weights[np.arange(2_000) % 3 > 0] = 0.0
+    result = mine_on_pieces(*pieces_of(X, weights, (2, [0, 1])), 10, top=5)
+    assert result.scores.tolist() == mine_conjunctions(X, weights, top=5).scores.tolist()
+
+
+def test_a_time_limit_leaves_a_bound_on_pieces():
+    X, weights = large(3_000, 60)
+    pieces, vectors = pieces_of(X, weights, (2, [0, 1]))
+    never = mine_on_pieces(pieces, vectors, 60, time_limit=0.0)
+    assert (never.conjunctions, never.bound, never.proven) == ([], math.inf, False)
+    some = {}
+
+    class Stops(LocalPieces):
+        def gather(self, function, *shared, each=None, deadline=None):
+            some["rounds"] = some.get("rounds", 0) + 1
+            if some["rounds"] == 5 and deadline.limited:
+                raise TimeIsOver
+            return super().gather(function, *shared, each=each)
+
+        def map(self, function, *shared, each=None):
+            return Stops(super().map(function, *shared, each=each).values)
+
+    stopped = mine_on_pieces(
+        Stops(pieces.values), vectors, 60, top=3, max_length=None, time_limit=1e9
+    )
+    whole = mine_conjunctions(X, weights, top=50, max_length=2)
+    assert not stopped.proven
+    assert not stopped.complete
+    missing = set(whole.conjunctions) - set(stopped.conjunctions)
+    of = dict(zip(whole.conjunctions, whole.scores.tolist(), strict=True))
+    assert len(stopped.conjunctions) == 3
+    assert max(of[w] for w in missing) <= stopped.bound < math.inf
+
+
+def test_progress_rises_to_the_end():
+    X, weights = large()
+    seen = []
+    mine_on_pieces(*pieces_of(X, weights, (2, [0, 1])), 40, progress=seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    assert 0.0 < seen[0] < 1.0
+
+
+def test_what_is_refused_on_pieces():
+    X, weights = large(50, 4)
+    pieces, vectors = pieces_of(X, weights, (1, [0]))
+    with pytest.raises(DataError, match="0 pieces of rows"):
+        mine_on_pieces(LocalPieces([]), [], 4)
+    with pytest.raises(ParameterError, match="expected a number"):
+        mine_on_pieces(pieces, vectors, 4, threshold=math.nan)
+    with pytest.raises(ParameterError, match="a spread has no sign"):
+        mine_on_pieces(pieces, vectors, 4, objective="spread", direction="positive")
