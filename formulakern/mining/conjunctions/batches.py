@@ -25,7 +25,7 @@ from formulakern.partitions.pieces import Pieces
 
 __all__ = ["mine_on_pieces"]
 
-#: Answers of one batch are up to this number, and up to so many times the rows of the largest piece.
+#: The most answers of one batch, and the most answers times rows of the largest piece.
 LARGEST_BATCH, BATCH_WORK = 1 << 16, 1 << 33
 
 
