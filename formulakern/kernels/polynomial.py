@@ -10,7 +10,7 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from formulakern.errors import FormulaSizeError
-from formulakern.program.fold import fold
+from formulakern.program.fold import fold, last
 from formulakern.program.node import (
     CELLS,
     Count,
@@ -56,7 +56,7 @@ def closed_form(program: Program, probability: bool) -> sympy.Expr:
 
 
 def _check_length(program: Program, output: int) -> None:
-    *_, (_, operations) = fold(program, _Lengths(), [output])
+    operations = last(fold(program, _Lengths(), [output]))
     if operations > MAX_OPERATIONS:
         shown = f"{operations:,}" if operations < LONGEST else f"more than {LONGEST:.0e}"
         raise FormulaSizeError(
@@ -122,7 +122,7 @@ def on_diagonal(expression: sympy.Expr, row: str) -> sympy.Expr:
 
 
 def _value(program: Program, output: int) -> sympy.Expr:
-    return dict(fold(program, _Symbolic(program.domains), [output]))[output]
+    return last(fold(program, _Symbolic(program.domains), [output]))
 
 
 @dataclass(frozen=True)

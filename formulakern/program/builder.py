@@ -7,6 +7,7 @@ occurrences of a variable would not be, and never happens here.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable
 from math import comb, prod
@@ -114,10 +115,16 @@ class Builder:
 
         Where features were chosen there are no degrees.
         """
-        kept = needed(self.nodes, [output, dimension, *(total for total, _ in self._choices)])
-        moved = {old: new for new, old in enumerate(kept)}
+        self._position.clear()  # nothing is added any more
+        nodes = self.nodes
+        kept = needed(nodes, [output, dimension, *(total for total, _ in self._choices)])
+        moved = array("q", bytes(8 * len(nodes)))
+        for new, old in enumerate(kept):  # in place: a second list would take as much again
+            moved[old] = new
+            nodes[new] = with_operands(nodes[old], moved)
+        del nodes[len(kept) :]
         return Program(
-            tuple(with_operands(self.nodes[old], moved) for old in kept),
+            tuple(nodes),
             moved[output],
             moved[dimension],
             self.domains,

@@ -17,13 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.program.fold import fold
+from formulakern.program.fold import fold, last
 from formulakern.program.node import Count, Program, cell_count
 
 __all__ = ["Extended", "run_extended"]
 
 #: Beyond this difference of exponents, the smaller number is nothing beside the larger one.
 APART = 2_000.0
+#: The exponent of 0, where a finite one is wanted.
+LEAST = -np.finfo(np.float64).max
 #: Factors of a binomial that are multiplied in float64: 16 numbers below 2⁶⁰ have a product.
 TOGETHER = 16
 #: Every so many of them what was multiplied is kept, for binomials of the same number with more.
@@ -73,18 +75,18 @@ class Extended:
         return Extended.of(self.m / other.m, self.e - other.e)
 
     def __add__(self, other: Extended) -> Extended:
-        top = np.maximum(np.maximum(self.e, other.e), -np.finfo(np.float64).max)
-        return Extended.of(self._beside(top) + other._beside(top), top)
+        top = np.maximum(np.maximum(self.e, other.e), LEAST)
+        return Extended.of(self._below(top) + other._below(top), top)
 
     def to_float(self) -> FloatArray:
         """As float64: infinite above its range, and 0 below it."""
         with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(self._beside(np.zeros(())))
+            return Extended(self.m, np.minimum(self.e, APART))._below(0.0)
 
-    def _beside(self, top: FloatArray) -> FloatArray:
-        """The numbers, divided by 2^top."""
-        shift = np.clip(self.e - top, -APART, APART).astype(np.int64)
-        return np.asarray(np.ldexp(self.m, shift))
+    def _below(self, top: FloatArray | float) -> FloatArray:
+        """The numbers, divided by 2^top, a power that is not much below any of them."""
+        shift = np.maximum(self.e - top, -APART)
+        return np.asarray(np.ldexp(self.m, shift.astype(np.int32)))
 
 
 def run_extended(
@@ -107,9 +109,8 @@ def run_extended(
     -----
     With ``shares`` every count is divided by the number of columns of its domain.
     """
-    wanted = program.output if output is None else output
-    *_, (_, value) = fold(program, _Numbers(s, p, q, sizes, shares), [wanted])
-    return value
+    outputs = None if output is None else [output]
+    return last(fold(program, _Numbers(s, p, q, sizes, shares), outputs))
 
 
 @dataclass(frozen=True)

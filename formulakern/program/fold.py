@@ -6,12 +6,13 @@ operands to what uses them, without recursion, and visits no node twice.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from formulakern.program.node import Algebra, Program
 
-__all__ = ["fold"]
+__all__ = ["fold", "last"]
 
 Value = TypeVar("Value")
 
@@ -50,8 +51,19 @@ def fold(
     """
     values: dict[int, Value] = {}
     value_of = values.__getitem__
-    for position, node, dead in program.kernel_steps if outputs is None else program.steps(outputs):
+    for position, node, dead in program.steps(outputs):
         values[position] = node.become(algebra, list(map(value_of, node.operands)))
         for operand in dead:
             del values[operand]
         yield position, values[position]
+
+
+def last(values: Iterator[tuple[int, Value]]) -> Value:
+    """The value of the last node of a walk, holding no others.
+
+    Examples
+    --------
+    >>> last(iter([(0, "s"), (3, "s·s")]))
+    's·s'
+    """
+    return deque(values, maxlen=1)[0][1]

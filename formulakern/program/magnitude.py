@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import comb, lgamma, log, log2, prod
 
 from formulakern.errors import MagnitudeError
-from formulakern.program.fold import fold
+from formulakern.program.fold import fold, last
 from formulakern.program.node import Count, Program
 
 __all__ = [
@@ -46,8 +46,9 @@ def dimension(program: Program, sizes: Sequence[int]) -> int:
             f"number to be computed exactly: at most 2^{MAX_BITS:,} are. Use a formula with fewer "
             "literals; values at scale='probability' and cosines do not need this number."
         )
-    values = dict(fold(program, _Largest(sizes, sizes, sizes), [program.dimension]))
-    return values[program.dimension] // program.divisor
+    return (
+        last(fold(program, _Largest(sizes, sizes, sizes), [program.dimension])) // program.divisor
+    )
 
 
 def choices(program: Program, sizes: Sequence[int]) -> list[tuple[int, int]]:
@@ -55,9 +56,10 @@ def choices(program: Program, sizes: Sequence[int]) -> list[tuple[int, int]]:
 
     Numbers beyond ``BEYOND`` are that.
     """
-    outputs = [position for position, _ in program.choices]
+    outputs = {position for position, _ in program.choices}
     algebra = _Largest(sizes, sizes, sizes, BEYOND)
-    values = dict(fold(program, algebra, outputs))
+    found = fold(program, algebra, sorted(outputs))
+    values = {position: value for position, value in found if position in outputs}
     return [(values[position], degree) for position, degree in program.choices]
 
 

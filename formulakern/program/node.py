@@ -8,9 +8,11 @@ x, ``01`` only in z, ``00`` in neither.  A star stands for both values: ``1*`` c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any, ClassVar, Protocol, TypeVar
 
 __all__ = [
@@ -159,21 +161,27 @@ class Quotient:
 Node = Count | Constant | Sum | Product | Binomial | Quotient
 
 
-def with_operands(node: Node, moved: Mapping[int, int]) -> Node:
+def with_operands(node: Node, moved: Sequence[int]) -> Node:
     """The node with its operands renamed."""
-    if not node.operands:
+    operands: Any = tuple(map(moved.__getitem__, node.operands))
+    if operands == node.operands:
         return node
-    operands: Any = tuple(moved[operand] for operand in node.operands)
-    return node if operands == node.operands else replace(node, operands=operands)
+    if isinstance(node, Sum | Product):  # which most are, and making them should be fast
+        return type(node)(operands)
+    return replace(node, operands=operands)
 
 
 def needed(nodes: Sequence[Node], outputs: Sequence[int]) -> tuple[int, ...]:
     """Positions of the nodes that the nodes at these positions need, in order."""
-    found = set(outputs)
-    for position in range(max(outputs, default=-1), -1, -1):
-        if position in found:
-            found.update(nodes[position].operands)
-    return tuple(sorted(found))
+    last = max(outputs, default=-1)
+    found = bytearray(last + 1)
+    for position in outputs:
+        found[position] = True
+    for position in range(last, -1, -1):
+        if found[position]:
+            for operand in nodes[position].operands:
+                found[operand] = True
+    return tuple(compress(range(last + 1), found))
 
 
 @dataclass(frozen=True)
@@ -215,25 +223,43 @@ class Program:
         return needed(self.nodes, [self.output])
 
     @cached_property
-    def kernel_steps(self) -> tuple[tuple[int, Node, tuple[int, ...]], ...]:
-        """The steps to the output of the kernel."""
-        return self.steps((self.output,))
-
-    @cached_property
     def width(self) -> int:
         """How many numbers are held at a time, at most, on the way to the kernel."""
         held = most = 0
-        for _, _, dead in self.kernel_steps:
+        for _, _, dead in self.steps():
             held += 1
             most = max(most, held)
             held -= len(dead)
         return most
 
-    def steps(self, outputs: Sequence[int]) -> tuple[tuple[int, Node, tuple[int, ...]], ...]:
-        """The nodes that others need, in order: position, node, operands of no use afterwards."""
-        order = needed(self.nodes, outputs)
-        last_use = {operand: user for user in order for operand in self.nodes[user].operands}
-        dead: dict[int, list[int]] = {}
-        for operand, user in last_use.items():
-            dead.setdefault(user, []).append(operand)
-        return tuple((i, self.nodes[i], tuple(dead.get(i, ()))) for i in order)
+    def steps(
+        self, outputs: Sequence[int] | None = None
+    ) -> Iterator[tuple[int, Node, Collection[int]]]:
+        """The nodes that others need, in order: position, node, operands of no use afterwards.
+
+        Parameters
+        ----------
+        outputs : sequence of int, optional
+            Positions of nodes; the output of the kernel by default.
+        """
+        if outputs is None:
+            order, last_use = self.kernel_nodes, self._last_uses
+        else:
+            order = needed(self.nodes, outputs)
+            last_use = self._uses(order)
+        for position in order:
+            node = self.nodes[position]
+            dead = {operand for operand in node.operands if last_use[operand] == position}
+            yield position, node, dead
+
+    @cached_property
+    def _last_uses(self) -> array[int]:
+        return self._uses(self.kernel_nodes)
+
+    def _uses(self, order: Sequence[int]) -> array[int]:
+        """For every node the last one of these that uses it."""
+        last_use = array("q", bytes(8 * len(self.nodes)))
+        for user in order:
+            for operand in self.nodes[user].operands:
+                last_use[operand] = user
+        return last_use

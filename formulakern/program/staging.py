@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import reduce
+from itertools import compress
 from operator import or_
 
 from formulakern.program.node import Count, Program
@@ -48,22 +49,22 @@ def stages(program: Program) -> Stages:
 
 
 def _stages(program: Program) -> Stages:
-    of: list[int] = []
+    of = bytearray()
     for node in program.nodes:
         if isinstance(node, Count):
             x, z = node.cell[0] != "*", node.cell[1] != "*"
             of.append(x * Stage.ROW_X + z * Stage.ROW_Z)
         else:
             of.append(reduce(or_, map(of.__getitem__, node.operands), 0))
-    read = {program.output}
-    pair = []
-    for position in program.kernel_nodes:
-        node = program.nodes[position]
-        if of[position] == Stage.PAIR:
-            pair.append(position)
-            read.update(node.operands)
+    pair = tuple(position for position in program.kernel_nodes if of[position] == Stage.PAIR)
+    read = bytearray(len(of))
+    read[program.output] = True
+    for position in pair:
+        for operand in program.nodes[position].operands:
+            read[operand] = True
     table, row_x, row_z = (
-        tuple(sorted(i for i in read if of[i] == stage))
+        tuple(i for i in compress(range(len(of)), read) if of[i] == stage)
         for stage in (Stage.TABLE, Stage.ROW_X, Stage.ROW_Z)
     )
-    return Stages(tuple(map(Stage, of)), table, row_x, row_z, tuple(pair))
+    every = tuple(Stage)
+    return Stages(tuple(every[stage] for stage in of), table, row_x, row_z, pair)

@@ -20,7 +20,7 @@ from formulakern.syntax.traversal import fold, postorder
 __all__ = ["RewriteStep", "bottom_up", "sort_arguments", "top_down"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RewriteStep:
     """One application of a rule: which, to what, with what result."""
 

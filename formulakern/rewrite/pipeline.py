@@ -83,7 +83,8 @@ def rewrite(formula: Formula, variables: str = "bound") -> Rewriting:
     Raises
     ------
     FormulaSizeError
-        If the different subformulas have more than ``MAX_PLACES`` arguments in all.
+        If there are more than ``MAX_OPERATIONS`` different subformulas, or these have more than
+        ``MAX_PLACES`` arguments in all.
 
     Examples
     --------

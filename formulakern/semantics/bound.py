@@ -191,7 +191,7 @@ class DiagramStep(Step):
         def totals(skipped: range) -> int:
             products = known.setdefault(skipped.start, [one])
             while len(products) <= len(skipped):
-                total = values[self.arguments[skipped.start + len(products) - 1], "**"]
+                total = values[self.arguments[skipped.start + len(products) - 1]]["**"]
                 products.append(builder.product((products[-1], total)))
             return products[len(skipped)]
 
@@ -200,7 +200,7 @@ class DiagramStep(Step):
             builder,
             branches,
             self._level,
-            lambda term: (values[self.arguments[term[0]], term[1]], totals(term[2])),
+            lambda term: (values[self.arguments[term[0]]][term[1]], totals(term[2])),
             lambda pair: one if pair == (1, 1) else None,
         )
         return builder.product((g[root], totals(range(self._level(root)))))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -46,8 +46,8 @@ MAX_STEPS = 400_000
 #: Stands for what a choice chooses from, which is a step of its own.
 _ANY = Variable("x")
 
-#: Positions in the program of cells of steps.
-Values = dict[tuple[int, str], int]
+#: For every step the positions in the program of those of its cells that are needed.
+Values = Sequence[Mapping[str, int]]
 #: What appends ``left ∘ right`` for a connective and two steps, and returns its position.
 Join = Callable[[Connective, int, int], int]
 
@@ -103,7 +103,7 @@ class Negation(Step):
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:  # noqa: ARG002
         """The opposite cell, as it is."""
-        return values[self.arguments[0], opposite(cell)]
+        return values[self.arguments[0]][opposite(cell)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,9 @@ class Binary(Step):
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:
         """The sum of the products."""
-        left, right = self.arguments
+        left, right = (values[argument] for argument in self.arguments)
         return builder.sum(
-            builder.product((values[left, i], values[right, k]))
-            for i, k in _products(self.connective, cell)
+            builder.product((left[i], right[k])) for i, k in _products(self.connective, cell)
         )
 
 
@@ -143,9 +142,7 @@ class ChoiceStep(Step):
     def emit(self, cell: str, builder: Builder, values: Values) -> int:
         """Sums of products of binomials."""
         terms = self.terms[cell]
-        return terms.emit(
-            builder, {read: values[self.arguments[0], read] for read in terms.reads()}
-        )
+        return terms.emit(builder, values[self.arguments[0]])
 
 
 def opposite(cell: str) -> str:
@@ -271,43 +268,50 @@ class Steps(list[Step]):
         Linear in the number of steps: at most nine cells are needed of each.  A program that would
         be too long is refused before any of it is emitted.
         """
-        needed: list[dict[str, None]] = [{} for _ in self]
+        # of each step the cells that are needed; once they are emitted, their positions
+        cells: list[dict[str, int]] = [{} for _ in self]
         chosen = any(isinstance(step, ChoiceStep) for step in self)
-        needed[root] = dict.fromkeys(("11", "**") if chosen else ("11",))
+        cells[root] = dict.fromkeys(("11", "**") if chosen else ("11",), -1)
         times = [0] * len(self)  # how often each step stands in the formula
         times[root] = 1
+        last_use = [0] * len(self)
         degrees = [0] * len(self.domains)
         operations = 0
         for position in range(root, -1, -1):
             step = self[position]
             if isinstance(step, Binary):
                 operations += sum(
-                    1 + len(_products(step.connective, cell)) for cell in needed[position]
+                    1 + len(_products(step.connective, cell)) for cell in cells[position]
                 )
                 check_nodes(operations)
-            for cell in needed[position]:
+            for cell in cells[position]:
                 for other, other_cell in step.reads(cell):
-                    needed[other][other_cell] = None
+                    cells[other][other_cell] = -1
                 if isinstance(step, ChoiceStep):
                     operations += len(step.terms[cell].terms)
                     check_nodes(operations)
             for argument in step.arguments:
                 times[argument] += times[position]
+                last_use[argument] = last_use[argument] or position
             if isinstance(step, Leaf):
                 degrees[step.domain] += times[position]
         builder = Builder(self.domains)
-        values: Values = {}
         for position, step in enumerate(self[: root + 1]):
-            for cell in needed[position]:
-                values[position, cell] = step.emit(cell, builder, values)
+            found = cells[position]
+            for cell in found:
+                found[cell] = step.emit(cell, builder, cells)
+            for argument in step.arguments:
+                if last_use[argument] == position:
+                    cells[argument] = {}
+        values = cells[root]
         if chosen:
-            return builder.finish(values[root, "11"], values[root, "**"], degrees)
+            return builder.finish(values["11"], values["**"], degrees)
         # every literal takes any of its columns
         dimension = builder.product(
             builder.power(builder.count(domain, "**"), degree)
             for domain, degree in enumerate(degrees)
         )
-        return builder.finish(values[root, "11"], dimension, degrees)
+        return builder.finish(values["11"], dimension, degrees)
 
 
 @cache

@@ -238,6 +238,45 @@ def test_shared_chains_are_measured_before_they_are_merged(monkeypatch, reading,
     assert used < 2_000_000
 
 
+@pytest.mark.parametrize("reading", ["bound", "free", "distinct"])
+@pytest.mark.parametrize(("name", "shape"), [("iff", "right"), ("nand", "left"), ("or", "terms")])
+def test_too_many_subformulas_are_refused_before_they_are_rewritten(
+    monkeypatch, reading, name, shape
+):
+    from formulakern.syntax import size
+
+    if shape == "terms":
+        formula = Operation(OR, [chain(AND, 3, "flat") & Variable(f"y{i}") for i in range(301)])
+    else:
+        formula = chain(BY_NAME[name], 302, shape)
+    assert rewrite(formula, reading)
+    monkeypatch.setattr(size, "MAX_OPERATIONS", 300)
+    used, refusal = peak(rewrite, formula, reading)
+    assert "more than 300 different subformulas" in str(refusal)
+    assert used < 250 * formula.n_leaves
+
+
+def test_chains_are_one_subformula(monkeypatch):
+    from formulakern.syntax import size
+
+    monkeypatch.setattr(size, "MAX_OPERATIONS", 1)
+    for names in ("same", "different"):
+        for row in (AND, OR):
+            assert rewrite(chain(row, 500, "flat", names))
+            assert rewrite(chain(row, 500, "left", names))
+    assert rewrite(chain(NOT, 500, "flat"))
+
+
+def test_evaluating_a_program_holds_few_numbers():
+    """Numbers that nothing needs any more are dropped, however long the program is."""
+    formula = chain(BY_NAME["iff"], 400, "right")
+    for backend in ("interpreter", "lookup"):
+        kernel = fk.kernel(formula, "free", scale="probability", backend=backend)
+        kernel(X)
+        used = peak(kernel, X)[0]
+        assert used < 100 * len(kernel.program.nodes)
+
+
 @pytest.mark.parametrize("join", [lambda f: f & f | ~f, lambda f: ~(f & ~f), lambda f: ~f ^ f])
 def test_shared_subformulas_stay_shared_when_they_are_rewritten(join):
     """A subformula that is negated in many places is rewritten once."""
