@@ -229,7 +229,7 @@ class _Search:
         with np.errstate(over="ignore"):
             shares = np.exp(waiting.below[order] - self.goal)
         left = np.cumsum(shares[::-1])[::-1]  # from each one on
-        needed = np.count_nonzero(left > OPEN - SMALL)
+        needed = int(np.count_nonzero(left > OPEN - SMALL))
         asked = np.cumsum(waiting.place[order[:needed]])
         needed = max(1, int(np.searchsorted(asked, BATCH, side="right")))
         some, others = waiting.at(order[:needed]), waiting.at(order[needed:])
