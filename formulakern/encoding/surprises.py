@@ -11,6 +11,7 @@ from formulakern.encoding.column_plan import ColumnPlan
 from formulakern.encoding.summaries.summary import Summary
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
+from formulakern.partitions.lazy_rows import first_told
 
 __all__ = [
     "identifiers",
@@ -120,7 +121,8 @@ def warn_of_unseen(table: Table, plans: Sequence[ColumnPlan]) -> None:
     """Warn of columns with more unseen values than their training rows let expect.
 
     The share of the training entries whose value is there once estimates the share of later ones
-    whose value is new (Good and Turing).
+    whose value is new (Good and Turing).  Of the partitions of a dask collection the first such one
+    is told.
 
     References
     ----------
@@ -131,7 +133,8 @@ def warn_of_unseen(table: Table, plans: Sequence[ColumnPlan]) -> None:
     for plan in plans:
         if plan.kind == "nominal":
             number, share = _unseen(table, plan)
-            if number >= FEWEST_UNSEEN and share > LARGE + 2 * plan.once:
+            many = number >= FEWEST_UNSEEN and share > LARGE + 2 * plan.once
+            if many and first_told(plan.name):
                 found.append(f'"{plan.name}" ({share:.0%})')
     if found:
         warnings.warn(

@@ -25,6 +25,7 @@ from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, Par
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import read_classes, require_target
 from formulakern.files.model_file import Saved
+from formulakern.partitions.lazy_rows import needs_rows
 from formulakern.partitions.limit import gathered_bytes
 from formulakern.progress import FitProgress
 from formulakern.syntax.formula import Constant, Formula, Variable
@@ -180,7 +181,7 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
             table = self._read_plain(X, reset=False)
         else:
             table = self._encode(self.encoder_, X, reset=False)
-        if not table.n_rows:
+        if not table.n_rows and needs_rows():
             raise DataError(
                 f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
                 "required. Pass at least one row."
@@ -260,13 +261,16 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
             if reset:
                 return encoded_rows(encoder, encoder.fit_table(X, y))
             return encoder.transform_packed(X)
+        if not needs_rows():  # others' transformers refuse a table without rows
+            n_columns = len(encoder.get_feature_names_out())
+            return PackedTable.of_columns(np.empty((n_columns, 0), dtype=np.uint64), 0)
         encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
         return read_packed(encoded if is_sparse(encoded) else np.asarray(encoded))
 
     def _validated(self, X: Any, advice: str, **options: Any) -> Any:
         """The table as an array, checked by scikit-learn against that of training."""
         try:
-            return validate_data(self, X, ensure_min_samples=1, **options)
+            return validate_data(self, X, ensure_min_samples=int(needs_rows()), **options)
         except (OverflowError, TypeError, ValueError) as error:
             kind = DataTypeError if isinstance(error, TypeError) else DataError
             raise kind(f"{error}\n{advice}") from None

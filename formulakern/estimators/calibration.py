@@ -24,6 +24,7 @@ from formulakern.errors import DataError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import random_source, row_weights
 from formulakern.estimators.trials import folds_of, selectable
+from formulakern.partitions.lazy_rows import lazily
 from formulakern.progress import current
 
 __all__ = ["Calibrated", "available_unless"]
@@ -106,6 +107,7 @@ class Calibrated:
         )
 
     @available_unless(lambda self: self._no_probabilities())
+    @lazily
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of every class, a logistic function of the scores.
 
@@ -134,7 +136,8 @@ class Calibrated:
             )
         unit, calibrator = found
         chances = np.zeros((len(scores), len(self.classes_)))
-        chances[:, calibrator.classes_] = calibrator.predict_proba(scores / unit)
+        if len(scores):
+            chances[:, calibrator.classes_] = calibrator.predict_proba(scores / unit)
         return chances
 
     def _class_scores(self, X: Any) -> FloatArray:

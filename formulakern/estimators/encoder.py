@@ -39,12 +39,14 @@ from formulakern.estimators.targets import read_classes, refused, require_target
 from formulakern.estimators.training_columns import read_checked
 from formulakern.files.model_file import Saved
 from formulakern.partitions.collections import in_memory, is_dask
+from formulakern.partitions.lazy_rows import lazy_transform
 from formulakern.rules.column_types import ColumnType, types_of
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PropositionEncoder"]
 
 
+@lazy_transform
 @dataclass(eq=False, repr=False)
 class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode any table as 0/1 columns, each of which is a proposition about a row.

@@ -22,12 +22,14 @@ from formulakern.kernels.formula import Reading, kernel
 from formulakern.learning.formula_features.evaluation import FeatureColumns
 from formulakern.learning.formula_features.sampling import choose_features
 from formulakern.learning.formula_features.spaces import spaces_of
+from formulakern.partitions.lazy_rows import lazy_transform
 from formulakern.rules.features import Instance
 from formulakern.syntax.formula import Formula
 
 __all__ = ["FormulaFeatures"]
 
 
+@lazy_transform
 @dataclass(eq=False, repr=False)
 class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
     """The features of a formula's kernel, one sparse column each: explicit, for linear models.

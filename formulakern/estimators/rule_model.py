@@ -16,6 +16,7 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.reporting.method import Reported
+from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.column_types import ColumnType, read_types
 from formulakern.rules.decision import conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
@@ -291,6 +292,7 @@ class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
     classes_: NDArray[Any] = field(init=False)
 
+    @lazily
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of every row; ties go to the class that stands first.
 

@@ -15,6 +15,7 @@ from formulakern.checks import check_integer, is_number
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
+from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import class_array, class_codes
 from formulakern.syntax.connectives import AND
@@ -128,6 +129,7 @@ class DecisionRules:
 
     # -- as a predictor -------------------------------------------------------------------------
 
+    @lazily
     def covers(self, table: Any) -> npt.NDArray[np.bool_]:
         """Which rows satisfy which rule.
 
@@ -147,6 +149,7 @@ class DecisionRules:
         """
         return covers_of((item.rule.formula for item in self.rules), Table.of(table))
 
+    @lazily
     def predict(self, table: Any) -> npt.NDArray[Any]:
         """The class of every row.
 
@@ -162,6 +165,7 @@ class DecisionRules:
         """
         return self.decide(self.covers(table))
 
+    @lazily
     def predict_proba(self, table: Any) -> FloatArray:
         """The probability of every class, by Laplace's correction of the counts.
 

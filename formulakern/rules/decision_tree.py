@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from formulakern.encoding.table import Table
 from formulakern.errors import FormulaSizeError, ParameterError
+from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases.assignments import Assignments, Box
 from formulakern.rules.decision import ClassRule, conjunction
 from formulakern.rules.export.frames import list_frames
@@ -102,6 +103,7 @@ class DecisionTree(Written):
                     depths[way] = max(depths[way], depths[node] + 1)
         return max(depths)
 
+    @lazily
     def predict(self, table: Any) -> npt.NDArray[Any]:
         """The class of every row.
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
+from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases.functions import ConditionFunctions, simplified_condition
 from formulakern.rules.column_types import inferred_types, read_types
 from formulakern.rules.python.files import formula_python
@@ -88,6 +89,7 @@ class Rule:
 
     formula: Formula
 
+    @lazily
     def __call__(self, table: Any) -> npt.NDArray[np.bool_]:
         """The rows that satisfy the rule.
 

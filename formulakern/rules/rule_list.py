@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
+from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.decision import ClassRule
 from formulakern.rules.decision_tree import DecisionTree, tree_of
 from formulakern.rules.explanation.decisions import ListExplanation, first_of
@@ -74,6 +75,7 @@ class RuleList(WrittenRules):
 
     # -- as a predictor -------------------------------------------------------------------------
 
+    @lazily
     def first_match(self, table: Any) -> npt.NDArray[np.intp]:
         """The number of the first rule that covers each row, from 0; R if none does.
 

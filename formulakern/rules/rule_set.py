@@ -11,6 +11,7 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice
 from formulakern.errors import ParameterError
+from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.decision import ClassRule
 from formulakern.rules.explanation.decisions import SetExplanation
 from formulakern.rules.explanation.rows import given_rows
@@ -111,6 +112,7 @@ class RuleSet(WrittenRules):
         sums = weighted_sums(covers, self.votes)
         return np.where(sums.any(axis=1), sums.argmax(axis=1), self._places[self.default])
 
+    @lazily
     def predict_proba(self, table: Any) -> FloatArray:
         """The probability of every class, by Laplace's correction of the added counts.
 

@@ -15,6 +15,7 @@ from formulakern.arrays import FloatArray
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
+from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.features import Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.sums import weighted_sums
@@ -259,6 +260,7 @@ class VotingRules:
 
     # -- as a predictor -----------------------------------------------------------------------
 
+    @lazily
     def covers(self, table: Any) -> npt.NDArray[np.bool_]:
         """Which rows satisfy which rule.
 
@@ -273,6 +275,7 @@ class VotingRules:
         """
         return np.asarray(self.values(table) != 0)
 
+    @lazily
     def values(self, table: Any) -> FloatArray:
         """1 where a row satisfies a rule, else 0; of monomials and linear terms their values.
 
@@ -294,6 +297,7 @@ class VotingRules:
                 values[place] = rule(rows)
         return values.T
 
+    @lazily
     def scores(self, table: Any) -> FloatArray:
         """The score of every class, or the predicted number in one column.
 
@@ -311,6 +315,7 @@ class VotingRules:
         """The scores of rows on which the rules have these values, shape (n, R)."""
         return weighted_sums(np.asarray(values), self.votes, self.intercept)
 
+    @lazily
     def predict(self, table: Any) -> npt.NDArray[Any]:
         """The class or the level of every row, or the number.
 

@@ -39,6 +39,7 @@ from formulakern.estimators.targets import Split, random_source, refused
 from formulakern.files.model_file import Saved
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.choquet.kernel import choquet
+from formulakern.partitions.lazy_rows import needs_rows
 from formulakern.progress import say
 
 __all__ = ["ChoquetEstimator", "Problem", "Solution"]
@@ -357,7 +358,9 @@ class ChoquetEstimator(Reported, LearntFunctions, Saved, BaseEstimator):  # type
             with warnings.catch_warnings():
                 if names is not None:  # they are compared below
                     warnings.filterwarnings("ignore", message="X does not have valid feature names")
-                values = validate_data(self, X, dtype=np.float64, reset=reset)
+                values = validate_data(
+                    self, X, dtype=np.float64, reset=reset, ensure_min_samples=int(needs_rows())
+                )
         except (OverflowError, TypeError, ValueError) as error:
             kind = DataTypeError if isinstance(error, TypeError) else DataError
             raise kind(f"{error}\n{ADVICE}") from None

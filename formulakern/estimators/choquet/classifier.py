@@ -20,6 +20,7 @@ from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.choquet.base import ChoquetEstimator, Problem, Solution
 from formulakern.estimators.choquet.monotone import Losses, solve_monotone
 from formulakern.estimators.choquet.set_function import RowFunction
+from formulakern.estimators.svm.prediction import said_of_grams
 from formulakern.estimators.targets import (
     read_classes,
     require_target,
@@ -27,6 +28,7 @@ from formulakern.estimators.targets import (
     several_classes,
     splits,
 )
+from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["ChoquetSVC"]
 
@@ -250,6 +252,7 @@ class ChoquetSVC(Calibrated, ClassifierMixin, ChoquetEstimator):  # type: ignore
     def _score(self, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
         return float((truth == predicted).mean())
 
+    @lazily
     def decision_function(self, X: Any) -> FloatArray:
         """f(x), positive for the second of two classes; for more, one column per class.
 
@@ -264,8 +267,9 @@ class ChoquetSVC(Calibrated, ClassifierMixin, ChoquetEstimator):  # type: ignore
         degrees = self.degrees(X)
         if self.enforce_monotone:
             return _by_class(self._solution.scores(degrees))
-        return np.concatenate([self.svc_.decision_function(gram) for gram in self._grams(degrees)])
+        return said_of_grams(self.svc_, "decision_function", self._grams(degrees))
 
+    @lazily
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of every row.
 
@@ -280,7 +284,8 @@ class ChoquetSVC(Calibrated, ClassifierMixin, ChoquetEstimator):  # type: ignore
         degrees = self.degrees(X)
         grams = [None] if self.enforce_monotone else self._grams(degrees)
         codes = [self._predicted(self._solution, degrees, gram) for gram in grams]
-        return np.asarray(self.classes_[np.concatenate(codes)])
+        none = np.empty(0, dtype=np.intp)
+        return np.asarray(self.classes_[np.concatenate([none, *codes])])
 
 
 def _by_class(scores: FloatArray) -> FloatArray:

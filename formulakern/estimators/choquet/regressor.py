@@ -18,6 +18,7 @@ from formulakern.estimators.choquet.base import ChoquetEstimator, Problem, Solut
 from formulakern.estimators.choquet.monotone import Losses, solve_monotone
 from formulakern.estimators.choquet.set_function import RowFunction
 from formulakern.estimators.targets import Split, read_numbers, require_target
+from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["ChoquetRegressor"]
 
@@ -147,6 +148,7 @@ class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
         spread = float(((truth - truth.mean()) ** 2).sum())
         return 1.0 - float(((truth - predicted) ** 2).sum()) / (spread or 1.0)
 
+    @lazily
     def predict(self, X: Any) -> FloatArray:
         """f(x) of every row.
 
@@ -160,4 +162,5 @@ class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
         """
         degrees = self.degrees(X)
         grams = [None] if self.enforce_monotone else self._grams(degrees)
-        return np.concatenate([self._predicted(self._solution, degrees, gram) for gram in grams])
+        found = [self._predicted(self._solution, degrees, gram) for gram in grams]
+        return np.concatenate([np.empty(0), *found])

@@ -14,6 +14,7 @@ from formulakern.estimators.calibration import Calibrated, available_unless
 from formulakern.estimators.hkl.base import HierarchicalEstimator
 from formulakern.estimators.rule_model import RuleClassifier
 from formulakern.learning.hkl.ordinal import log_chances
+from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["RAREST", "HierarchicalClassifier", "log_probabilities"]
 
@@ -49,6 +50,7 @@ class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
         right = np.average(self.predict(table) == labels, weights=weights)
         return bool(right >= self._shares(labels, weights)[0].max())
 
+    @lazily
     def decision_function(self, X: Any) -> FloatArray:
         """The score of each class, Σ_w f_w φ_w(x) + b, less its adjustment; the largest wins.
 
@@ -75,6 +77,7 @@ class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
         )
 
     @available_unless(lambda self: self._no_probabilities())
+    @lazily
     def predict_proba(self, X: Any) -> FloatArray:
         """e^{s_k} / Σ_j e^{s_j}, s the scores before they are adjusted (for two classes, half).
 

@@ -12,6 +12,7 @@ from sklearn.base import RegressorMixin
 from formulakern.deadline import Deadline
 from formulakern.estimators.hkl.base import HierarchicalLearner
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
+from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["HKLRegressor"]
 
@@ -121,6 +122,7 @@ class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
             bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
             return self
 
+    @lazily
     def predict(self, X: Any) -> npt.NDArray[np.float64]:
         """The number that is predicted for every row.
 

@@ -35,6 +35,7 @@ from formulakern.estimators.trials import (
     turn,
     warn_incomplete,
 )
+from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["PRLClassifierCV"]
 
@@ -236,6 +237,7 @@ class PRLClassifierCV(PreferenceModel):
             bar.end(f"C {self.C_:.3g}, gap {gap:.2g}, {len(self.rules_)} rules")
             return self
 
+    @lazily
     def predict_proba(self, X: Any) -> FloatArray:
         """e^{t·s_k} / Σ_j e^{t·s_j}, s the votes over their margin (for two classes, half of them).
 

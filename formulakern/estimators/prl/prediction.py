@@ -14,6 +14,7 @@ from formulakern.estimators.base import TableEstimator, encoded_rows
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.monotone import asked_of, read_directions
 from formulakern.estimators.rule_model import RuleClassifier
+from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["PreferenceModel"]
 
@@ -65,6 +66,7 @@ class PreferenceModel(RuleClassifier):
 
     # -- prediction --------------------------------------------------------------------------------
 
+    @lazily
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """The scores of the classes.
 
@@ -83,6 +85,7 @@ class PreferenceModel(RuleClassifier):
             return scores[:, 0]
         return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
 
+    @lazily
     def predict_ranking(self, X: Any) -> npt.NDArray[Any]:
         """The classes of every row, best first.
 

@@ -37,6 +37,7 @@ from formulakern.learning.covering.sequential import (
     of_conditions,
 )
 from formulakern.partitions.collections import in_memory
+from formulakern.partitions.lazy_rows import lazily, needs_rows
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import ClassRule, RuleList
 from formulakern.rules.rule_set import RuleSet
@@ -255,6 +256,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
 
     # -- prediction ---------------------------------------------------------------------------
 
+    @lazily
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of every row.
 
@@ -269,6 +271,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         covers = self._covers(X)  # refuses before the fit
         return self.rules_.decide(covers)
 
+    @lazily
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class.
 
@@ -313,7 +316,7 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
         check_is_fitted(self, "rules_")
         if self._conditions is None:
             table = self.encoder_.read_table(X)
-            if not len(table):
+            if not len(table) and needs_rows():
                 raise DataError(f"X has 0 sample(s) (shape={table.shape}); pass at least one row.")
             return self.rules_.covers(table)
         packed = self._read_table(X)

@@ -21,7 +21,7 @@ from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
 from formulakern.estimators.svm.classifier import SOLVED
 from formulakern.estimators.svm.extraction import pair_weights
-from formulakern.estimators.svm.prediction import grams_with_training
+from formulakern.estimators.svm.prediction import grams_with_training, said_of_grams
 from formulakern.estimators.targets import (
     read_classes,
     require_target,
@@ -34,6 +34,7 @@ from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
 from formulakern.kernels.strings.parsing import string_kernel
 from formulakern.kernels.strings.strings import read_strings
 from formulakern.kernels.strings.weighted import WeightedDegreeKernel
+from formulakern.partitions.lazy_rows import lazily, needs_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -208,6 +209,7 @@ class StringSVC(Reported, Calibrated, Saved, ClassifierMixin, BaseEstimator):  #
         self.cv_accuracy_ = dict(zip(CANDIDATES, means, strict=True))
         return CANDIDATES[int(np.argmax(means))]
 
+    @lazily
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """Signed distances from the separating surfaces, in units of the margin.
 
@@ -219,8 +221,10 @@ class StringSVC(Reported, Calibrated, Saved, ClassifierMixin, BaseEstimator):  #
         -------
         ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
         """
-        return np.concatenate([self.svc_.decision_function(gram) for gram in self._grams(X)])
+        check_is_fitted(self, "svc_")
+        return said_of_grams(self.svc_, "decision_function", self._grams(X))
 
+    @lazily
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of every string.
 
@@ -232,7 +236,8 @@ class StringSVC(Reported, Calibrated, Saved, ClassifierMixin, BaseEstimator):  #
         -------
         ndarray of shape (n_rows,)
         """
-        return np.concatenate([self.svc_.predict(gram) for gram in self._grams(X)])
+        check_is_fitted(self, "svc_")
+        return said_of_grams(self.svc_, "predict", self._grams(X))
 
     @property
     def _pair_weights(self) -> npt.NDArray[np.float64]:
@@ -241,9 +246,8 @@ class StringSVC(Reported, Calibrated, Saved, ClassifierMixin, BaseEstimator):  #
 
     def _grams(self, X: Any) -> Iterator[npt.NDArray[np.float64]]:
         """K between X and the training strings, so many rows at a time; 0 off the support."""
-        check_is_fitted(self, "svc_")
         strings = read_strings(X, self.column)
-        if not strings.n_rows:
+        if not strings.n_rows and needs_rows():
             raise DataError("Found array with 0 sample(s) while a minimum of 1 is required.")
         return grams_with_training(self.svc_, self.kernel_, strings, self._support_rows)
 

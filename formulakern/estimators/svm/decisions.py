@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag
 from formulakern.errors import ParameterError
+from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["PairwiseDecisions", "pairwise_decisions", "pairwise_votes"]
 
@@ -41,6 +42,7 @@ class PairwiseDecisions:
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         check_flag("break_ties", self.break_ties)
 
+    @lazily
     def decision_function(self, X: Any) -> FloatArray:
         """Signed distances from the separating surfaces, in units of the margin.
 
@@ -54,6 +56,7 @@ class PairwiseDecisions:
         """
         return self._decisions(self._pair_values(self._later(X)))
 
+    @lazily
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of every row.
 

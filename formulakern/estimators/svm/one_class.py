@@ -16,6 +16,7 @@ from formulakern.checks import check_number
 from formulakern.estimators.svm.base import KernelEstimator
 from formulakern.estimators.targets import row_weights
 from formulakern.learning.kernel_machines.box_problem import novelty
+from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["FormulaOneClass"]
 
@@ -107,6 +108,7 @@ class FormulaOneClass(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         """ρ."""
         return -float(self.intercept_[0])
 
+    @lazily
     def score_samples(self, X: Any) -> FloatArray:
         """f(x): large where a row has what the rows of training have.
 
@@ -121,6 +123,7 @@ class FormulaOneClass(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         check_is_fitted(self, "dual_coef_")
         return np.asarray(self._values(self._read_table(X), self.dual_coef_)[:, 0])
 
+    @lazily
     def decision_function(self, X: Any) -> FloatArray:
         """f(x) − ρ: negative for what is new.
 
@@ -134,6 +137,7 @@ class FormulaOneClass(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         """
         return np.asarray(self.score_samples(X) - self.offset_)
 
+    @lazily
     def predict(self, X: Any) -> npt.NDArray[np.intp]:
         """1 for rows like those of training, −1 for others.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.kernels.algebra import Kernel
 
-__all__ = ["grams_with_training"]
+__all__ = ["grams_with_training", "said_of_grams"]
 
 #: Kernel values that are held at a time.
 PREDICTION_BLOCK = 1 << 24
@@ -42,3 +43,22 @@ def grams_with_training(
         if len(model.support_):
             gram[:, model.support_] = kernel(part, support_rows)
         yield gram
+
+
+def said_of_grams(model: Any, method: str, grams: Iterable[FloatArray]) -> NDArray[Any]:
+    """What a model of scikit-learn says of rows, from :func:`grams_with_training`.
+
+    Parameters
+    ----------
+    model : SVC or SVR of scikit-learn
+    method : {"predict", "decision_function"}
+    grams : iterable of arrays
+
+    Returns
+    -------
+    ndarray of shape (n_rows, …)
+        Of no rows as well, which the model itself refuses.
+    """
+    ask = getattr(model, method)
+    found = [ask(gram) for gram in grams]
+    return np.concatenate(found) if found else ask(np.zeros((1, model.shape_fit_[0])))[:0]

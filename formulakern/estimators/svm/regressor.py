@@ -16,6 +16,7 @@ from formulakern.checks import check_number
 from formulakern.estimators.svm.base import KernelEstimator
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
 from formulakern.learning.kernel_machines.box_problem import regression
+from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["FormulaSVR"]
 
@@ -110,6 +111,7 @@ class FormulaSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         self._warn_of_traps(table)
         return self
 
+    @lazily
     def predict(self, X: Any) -> FloatArray:
         """f(x) + b.
 
