@@ -156,7 +156,7 @@ class FitProgress(Progress):
         self.verbose, self._title = int(verbose), title
         self._limit = float(limit) if is_number(limit) and limit else None
         self._share, self._what, self._known = 0.0, "reading", ""
-        self._told = False
+        self._told, self._pace = False, None
         self._since = Deadline.clock()
         if self.verbose < 1 or not drawn or _shown.get() is not None:
             return
@@ -184,6 +184,8 @@ class FitProgress(Progress):
         self._share, self._what, self._known = max(self._share, share), what, known or self._known
         if self._bar is None and known:
             current().tell(known)
+        if self._pace is not None:
+            self.foresee(self._pace, share)
         if line and self.verbose > int(current().drawn):
             current().line(line)
 
@@ -195,23 +197,30 @@ class FitProgress(Progress):
         """Say what is known so far."""
         self._known = known
 
+    def watch(self, pace: Any) -> None:
+        """Say by this pace from now on why a fit takes long; see :meth:`foresee`."""
+        self._pace = pace
+
     def foresee(self, pace: Any, share: float) -> None:
         """Say once why a fit takes long, as soon as its pace shows that.
 
         Parameters
         ----------
         pace : object
-            With ``foreseen(share)`` and ``reason()``.
+            With ``foreseen(share)`` and ``reason()``, which is "" where nothing is unusual.
         share : float
             What is done of it.
         """
-        if self.verbose and not self._told and pace.foreseen(share):
+        if self.verbose and not self._told and pace.foreseen(share) and (why := pace.reason()):
             self._told = True
-            self.line(pace.reason())
+            self.line(why)
 
-    def end(self, known: str) -> None:
-        """Write the line that stays when the bar goes."""
-        if self._bar is not None:
+    def end(self, known: str, told: bool = True) -> None:
+        """Write the line that stays when the bar goes.
+
+        Where there is no bar it is written too, unless lines have ``told`` as much.
+        """
+        if self._bar is not None or (self.verbose and not told):
             taken = seconds_text(Deadline.clock() - self._since)
             self.line(f"{self._title}: {known}; {taken}")
 

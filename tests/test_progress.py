@@ -25,6 +25,11 @@ FITS = {
     "FormulaSVCCV": {"Cs": [1.0, 10.0], "cv": 2},
     "RuleListClassifier": {"learner": "optimal", "max_conditions": 1, "max_rules": 2},
     "HKLRegressor": {"C": 1000.0},
+    "FormulaSVR": {},
+    "FormulaOneClass": {},
+    "FormulaMKL": {"formulas": ["a", "a & b"], "tol": 0.1},
+    "ChoquetSVC": {"C": [1.0, 10.0], "cv": 2},
+    "ChoquetRegressor": {"C": 1.0, "additivity": 1},
 }
 
 
@@ -59,7 +64,7 @@ def test_a_bar_on_a_terminal_and_lines_elsewhere(terminal, monkeypatch, name, ca
     X, y = table()
     file, drawn = terminal
     make = getattr(fk, name)
-    y = y.astype(float) if name == "HKLRegressor" else y
+    y = y.astype(float) if name.endswith(("Regressor", "SVR")) else y
     silent = make(**FITS[name]).fit(X, y)
     assert not drawn
     assert not file.getvalue()
@@ -146,6 +151,14 @@ LIMITED = {
 }
 
 
+LIMITED |= {
+    "fk.FormulaSVC(C=1e5)": r"C=1e\+05 is 10,000 times the usual one, 10\. .* C=10\.",
+    "fk.FormulaSVR(C=1e5)": r"C=1e\+05 is 10,000 times the usual one, 10\. .* C=10\.",
+    "fk.RuleListClassifier('optimal', max_conditions=4)": r"max_conditions=4\. .* max_conditions=2",
+    "fk.RuleListClassifier('optimal', penalty=1e-3)": r"penalty=0\.001, .* penalty=0\.01\.",
+}
+
+
 @pytest.mark.parametrize("text", LIMITED)
 def test_a_fit_at_its_limit_says_why(text):
     X, y = numeric()
@@ -166,3 +179,69 @@ def test_a_fit_without_a_limit_says_why_as_soon_as_it_is_long(monkeypatch, capsy
         warnings.simplefilter("error")
         fk.HKLClassifier(C=1e5).fit(X, y)
     assert capsys.readouterr().err == ""
+
+
+COMPARED = {
+    "fk.HKLClassifierCV": (
+        "Cs",
+        "60 settings with 3 folds are 180 fits. To make it fast: fewer Cs",
+    ),
+    "fk.PRLClassifierCV": (
+        "Cs",
+        "60 settings with 3 folds are 180 fits. To make it fast: fewer Cs",
+    ),
+    "fk.FormulaSVCCV": ("Cs", "30 values of C with 5 folds are 150 fits. To make it fast: fewer"),
+    "fk.FormulaSearch": ("candidates", "30 candidates are compared. To make it fast: fewer"),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_a_comparison_says_why_it_takes_long(name, monkeypatch, capsys):
+    """At its limit, and while it goes on, if it was asked to."""
+    X, y = numeric(m=450, p=3)
+    parameter, cause = COMPARED[name]
+    many = 30 if parameter == "candidates" else np.logspace(-3, 3, 30)
+    model = eval(name, {"fk": fk})(**{parameter: many})
+    now = [0.0]
+
+    def clock():
+        now[0] += 0.01
+        return now[0]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Deadline, "clock", staticmethod(clock))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model.set_params(time_limit=4.0 if parameter == "Cs" else 0.3).fit(X, y)
+    assert any(f"It takes long as {cause}" in str(one.message) for one in told)
+    if name == "fk.FormulaSVCCV":  # the others take seconds for all of these
+        monkeypatch.setattr(long_fits, "LONG", 0.0)
+        model.set_params(time_limit=None, verbose=1, cv=2, Cs=many[:25]).fit(X[:40], y[:40])
+        err = capsys.readouterr().err
+        assert err.count("It takes long as 25 values of C with 2 folds are 50 fits") == 0
+        model.set_params(cv=3).fit(X[:40], y[:40])
+        assert capsys.readouterr().err.count("It takes long as 25 values of C with 3 folds") == 1
+
+
+def test_nothing_unusual_is_no_reason(capsys):
+    with FitProgress(1, "a fit") as bar:
+        bar.foresee(long_fits.Pace(Deadline(-100.0), lambda: [Cause(1.0, "usual", "nothing")]), 0.1)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_time_of_a_regression_begins_with_its_table(monkeypatch):
+    """Encoding counts."""
+    now, usual = [0.0], fk.PropositionEncoder.fit_table
+
+    def slowly(*args):
+        now[0] += 5.0
+        return usual(*args)
+
+    monkeypatch.setattr(Deadline, "clock", staticmethod(lambda: now[0]))
+    monkeypatch.setattr(fk.PropositionEncoder, "fit_table", slowly)
+    monkeypatch.setattr(fk.PropositionEncoder, "fit_packed", slowly)
+    X, _ = numeric()
+    for model in (fk.FormulaSVR(time_limit=5), fk.FormulaOneClass(time_limit=5)):
+        with pytest.warns(ConvergenceWarning, match="the time limit was reached"):
+            model.fit(X, X[:, 0])
+        assert model.stopped_ == "time_limit"

@@ -105,7 +105,13 @@ def warn_of_one_class(
         warn_if_told(found[0], some, labels[rows], names)
 
 
-def warn_if_told(found: Any, table: Any, labels: NDArray[Any], names: Sequence[str] = ()) -> None:
+def warn_if_told(
+    found: Any,
+    table: Any,
+    labels: NDArray[Any],
+    names: Sequence[str] = (),
+    instead: str = "a larger C, class_weight='balanced', or weaker limits",
+) -> None:
     """Warn that all rows are given one class, where a proposition tells classes apart.
 
     Parameters
@@ -116,6 +122,8 @@ def warn_if_told(found: Any, table: Any, labels: NDArray[Any], names: Sequence[s
         As for :func:`warn_of_one_class`.
     names : sequence of str
         The columns of the table.
+    instead : str
+        What to use.
     """
     rows = _some_of_each(labels)
     some, codes = _taken(table, rows), np.unique(labels[rows], return_inverse=True)[1]
@@ -129,7 +137,7 @@ def warn_if_told(found: Any, table: Any, labels: NDArray[Any], names: Sequence[s
         told = clip(names[place], 40) if place < len(names) else f"column {place}"
         _warn(
             f"the model gives all training rows one class, {found!r}, though {told} alone says "
-            "more. Use a larger C, class_weight='balanced', or weaker limits."
+            f"more. Use {instead}."
         )
 
 

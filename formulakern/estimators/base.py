@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils.validation import validate_data
 
-from formulakern.checks import check_verbosity
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.encoding.pieced_table import PiecedTable
@@ -23,11 +22,11 @@ from formulakern.encoding.table import Table
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.showing import Showing
 from formulakern.estimators.targets import read_classes, require_target
 from formulakern.files.model_file import Saved
 from formulakern.partitions.lazy_rows import needs_rows
 from formulakern.partitions.limit import gathered_bytes
-from formulakern.progress import FitProgress
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.names import is_bare
 from formulakern.syntax.parser import parse_rule
@@ -36,7 +35,7 @@ __all__ = ["TableEstimator", "encoded_rows", "propositions_of"]
 
 
 @dataclass(eq=False, repr=False)
-class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
+class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
     """An estimator that learns from the propositions of a table.
 
     ``encoder`` says how a table becomes 0 and 1: ``"auto"`` fits a :class:`PropositionEncoder`
@@ -132,34 +131,6 @@ class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
         require_target(self, y, what)
         table = self._fit_table(X, y)
         return table, read_classes(y, table.shape[0])
-
-    @contextmanager
-    def _showing(self) -> Iterator[FitProgress]:
-        """Show how far a fit is, as ``verbose`` asks for.
-
-        Raises
-        ------
-        ParameterError
-            If ``verbose`` is neither True or False nor a number.
-        """
-        verbose = getattr(self, "verbose", 0)
-        check_verbosity(verbose)
-        limit = getattr(self, "time_limit", None)
-        with FitProgress(verbose, type(self).__name__, limit) as bar:
-            self.__dict__["_progress"] = bar
-            try:
-                bar.at(0.0, "reading")
-                yield bar
-            finally:
-                del self.__dict__["_progress"]
-
-    @property
-    def _bar(self) -> FitProgress:
-        """What shows how far this fit is; of one within another fit, lines alone."""
-        found = self.__dict__.get("_progress")
-        if isinstance(found, FitProgress):
-            return found
-        return FitProgress(int(getattr(self, "verbose", 0)), type(self).__name__, drawn=False)
 
     def _keep(self, positions: NDArray[np.intp]) -> None:
         """Learn from these of the propositions only."""

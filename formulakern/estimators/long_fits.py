@@ -13,7 +13,9 @@ from formulakern.estimators.encoder import PropositionEncoder
 __all__ = [
     "Cause",
     "Pace",
+    "comparing_pace",
     "long_rules",
+    "many_fits",
     "many_propositions",
     "many_rows",
     "penalty_cause",
@@ -26,6 +28,8 @@ __all__ = [
 LONG, EARLY = 10.0, 0.25
 #: What is usual, of which causes are multiples: propositions and different rows.
 PROPOSITIONS, ROWS = 100, 5_000
+#: Fits of a comparison.
+FITS = 40
 #: Rules, of which the square root counts, as most are bounded together.
 RULES = 5_000
 #: What is less often the usual is no cause.
@@ -99,14 +103,18 @@ def foreseen(deadline: Deadline, share: float) -> bool:
     return EARLY * whole < taken < whole and share * whole < taken
 
 
-def penalty_cause(C: float, automatic: float) -> Cause | None:
-    """A penalty parameter above the automatic one."""
-    if not math.isfinite(C) or automatic <= 0:
+def penalty_cause(C: float, usual: float, automatic: bool = True) -> Cause | None:
+    """A penalty parameter above the usual one, which is the automatic one or the default.
+
+    >>> penalty_cause(1000.0, 1.0, automatic=False).what
+    'C=1000 is 1,000 times the usual one, 1'
+    """
+    if not math.isfinite(C) or usual <= 0:
         return None
-    times = C / automatic
+    times = C / usual
     factor = f"{times:,.0f}" if 10 <= times < 1e6 else f"{times:.2g}"
-    what = f"C={C:.4g} is {factor} times the automatic one, {automatic:.3g}"
-    return Cause(times, what, "C='auto'")
+    what = f"C={C:.4g} is {factor} times the {'automatic' if automatic else 'usual'} one"
+    return Cause(times, f"{what}, {usual:.3g}", "C='auto'" if automatic else f"C={usual:g}")
 
 
 def tolerance_cause(
@@ -152,9 +160,60 @@ def long_rules(n: int, degree: int) -> Cause:
     return Cause(math.sqrt(count / RULES) if degree > 2 else 0.0, what, "degree=2")
 
 
-def many_rows(n: int, n_classes: int = 2) -> Cause | None:
-    """More different rows than usual, times the classes that are learned together."""
+def many_rows(n: int, n_classes: int = 2, different: bool = True) -> Cause | None:
+    """More (different) rows than usual, times the classes that are learned together.
+
+    >>> many_rows(32_561, different=False).instead
+    'a sample, such as every 7th row'
+    """
     of = f" of {n_classes} classes" if n_classes > 2 else ""
     times = n * max(1, n_classes - 1) / ROWS
-    fewer = f"a sample, such as every {max(2, math.ceil(times))}th row"
-    return Cause(times, f"there are {n:,} different rows{of}", fewer)
+    step = max(2, math.ceil(times))
+    ending = "th" if 10 < step % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(step % 10, "th")
+    fewer = f"a sample, such as every {step}{ending} row"
+    return Cause(times, f"there are {n:,} {'different ' * different}rows{of}", fewer)
+
+
+def many_fits(n_settings: int, n_folds: int, what: str, instead: str) -> Cause:
+    """More fits than usual, of so many settings to so many folds.
+
+    >>> reason([many_fits(100, 10, "values of C", "fewer Cs or folds")])
+    'It takes long as 100 values of C with 10 folds are 1,000 fits. To make it fast: fewer Cs or \
+folds.'
+    """
+    fits = n_settings * max(1, n_folds)
+    folds = f"with {n_folds} folds " if n_folds > 1 else ""
+    return Cause(fits / FITS, f"{n_settings:,} {what} {folds}are {fits:,} fits", instead)
+
+
+def comparing_pace(
+    model: Any,
+    deadline: Deadline,
+    tables: Sequence[Any],
+    n_settings: int,
+    instead: str,
+    what: str = "settings",
+    searched: bool = True,
+) -> Pace:
+    """What tells whether and why a comparison of settings takes long.
+
+    Parameters
+    ----------
+    model : TableEstimator
+    deadline : Deadline
+    tables : sequence of PackedTable or RealTable
+        The training rows of every fold; none where nothing is fitted.
+    n_settings : int
+    instead : str
+        What would make fits fewer.
+    what : str
+        What settings are called.
+    searched : bool
+        Whether conjunctions are searched, which takes longer with more propositions.
+    """
+    causes: list[Cause | None] = [many_fits(n_settings, len(tables), what, instead)]
+    if tables:
+        rows, columns = tables[0].shape
+        causes.append(many_rows(rows, different=False))
+        causes.append(many_propositions(model, columns) if searched else None)
+    return Pace(deadline, lambda: causes)

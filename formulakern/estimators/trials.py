@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import RepeatedStratifiedKFold
 
@@ -31,6 +32,7 @@ __all__ = [
     "selectable",
     "turn",
     "warn_incomplete",
+    "warn_late",
 ]
 
 #: ``cv="auto"``: so many folds, repeated until so many rows were held out, at most so often.
@@ -194,8 +196,18 @@ def turn(deadline: Deadline, remaining: int) -> Deadline:
     return deadline.part(min(1.0, max(1 / remaining, least / left))) if left else deadline
 
 
+def warn_late(trials: Sequence[Trial | None], reason: str) -> None:
+    """Say that the time was over before all settings were compared, and why."""
+    reason = reason or "Allow more time, or pass fewer settings."
+    warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning, f" {reason}", 5)
+
+
 def warn_incomplete(
-    trials: Sequence[Trial | None], why: str, category: type[Warning] = UserWarning
+    trials: Sequence[Trial | None],
+    why: str,
+    category: type[Warning] = UserWarning,
+    more: str = "",
+    stacklevel: int = 4,
 ) -> None:
     """Say that not all settings were compared.
 
@@ -209,9 +221,9 @@ def warn_incomplete(
         raise KeyboardInterrupt
     fitted = "the best of these" if known else "one of the middle"
     warnings.warn(
-        f"{why} after {known} of {len(trials)} settings: {fitted} is fitted to all rows.",
+        f"{why} after {known} of {len(trials)} settings: {fitted} is fitted to all rows.{more}",
         category,
-        stacklevel=4,
+        stacklevel=stacklevel,
     )
 
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
+from formulakern.deadline import Deadline
 from formulakern.encoding.real import RealTable, read_real
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
@@ -33,17 +34,20 @@ from formulakern.estimators.choquet.set_function import (
     RowFunction,
     SetFunction,
 )
+from formulakern.estimators.long_fits import Cause, Pace, many_fits, many_rows
 from formulakern.estimators.reporting.method import Reported
+from formulakern.estimators.showing import Showing
 from formulakern.estimators.svm.prediction import grams_with_training
 from formulakern.estimators.targets import Split, random_source, refused
 from formulakern.files.model_file import Saved
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.choquet.kernel import choquet
 from formulakern.partitions.lazy_rows import needs_rows
-from formulakern.progress import say
 
 __all__ = ["ChoquetEstimator", "Problem", "Solution"]
 
+#: The share of a fit after which settings are chosen.
+LAST = 0.8
 #: What "cv" chooses from: C, and the additivity (those below n; None is all sets).
 PENALTIES = tuple(10.0**e for e in range(-2, 5))
 ADDITIVITIES = (1, 2, 3, 5)
@@ -114,7 +118,7 @@ class Solution:
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetEstimator(Reported, LearntFunctions, Saved, BaseEstimator):  # type: ignore[misc]
+class ChoquetEstimator(Reported, LearntFunctions, Showing, Saved, BaseEstimator):  # type: ignore[misc]
     """The base of :class:`ChoquetSVC` and :class:`ChoquetRegressor`."""
 
     C: float | str | Sequence[float] = 1.0
@@ -194,12 +198,18 @@ class ChoquetEstimator(Reported, LearntFunctions, Saved, BaseEstimator):  # type
         self.directions_ = self.scaling_.directions
         degrees = self.scaling_.degrees(values)
         self._seed = int(random_source(self.random_state).randint(2**31 - 1))
+        causes: list[Cause | None] = [many_rows(len(values), different=False)]
+        self._bar.watch(Pace(Deadline.of(None), lambda: causes))
         best: tuple[Any, ...] = (None, additivities[0], penalties[0])
         if len(additivities) * len(penalties) > 1:
             with refused("Pass a smaller cv, or more rows."):
                 made = folds(self._seed)
+            n_settings = len(additivities) * len(penalties)
+            fewer = "fewer values of C and additivity, or folds"
+            causes.append(many_fits(n_settings, len(made), "settings", fewer))
             best = self._chosen(degrees, target, additivities, penalties, made)
         _, self.additivity_, self.C_ = best
+        self._bar.at(LAST, f"C {self.C_:.3g}, all rows")
         problem = self._problem(degrees, self.additivity_)
         self.kernel_ = problem.kernel
         self._solution = self._solve(problem, target, self.C_)
@@ -235,6 +245,9 @@ class ChoquetEstimator(Reported, LearntFunctions, Saved, BaseEstimator):  # type
                 part = problem.of(train)
                 across = None if problem.gram is None else problem.gram[np.ix_(test, train)]
                 for place, C in enumerate(penalties):
+                    done = (start * len(folds) + number) * len(penalties) + place
+                    what = f"C {C:.3g}, fold {number + 1} of {len(folds)}"
+                    self._bar.at(LAST * done / scores.size, what)
                     with refused("Pass a smaller cv, or more rows of each class."):
                         solution = self._solve(part, target[train], C)
                     found = self._predicted(solution, degrees[test], across)
@@ -250,8 +263,8 @@ class ChoquetEstimator(Reported, LearntFunctions, Saved, BaseEstimator):  # type
             "std_score": scores.std(axis=1),
             **{f"split{i}_score": scores[:, i] for i in range(len(folds))},
         }
-        if self.verbose:
-            say(f"additivity={pairs[best][0]}, C={pairs[best][1]:g}: mean score {mean[best]:.4f}")
+        said = f"additivity={pairs[best][0]}, C={pairs[best][1]:g}: mean score {mean[best]:.4f}"
+        self._bar.at(LAST, "all rows", line=said)
         return float(mean[best]), *pairs[best]
 
     def _problem(self, degrees: FloatArray, k: int | None) -> Problem:

@@ -183,8 +183,10 @@ class ChoquetSVC(Calibrated, ClassifierMixin, ChoquetEstimator):  # type: ignore
         several_classes(labels, row_weights(labels, self.class_weight, None))
         codes = np.searchsorted(self.classes_, labels)
         self.pairs_ = list(combinations(self.classes_.tolist(), 2))
-        self._fit(values, codes, codes.astype(float), 1.0, partial(splits, self.cv, codes))
-        self._calibrate(X, labels)
+        with self._showing() as bar:
+            self._fit(values, codes, codes.astype(float), 1.0, partial(splits, self.cv, codes))
+            self._calibrate(X, labels)
+            bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}", told=False)
         return self
 
     def _chosen_settings(self) -> ChoquetSVC:

@@ -104,7 +104,10 @@ class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
         check_number("epsilon", self.epsilon, 0)
         values = self._read(X, reset=True)
         target = read_numbers(y, len(values))
-        self._fit(values, target, target, float(target.std()) or 1.0, self._folds(values))
+        unit = float(target.std()) or 1.0
+        with self._showing() as bar:
+            self._fit(values, target, target, unit, self._folds(values))
+            bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}", told=False)
         return self
 
     def _folds(self, values: FloatArray) -> Any:

@@ -25,6 +25,7 @@ from formulakern.estimators.hkl.base import automatic_C
 from formulakern.estimators.hkl.class_scores import HierarchicalClassifier
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.folds import SHAPE, Part, base_scores, setting_line, trial_of
+from formulakern.estimators.long_fits import comparing_pace
 from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
 from formulakern.estimators.trials import (
     COMPARING,
@@ -36,6 +37,7 @@ from formulakern.estimators.trials import (
     selectable,
     turn,
     warn_incomplete,
+    warn_late,
 )
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.rules.ensemble import RuleEnsemble
@@ -225,7 +227,6 @@ class HKLClassifierCV(HierarchicalClassifier):
             parts = [] if late else self._parts(X, whole, labels, weights)
             shares, tau = self._shares(labels, weights)
             pairs = [(C, a) for a in depths for C in penalties]
-
             held = HELD if self.ordinal or len(order) == 2 else max(1, HELD // len(order))
 
             def fitted(part: Part, pair: Pair, start: Any, until: Deadline) -> HKLClassifier:
@@ -313,12 +314,13 @@ class HKLClassifierCV(HierarchicalClassifier):
         solved: dict[float, list[HKLClassifier]] = {}
         best: Trial | None = None
         bar = self._bar
+        pace = comparing_pace(self, deadline, [p.train for p in parts], len(pairs), "fewer Cs")
         for depth in reversed(depths):
             starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
             worse = 0
             for place in [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]:
                 if not parts or (best is not None and deadline.over()):
-                    warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning)
+                    warn_late(trials, pace.reason())
                     return
                 C, models = pairs[place][0], []
                 remaining = sum(trial is None for trial in trials)
@@ -326,11 +328,12 @@ class HKLClassifierCV(HierarchicalClassifier):
                 until = turn(deadline, remaining)
                 for number, (part, start) in enumerate(zip(parts, starts, strict=True)):
                     if best is None and deadline.over():
-                        warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning)
+                        warn_late(trials, pace.reason())
                         return
                     limit = until.part(1 / (len(parts) - number))
                     bar.at(share, f"{what}, fold {number + 1} of {len(parts)}")
                     models.append(fitted(part, pairs[place], start, limit))
+                    bar.foresee(pace, share + len(models) / len(parts) / len(trials))
                 yield place, models
                 solved[C] = starts = models
                 trial = trials[place]
@@ -379,23 +382,22 @@ class HKLClassifierCV(HierarchicalClassifier):
         for train, test in folds_of(self.cv, labels, seed):
             reader: HierarchicalClassifier = self._model(1.0, 1.0)
             if rows is not None:
-                table, unseen = reader._fit_table(rows[train], labels[train]), rows[test]
-                unseen = reader._read_table(unseen)
+                table = reader._fit_table(rows[train], labels[train])
+                unseen = reader._read_table(rows[test])
             else:
                 reader._share_encoding(self)
                 table, unseen = whole.take(train), whole.take(test)
                 different = table.different_columns()
                 reader._keep(different)
                 table, unseen = table.select(different), unseen.select(different)
-            right = labels[test]
-            parts.append(Part(table, unseen, labels[train], weights[train], right, test, reader))
+            learned = table, unseen, labels[train], weights[train]
+            parts.append(Part(*learned, labels[test], test, reader))
         return parts
 
     def _choose(self, pairs: list[tuple[float, float]], trials: list[Trial | None]) -> None:
         """Set what is known of the pairs, and the one that is chosen."""
         tried = np.array([k for k, trial in enumerate(trials) if trial is not None])
         known = [trial for trial in trials if trial is not None]
-
         Cs, depth_penalties = np.array(pairs).T
         if not known:  # the C of the middle, for which the automatic one stands, and short rules
             self.best_index_ = len(pairs) - 1 - len(np.unique(Cs)) // 2

@@ -19,13 +19,14 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.calibration import Calibrated
+from formulakern.estimators.multiple_kernels.pace import family_pace
 from formulakern.estimators.multiple_kernels.weights import FormulaWeights
 from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.search.candidates import read_candidates
-from formulakern.estimators.svm.base import warn_stopped
 from formulakern.estimators.svm.classifier import SOLVED, FormulaSVC
 from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
+from formulakern.estimators.svm.pace import warn_stopped
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
 from formulakern.estimators.svm.prediction import PREDICTION_BLOCK
 from formulakern.estimators.targets import row_weights, several_classes
@@ -38,7 +39,6 @@ from formulakern.learning.multiple_kernels.easy import easy_weights
 from formulakern.learning.multiple_kernels.family import KernelFamily
 from formulakern.learning.multiple_kernels.lp_norm import lp_norm_weights
 from formulakern.learning.multiple_kernels.tasks import KernelWeights, one_against_one
-from formulakern.progress import Progress
 from formulakern.solvers.solution import warn_unless
 from formulakern.syntax.formula import Formula
 
@@ -257,8 +257,10 @@ class FormulaMKL(Reported, PairwiseDecisions, Calibrated, ClassifierMixin, Table
             pairs = zip(factors.tolist(), self.kernels_, strict=True)
             self.kernels_ = tuple(ScaledKernel.of(factor, kernel) for factor, kernel in pairs)
         tasks = one_against_one(np.unique(labels, return_inverse=True)[1], given)
-        with Progress(shown=self.verbose) as bar:
+        with self._showing() as bar:
+            bar.watch(family_pace(self, len(formulas), labels))
             learnt = self._learn(family, list(tasks.values()), lambda x: bar.reach(x, "weights"))
+            bar.end(f"weights, gap {learnt.gap:.1e}", told=False)
         self.weights_, self.gap_, self.n_iter_ = learnt.weights, learnt.gap, learnt.iterations
         kept = self.weights_ > NEGLIGIBLE * self.weights_.max()
         self.kernel_ = _weighted_sum(self.kernels_, np.where(kept, self.weights_, 0.0))

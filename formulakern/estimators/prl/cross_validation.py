@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_verbosity, is_number
@@ -18,6 +17,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.class_scores import log_probabilities
+from formulakern.estimators.long_fits import comparing_pace
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.prl.folds import SHAPE, Fold, trial_of
 from formulakern.estimators.prl.pace import open_share
@@ -34,6 +34,7 @@ from formulakern.estimators.trials import (
     selectable,
     turn,
     warn_incomplete,
+    warn_late,
 )
 from formulakern.partitions.lazy_rows import lazily
 
@@ -314,7 +315,9 @@ class PRLClassifierCV(PreferenceModel):
     ) -> list[Trial | None]:
         """What is known of each setting; None for those that were left out."""
         trials: list[Trial | None] = [None] * len(settings)
-        path, best = None, None
+        path, best, bar = None, None, self._bar
+        tables = [fold.train for fold in folds]
+        pace = comparing_pace(self, deadline, tables, len(settings), "fewer Cs or degrees")
         try:
             for place, setting in enumerate(settings):
                 if setting[1:] != path:
@@ -322,17 +325,18 @@ class PRLClassifierCV(PreferenceModel):
                 elif best is None:
                     continue  # the path has ended
                 if not folds or (any(trials) and deadline.over()):
-                    warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning)
+                    warn_late(trials, pace.reason())
                     break
                 models, until = [], turn(deadline, len(settings) - place)
                 share, what = place / len(settings), f"C {setting.C:g}, degree {setting.degree}"
                 for number, fold in enumerate(folds):
-                    self._bar.at(share, f"{what}, fold {number + 1} of {len(folds)}")
+                    bar.at(share, f"{what}, fold {number + 1} of {len(folds)}")
                     model = self._model(setting, COARSE)
                     limit = until.part(1 / (len(folds) - number))
                     models.append(fold.fitted(model, self._automatic, limit))
+                    bar.foresee(pace, share + len(models) / len(folds) / len(settings))
                 trial = trials[place] = trial_of(folds, models, labels, scorer)
-                self._bar.at(share, what, line=_line(setting, trial, self._automatic))
+                bar.at(share, what, line=_line(setting, trial, self._automatic))
                 if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
                     best = trial
                 behind, error = compared(best.scores, trial.scores)

@@ -20,8 +20,10 @@ from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.estimators.advice import warn_if_told
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.long_fits import Pace
 from formulakern.estimators.rule_lists.history import ListHistory, progress_line
 from formulakern.estimators.rule_lists.learners import SHORT, covering_learner
+from formulakern.estimators.rule_lists.pace import list_pace, warn_late
 from formulakern.estimators.rule_model import PropositionModel
 from formulakern.estimators.targets import (
     read_classes,
@@ -43,6 +45,9 @@ from formulakern.rules.rule_list import ClassRule, RuleList
 from formulakern.rules.rule_set import RuleSet
 
 __all__ = ["RuleListClassifier"]
+
+#: What makes a list that is of one class be of others, too.
+OTHER_CLASS = "class_weight='balanced', or weaker limits"
 
 
 @dataclass(eq=False, repr=False)
@@ -238,16 +243,21 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             relations = self._relations_of(ranked)
             unit = 1.0 if (weights % 1 == 0).all() else float(weights.min())
             training = TrainingTable(ranked, by_class, relations, deadline, say_rule, unit)
+            why = ""
             if self.learner == "optimal":
-                self._set_rules(training, self._optimal(training))
+                pace = list_pace(self, training)
+                self._set_rules(training, self._optimal(training, pace))
+                why = pace.reason()
             else:
                 self._set_rules(training, learn(training))
-            if self._decides_for_one():
+            if self.stopped_ == "time":
+                warn_late(self, len(self.rules_.rules), why)
+            elif self._decides_for_one():
                 encoder = PropositionEncoder()
                 known = isinstance(table, PackedTable)
                 encoded: Any = table if known else encoder.fit_packed(table)
                 names = self.propositions_ if known else encoder.get_feature_names_out()
-                warn_if_told(self.rules_.default, encoded, labels, names)
+                warn_if_told(self.rules_.default, encoded, labels, names, OTHER_CLASS)
             return self
 
     def _decides_for_one(self) -> bool:
@@ -366,14 +376,16 @@ class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[mis
             found.append(relations + 32 * column.missing)
         return np.array(found, dtype=np.int64)
 
-    def _optimal(self, training: TrainingTable) -> LearnedRules:
+    def _optimal(self, training: TrainingTable, pace: Pace) -> LearnedRules:
         """The list that is proven to be optimal, and its certificate."""
         ranked, bar = training.table, self._bar
 
         def report(step: ListProgress) -> None:
             gap = step.objective - step.bound
             known = f"objective {step.objective:.4g}, gap {gap:.2g}"
-            bar.at(0.0 if gap > self.tol else 1.0, "searching", known, progress_line(step))
+            share = 0.0 if gap > self.tol else 1.0
+            bar.at(share, "searching", known, progress_line(step))
+            bar.foresee(pace, share)
 
         assert ranked.packed is not None  # this learner is given an encoded table
         limits = {

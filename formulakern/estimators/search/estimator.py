@@ -34,7 +34,7 @@ from formulakern.estimators.search.results import (
     SearchResults,
     no_candidate,
 )
-from formulakern.estimators.search.run import score_all, score_best_again
+from formulakern.estimators.search.run import score_all, score_best_again, search_pace
 from formulakern.estimators.search.scores import Scorer, Scoring, scorer_of
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.evaluation import check_folds
@@ -260,6 +260,8 @@ class FormulaSearch(Reported, Calibrated, ClassifierMixin, TableEstimator):  # t
                 folds = self._splits(y, seeds[4]) if self.compare or not self._by_ratio else ()
                 return Scoring(CandidateGrams(some), y, svc, w, folds, scorer, ratio, self.margin_C)
 
+            pace = search_pace(whole, table, len(formulas))
+            bar.watch(None if whole.limited else pace)
             by = "ratio" if self._by_ratio else "mean_score"
             scores, n = self._scores(scoring_of, classes, formulas, X, by, Cs[1:], deadline)
             self.results_ = SearchResults(formulas, scores, by)
@@ -271,7 +273,7 @@ class FormulaSearch(Reported, Calibrated, ClassifierMixin, TableEstimator):  # t
             self.best_estimator_ = self._model(self.best_formula_, self.C_, weights)
             self.best_estimator_._share_encoding(self)
             bar.at(0.9, f"{clip(str(self.best_formula_), 20)}, all rows")
-            fit_in_time(self.best_estimator_, table, classes, X, n, deadline)
+            fit_in_time(self.best_estimator_, table, classes, X, n, deadline, pace.reason())
             self.classes_ = self.best_estimator_.classes_
             if not is_integer(self.candidates):
                 warn_of_columns([self.best_formula_], self)

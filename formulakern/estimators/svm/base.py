@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
@@ -25,6 +22,7 @@ from formulakern.estimators.advice import warn_of_columns, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.reporting.method import Reported
+from formulakern.estimators.svm.pace import SolverPace
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Inputs, Reading, kernel
 from formulakern.kernels.graded import GradedKernel, graded
@@ -35,7 +33,7 @@ from formulakern.learning.kernel_machines.solve import train
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
 
-__all__ = ["KernelEstimator", "warn_stopped"]
+__all__ = ["KernelEstimator"]
 
 #: The formula by default.
 FORMULA = "a & b"
@@ -140,35 +138,33 @@ class KernelEstimator(Reported, TableEstimator):
         seconds = Deadline.of(self.time_limit if deadline is None else deadline).left()
         return Limits(float(self.tol), int(self.max_iter), seconds)
 
-    @contextmanager
-    def _shown(self) -> Iterator[Callable[[float, float], None]]:
-        """A progress bar: called with the share that is done, and a gap."""
-        bar = self._bar
-        yield lambda share, gap: bar.at(share, "solving", f"gap {gap:.1e}")
-
     def _values(self, rows: Any, weights: FloatArray) -> FloatArray:
         """Σ_i w_i K(x_i, x) over the support vectors: float64 (rows, sets of weights)."""
         if not len(self.support_):
             return np.zeros((rows.n_rows, len(weights)))
         return expansion_values(self.kernel_, self._support_rows, rows, weights)
 
-    def _train(self, problem: BoxProblem, table: Any) -> None:
+    def _train(
+        self, problem: BoxProblem, table: Any, deadline: Deadline, C: float = math.nan
+    ) -> None:
         """Solve one problem, and set what is learnt."""
-        limits = self._limits()
-        with self._shown() as show:
+        limits = self._limits(deadline)
+        pace = SolverPace(self, deadline, table, C)
 
-            def step(_: float, gap: float) -> None:
-                show(share_done(1.0, gap, limits.tol), gap)
+        def step(_: float, gap: float) -> None:
+            pace.step(share_done(1.0, gap, limits.tol), gap)
 
-            found = train(
-                problem, self.kernel_, table, limits, memory=float(self.cache_size), progress=step
-            )
+        found = train(
+            problem, self.kernel_, table, limits, memory=float(self.cache_size), progress=step
+        )
         self.support_, self.intercept_ = found.support, np.array([found.intercept])
         self.dual_coef_ = found.beta[None, found.support]
         self.n_iter_, self.gap_ = found.solution.iterations, found.solution.gap
         self.stopped_ = found.solution.stopped
         self._support_rows = table.take(self.support_)
-        warn_stopped(self.stopped_, self.gap_, self.tol)
+        pace.warn(self.stopped_, self.gap_, stacklevel=5)
+        known = f"gap {self.gap_:.1e}, {len(self.support_):,} support vectors"
+        self._bar.end(known, told=False)
 
     def _take_over(self, model: Any, table: Any) -> None:
         """Set what scikit-learn's model on the precomputed matrix has learnt."""
@@ -214,24 +210,3 @@ class KernelEstimator(Reported, TableEstimator):
             return super()._encode(encoder, X, y, reset=reset)
         encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
         return read_real(encoded if is_sparse(encoded) else np.asarray(encoded))
-
-
-def warn_stopped(stopped: str, gap: float, tol: float) -> None:
-    """Give scikit-learn's ConvergenceWarning where a solution is not as near as was asked."""
-    if stopped == "optimal":
-        return
-    reasons = {
-        "max_iter": "max_iter steps were done",
-        "time_limit": "the time limit was reached",
-        "interrupted": "it was interrupted",
-        "stalled": "no step changes float64 numbers any more",
-    }
-    advice = {"stalled": "Normalize the kernel, or choose a smaller C."}.get(
-        stopped, "Allow more, choose a smaller C, or a larger tol."
-    )
-    share = f"{gap:.2g} of the objective" if math.isfinite(gap) else "not known"
-    warnings.warn(
-        f"the duality gap is {share}, above tol={tol:.2g}: {reasons[stopped]}. {advice}",
-        ConvergenceWarning,
-        stacklevel=4,
-    )

@@ -20,9 +20,10 @@ from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.calibration import Calibrated
-from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
+from formulakern.estimators.svm.base import KernelEstimator
 from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
+from formulakern.estimators.svm.pace import SolverPace
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem, libsvm_gap
 from formulakern.estimators.targets import row_weights, several_classes
 
@@ -179,7 +180,7 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
             deadline = Deadline.of(self.time_limit)
             table, classes = self._read_training(X, y)
             self._fit_encoded(table, classes, X, sample_weight, self._learning(deadline))
-            if not self._warn_of_traps(table):
+            if not self._warn_of_traps(table) and self.stopped_ != "time_limit":
                 warn_of_one_class(self, table, classes, sample_weight)
             self._calibrate(X, classes, sample_weight, deadline)
             return self
@@ -222,10 +223,12 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         else:
             memory = float(self.cache_size)
             problem = PairwiseProblem.of(self.kernel_, table, classes, boxes, memory)
-            with self._shown() as step:
-                self.svc_, _ = problem.solve(limits, progress=step)
+            until = Deadline.of(limits.seconds) if deadline is None else deadline
+            n_classes, C = len(np.unique(classes)), getattr(self, "C_", self.C)
+            pace = SolverPace(self, until, table, float(C), n_classes)
+            self.svc_, _ = problem.solve(limits, progress=pace.step)
             self.stopped_, self.gap_ = self.svc_.stopped_, float(self.svc_.gaps_.max())
-            warn_stopped(self.stopped_, self.gap_, self.tol)
+            pace.warn(self.stopped_, self.gap_, stacklevel=6)
         if self.verbose:
             self._bar.line(
                 f"{len(self.svc_.support_):,} support vectors, duality gap {self.gap_:.1e}"

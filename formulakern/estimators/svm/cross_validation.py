@@ -17,6 +17,7 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
+from formulakern.estimators.long_fits import comparing_pace
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
 from formulakern.estimators.targets import random_source, row_weights, several_classes
@@ -154,12 +155,15 @@ class FormulaSVCCV(FormulaSVC):
         limits = replace(limits, tol=max(limits.tol, COARSE))
         scores = np.full((len(values), max(1, len(folds))), np.nan)
         gaps, late = np.full(len(values), np.nan), 0
+        parts = [fold.train for fold in folds]
+        often = (len(values), "fewer Cs or folds", "values of C")
+        pace = comparing_pace(self, deadline, parts, *often, searched=False)
         try:
             for place, C in enumerate(values):
                 nearer = C / values[place - 1] if place else 1.0
                 row, found = np.empty(len(folds)), np.empty(len(folds))
                 if not folds or deadline.over():
-                    self._warn_incomplete(place, values)
+                    self._warn_incomplete(place, values, pace.reason())
                     break
                 until = turn(deadline, len(values) - place)
                 for k, fold in enumerate(folds):
@@ -168,6 +172,7 @@ class FormulaSVCCV(FormulaSVC):
                     solved = fold.solve(replace(limits, seconds=seconds), C, nearer)
                     model = self._model_of(solved, fold.train)
                     row[k], found[k] = scorer(model, fold.test, fold.truth), solved.gaps_.max()
+                    self._bar.foresee(pace, (place + (k + 1) / len(folds)) / len(values))
                 scores[place], gaps[place] = row, found.max()
                 said = f"C = {C:g}: {self.scoring} {row.mean():.4f}, gap {gaps[place]:.1e}"
                 self._bar.at(place / len(values), f"C {C:.3g}", line=said)
@@ -189,11 +194,11 @@ class FormulaSVCCV(FormulaSVC):
         return scores, gaps
 
     @staticmethod
-    def _warn_incomplete(known: int, values: list[float]) -> None:
+    def _warn_incomplete(known: int, values: list[float], reason: str) -> None:
         fitted = "the best of these" if known else "the one nearest to 1"
         warnings.warn(
             f"stopped by the time limit after {known} of {len(values)} values of C: {fitted} is "
-            "fitted to all rows. Allow more time, or pass fewer Cs.",
+            f"fitted to all rows. {reason or 'Allow more time, or pass fewer Cs.'}",
             ConvergenceWarning,
             stacklevel=5,
         )

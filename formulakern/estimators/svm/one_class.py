@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
+from formulakern.deadline import Deadline, check_time_limit
 from formulakern.estimators.svm.base import KernelEstimator
 from formulakern.estimators.targets import row_weights
 from formulakern.learning.kernel_machines.box_problem import novelty
@@ -91,17 +92,21 @@ class FormulaOneClass(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             As :class:`FormulaSVC`.
         """
         self._check_rows()
-        table = self._fit_table(X, None)
-        check_number("nu", self.nu, 0, 1, above=True)
-        weights = row_weights(np.zeros(table.shape[0]), None, sample_weight)
-        self.kernel_ = self._make_kernel(X)
-        if self.solver == "libsvm":
-            one = OneClassSVM(kernel="precomputed", **self._shared_parameters(OneClassSVM()))
-            self._take_over(one.fit(self.kernel_(table), sample_weight=weights), table)
-        else:
-            self._train(novelty(weights, float(self.nu) * float(weights.sum())), table)
-        self._warn_of_traps(table)
-        return self
+        check_time_limit(self.time_limit)
+        with self._showing():
+            deadline = Deadline.of(self.time_limit)
+            table = self._fit_table(X, None)
+            check_number("nu", self.nu, 0, 1, above=True)
+            weights = row_weights(np.zeros(table.shape[0]), None, sample_weight)
+            self.kernel_ = self._make_kernel(X)
+            if self.solver == "libsvm":
+                one = OneClassSVM(kernel="precomputed", **self._shared_parameters(OneClassSVM()))
+                self._take_over(one.fit(self.kernel_(table), sample_weight=weights), table)
+            else:
+                inside = float(self.nu) * float(weights.sum())
+                self._train(novelty(weights, inside), table, deadline)
+            self._warn_of_traps(table)
+            return self
 
     @property
     def offset_(self) -> float:

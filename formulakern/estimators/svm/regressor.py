@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
+from formulakern.deadline import Deadline, check_time_limit
 from formulakern.estimators.svm.base import KernelEstimator
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
 from formulakern.learning.kernel_machines.box_problem import regression
@@ -96,20 +97,24 @@ class FormulaSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         """
         self._check_rows()
         require_target(self, y, "the number of every row")
-        table = self._fit_table(X, y)
-        targets = read_numbers(y, table.shape[0])
-        check_number("C", self.C, 0, above=True)
-        check_number("epsilon", self.epsilon, 0)
-        weights = row_weights(np.zeros(len(targets)), None, sample_weight)
-        self.kernel_ = self._make_kernel(X)
-        boxes = float(self.C) * weights
-        if self.solver == "libsvm":
-            svr = SVR(kernel="precomputed", **self._shared_parameters(SVR()) | {"C": 1.0})
-            self._take_over(svr.fit(self.kernel_(table), targets, boxes), table)
-        else:
-            self._train(regression(targets, boxes, float(self.epsilon)), table)
-        self._warn_of_traps(table)
-        return self
+        check_time_limit(self.time_limit)
+        with self._showing():
+            deadline = Deadline.of(self.time_limit)
+            table = self._fit_table(X, y)
+            targets = read_numbers(y, table.shape[0])
+            check_number("C", self.C, 0, above=True)
+            check_number("epsilon", self.epsilon, 0)
+            weights = row_weights(np.zeros(len(targets)), None, sample_weight)
+            self.kernel_ = self._make_kernel(X)
+            C = float(self.C)
+            boxes = C * weights
+            if self.solver == "libsvm":
+                svr = SVR(kernel="precomputed", **self._shared_parameters(SVR()) | {"C": 1.0})
+                self._take_over(svr.fit(self.kernel_(table), targets, boxes), table)
+            else:
+                self._train(regression(targets, boxes, float(self.epsilon)), table, deadline, C)
+            self._warn_of_traps(table)
+            return self
 
     @lazily
     def predict(self, X: Any) -> FloatArray:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -218,7 +218,8 @@ def test_limits():
     assert {item.n_conditions for item in model.rules_} == {1}
     model = RuleListClassifier("cn2", max_rules=2).fit(X, y)
     assert len(model.rules_) == 2
-    model = RuleListClassifier(time_limit=0).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="time limit: the list has 0 rules so far. Allow"):
+        model = RuleListClassifier(time_limit=0).fit(X, y)
     assert (model.stopped_, len(model.rules_)) == ("time", 0)
     assert set(model.predict(X)) == {"good"}
 
@@ -252,11 +253,15 @@ def test_an_optimal_list_has_a_certificate(capsys):
     )
     assert len(model.history_) > 0
     assert "no list below" in capsys.readouterr().err
-    early = RuleListClassifier("optimal", max_rules=5, time_limit=0).fit(X, y)
+    early = RuleListClassifier("optimal", max_rules=5, time_limit=0)
+    with pytest.warns(
+        ConvergenceWarning, match=r"smaller by 0\.\d+\. It takes long as max_rules=5"
+    ):
+        early.fit(X, y)
     assert early.stopped_ == "time"
     assert early.bound_ <= model.objective_
     assert early.gap_ == early.objective_ - early.bound_ > 0
-    other = early.set_params(learner="oner").fit(X, y)
+    other = early.set_params(learner="oner", time_limit=None).fit(X, y)
     assert not hasattr(other, "bound_")  # another learner proves nothing
 
 
