@@ -313,7 +313,6 @@ class HKLClassifierCV(HierarchicalClassifier):
         least = penalties[0]  # other depth penalties begin at the best C of the one before
         solved: dict[float, list[HKLClassifier]] = {}
         best: Trial | None = None
-        bar = self._bar
         pace = comparing_pace(self, deadline, [p.train for p in parts], len(pairs), "fewer Cs")
         for depth in reversed(depths):
             starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
@@ -331,14 +330,14 @@ class HKLClassifierCV(HierarchicalClassifier):
                         warn_late(trials, pace.reason())
                         return
                     limit = until.part(1 / (len(parts) - number))
-                    bar.at(share, f"{what}, fold {number + 1} of {len(parts)}")
+                    self._bar.at(share, f"{what}, fold {number + 1} of {len(parts)}")
                     models.append(fitted(part, pairs[place], start, limit))
-                    bar.foresee(pace, share + len(models) / len(parts) / len(trials))
+                    self._bar.foresee(pace, share + len(models) / len(parts) / len(trials))
                 yield place, models
                 solved[C] = starts = models
                 trial = trials[place]
                 assert trial is not None
-                bar.at(share, what, line=setting_line(pairs[place], trial))
+                self._bar.at(share, what, line=setting_line(pairs[place], trial))
                 if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
                     best = trial
                     least = C if self._automatic else least
@@ -415,10 +414,11 @@ class HKLClassifierCV(HierarchicalClassifier):
 
         scores, splits_of = spread([t.scores for t in known]), spread([t.splits for t in known])
         shapes = spread([t.shapes for t in known])
+        closed = shapes[:, :, 2] <= max(self.tol, COARSE)
         means, rules = spread([np.nanmean(t.scores) for t in known]), shapes[:, :, 0].mean(axis=1)
-        best = int(tried[np.lexsort((rules[tried], -np.round(means[tried], 12)))[0]])
+        order = np.lexsort((rules[tried], -np.round(means[tried], 12)))
+        self.best_index_ = best = int(tried[order[0]])
         behind, error = np.array([compared(scores[best], one) for one in scores]).T
-        self.best_index_ = best
         if self.selection == "one-standard-error":
             near = tried[behind[tried] <= error[tried] + 1e-12]
             self.best_index_ = int(near[np.lexsort((-means[near], rules[near]))[0]])
@@ -426,7 +426,6 @@ class HKLClassifierCV(HierarchicalClassifier):
         self.best_score_ = float(means[self.best_index_])
         temperatures = spread([t.temperature for t in known])
         self.temperature_ = float(temperatures[self.best_index_])
-        coarse = max(self.tol, COARSE)
         self.cv_results_ = {
             "C": Cs,
             "depth_penalty": depth_penalties,
@@ -435,7 +434,7 @@ class HKLClassifierCV(HierarchicalClassifier):
             "behind": behind,
             "error": error,
             **{f"mean_{name}": shapes[:, :, j].mean(axis=1) for j, name in enumerate(SHAPE)},
-            "certified": np.where(np.isnan(means), np.nan, (shapes[:, :, 2] <= coarse).mean(1)),
+            "certified": np.where(np.isnan(means), np.nan, closed.mean(axis=1)),
             "temperature": temperatures,
             **{f"split{k}_score": column for k, column in enumerate(splits_of.T)},
         }
