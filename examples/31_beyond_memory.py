@@ -1,0 +1,158 @@
+"""Learning from a folder of Parquet files that is larger than the memory of its workers
+======================================================================================
+
+Two tables are generated, a file for every 250,000 rows.  *Planted*: 100 Boolean columns and 50
+columns of floating point numbers, of which three rules make the class; one row in fifty has the
+other class.  *Poker*: hands of five cards as ten numbers, whether cards i and j have equal suits
+and equal ranks as twenty Boolean columns, and whether the hand is a pair or better.
+
+A cluster of dask with a few worker processes, each under a limit of memory, reads them.  What is
+printed: seconds for the propositions and for learning, the proven gap, the largest memory of a
+worker and of this process, and what was sent to the pieces and came back.
+
+In a shell::
+
+    python examples/31_beyond_memory.py                      # a million rows: minutes
+    python examples/31_beyond_memory.py --rows 10000000      # ten million
+    python examples/31_beyond_memory.py --learner hkl --table poker
+    python examples/31_beyond_memory.py --growth             # rows x2, x4, x8, and one worker
+    python examples/31_beyond_memory.py --quick              # seconds
+
+It needs the extra ``formulakern[dask]``.
+"""
+
+import argparse
+import resource
+import shutil
+import tempfile
+import time
+import warnings
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import formulakern as fk
+
+FILE_ROWS = 250_000
+NOISE = 0.02
+N_FLAGS, N_NUMBERS = 100, 50
+LEARNERS = ("prl", "hkl", "features")
+
+
+def planted(n: int, seed: int) -> pd.DataFrame:
+    """Rows of the planted table, with their class."""
+    random = np.random.default_rng(seed)
+    flags = random.integers(0, 256, (n, (N_FLAGS + 7) // 8), dtype=np.uint8)
+    X = np.unpackbits(flags, axis=1)[:, :N_FLAGS].astype(bool)
+    numbers = random.random((n, N_NUMBERS))
+    rules = (X[:, 3] & X[:, 17]) | (X[:, 40] & (numbers[:, 5] >= 0.5)) | (X[:, 8] & X[:, 60])
+    y = rules ^ (random.random(n) < NOISE)
+    frame = pd.DataFrame(X, columns=[f"b{j}" for j in range(N_FLAGS)])
+    for j in range(N_NUMBERS):
+        frame[f"x{j}"] = numbers[:, j]
+    return frame.copy().assign(y=y)
+
+
+def poker(n: int, seed: int) -> pd.DataFrame:
+    """Rows of the table of hands: "pair" is a pair or better, "nothing" all others."""
+    data = fk.datasets.poker_hands(n, random_state=seed)
+    cards = {name: np.asarray(data.data.column(name)) for name in data.data.names}
+    for a, b in combinations(range(1, 6), 2):
+        cards[f"suits {a}{b}"] = cards[f"S{a}"] == cards[f"S{b}"]
+        cards[f"ranks {a}{b}"] = cards[f"C{a}"] == cards[f"C{b}"]
+    return pd.DataFrame(cards).assign(y=np.where(data.target > 0, "pair", "nothing"))
+
+
+TABLES = {"planted": planted, "poker": poker}
+
+
+def written(table: str, rows: int, folder: Path) -> tuple[Path, float]:
+    """A folder with the files of so many rows, and the gigabytes of them as a plain table."""
+    place = folder / f"{table}-{rows}"
+    place.mkdir(parents=True, exist_ok=True)
+    size = 0.0
+    for number, start in enumerate(range(0, rows, FILE_ROWS)):
+        file = place / f"part-{number:05}.parquet"
+        count = min(FILE_ROWS, rows - start)
+        if not file.exists() or not size:
+            frame = TABLES[table](count, number)
+            size = frame.memory_usage(index=False).sum() / count
+            frame.to_parquet(file)
+    return place, size * rows / 1e9
+
+
+def largest_memory() -> float:
+    """The most memory that this process has held, in megabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def estimator(name: str, table: str):
+    """The learner, told to stop at a gap of 1 %."""
+    if name == "hkl":
+        return fk.HKLClassifier(cut_points=1, linear=False, tol=1e-2, C=100.0)
+    return fk.PRLClassifier(cut_points=1, budget=10, tol=1e-2)
+
+
+def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> None:
+    """Learn from one folder on one cluster, and print a line of figures."""
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    place, size = written(options.table, rows, folder)
+    spill = tempfile.mkdtemp(dir=folder)
+    settings = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        LocalCluster(memory_limit=options.memory, local_directory=spill, **settings) as cluster,
+        Client(cluster) as client,
+        fk.gather_limit(0 if options.on_pieces else 1 << 30),
+    ):
+        frame = dd.read_parquet(str(place))
+        X, y = frame.drop(columns="y"), frame["y"]
+        begin = time.perf_counter()
+        model = estimator(options.learner, options.table).fit(X, y)
+        seconds = time.perf_counter() - begin
+        peaks = client.run(largest_memory).values()
+    relative = model.gap_ if options.learner == "hkl" else model.gap_ / model.bound_
+    print(
+        f"| {options.learner} | {options.table} | {rows:,} | {size:.2f} | {workers} | "
+        f"{seconds:.0f} | {100 * relative:.2f} | {len(model.rules_)} | {max(peaks):.0f} | "
+        f"{largest_memory():.0f} |",
+        flush=True,
+    )
+    if options.show:
+        print(model.rules_)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--table", choices=TABLES, default="planted")
+    parser.add_argument("--learner", choices=LEARNERS, default="prl")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--memory", default="1GB")
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--on-pieces", action="store_true")
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = 20_000 if options.quick else options.rows
+    folder = options.folder or Path(tempfile.mkdtemp())
+    print("| learner | table | rows | GB | workers | s | gap % | rules | worker MB | here MB |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    try:
+        run(options, rows, options.workers, folder)
+        if options.growth:
+            for times in (2, 4, 8):
+                run(options, times * rows, options.workers, folder)
+            run(options, rows, 1, folder)
+    finally:
+        if options.folder is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
