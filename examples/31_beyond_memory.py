@@ -1,7 +1,7 @@
 """Learning from a folder of Parquet files that is larger than the memory of its workers
 ======================================================================================
 
-Two tables are generated, a file for every 250,000 rows.  *Planted*: 100 Boolean columns and 50
+Two tables are generated, a file for every 100,000 rows.  *Planted*: 100 Boolean columns and 50
 columns of floating point numbers, of which three rules make the class; one row in fifty has the
 other class.  *Poker*: hands of five cards as ten numbers, whether cards i and j have equal suits
 and equal ranks as twenty Boolean columns, and whether the hand is a pair or better.
@@ -35,9 +35,11 @@ import pandas as pd
 
 import formulakern as fk
 
-FILE_ROWS = 250_000
+FILE_ROWS = 100_000
 NOISE = 0.02
 N_FLAGS, N_NUMBERS = 100, 50
+#: What all margin errors cost together, if every row is one.
+COST = 100.0
 LEARNERS = ("prl", "hkl", "features")
 
 
@@ -88,11 +90,11 @@ def largest_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def estimator(name: str, table: str):
-    """The learner, told to stop at a gap of 1 %."""
+def estimator(name: str, rows: int):
+    """The learner, told to stop at a gap of 1 %; margin errors weigh the same however many."""
     if name == "hkl":
-        return fk.HKLClassifier(cut_points=1, linear=False, tol=1e-2, C=100.0)
-    return fk.PRLClassifier(cut_points=1, budget=10, tol=1e-2)
+        return fk.HKLClassifier(cut_points=1, linear=False, tol=1e-2, C=COST / rows)
+    return fk.PRLClassifier(cut_points=1, budget=5, tol=1e-2, C=COST / rows)
 
 
 def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> None:
@@ -111,7 +113,7 @@ def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> N
         frame = dd.read_parquet(str(place))
         X, y = frame.drop(columns="y"), frame["y"]
         begin = time.perf_counter()
-        model = estimator(options.learner, options.table).fit(X, y)
+        model = estimator(options.learner, rows).fit(X, y)
         seconds = time.perf_counter() - begin
         peaks = client.run(largest_memory).values()
     relative = model.gap_ if options.learner == "hkl" else model.gap_ / model.bound_

@@ -20,16 +20,24 @@ from formulakern.partitions.pieces import LocalPieces, Pieces
 
 __all__ = ["DelayedPieces", "FuturePieces", "cluster_client", "partitions_of"]
 
-#: What distributed raises where workers or the scheduler are gone, by name: it may be absent.
+AGAIN = "Connect to a cluster that runs, and fit again."
+LOGS = "Look at the logs of the workers."
+SMALLER = "Make partitions smaller by X.repartition, or give workers more memory."
+#: What distributed raises where workers or the scheduler are gone, by name, as it may be absent:
+#: what that means, and what to do.
 LOST = {
-    "CancelledError": "the scheduler of the cluster was lost or the work was cancelled",
-    "FutureCancelledError": "the scheduler of the cluster was lost or the work was cancelled",
-    "FuturesCancelledError": "the scheduler of the cluster was lost or the work was cancelled",
-    "CommClosedError": "the connection to the scheduler was lost",
-    "KilledWorker": "a partition ended several workers one after another, most likely because it "
-    "does not fit into their memory",
-    "MemoryError": "a worker has too little memory for one partition",
-    "NoValidWorkerError": "the cluster has no worker for the work",
+    **dict.fromkeys(
+        ("CancelledError", "FutureCancelledError", "FuturesCancelledError"),
+        ("the scheduler of the cluster was lost, or the work was cancelled", AGAIN),
+    ),
+    "CommClosedError": ("the connection to the scheduler of the cluster was lost", AGAIN),
+    "KilledWorker": (
+        "a partition ended several workers one after another, most likely because it does not fit "
+        "into their memory",
+        f"{LOGS} {SMALLER}",
+    ),
+    "MemoryError": ("there is too little memory for one partition", SMALLER),
+    "NoValidWorkerError": ("the cluster has no worker for the work", LOGS),
 }
 
 
@@ -198,10 +206,7 @@ def _told():  # type: ignore[no-untyped-def]
         try:
             yield
         except Exception as error:
-            problem = LOST.get(type(error).__name__)
-            if problem is None:
+            if type(error).__name__ not in LOST:
                 raise
-            raise ClusterError(
-                f"{problem} ({type(error).__name__}). Look at the logs of the workers; make "
-                "partitions smaller by X.repartition, or give workers more memory."
-            ) from error
+            problem, advice = LOST[type(error).__name__]
+            raise ClusterError(f"{problem} ({type(error).__name__}). {advice}") from error
