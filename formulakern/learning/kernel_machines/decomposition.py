@@ -11,20 +11,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.errors import DataError
 from formulakern.learning.kernel_machines.box_problem import BoxProblem, Values
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
-from formulakern.learning.kernel_machines.subproblem import descend_pairs, slopes_of, violators
+from formulakern.learning.kernel_machines.part import Part, Rows
+from formulakern.learning.kernel_machines.subproblem import descend_pairs
+from formulakern.learning.kernel_machines.table_part import ROUNDING, TablePart
 
-__all__ = ["DualSolution", "Limits", "solve_dual"]
-
-Rows = npt.NDArray[np.intp]
+__all__ = ["Descent", "DualSolution", "Limits", "solve_dual"]
 
 #: Rows of a small problem, and where many of them are inside their boxes; all, of so many.
 SMALL, LARGE, DIRECT = 2048, 3072, 2048
@@ -44,8 +43,6 @@ SAMPLED, SHARE, SAMPLE_GAP = 16_000, 8, 0.05
 INSIDE = 0.6
 #: Rows are left out where the relative gap is below, and no more than a share of them stays.
 CLOSE, STAYING = 0.2, 0.7
-#: Slopes that differ by less, as a share of the largest, differ by rounding.
-ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -155,66 +152,26 @@ def solve_dual(
     >>> found.beta, found.gap
     (array([ 1., -1.]), 0.0)
     """
-    run = _Run(len(problem), limits, progress)
-    whole = _Part(problem, rows, np.zeros(len(problem)), np.zeros(len(problem)))
-    try:
-        run.begin(whole, start)
-        run.descend(whole, 0.0)
-    except KeyboardInterrupt:
-        if whole.values is None:
-            raise
-        run.stopped = "interrupted"
-        whole.look()
+    whole = TablePart(problem, rows)
+    run = Descent(len(problem), limits, progress)
+    if start is not None:
+        whole.begin_near(*start)
+    run.solve(whole, begun=start is not None)
     assert whole.values is not None
     return DualSolution(
         whole.beta,
         whole.products,
         whole.values,
-        max(whole.steepest() - whole.flattest(), 0.0),
+        whole.violation(),
         run.iterations,
         run.blocks,
-        int(run.computed),
+        int(whole.computed),
         run.stopped or "optimal",
         tuple(run.history),
     )
 
 
-@dataclass(eq=False)
-class _Part:
-    """A problem, how far it is solved, and the rows that make its matrix."""
-
-    problem: BoxProblem
-    rows: KernelRows
-    beta: FloatArray
-    products: FloatArray
-    values: Values | None = None
-
-    def look(self) -> Values:
-        """Compute both objectives."""
-        self.values = self.problem.values(self.beta, self.products)
-        return self.values
-
-    def slopes(self) -> tuple[FloatArray, FloatArray]:
-        """See :func:`.subproblem.slopes_of`."""
-        problem = self.problem
-        descent = problem.linear - self.products
-        return slopes_of(descent, self.beta, problem.lower, problem.upper, problem.epsilon)
-
-    def steepest(self) -> float:
-        """The largest slope of a coefficient that may grow."""
-        return float(self.slopes()[0].max(initial=-np.inf))
-
-    def flattest(self) -> float:
-        """The smallest slope of a coefficient that may shrink."""
-        return float(self.slopes()[1].min(initial=np.inf))
-
-    def is_inside(self) -> npt.NDArray[np.bool_]:
-        """Whether a coefficient is neither 0 nor at an end."""
-        beta, problem = self.beta, self.problem
-        return np.asarray((beta > problem.lower) & (beta < problem.upper) & (beta != 0.0))
-
-
-class _Run:
+class Descent:
     """One solution: what it may take, and what it has taken."""
 
     def __init__(
@@ -223,156 +180,122 @@ class _Run:
         self.limits, self.progress = limits, progress
         self.most = limits.max_iter if limits.max_iter >= 0 else max(MOST_STEPS, n * ROW_STEPS)
         self.started = time.monotonic()
-        self.iterations, self.blocks, self.computed = 0, 0, 0.0
+        self.iterations, self.blocks = 0, 0
         self.stopped = ""
         self.history: list[tuple[float, float, float, float]] = []
 
-    # -- where to begin ----------------------------------------------------------------------------
+    def solve(self, whole: Part, *, begun: bool = False) -> None:
+        """Solve to the gap of the limits; ``begun``: there are coefficients to begin with.
 
-    def begin(self, whole: _Part, start: tuple[FloatArray, FloatArray] | None) -> None:
-        """The first coefficients, and their products."""
-        problem = whole.problem
-        beta = problem.start()
-        if start is not None:
-            moved = np.clip(start[0], problem.lower, problem.upper)
-            if abs(moved.sum() - problem.total) > ROUNDING * float(np.abs(moved).sum()):
-                room = np.minimum(moved - problem.lower, problem.upper - moved)
-                moved = problem.balanced(moved, np.argsort(-room, kind="stable"))
-            if abs(moved.sum() - problem.total) <= 1e-9 * max(abs(problem.total), moved.max()):
-                beta = moved
-                changed = np.flatnonzero(beta != start[0])
-                change = self.product(whole, changed, (beta - start[0])[changed])
-                whole.beta, whole.products = beta, start[1] + change
-                self.note(whole)
-                return
-        elif len(problem) > SAMPLED and not problem.total and not whole.rows.held:
-            beta = self.from_sample(whole)
-        support = np.flatnonzero(beta)
-        whole.products = self.product(whole, support, beta[support])
-        whole.beta = beta
-        self.note(whole)
-
-    def from_sample(self, whole: _Part) -> FloatArray:
-        """Coefficients that the solution of a sample of the rows suggests.
-
-        The sample's boxes are larger, so that its losses weigh as much as all.  Every other row is
-        at the end of its box that its margin asks for.
+        Raises
+        ------
+        KeyboardInterrupt
+            Where it comes before the first coefficients are known.
         """
-        problem, n = whole.problem, len(whole.problem)
-        chosen = np.sort(np.random.default_rng(0).permutation(n)[: n // SHARE])
-        part, scale = problem.take(chosen), n / len(chosen)
-        part = replace(part, lower=part.lower * scale, upper=part.upper * scale)
+        try:
+            if not begun:
+                self.begin(whole)
+            self.note(whole)
+            self.descend(whole, 0.0)
+        except KeyboardInterrupt:
+            if whole.values is None:
+                raise
+            self.stopped = "interrupted"
+            whole.look()
+
+    def begin(self, whole: Part) -> None:
+        """The first coefficients: those that a sample suggests, where there are many rows."""
+        if len(whole) <= SAMPLED or not whole.sampled:
+            whole.begin()
+            return
+        sample = whole.sample(SHARE)
         limits = Limits(
             max(SAMPLE_GAP, self.limits.tol), self.steps_left(STEPS * LARGE), self.seconds_left()
         )
-        found = solve_dual(part, whole.rows.take(chosen), limits)
-        self.iterations += found.iterations
-        self.computed += found.rows * len(chosen) / n
-        support = np.flatnonzero(found.beta)
-        inside = (part.lower < found.beta) & (found.beta < part.upper) & (found.beta != 0)
-        if not len(support) or inside.sum() > INSIDE * len(support):
-            return problem.start()
-        values = self.product(whole, chosen[support], found.beta[support])
-        residual = problem.linear - values - found.values.intercept
-        above, below = residual - problem.epsilon, residual + problem.epsilon
-        beta = np.where(above > 0, problem.upper, np.where(below < 0, problem.lower, 0.0))
-        beta[chosen[inside]] = found.beta[inside] / scale
-        violated = np.where(beta > 0, above, -below)
-        return problem.balanced(beta, np.argsort(violated, kind="stable"))
+        run = Descent(len(sample), limits, None)
+        run.solve(sample)
+        if run.stopped == "interrupted":  # what the sample says is the best so far
+            self.stopped = run.stopped
+        self.iterations += run.iterations
+        whole.computed += sample.computed * len(sample) / len(whole)
+        support, inside = sample.support_counts()
+        if not support or inside > INSIDE * support:
+            whole.begin()
+        else:
+            whole.begin_as(sample)
 
     # -- descent -----------------------------------------------------------------------------------
 
-    def descend(self, part: _Part, target: float) -> None:
+    def descend(self, part: Part, target: float) -> None:
         """Small problems until the gap is at most ``target``; 0: the relative one at most tol."""
-        whole, last, size = not target, np.empty(0, dtype=np.intp), SMALL
-        inner = self.limits.tol * float(np.abs(part.problem.linear).max(initial=0.0))
+        whole, size, n = not target, SMALL, len(part)
+        kept = np.empty(0, dtype=np.intp)  # rows of the last problem that are inside their boxes
+        inner = self.limits.tol * part.largest
         values = part.values or part.look()
         while not self.ended(values, target):
             if whole and values.gap < CLOSE and self.leave_out(part, values):
                 values = self.note(part)
-                last = last[:0]
+                kept = kept[:0]
                 if self.ended(values, target):
                     return
             for _ in range(1 if values.gap < CLOSE or not whole else CHECKED):
-                up, down = part.slopes()
-                differ = float(up.max(initial=-np.inf) - down.min(initial=np.inf))
-                if differ <= ROUNDING * float(np.abs(part.products).max() + inner):
+                size = n if n <= DIRECT else LARGE if 2 * len(kept) > SMALL else size
+                found = part.violators(kept[: int(KEPT * size)], size)
+                few = None
+                if found.differ > ROUNDING * (found.largest + inner):
+                    tolerance = INNER * found.differ
+                    few = self.solve_small(
+                        part, found.rows, min(inner, tolerance) if n <= DIRECT else tolerance
+                    )
+                if few is None:  # below the rounding of β
                     self.stopped = self.stopped or ("stalled" if whole else "")
                     part.look()
                     return
-                kept = last[part.is_inside()[last]]
-                size = LARGE if 2 * len(kept) > SMALL else size
-                if len(part.problem) <= DIRECT:
-                    last = np.arange(len(part.problem))
-                    tolerance = min(inner, INNER * differ)
-                else:
-                    last = violators(up, down, kept[: int(KEPT * size)], size)
-                    tolerance = INNER * differ
-                if not self.solve_small(part, last, tolerance):  # below the rounding of β
-                    self.stopped = self.stopped or ("stalled" if whole else "")
-                    part.look()
-                    return
-                if len(last) == len(part.problem) or self.over():
-                    inner = min(inner, differ) / 10
+                kept = few
+                if len(found.rows) == n or self.over():
+                    inner = min(inner, found.differ) / 10
                     break
             values = self.note(part) if whole else part.look()
 
-    def leave_out(self, part: _Part, values: Values) -> bool:
+    def leave_out(self, part: Part, values: Values) -> bool:
         """Solve for the rows near the margin alone; whether there were few enough."""
-        near = _near(part)
-        if len(near) > STAYING * len(part.problem) or len(near) < 2:
+        few = part.near(STAYING)
+        if few is None:
             return False
-        rows = part.rows.take(near)
-        beta, problem = part.beta[near], part.problem
-        own = self.product(part, np.flatnonzero(beta), beta[beta != 0], rows)
-        rest = part.products[near] - own
-        inner = replace(
-            problem.take(near),
-            linear=problem.linear[near] - rest,
-            total=problem.total - float(part.beta.sum() - beta.sum()),
-        )
-        few = _Part(inner, rows, beta.copy(), own)
         scale = max(abs(values.primal), abs(values.dual))
         try:
             self.descend(few, self.limits.tol * scale / 2)
         finally:
-            moved = np.flatnonzero(few.beta != beta)
-            change = self.product(part, near[moved], few.beta[moved] - beta[moved])
-            part.products = part.products + change
-            part.beta[near] = few.beta
+            part.absorb(few)
         return True
 
-    def solve_small(self, part: _Part, rows: Rows, tolerance: float) -> bool:
-        """Minimise over these coefficients, the others as they are; whether any has changed."""
-        problem = part.problem
-        gram = part.rows.block(rows)
-        if not np.isfinite(gram).all():
+    def solve_small(self, part: Part, rows: Rows, tolerance: float) -> Rows | None:
+        """Minimise over these coefficients, the others as they are.
+
+        Returns
+        -------
+        intp or None
+            Those of these rows that are inside their boxes now; None where none has changed.
+        """
+        small = part.small(rows)
+        if not np.isfinite(small.gram).all():
             raise DataError(
                 "the kernel has values that are no finite numbers on these rows. Use "
                 "normalize=True, or a kernel of smaller degree."
             )
-        beta, before = part.beta[rows], part.beta[rows]
-        gradient = part.products[rows] - problem.linear[rows]
-        most = self.steps_left(STEPS * len(rows))
-        box = (problem.lower[rows], problem.upper[rows])
-        steps = descend_pairs(gram, gradient, beta, *box, problem.epsilon, tolerance, most)
-        moved = np.flatnonzero(beta != before)
-        change = self.product(part, rows[moved], beta[moved] - before[moved])
-        part.products, part.beta[rows] = part.products + change, beta
+        beta, box = small.beta.copy(), (small.lower, small.upper)
+        gradient, most = small.gradient, self.steps_left(STEPS * len(rows))
+        steps = descend_pairs(small.gram, gradient, beta, *box, part.epsilon, tolerance, most)
+        moved = np.flatnonzero(beta != small.beta)
+        part.move(rows[moved], beta[moved])
         self.iterations += int(steps)
         self.blocks += 1
-        return len(moved) > 0
-
-    def product(
-        self, part: _Part, rows: Rows, weights: FloatArray, of: KernelRows | None = None
-    ) -> FloatArray:
-        """The weighted sum of rows of K."""
-        self.computed += len(rows)
-        return (of or part.rows).product(rows, weights)
+        inside = (beta > small.lower) & (beta < small.upper) & (beta != 0.0)
+        return rows[inside] if len(moved) else None
 
     # -- limits ------------------------------------------------------------------------------------
 
-    def note(self, part: _Part) -> Values:
+    def note(self, part: Part) -> Values:
         """Compute the gap of all rows, and say so."""
         values = part.look()
         seconds = time.monotonic() - self.started
@@ -401,10 +324,3 @@ class _Run:
     def seconds_left(self) -> float:
         """Of the limit."""
         return self.limits.seconds - (time.monotonic() - self.started)
-
-
-def _near(part: _Part) -> Rows:
-    """Rows inside their boxes, and those at an end that a slope between all others would move."""
-    up, down = part.slopes()
-    least, most = float(down.min(initial=np.inf)), float(up.max(initial=-np.inf))
-    return np.flatnonzero((up >= least) | (down <= most))
