@@ -20,7 +20,7 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.errors import DataError
 
-__all__ = ["BoxProblem", "Values", "classification", "novelty", "regression"]
+__all__ = ["BoxProblem", "Values", "classification", "multiple", "novelty", "regression"]
 
 
 @dataclass(frozen=True)
@@ -96,18 +96,16 @@ class BoxProblem:
         dual = float(self.linear @ beta) - square / 2 - self.epsilon * float(np.abs(beta).sum())
         residual = self.linear - products
         intercept = self._best_intercept(residual)
-        losses, largest = self._losses(residual - intercept)
+        losses, largest = self.losses(residual - intercept)
         primal = square / 2 + losses + self.total * intercept
-        # with large C, errors of rounding weigh much: a multiple of f and b may have none
-        most = float(np.abs(self.linear).max(initial=0.0))
-        if 0 < largest < most / 10:
-            scale = 1 / (1 - largest / most)
-            losses, _ = self._losses(self.linear - scale * (products + intercept))
+        scale = multiple(largest, float(np.abs(self.linear).max(initial=0.0)))
+        if scale > 1:
+            losses, _ = self.losses(self.linear - scale * (products + intercept))
             scaled = scale**2 * square / 2 + losses + scale * self.total * intercept
             primal = min(primal, scaled)
         return Values(dual, primal, intercept)
 
-    def _losses(self, errors: FloatArray) -> tuple[float, float]:
+    def losses(self, errors: FloatArray) -> tuple[float, float]:
         """Σ ξ_i for the errors p − f − b, and the largest error of a row with a loss."""
         above = np.where(self.upper > 0, errors - self.epsilon, 0.0)
         below = np.where(self.lower < 0, -errors - self.epsilon, 0.0)
@@ -116,10 +114,8 @@ class BoxProblem:
         return float(losses.sum()), float(np.maximum(above, below).max(initial=0.0))
 
     def _best_intercept(self, residual: FloatArray) -> float:
-        """argmin_b Σ ξ_i + r·b: the slope rises by u at residual − ε, and by −l at residual + ε."""
-        rising, falling = self.upper > 0, self.lower < 0
-        points = np.concatenate([residual[rising] - self.epsilon, residual[falling] + self.epsilon])
-        jumps = np.concatenate([self.upper[rising], -self.lower[falling]])
+        """argmin_b Σ ξ_i + r·b."""
+        points, jumps = self.breakpoints(residual)
         if not len(points):
             return 0.0
         order = np.argsort(points, kind="stable")
@@ -130,6 +126,15 @@ class BoxProblem:
         place = min(int(np.searchsorted(slopes, -rounding)), len(points) - 1)
         flat = abs(slopes[place]) <= rounding and place + 1 < len(points)
         return float((points[place] + points[place + 1]) / 2 if flat else points[place])
+
+    def breakpoints(self, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Where the slope of b ↦ Σ ξ_i + r·b rises, and by how much.
+
+        It rises by u at residual − ε, and by −l at residual + ε.
+        """
+        rising, falling = self.upper > 0, self.lower < 0
+        points = np.concatenate([residual[rising] - self.epsilon, residual[falling] + self.epsilon])
+        return points, np.concatenate([self.upper[rising], -self.lower[falling]])
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """The problem of these rows alone."""
@@ -175,6 +180,19 @@ class BoxProblem:
             rest = abs(excess) - (given[last - 1] if last else 0.0)
             beta[side[last]] -= np.sign(excess) * rest
         return beta
+
+
+def multiple(largest: float, most: float) -> float:
+    """A multiple of f and b that may have no losses, where all errors are small; else 1.
+
+    With large C, errors of rounding weigh much.
+
+    Parameters
+    ----------
+    largest, most : float
+        The largest error, and the largest |p|.
+    """
+    return 1 / (1 - largest / most) if 0 < largest < most / 10 else 1.0
 
 
 def classification(signs: FloatArray, boxes: FloatArray) -> BoxProblem:

@@ -1,0 +1,1 @@
+"""The dual problem of rows that lie in pieces: kernel values are computed where the rows are."""
