@@ -177,9 +177,13 @@ class KernelEstimator(Reported, TableEstimator):
 
     def _warn_of_traps(self, table: Any) -> bool:
         """Warn of a formula that is hardly what was meant, or says nothing; whether that is so."""
+        self._warn_of_columns()
+        return warn_of_zeros(self.kernel_, table)
+
+    def _warn_of_columns(self) -> None:
+        """Warn of a formula whose names are columns, which is hardly what was meant."""
         if self.formula != FORMULA:
             warn_of_columns([self.formula], self)
-        return warn_of_zeros(self.kernel_, table)
 
     def _make_kernel(self, X: Any) -> Kernel:
         check_flag("normalize", self.normalize)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +16,21 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
-from formulakern.estimators.advice import warn_of_one_class
+from formulakern.estimators.advice import warn_of_one_class, warn_of_zeros
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.svm.base import KernelEstimator
 from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
 from formulakern.estimators.svm.pace import SolverPace
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem, libsvm_gap
+from formulakern.estimators.svm.pieced import PiecedModel, solve_pieces
 from formulakern.estimators.targets import row_weights, several_classes
+from formulakern.learning.kernel_machines.decomposition import Limits
+from formulakern.learning.kernel_machines.in_pieces.class_pairs import has_values
+from formulakern.partitions.pieces import Pieces
 
 __all__ = ["FormulaSVC"]
 
@@ -106,7 +111,8 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
     svc_ : PairwiseModel or SVC
         The solved model, SVC on the precomputed Gram matrix where ``solver="libsvm"``.
     support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
-        As in :class:`sklearn.svm.SVC`.
+        As in :class:`sklearn.svm.SVC`.  Where rows stay in pieces, ``support_`` numbers the support
+        vectors alone, and equal ones of a class are one.
     gap_ : float
         The largest relative duality gap of all pairs of classes.
     stopped_ : str
@@ -138,6 +144,8 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
     ('`top-left-square` = b', '`top-left-square` = o')
     """
 
+    learns_on_pieces: ClassVar[bool] = True
+
     C: float = 10.0
     _: KW_ONLY
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
@@ -147,6 +155,7 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
     classes_: npt.NDArray[Any] = field(init=False)
     svc_: SVC | PairwiseModel = field(init=False)
     _pair_weights: FloatArray = field(init=False)
+    _trained: TrainedModel = field(init=False)
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Encode the table, and solve.
@@ -180,14 +189,16 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
             deadline = Deadline.of(self.time_limit)
             table, classes = self._read_training(X, y)
             self._fit_encoded(table, classes, X, sample_weight, self._learning(deadline))
-            if not self._warn_of_traps(table) and self.stopped_ != "time_limit":
+            if isinstance(table, PackedPieces):
+                self._warn_of_columns()
+            elif not self._warn_of_traps(table) and self.stopped_ != "time_limit":
                 warn_of_one_class(self, table, classes, sample_weight)
             self._calibrate(X, classes, sample_weight, deadline)
             return self
 
     def _fit_encoded(
         self,
-        table: PackedTable | RealTable,
+        table: PackedTable | RealTable | PackedPieces,
         classes: npt.NDArray[Any],
         X: Any,
         sample_weight: Any = None,
@@ -200,8 +211,62 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         weights = row_weights(classes, self.class_weight, sample_weight)
         several_classes(classes, weights)
         self.kernel_ = self._make_kernel(X)
-        self._solve(table, classes, np.asarray(float(self.C) * weights), deadline)
+        if isinstance(table, PackedPieces):
+            labels, codes = np.unique(classes[weights > 0], return_inverse=True)
+            numbers = np.zeros(len(classes), dtype=np.intp)
+            numbers[weights > 0] = codes
+            self._fit_pieces(table.weighted(numbers, weights), labels, table, deadline)
+        else:
+            self._solve(table, classes, np.asarray(float(self.C) * weights), deadline)
         return self
+
+    def _fit_pieces(
+        self,
+        pieces: Pieces,
+        labels: npt.NDArray[Any],
+        table: PackedTable | PackedPieces,
+        deadline: Deadline | None = None,
+    ) -> None:
+        """Solve on rows that stay in pieces.
+
+        Parameters
+        ----------
+        pieces : Pieces of WeightedRows
+            Their codes are places in ``labels``, and their weights multiply C.
+        labels : ndarray of shape (n_classes,)
+        table : PackedTable or PackedPieces
+            The training table, of which only the shape is looked at.
+        deadline : Deadline, optional
+        """
+        limits = self._limits(deadline)
+        if self.solver == "libsvm" or self.probability:
+            name = "probability=True" if self.probability else 'solver="libsvm"'
+            raise ParameterError(
+                f"{name} needs all rows in this process, and these stay in pieces. Leave it out, "
+                "or allow more by formulakern.gather_limit."
+            )
+        pace = self._pace(limits, deadline, table, len(labels))
+        model, support = solve_pieces(
+            pieces, labels, self.kernel_, float(self.C), limits, table.shape, pace.step
+        )
+        self._tell(model, pace)
+        self._take_over_pairs(model, support)
+        codes = np.repeat(np.arange(len(labels)), model.n_support_)
+        self._trained = PiecedModel(model, self.kernel_, support, labels[codes], pieces)
+        if not any(pieces.gather(has_values, self.kernel_)):
+            warn_of_zeros(self.kernel_, support)
+
+    def _pace(
+        self, limits: Limits, deadline: Deadline | None, table: Any, n_classes: int
+    ) -> SolverPace:
+        """What says how far the solver is."""
+        until = Deadline.of(limits.seconds) if deadline is None else deadline
+        return SolverPace(self, until, table, float(getattr(self, "C_", self.C)), n_classes)
+
+    def _tell(self, solved: PairwiseModel, pace: SolverPace) -> None:
+        """Set how near to the optimum the model is, and warn where that is not near enough."""
+        self.stopped_, self.gap_ = solved.stopped_, float(solved.gaps_.max())
+        pace.warn(self.stopped_, self.gap_, stacklevel=7)
 
     def _solve(
         self,
@@ -223,12 +288,9 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         else:
             memory = float(self.cache_size)
             problem = PairwiseProblem.of(self.kernel_, table, classes, boxes, memory)
-            until = Deadline.of(limits.seconds) if deadline is None else deadline
-            n_classes, C = len(np.unique(classes)), getattr(self, "C_", self.C)
-            pace = SolverPace(self, until, table, float(C), n_classes)
+            pace = self._pace(limits, deadline, table, len(np.unique(classes)))
             self.svc_, _ = problem.solve(limits, progress=pace.step)
-            self.stopped_, self.gap_ = self.svc_.stopped_, float(self.svc_.gaps_.max())
-            pace.warn(self.stopped_, self.gap_, stacklevel=6)
+            self._tell(self.svc_, pace)
         if self.verbose:
             self._bar.line(
                 f"{len(self.svc_.support_):,} support vectors, duality gap {self.gap_:.1e}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_number
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.long_fits import comparing_pace
 from formulakern.estimators.svm.classifier import FormulaSVC
@@ -98,6 +96,8 @@ class FormulaSVCCV(FormulaSVC):
     (True, True)
     """
 
+    learns_on_pieces: ClassVar[bool] = False
+
     Cs: Sequence[float] | Literal["auto"] = field(default="auto", kw_only=True)
     cv: Any = field(default=5, kw_only=True)
     scoring: Any = field(default="f1_macro", kw_only=True)
@@ -109,7 +109,7 @@ class FormulaSVCCV(FormulaSVC):
 
     def _fit_encoded(
         self,
-        table: PackedTable | RealTable,
+        table: Any,
         classes: npt.NDArray[Any],
         X: Any,
         sample_weight: Any = None,

@@ -238,7 +238,7 @@ class TrainedModel:
         columns = self.rows.take(self.svc.support_)
         parts = parts_of(self.kernel, columns)
         pairs = list(pair_weights(self.svc))
-        listed: list[tuple[Instance, WeightedRule]] = []
+        chosen: list[tuple[Instance, float, tuple[Any, Any]]] = []
         bounds: dict[tuple[Any, Any], float] = {}
         proven, n_evaluated = True, 0
         for number, (winner, loser, weights) in enumerate(pairs):
@@ -259,20 +259,34 @@ class TrainedModel:
             bounds[winner, loser] = max(bound, *(abs(w) for w, _ in found[top:]), 0.0)
             for weight, feature in found[:top]:
                 votes = (winner, loser) if weight > 0 else (loser, winner)
-                named = without_repeats(feature.named(leaves).formula)
-                cover = feature.values(self.rows)
-                support = int(cover.sum())
-                right = self.classes == votes[0]
-                shares = [float(x.mean()) if len(x) else np.nan for x in (right[cover], right)]
-                coverage = support / len(self.classes)
-                item = WeightedRule(Rule(named), abs(weight), *votes, support, coverage, *shares)
-                listed.append((feature, item))
+                chosen.append((feature, abs(weight), votes))
+        told = self._covered([(feature, votes[0]) for feature, _, votes in chosen])
+        listed: list[tuple[Instance, WeightedRule]] = []
+        for (feature, weight, votes), (support, right, of_class, n) in zip(
+            chosen, told, strict=True
+        ):
+            rule = Rule(without_repeats(feature.named(leaves).formula))
+            precision = right / support if support else np.nan
+            share = of_class / n if n else np.nan
+            item = WeightedRule(
+                rule, weight, *votes, support, support / max(n, 1), precision, share
+            )
+            listed.append((feature, item))
         listed.sort(key=lambda pair: -pair[1].weight)
         if progress is not None:
             progress(1.0)
         ensemble = RuleEnsemble.of((item for _, item in listed), self.svc.classes_.tolist())
         features, seconds = tuple(f for f, _ in listed), time.perf_counter() - started
         return RuleExtraction(ensemble, features, proven, bounds, n_evaluated, seconds)
+
+    def _covered(self, asked: Sequence[tuple[Instance, Any]]) -> list[tuple[int, int, int, int]]:
+        """Of features, and a class for each: covered rows, those of the class, its rows, all."""
+        told = []
+        for feature, voted in asked:
+            cover, right = feature.values(self.rows), self.classes == voted
+            sums = int(cover.sum()), int(right[cover].sum()), int(right.sum())
+            told.append((*sums, len(self.classes)))
+        return told
 
     def check(self) -> None:
         """Refuse a model that this kernel on these rows cannot have given.

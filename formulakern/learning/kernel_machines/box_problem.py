@@ -20,7 +20,15 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.errors import DataError
 
-__all__ = ["BoxProblem", "Values", "classification", "multiple", "novelty", "regression"]
+__all__ = [
+    "BoxProblem",
+    "Values",
+    "check_total",
+    "classification",
+    "multiple",
+    "novelty",
+    "regression",
+]
 
 
 @dataclass(frozen=True)
@@ -152,11 +160,7 @@ class BoxProblem:
         room = self.upper if self.total > 0 else self.lower
         reached = np.cumsum(np.abs(room))
         want = abs(self.total)
-        if want > (reached[-1] if len(reached) else 0.0) * (1 + 1e-12):
-            raise DataError(
-                f"the coefficients of {len(self):,} rows add up to at most {reached[-1]:.4g}, and "
-                f"{want:.4g} is asked for. Pass more rows."
-            )
+        check_total(want, float(np.abs(room).sum()), len(self))
         left = want - np.concatenate([[0.0], reached[:-1]])
         return np.asarray(np.sign(room) * np.clip(left, 0.0, np.abs(room)))
 
@@ -180,6 +184,20 @@ class BoxProblem:
             rest = abs(excess) - (given[last - 1] if last else 0.0)
             beta[side[last]] -= np.sign(excess) * rest
         return beta
+
+
+def check_total(want: float, room: float, n: int) -> None:
+    """Check that coefficients with this room may add up to so much.
+
+    Raises
+    ------
+    DataError
+    """
+    if want > room * (1 + 1e-12):
+        raise DataError(
+            f"the coefficients of {n:,} rows add up to at most {room:.4g}, and {want:.4g} is asked "
+            "for. Pass more rows."
+        )
 
 
 def multiple(largest: float, most: float) -> float:

@@ -111,6 +111,8 @@ def crossing(
             return Crossing(
                 point, following if np.isfinite(following) else point, float(least[place])
             )
+        if least[-1] < level and np.isinf(high):  # not even all of them
+            return Crossing(float(points[-1]), float(points[-1]), float(least[-1]))
         short, enough = np.flatnonzero(greatest < level), np.flatnonzero(least >= level)
         low = float(points[short[-1]]) if len(short) else low
         high = float(points[enough[0]]) if len(enough) else high
@@ -135,4 +137,4 @@ def steps_between(
     if not complete:
         chosen = np.linspace(0, len(points) - 1, most).astype(np.intp)
         points, reached = points[chosen], reached[chosen]
-    return _Steps(before, points, reached, beyond, complete)
+    return _Steps(before, points, np.asarray(reached, dtype=np.float64), beyond, complete)

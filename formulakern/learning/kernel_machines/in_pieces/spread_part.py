@@ -14,7 +14,12 @@ import numpy as np
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.kernels.base import MatrixKernel
-from formulakern.learning.kernel_machines.box_problem import BoxProblem, Values, multiple
+from formulakern.learning.kernel_machines.box_problem import (
+    BoxProblem,
+    Values,
+    check_total,
+    multiple,
+)
 from formulakern.learning.kernel_machines.in_pieces import row_state
 from formulakern.learning.kernel_machines.in_pieces.crossing import crossing
 from formulakern.learning.kernel_machines.in_pieces.row_state import GivingUp, Shown, stacked
@@ -82,6 +87,7 @@ class SpreadPart(Part):
         """As :meth:`.Part.begin`."""
         if self.total:
             room = self.rooms[:, 0 if self.total > 0 else 1]
+            check_total(abs(self.total), float(room.sum()), len(self))
             shares = np.clip(abs(self.total) - (np.cumsum(room) - room), 0.0, room)
             signed = (np.sign(self.total) * shares).tolist()
             self.pieces = self.pieces.map(row_state.begun_at, each=signed)
