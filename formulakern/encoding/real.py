@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.bits import row_blocks
+from formulakern.encoding.bits import row_blocks, unpack_rows
+from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.sources import (
     as_frame,
     check_columns,
@@ -72,7 +73,7 @@ def read_real(X: object, role: str = "X") -> RealTable:
     Parameters
     ----------
     X : array, sparse matrix, DataFrame, Table, mapping or list of shape (n_rows, n_columns)
-        A sparse matrix is spread out; a RealTable is returned as it is.
+        A sparse matrix and a PackedTable are spread out; a RealTable is returned as it is.
     role : str
         What the table is called in messages.
 
@@ -101,6 +102,8 @@ def read_real(X: object, role: str = "X") -> RealTable:
     names: tuple[str, ...] | None = None
     if isinstance(X, RealTable):
         return X
+    if isinstance(X, PackedTable):
+        return RealTable(X.names, unpack_rows(X.rows, X.n_columns).astype(np.float64))
     if is_sparse(X):
         array = spread_out(source)
     elif isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):

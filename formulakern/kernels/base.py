@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,10 @@ from formulakern.gram.dense import fill_matrix, float_type, output
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.inspection import Inspection, Section, equation
+from formulakern.kernels.scikit_learn import ScikitLearnKernel
+from formulakern.partitions.collections import is_dask
+from formulakern.partitions.lazy_grams import lazy_gram, lazy_product
+from formulakern.partitions.lazy_rows import lazily
 from formulakern.solvers.blas import one_thread
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ __all__ = ["NARROW", "MatrixKernel", "n_columns"]
 NARROW = 768
 
 
-class MatrixKernel(ABC):
+class MatrixKernel(ScikitLearnKernel, ABC):
     """A positive semidefinite function of two rows of a table, mostly 0/1; an immutable value.
 
     Scikit-learn takes a kernel object wherever it takes a kernel, and always at matrix level:
@@ -165,8 +168,9 @@ class MatrixKernel(ABC):
         Parameters
         ----------
         X : array-like of shape (rows, n)
-            NumPy array of any numeric or bool dtype, SciPy sparse, pandas or polars frame, or
-            :class:`formulakern.Table`; every entry 0 or 1, or finite where ``accepts_real``.
+            NumPy array of any numeric or bool dtype, SciPy sparse, pandas or polars frame,
+            :class:`formulakern.Table`, or a frame or array of dask; every entry 0 or 1, or finite
+            where ``accepts_real``.
         Z : array-like of shape (other rows, n), optional
             X itself by default, at half the work.
         eval_gradient : bool
@@ -185,7 +189,9 @@ class MatrixKernel(ABC):
         Returns
         -------
         ndarray of shape (rows, other rows)
-            ``out``, where it is given.
+            ``out``, where it is given.  Where X or Z is a collection of dask, a dask array, each
+            block of which is computed where the rows are.  Chunks of known length are split such
+            that a block takes at most 128 MiB; repartition frames whose blocks are larger.
 
         Raises
         ------
@@ -210,6 +216,13 @@ class MatrixKernel(ABC):
                [7., 8.]], dtype=float32)
         """
         kind = float_type(dtype, out)
+        if is_dask(X) or is_dask(Z):
+            if eval_gradient or out is not None or progress is not None:
+                raise ParameterError(
+                    "out, progress and eval_gradient are for tables in memory; the matrix of dask "
+                    "collections is a dask array: its methods to_zarr and store write it."
+                )
+            return lazy_gram(self, X, Z, kind)
         pair = self.read(X, Z)
         matrix = output(pair.shape, out, kind)
         fill = self._fill(pair, kind)
@@ -258,6 +271,11 @@ class MatrixKernel(ABC):
         kind = float_type(dtype, None)
         if rows is not None:
             check_integer("rows", rows, 1)
+        if is_dask(X) or is_dask(Z):
+            raise ParameterError(
+                "blocks() goes through tables in memory; kernel(X, Z) of dask collections is an "
+                "array with blocks of its own."
+            )
         pair = self.read(X, Z)
         fill = self._fill(pair, kind)
         if pair.symmetric and not self.exactly_symmetric(pair):
@@ -282,7 +300,8 @@ class MatrixKernel(ABC):
         Returns
         -------
         ndarray of shape (rows,) or (rows, m), float64
-            The same however many threads there are.
+            The same however many threads there are.  Where X, v or Z is a collection of dask, a
+            dask array, of sums over the partitions of Z: the same up to rounding.
 
         Raises
         ------
@@ -302,6 +321,9 @@ class MatrixKernel(ABC):
         >>> kernel("a | b").matvec([[1, 0], [0, 1]], [10, 1])
         array([32., 23.])
         """
+        if is_dask(X) or is_dask(Z) or is_dask(v):
+            lazy: FloatArray = lazy_product(self, X, v, Z)
+            return lazy
         pair = self.read(X, Z)
         vectors = np.asarray(v, dtype=np.float64)
         if vectors.ndim not in (1, 2) or len(vectors) != pair.shape[1]:
@@ -318,6 +340,7 @@ class MatrixKernel(ABC):
         fill = self.prepare(pair)
         return fill if kind == "float64" else narrowed(fill)
 
+    @lazily
     def diagonal(self, X: Any) -> FloatArray:
         """K(x, x) for every row of a table, without the matrix.
 
@@ -330,6 +353,10 @@ class MatrixKernel(ABC):
         ndarray of shape (rows,), float64
         """
         return self.diagonal_of(self.read(X))
+
+    def diag(self, X: Any) -> FloatArray:
+        """:meth:`diagonal`, by the name that Gaussian processes use."""
+        return self.diagonal(X)
 
     # -- value semantics ----------------------------------------------------------------------
 
@@ -358,77 +385,6 @@ class MatrixKernel(ABC):
         import sympy
 
         return f"$\\displaystyle {sympy.latex(self.polynomial())}$"
-
-    # -- scikit-learn -------------------------------------------------------------------------
-    #
-    # scikit-learn calls a kernel on whole tables when it is a gaussian_process.kernels.Kernel, and
-    # on every pair of rows, from Python, when it is any other callable.  Kernels here register as
-    # such, once, when scikit-learn asks for their class: importing it earlier would cost everybody
-    # a second.
-
-    @property
-    def __class__(self) -> type[Self]:
-        _register(type(self))
-        return type(self)
-
-    @__class__.setter
-    def __class__(self, new: type) -> None:
-        raise TypeError("the class of a kernel cannot be changed")
-
-    def __sklearn_clone__(self) -> Self:
-        return self
-
-    #: Rows are vectors; there are no hyperparameters that an optimiser could turn.
-    requires_vector_input: ClassVar[bool] = True
-    hyperparameters: ClassVar[list[Any]] = []
-    n_dims: ClassVar[int] = 0
-    bounds: ClassVar[FloatArray] = np.empty((0, 2))
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
-        """No parameters to tune: a kernel is a value (scikit-learn's protocol)."""
-        return {}
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Refused: build another kernel instead (scikit-learn's protocol)."""
-        if parameters:
-            raise ParameterError(
-                f"a kernel is an immutable value: cannot set {', '.join(sorted(parameters))}. "
-                "Build another one with fk.kernel(...)."
-            )
-        return self
-
-    def diag(self, X: Any) -> FloatArray:
-        """:meth:`diagonal`, by the name that Gaussian processes use."""
-        return self.diagonal(X)
-
-    def is_stationary(self) -> bool:
-        """False: the value depends on more than the difference of two rows."""
-        return False
-
-    @property
-    def theta(self) -> FloatArray:
-        """The empty vector of hyperparameters."""
-        return np.empty(0)
-
-    @theta.setter
-    def theta(self, value: npt.ArrayLike) -> None:
-        if np.size(value):
-            raise ParameterError("this kernel has no hyperparameters to set")
-
-    def clone_with_theta(self, theta: npt.ArrayLike) -> Self:
-        """The kernel itself: there is nothing to replace."""
-        self.theta = theta
-        return self
-
-
-_registered: set[type] = set()
-
-
-def _register(kernel_class: type) -> None:
-    module = sys.modules.get("sklearn.gaussian_process.kernels")
-    if module is not None and kernel_class not in _registered and hasattr(module, "Kernel"):
-        _registered.add(kernel_class)
-        module.Kernel.register(kernel_class)
 
 
 def n_columns(n: int | Mapping[str | None, int], domain: str | None = None) -> int:
