@@ -19,6 +19,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, combinations
 from typing import Any, Protocol
 
@@ -29,12 +30,13 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_integer
 from formulakern.deadline import Deadline, TimeIsOver, TimeLimit, check_time_limit
 from formulakern.encoding.zero_one import read_packed
-from formulakern.learning.hkl.found_fast import standing_out
-from formulakern.learning.hkl.frontier import Frontier, Node
+from formulakern.learning.hkl.frontier import Node, frontier_of
+from formulakern.learning.hkl.outside import OutsideSearch
+from formulakern.learning.hkl.pieces.groups import Groups
 from formulakern.learning.hkl.signs import Signs
-from formulakern.solvers.hierarchical.losses import Intercept, Loss
+from formulakern.solvers.hierarchical.losses import Intercept
 from formulakern.solvers.hierarchical.norm import right_signed
-from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_hierarchical
+from formulakern.solvers.hierarchical.solve import solve_hierarchical
 
 __all__ = [
     "GrownSolution",
@@ -138,6 +140,7 @@ def grow_hierarchical(
     offset: FloatArray | None = None,
     group: IntArray | None = None,
     signs: Signs | None = None,
+    groups: Groups | None = None,
     tol: float = 1e-3,
     max_nodes: int = 5000,
     time_limit: TimeLimit = None,
@@ -167,6 +170,9 @@ def grow_hierarchical(
         As for the solver.
     signs : Signs, optional
         Of the weights.
+    groups : Groups, optional
+        Rows in pieces; then what else is said of rows is what these say at first, and this changes
+        as they tell more of them apart.
     tol : float
         The relative duality gap to reach, over the whole lattice.
     max_nodes : int
@@ -216,7 +222,7 @@ def grow_hierarchical(
     """
     check_time_limit(time_limit)
     deadline = Deadline.of(time_limit)
-    fast = deadline.part(FAST) if deadline.limited else None
+    fast = deadline.part(FAST) if deadline.limited and groups is None else None
     check_integer("max_nodes", max_nodes)
     table = read_packed(propositions)
     if kind is None:
@@ -243,6 +249,9 @@ def grow_hierarchical(
         weights, intercept = carrying(start), start.solution.intercept
         nodes = sorted((v for v in weights if isinstance(v, tuple)), key=lambda v: (len(v), v))
         held = sorted(v for v in weights if isinstance(v, int))
+    if groups is not None and groups.tell_apart(nodes, held):
+        table, (kind, y, weight, numbers, group) = groups.table, groups.examples
+        options |= {"sample_weight": weight, "group": group}
     columns = {v: table.cover(v)[kind] for v in nodes}
     history: list[GrowthStep] = []
     grown: GrownSolution | None = None
@@ -268,15 +277,14 @@ def grow_hierarchical(
                 )
             intercept = solution.intercept
             net = np.bincount(kind, solution.dual, table.n_rows)
-            used = net != 0
-            some = table.take(np.flatnonzero(used))
             until = deadline.part(searching)
-            frontier = Frontier(some, net[used], nodes, rho, depth_penalty, until, signs)
+            outside = partial(frontier_of, table) if groups is None else groups.frontier
+            frontier = outside(net, nodes, rho, depth_penalty, until, signs)
             room = max(LEAST, int(SHARE * len(nodes)))
             tight, waiting = inner == tol / 2 and solution.status != "time limit", waiting - 1
             sharing = waiting < 0 or len(violators) <= room
             beyond = np.abs(right_signed(solution.dual @ numbers, asked)) / other_penalty
-            search = _Search(frontier, solution, y, options, tol, beyond)
+            search = OutsideSearch(frontier, solution, y, options, tol, beyond)
             quick = False
             if fast is not None:
                 room = max(room, ONCE)
@@ -323,10 +331,18 @@ def grow_hierarchical(
                 return replace(kept, lower_bound=best, gap=gap, status=status)
             if status:
                 return grown
-            for t in violators[: min(room, max_nodes - len(nodes))]:
-                nodes.append(t)
-                columns[t] = table.cover(t)[kind]
+            fresh = violators[: min(room, max_nodes - len(nodes))]
+            if groups is not None and groups.tell_apart(fresh, wanted, deadline):
+                table, (kind, y, weight, numbers, group) = groups.table, groups.examples
+                options |= {"sample_weight": weight, "group": group}
+                columns = {v: table.cover(v)[kind] for v in nodes}
+            columns |= {t: table.cover(t)[kind] for t in fresh}
+            nodes += fresh
             held += wanted
+    except TimeIsOver:  # pieces do not answer in time
+        if grown is None:
+            raise
+        return replace(grown, status="time limit")
     except KeyboardInterrupt:
         if grown is None:
             raise
@@ -340,77 +356,6 @@ def solving(deadline: Deadline, n_rounds: int) -> Deadline:
         return until
     moment = Deadline.of(min(MOMENT, TENTH * (deadline.end - deadline.begun)))
     return max(until, moment, key=lambda one: one.end)
-
-
-class _Search:
-    """What stands outside the set in the way of a solution on it.
-
-    Parameters
-    ----------
-    frontier : Frontier
-    solution : HierarchicalSolution
-    y, options, tol :
-        As for :func:`grow_hierarchical`.
-    beyond : float64 (e,)
-        The dual norm of each feature that is no conjunction.
-
-    Attributes
-    ----------
-    given_up : bool
-        Whether the time was over before anything was known.
-    """
-
-    def __init__(
-        self,
-        frontier: Frontier,
-        solution: HierarchicalSolution,
-        y: Any,
-        options: dict[str, Any],
-        tol: float,
-        beyond: FloatArray,
-    ) -> None:
-        self.frontier, self.solution, self.beyond = frontier, solution, beyond
-        self.given_up = False
-        weight = options["sample_weight"]
-        self.used = used = np.flatnonzero(solution.dual)
-        share = np.ones(len(used)) if weight is None else np.asarray(weight, float)[used]
-        self.beta = solution.dual[used]
-        offset = None if options["offset"] is None else options["offset"][used]
-        values = np.asarray(y, float)[used]
-        self.loss = Loss(options["loss"], values, options["C"] * share, offset)
-        conjugate = self.loss.conjugate(self.beta)
-        self.inside = 2 * max(0.0, conjugate - solution.lower_bound)
-        allowed = 2 * (conjugate - (1 - tol) * solution.objective)
-        self.allowed = max(allowed, self.inside, 1e-300)
-        self.wanted: list[int] = np.flatnonzero(beyond**2 > self.allowed).tolist()
-
-    def fast(self, most: int) -> tuple[float, list[Node], list[int]]:
-        """What :meth:`examine` returns, of short conjunctions alone and without a bound."""
-        try:
-            return 0.0, standing_out(self.frontier, self.allowed, most), self.wanted
-        except TimeIsOver:
-            return 0.0, [], self.wanted
-
-    def examine(
-        self, enough: int, *, sharing: bool, loose: bool
-    ) -> tuple[float, list[Node], list[int]]:
-        """A lower bound on the optimum over everything, and sources and others in its way."""
-        lower, inside = self.solution.lower_bound, self.inside
-        if not len(self.used):
-            return lower, [], []
-        try:
-            square, violators = self.frontier.examine(
-                self.allowed, enough, inside if sharing else None, loose
-            )
-        except TimeIsOver:
-            self.given_up = True
-            square, violators = np.inf, []
-        square = max(inside, square, float(self.beyond.max(initial=0.0)) ** 2)
-        if not np.isfinite(square):
-            return 0.0, violators, self.wanted  # no objective is negative
-        multiple = self.loss.best_multiple(self.beta, square)
-        bound = self.loss.conjugate(multiple * self.beta) - 0.5 * multiple**2 * square
-        return min(bound, lower), violators, self.wanted
 
 
 def relative_gap(objective: float, bound: float) -> float:

@@ -14,7 +14,8 @@ from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import LEAST, ONCE, SHARE
 from formulakern.learning.hkl.found_fast import standing_out
-from formulakern.learning.hkl.frontier import Frontier, Node
+from formulakern.learning.hkl.frontier import Node, frontier_of
+from formulakern.learning.hkl.pieces.groups import Groups
 from formulakern.solvers.hierarchical.norm import Lattice, read_nodes
 
 __all__ = ["Examples", "Function", "OneClass"]
@@ -90,7 +91,7 @@ class Examples:
 
     Attributes
     ----------
-    table, kind, others, options
+    table, kind, others, options, groups
         As for :func:`learn_together`.
     codes : intp (m,)
     c : float64 (m,)
@@ -103,6 +104,14 @@ class Examples:
     c: FloatArray
     others: FloatArray
     options: dict[str, Any]
+    groups: Groups | None = None
+
+    @classmethod
+    def of_groups(cls, groups: Groups, options: dict[str, Any]) -> Examples:
+        """One example for each group of rows."""
+        one = groups.examples
+        codes, c = groups.codes.astype(np.intp), options["C"] * one.weights
+        return cls(groups.table, one.kind, codes, c, one.others, options, groups)
 
     def columns(self, features: Sequence[Node | int]) -> FloatArray:
         """Features on the examples, one a row."""
@@ -133,15 +142,17 @@ class Examples:
         Sets ``violators`` and ``wanted`` of the class.
         """
         net = np.bincount(self.kind, beta, self.table.n_rows).astype(np.float64)
-        used = np.flatnonzero(net)
         rho, a = self.options["rho"], self.options["depth_penalty"]
         beyond = np.abs(beta @ self.others) / self.options["other_penalty"]
         one.wanted = [j for j in np.flatnonzero(beyond**2 > allowed).tolist() if j not in one.held]
-        if not len(used):  # no conjunction tells what β does, but numbers may
+        if not net.any():  # no conjunction tells what β does, but numbers may
             one.violators = []
             return float(max(inside, beyond.max(initial=0.0) ** 2))
-        table = self.table.take(used)
-        frontier = Frontier(table, net[used], one.nodes, rho, a, deadline)
+        if self.groups is not None:
+            outside = self.groups.frontier(net, one.nodes, rho, a, deadline)
+            square, one.violators = outside.examine(allowed, one.room, inside, loose)
+            return float(max(inside, square, beyond.max(initial=0.0) ** 2))
+        frontier = frontier_of(self.table, net, one.nodes, rho, a, deadline)
         if fast:
             one.violators = standing_out(frontier, allowed, max(one.room, ONCE))
             return float("inf")

@@ -37,7 +37,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,73 +45,44 @@ from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.pair_sums import BATCH, pair_forms, sums_by_overlap
-from formulakern.learning.hkl.signs import Node, Signs, sources_of
+from formulakern.learning.hkl.sharing import AHEAD, FIRST, SHARED, TAIL, SharingFrontier
+from formulakern.learning.hkl.signs import Node, Signs
+from formulakern.mining.conjunctions.power_sums import ready
 from formulakern.mining.conjunctions.search import mine_conjunctions
 
-__all__ = ["Frontier", "Node"]
+__all__ = ["Frontier", "Node", "frontier_of"]
 
 #: Conjunctions that the first search lists at most, by how much that grows, and where it ends.
-FIRST, GROWTH, LISTED = 1000, 4, 20_000
+GROWTH, LISTED = 4, 20_000
 #: Halvings of the search's threshold before a source that is undecided counts as a violator.
 HALVINGS = 6
 #: After so many searches one known violator is enough.
 SEARCHES = 2
 #: Shares: the first threshold is half of what is allowed, then each is this part of the last, down
-#: to the least; what is not listed may take this part of the room.
-STEP, LEAST, TAIL = 0.7, 1e-3, 0.3
-#: and the search for them lists at most so many times FIRST: where it does not reach, W must hold
-#: much more, and rounds take longer than the search.
-SHARED = 40
-#: What is allowed beside a loose solution, in κ².
-AHEAD = 1.02
+#: to the least.
+STEP, LEAST = 0.7, 1e-3
+#: Beyond so many rows sums over pairs take longer than a search for sums alone.
+PAIRED = 4096
 #: Lengths up to this one are bounded each by itself.
 LONG = 7
-#: Times that sources which carry too much may give some of it away.
-ROUNDS = 3
-#: Conjunctions between two looks at the clock.
-BETWEEN = 512
 #: (1 + a)^|w| is cut here: what is longer weighs nothing in any case.
 FINITE = 1e299
 
 
 @dataclass(eq=False)
-class Frontier:
+class Frontier(SharingFrontier):
     """The sources of the nodes outside W, and bounds on what lies behind them.
 
-    Parameters
-    ----------
-    table : PackedTable of r rows and p columns
-        Examples, different ones, with β ≠ 0.
-    beta : float64 (r,)
-    nodes : list of tuple of int
-        W.
-    rho, depth_penalty : float
-        1 < ρ ≤ 2 and a.
-    deadline : Deadline, optional
-        Then bounds are improved no further.
-    signs : Signs, optional
-        Of the weights; W holds only conjunctions that are allowed.
+    Parameters are those of :class:`.SharingFrontier`; the rows of its table are the examples,
+    different ones, with β ≠ 0.
     """
 
-    table: PackedTable
-    beta: FloatArray
-    nodes: list[Node]
-    rho: float
-    depth_penalty: float
-    deadline: Deadline = UNLIMITED
-    signs: Signs | None = None
-
     def __post_init__(self) -> None:
-        self.a, self.dual = self.depth_penalty, self.rho / (self.rho - 1)
-        self.sources = sources_of(self.nodes, self.table.n_columns, self.signs)
-        self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
-        self.inside = set(self.nodes)
-        self.known = dict.fromkeys(self.nodes, -1) | {t: k for k, t in enumerate(self.sources)}
+        super().__post_init__()
         base = 1 + (1 + self.a) ** -2
         most = int(self.table.counts.max(initial=0))
         self.powers = base ** np.arange(most + 1.0)
         self.masses = np.full(len(self.sources), np.inf)
-        self.reached = True  # false once :meth:`share` has failed
 
     @cached_property
     def whole(self) -> float:
@@ -133,33 +103,6 @@ class Frontier:
         masses = np.maximum(forms @ sums + rounding, 0.0)
         most = 0.5 * (float(np.abs(self.beta).sum()) + abs(float(self.beta.sum())))
         return most * (1 + self.a) ** -np.arange(LONG + 2.0), np.asarray(masses)
-
-    def below(self, listed: list[Node]) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
-        """The sources below each of some conjunctions, and what their subsets inside W weigh.
-
-        Returns
-        -------
-        sources, numbers : intp
-            Pairs of a source and the position of a listed superset of it.
-        held : float64 (listed,)
-            Σ a^|v| over the subsets v ∈ W of each.
-        """
-        sources: list[int] = []
-        numbers: list[int] = []
-        held = np.ones(len(listed))  # of the empty set
-        longest = int(self.lengths.max())
-        for number, w in enumerate(listed):
-            if number % BETWEEN == BETWEEN - 1:
-                self.deadline.check()
-            for length in range(1, min(longest, len(w)) + 1):
-                for subset in combinations(w, length):
-                    k = self.known.get(subset)
-                    if k is not None and k >= 0:
-                        sources.append(k)
-                        numbers.append(number)
-                    elif k is not None:
-                        held[number] += self.a**length
-        return np.array(sources, dtype=np.intp), np.array(numbers, dtype=np.intp), held
 
     def refine(self, which: NDArray[np.intp]) -> None:
         """Compute Σ q_w² over w ⊇ t for these sources."""
@@ -251,8 +194,12 @@ class Frontier:
         if room <= 0:
             return None
         unit = float(np.sqrt(allowed))
+        least = FIRST * min(len(self.inside), SHARED)  # while W is small a coarse answer does
+        if len(self.beta) > PAIRED and ready(self.deadline):
+            shared = self.share_sums(allowed, given, least)
+            return shared if shared[1] or shared[0] <= allowed else None
         caps, masses = self.by_length()
-        most = FIRST * min(len(self.inside), SHARED)  # while W is small a coarse answer does
+        most = least
         threshold = 0.5 * unit
         while True:
             listed, q, reached, complete = self.list_heavy(threshold, most)
@@ -265,15 +212,9 @@ class Frontier:
             if not complete or threshold < LEAST * unit:
                 return None
             threshold *= STEP
-        loads, carried = _split(self, listed, x, room - tail)
-        carried += tail
-        worst = max(given, float(loads.max())) + carried
-        square = allowed * worst ** (2 / self.dual)
-        violators = np.flatnonzero(loads + carried > 1)
-        order = violators[np.argsort(-loads[violators], kind="stable")]
-        if worst > 1 and not len(order):
-            return None
-        return square, [self.sources[k] for k in order.tolist()]
+        loads, carried = self.split(listed, x, room - tail)
+        shared = self.verdict(allowed, given, loads, carried + tail)
+        return shared if shared[1] or shared[0] <= allowed else None
 
     def list_heavy(
         self, threshold: float, most: int, longest: int | None = None
@@ -365,54 +306,18 @@ class Frontier:
         return np.asarray(np.minimum(alone, np.where(np.isnan(sharper), np.inf, sharper)))
 
 
-def _split(
-    frontier: Frontier, listed: list[Node], x: FloatArray, room: float
-) -> tuple[FloatArray, float]:
-    """Split conjunctions over subsets outside W, but for those best shared with subsets inside.
-
-    Parameters
-    ----------
-    frontier : Frontier
-    listed : list of tuple of int
-    x : float64 (listed,)
-        q_w, in the unit in which 1 is allowed.
-    room : float
-        For Σ q_w^ρ' of those that are shared.
-
-    Returns
-    -------
-    loads : float64 (sources,)
-        Σ r(w)^ρ' over w ⊇ t of those that are not.
-    carried : float
-        Σ q_w^ρ' of the others, at most ``room``.
-    """
-    outside = [k for k, w in enumerate(listed) if w not in frontier.inside]
-    sizes = x[outside]
-    below, above, held = frontier.below([listed[k] for k in outside])
-    every = np.array([(1 + frontier.a) ** len(listed[k]) for k in outside])
-    with np.errstate(over="ignore"):
-        alone = (sizes * every / (every - held)) ** frontier.dual
-        shared = sizes**frontier.dual
-    moved = np.zeros(len(outside), dtype=np.bool_)
-
-    def loads() -> FloatArray:
-        weights = np.where(moved, 0.0, alone)[above]
-        return np.bincount(below, weights, len(frontier.sources)).astype(np.float64)
-
-    carried = 0.0
-    for _ in range(ROUNDS):
-        touching = np.zeros(len(outside), dtype=np.bool_)
-        touching[above[(loads() + carried > 1)[below]]] = True
-        some = np.flatnonzero(touching & ~moved)
-        with np.errstate(invalid="ignore"):  # 0/0 where both underflow: these come last
-            cheap = some[np.argsort(shared[some] / alone[some], kind="stable")]
-        cost = np.cumsum(shared[cheap])
-        cheap = cheap[: int(np.searchsorted(cost, room - carried, side="right"))]
-        if not len(cheap):
-            break
-        moved[cheap] = True
-        carried = float(shared[moved].sum())
-    return loads(), carried
+def frontier_of(
+    table: PackedTable,
+    net: FloatArray,
+    nodes: list[Node],
+    rho: float,
+    depth_penalty: float,
+    deadline: Deadline = UNLIMITED,
+    signs: Signs | None = None,
+) -> Frontier:
+    """The frontier of a table of different rows of which some may have β = 0."""
+    used = np.flatnonzero(net)
+    return Frontier(table.take(used), net[used], nodes, rho, depth_penalty, deadline, signs)
 
 
 class Heavy:

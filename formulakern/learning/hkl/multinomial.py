@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
-from formulakern.deadline import Deadline, TimeIsOver
+from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import (
     CARE,
@@ -45,6 +45,7 @@ from formulakern.learning.hkl.few_rules import (
     positions,
 )
 from formulakern.learning.hkl.frontier import Node
+from formulakern.learning.hkl.pieces.groups import Groups
 from formulakern.learning.hkl.problem import (
     GROWING,
     HierarchicalModel,
@@ -76,6 +77,7 @@ def learn_together(
     report: Callable[[int, GrowthStep], None],
     others: FloatArray,
     max_rules: int | None = None,
+    groups: Groups | None = None,
 ) -> tuple[list[HierarchicalModel], float, float]:
     """The functions of all classes, the objective, and a lower bound on the optimum.
 
@@ -92,6 +94,8 @@ def learn_together(
         One for each class, or none.
     report : callable
         Called with the class and every step, of which objective and gap are those of all classes.
+    groups : Groups, optional
+        Rows in pieces, as for :func:`.grow_hierarchical`.
     max_rules : int, optional
         If the rules of all classes are more, the best of so many (:mod:`.few_rules`) take their
         place.
@@ -103,12 +107,15 @@ def learn_together(
     objective, lower_bound : float
     """
     growing = deadline if max_rules is None else deadline.part(GROWING)
-    fast = growing.part(FAST) if growing.limited else None
+    fast = growing.part(FAST) if growing.limited and groups is None else None
     searching, needed = SEARCHING, 0.0  # seconds of the last search
     K = int(codes.max()) + 1
-    kind, y, weights, others = joined_examples(kind, codes.astype(np.float64), weights, others)
-    codes = y.astype(np.intp)
-    examples = Examples(table, kind, codes, options["C"] * weights, others, options)
+    if groups is None:
+        kind, y, weights, others = joined_examples(kind, codes.astype(np.float64), weights, others)
+        codes = y.astype(np.intp)
+        examples = Examples(table, kind, codes, options["C"] * weights, others, options)
+    else:
+        examples = Examples.of_groups(groups, options)
     classes = [OneClass() for _ in range(K)]
     for one, before in zip(classes, start, strict=False):
         one.weights = carrying(before)
@@ -120,6 +127,12 @@ def learn_together(
     gap, best, status = 1.0, 0.0, ""
     try:
         while not status:
+            if groups is not None and groups.tell_apart(
+                [v for one in classes for v in one.nodes],
+                [j for one in classes for j in one.held],
+                growing if solved else UNLIMITED,
+            ):
+                examples = Examples.of_groups(groups, options)
             for one in classes:
                 examples.prepare(one)
             many = any(len(one.violators) > one.room for one in classes)
@@ -127,7 +140,7 @@ def learn_together(
             together = solve_together(
                 [one.columns for one in classes],
                 [one.lattice for one in classes],
-                codes,
+                examples.codes,
                 examples.c,
                 tol=inner,
                 start=[one.start() for one in classes],
@@ -173,17 +186,27 @@ def learn_together(
                 elif not any(grew):
                     for one in classes:  # a loose solution is followed by a good one
                         one.violators = []
-    except KeyboardInterrupt:
-        status = "interrupted"
+    except (KeyboardInterrupt, TimeIsOver) as ended:
+        status = "time limit" if isinstance(ended, TimeIsOver) else "interrupted"
         if not solved:
             raise
     [(together, features)] = solved
+    if len(together.beta) != len(examples.codes):  # told apart further since
+        scores = [
+            f @ examples.columns([*nodes, *held]) + b
+            for f, b, (nodes, held) in zip(
+                together.weights, together.intercepts.tolist(), features, strict=True
+            )
+        ]
+        together = replace(together, scores=np.array(scores).T)
     parts = zip(features, together.weights, together.intercepts.tolist(), history, strict=True)
     functions = [
         GrownSolution(nodes, held, Function(f, -b, together.objective), best, gap, steps, status)
         for (nodes, held), f, b, steps in parts
     ]
-    shorten = partial(_shortened, examples, weights=weights, tol=tol, deadline=deadline)
+    shorten = partial(
+        _shortened, examples, weights=examples.c / options["C"], tol=tol, deadline=deadline
+    )
     models, objective, best = shorten(functions, together, bound=best)
     if max_rules is not None:
 

@@ -37,6 +37,7 @@ from formulakern.learning.hkl.few_rules import (
     candidates,
     positions,
 )
+from formulakern.learning.hkl.pieces.groups import Groups
 from formulakern.learning.hkl.signs import Signs
 from formulakern.solvers.hierarchical.losses import Intercept, loss_of
 from formulakern.solvers.hierarchical.norm import read_nodes
@@ -98,6 +99,7 @@ def learn(
     max_rules: int | None = None,
     group: IntArray | None = None,
     signs: Signs | None = None,
+    groups: Groups | None = None,
 ) -> HierarchicalModel:
     """Solve one problem, drop the smallest weights as far as ``tol`` allows, join equal covers.
 
@@ -118,6 +120,8 @@ def learn(
     group : int64 (m,), optional
         Of the intercepts.
     signs : Signs, optional
+    groups : Groups, optional
+        Rows in pieces, as for :func:`.grow_hierarchical`.
     tol, max_nodes, start, report
         As for :func:`.grow_hierarchical`.
     deadline : Deadline
@@ -127,7 +131,9 @@ def learn(
     """
     growing = deadline if max_rules is None else deadline.part(GROWING)
     numbers = np.zeros((len(y), 0)) if others is None else others
-    if group is None:
+    if groups is not None:
+        pass  # no two examples are equal
+    elif group is None:
         kind, y, weights, numbers = joined_examples(kind, y, weights, numbers)
     else:
         numbers = np.column_stack([numbers, group])
@@ -142,6 +148,7 @@ def learn(
         others=numbers,
         group=group,
         signs=signs,
+        groups=groups,
         tol=tol / 2,
         max_nodes=max_nodes,
         time_limit=growing,
@@ -149,6 +156,9 @@ def learn(
         report=report,
     )
 
+    if groups is not None:
+        table, (kind, y, weights, found, group) = groups.table, groups.examples
+        numbers = np.asarray(found)
     more: dict[str, Any] = {"group": group, "signs": signs, "deadline": deadline}
 
     def model_of(grown: GrownSolution) -> HierarchicalModel:

@@ -19,7 +19,16 @@ from formulakern.encoding.bits import Words
 from formulakern.encoding.packed import PackedTable
 from formulakern.mining.sums import bit, column_sums
 
-__all__ = ["GroupedRows", "Question", "WeighedRows", "answer", "sizes", "totals", "weighed"]
+__all__ = [
+    "GroupedRows",
+    "Question",
+    "WeighedRows",
+    "add_up",
+    "answer",
+    "sizes",
+    "totals",
+    "weighed",
+]
 
 #: Words of 64 rows whose weights are written out at a time.
 BLOCK = 128
@@ -155,7 +164,7 @@ def answer(rows: WeighedRows, question: Question) -> FloatArray:
     ends = question.ends
     out = np.zeros((int(ends[-1]) if len(ends) else 0, 2))
     if len(out) and len(rows.group):
-        _add_up(rows.words, rows.group, rows.share, rows.vectors, *question, out)
+        add_up(rows.words, rows.group, rows.share, rows.vectors, *question, out)
     return out
 
 
@@ -163,7 +172,7 @@ def answer(rows: WeighedRows, question: Question) -> FloatArray:
     "void(uint64[:, ::1], int64[::1], float64[::1], float64[:, ::1], int64[:, ::1], int64[:, ::1],"
     " int64[::1], int64[::1], int64[::1], int64[::1], float64[:, ::1])",
 )
-def _add_up(
+def add_up(
     words: Any,
     group: Any,
     share: Any,

@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
-from formulakern.mining.conjunctions.answers import Question, answer
+from formulakern.mining.conjunctions.answers import Question, add_up, answer
 from formulakern.partitions.pieces import Pieces
 
-__all__ = ["Heaviest", "Powers", "heaviest"]
+__all__ = ["LOOKED_AT", "Heaviest", "Powers", "heaviest", "ready"]
 
 #: Answers of one batch; nodes that wait; conjunctions that are looked at before it is given up.
 BATCH, WAITING, LOOKED_AT = 1 << 18, 1 << 21, 1 << 25
@@ -157,6 +157,11 @@ def heaviest(
     except TimeIsOver:
         pass
     return search.result()
+
+
+def ready(deadline: Deadline) -> bool:
+    """Whether questions can be answered before the time is over: compiled code is there."""
+    return add_up.ready(deadline)
 
 
 class _Waiting(NamedTuple):

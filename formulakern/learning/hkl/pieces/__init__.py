@@ -1,0 +1,1 @@
+"""Hierarchical kernel learning from rows that lie in pieces."""

@@ -1,0 +1,189 @@
+"""Rows in pieces, grouped by the propositions in use: the problem is that of all rows."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from formulakern.deadline import UNLIMITED, Deadline
+from formulakern.encoding.weighted_rows import WeightedRows
+from formulakern.encoding.zero_one import read_packed
+from formulakern.learning.hkl.multinomial import learn_together
+from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
+from formulakern.learning.hkl.pieces.groups import Groups
+from formulakern.learning.hkl.problem import learn
+from formulakern.learning.hkl.signs import Signs
+from formulakern.partitions.pieces import LocalPieces
+
+#: Where 300 rows are cut: into 1, 2 and 7 pieces, of which one is empty and one has one class.
+CUTS = ([], [40], [0, 3, 3, 50, 51, 200])
+OPTIONS = {"rho": 1.1, "C": 5.0, "depth_penalty": 2.0, "other_penalty": 1.0}
+
+
+def rows_of(seed=0, n_classes=2):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (300, 9))
+    codes = (X[:, 2] & X[:, 5]) + (X[:, 1] & ~X[:, 7] & 1) * (n_classes > 2)
+    codes = np.where(rng.random(300) < 0.1, rng.integers(0, n_classes, 300), codes)
+    degrees = rng.integers(0, 4, (300, 1)) / 3
+    table = read_packed(X).with_degrees(degrees)
+    order = np.argsort(codes[:51], kind="stable")  # so that a short piece has one class
+    rows = np.append(order, np.arange(51, 300))
+    return table.take(rows), codes[rows].astype(np.intp), rng.integers(1, 4, 300).astype(float)
+
+
+def pieces_of(table, codes, weights, cuts):
+    parts = np.split(np.arange(len(codes)), cuts)
+    return LocalPieces(
+        [WeightedRows.of(table.take(i), codes[i], weights[i]).merged() for i in parts]
+    )
+
+
+def groups_of(table, codes, weights, cuts, made=None):
+    pieces = pieces_of(table, codes, weights, cuts)
+    return Groups(pieces, table.n_columns, 1, codes.max() + 1, made)
+
+
+def signed(examples, k=1):
+    return examples._replace(y=np.where(examples.y == k, 1.0, -1.0))
+
+
+def learned(data, loss, made=None, groups=None, deadline=UNLIMITED, **more):
+    table, codes, weights = data
+    if groups is None:
+        table, kind = table.distinct()
+        one = made(Examples(kind, codes + 0.0, weights, data[0].degrees))
+    else:
+        table, one = groups.table, groups.examples
+    limits = {"tol": 0.02, "max_nodes": 500, "deadline": deadline, "start": None}
+    return learn(
+        table,
+        one.kind,
+        one.y,
+        one.weights,
+        OPTIONS | {"loss": loss},
+        report=lambda _: None,
+        others=one.others,
+        group=one.group,
+        groups=groups,
+        **limits,
+        **more,
+    )
+
+
+def rules_of(model):
+    return dict(zip(model.rules, model.weights, strict=True))
+
+
+def test_groups_are_what_features_tell_apart():
+    table, codes, weights = rows_of()
+    for cuts in CUTS:
+        groups = groups_of(table, codes, weights, cuts)
+        assert groups.codes.tolist() == [0, 1]
+        assert groups.tell_apart([(), (4,), (2, 4)], [])
+        assert not groups.tell_apart([(2,), (4,)], [])
+        assert groups.tell_apart([], [0])
+        X = table.unpacked()
+        keys = np.column_stack([codes, X[:, [2, 4]], table.degrees])
+        every, kind = np.unique(keys, axis=0, return_inverse=True)
+        found = np.column_stack([groups.codes, groups.table.unpacked()[:, [2, 4]], groups.others])
+        order = np.lexsort(found.T[::-1])
+        np.testing.assert_array_equal(found[order], every)
+        np.testing.assert_array_equal(groups.weights[order], np.bincount(kind.ravel(), weights))
+        np.testing.assert_array_equal(groups.numbers[order], np.bincount(kind.ravel()))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_two_classes_as_in_memory(loss):
+    data = rows_of()
+    whole = learned(data, loss, signed)
+    models = [learned(data, loss, groups=groups_of(*data, cuts, signed)) for cuts in CUTS]
+    for model in models:
+        assert model.grown.status == "optimal"
+        assert model.gap <= 0.02
+        assert model.grown.lower_bound <= whole.objective * (1 + 1e-9)
+        assert whole.grown.lower_bound <= model.objective * (1 + 1e-9)
+        assert rules_of(model) == pytest.approx(rules_of(models[0]), rel=1e-6)
+        assert model.grown.history[-1].gap == pytest.approx(models[0].grown.history[-1].gap)
+
+
+def test_one_class_against_the_rest_and_signs():
+    data = rows_of(1, 3)
+    signs = Signs(np.array([1, 0, 1, 0, -1, 1, 0, 0, 0]), np.array([0]))
+    for more in ({}, {"signs": signs}, {"max_rules": 2}):
+        made = partial(signed, k=2)
+        whole = learned(data, "hinge", made, **more)
+        for cuts in CUTS:
+            model = learned(data, "hinge", groups=groups_of(*data, cuts, made), **more)
+            assert model.grown.gap <= 0.01
+            assert model.objective == pytest.approx(whole.objective, rel=0.02)
+            assert len(model.rules) <= more.get("max_rules", 100)
+            if "signs" in more:
+                assert (signs.of_all(model.rules) * model.weights >= 0).all()
+
+
+def test_ordered_classes():
+    data = rows_of(2, 3)
+    whole = learned(data, "logistic", cumulative_examples)
+    for cuts in CUTS[1:]:
+        model = learned(data, "logistic", groups=groups_of(*data, cuts, cumulative_examples))
+        assert model.gap <= 0.02
+        assert model.objective == pytest.approx(whole.objective, rel=0.02)
+        assert model.bias.shape == (2,)
+
+
+def test_classes_together():
+    data = table, codes, weights = rows_of(3, 3)
+    more = {"tol": 0.02, "max_nodes": 500, "deadline": UNLIMITED, "start": []}
+    more["report"] = lambda *_: None
+    distinct, kind = table.distinct()
+    options = OPTIONS | {"loss": "logistic"}
+    _, objective, bound = learn_together(
+        distinct, kind, codes, weights, options, others=table.degrees, **more
+    )
+    for cuts in CUTS[1:]:
+        groups = groups_of(*data, cuts)
+        one = groups.examples
+        models, found, lower = learn_together(
+            groups.table,
+            one.kind,
+            groups.codes,
+            one.weights,
+            options,
+            others=one.others,
+            groups=groups,
+            **more,
+        )
+        assert found - lower <= 0.02 * found
+        assert lower <= objective * (1 + 1e-9)
+        assert bound <= found * (1 + 1e-9)
+        assert len(models) == 3
+
+
+class Slow(LocalPieces):
+    """Pieces that take a second for every question."""
+
+    now = 0.0
+
+    def gather(self, *args, **more):
+        Slow.now += 1
+        return super().gather(*args, **more)
+
+    def map(self, *args, **more):
+        return Slow(super().map(*args, **more).values, traffic=self.traffic)
+
+
+def test_the_time_is_over_at_any_question(monkeypatch):
+    monkeypatch.setattr(Deadline, "clock", staticmethod(lambda: Slow.now))
+    data, Slow.now = rows_of(), 0.0
+    best = learned(data, "hinge", signed).objective
+    gaps = []
+    for seconds in (0.0, 1.5, 4.5, 8.5, 12.5, 20.5, 60.0):
+        Slow.now = 0.0
+        groups = Groups(Slow(pieces_of(*data, [40]).values), 9, 1, 2, signed)
+        model = learned(data, "hinge", groups=groups, deadline=Deadline.of(seconds))
+        assert model.grown.lower_bound <= best * (1 + 1e-9)
+        assert model.objective >= best * (1 - 0.02)
+        assert Slow.now <= seconds + 5
+        gaps.append(model.gap)
+    assert gaps[0] > 0.5 > gaps[-1]
