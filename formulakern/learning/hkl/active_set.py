@@ -276,7 +276,7 @@ def grow_hierarchical(
                     start=(first, intercept) if first.any() else None,
                 )
             intercept = solution.intercept
-            net = np.bincount(kind, solution.dual, table.n_rows)
+            net = np.bincount(kind, solution.dual, table.n_rows).astype(np.float64)
             until = deadline.part(searching)
             outside = partial(frontier_of, table) if groups is None else groups.frontier
             frontier = outside(net, nodes, rho, depth_penalty, until, signs)

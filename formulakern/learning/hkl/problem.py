@@ -157,8 +157,7 @@ def learn(
     )
 
     if groups is not None:
-        table, (kind, y, weights, found, group) = groups.table, groups.examples
-        numbers = np.asarray(found)
+        table, (kind, y, weights, numbers, group) = groups.table, groups.examples
     more: dict[str, Any] = {"group": group, "signs": signs, "deadline": deadline}
 
     def model_of(grown: GrownSolution) -> HierarchicalModel:

@@ -151,7 +151,8 @@ class Groups:
     @property
     def examples(self) -> Examples:
         """What is learned from: ``kind`` says the group of each."""
-        one = Examples(np.arange(len(self)), self.codes + 0.0, self.weights, self.others)
+        y = self.codes.astype(np.float64)
+        one = Examples(np.arange(len(self)), y, self.weights, self.others)
         return one if self._examples_of is None else self._examples_of(one)
 
     def tell_apart(
