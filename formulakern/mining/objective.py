@@ -20,6 +20,7 @@ from formulakern.errors import DataError, ParameterError
 __all__ = [
     "DIRECTIONS",
     "OBJECTIVES",
+    "TOTAL_BITS",
     "Objective",
     "check_objective",
     "objective_of",

@@ -51,7 +51,10 @@ def share_done(first: float, gap: float, tol: float) -> float:
     --------
     >>> share_done(1.0, 0.1, 0.01)
     0.5
+    >>> share_done(1.0, 1e-150, 0.0) < 1
+    True
     """
+    tol = max(tol, 1e-300)
     if gap <= tol or first <= tol:
         return 1.0
     return min(1.0, max(0.0, math.log(first / gap) / math.log(first / tol)))

@@ -5,19 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.prl.history import EpochHistory
+from formulakern.estimators.prl.on_pieces import described_groups, row_groups, rows_here
 from formulakern.estimators.prl.pace import USUAL_TOL, open_share, pace_of, reporter
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
 from formulakern.estimators.prl.prediction import PreferenceModel
@@ -34,6 +36,7 @@ from formulakern.learning.prl.hypothesis import best_hypothesis
 from formulakern.learning.prl.ordered import OrderedFeatures, ordered_preferences
 from formulakern.learning.prl.preferences import Preferences, read_preferences
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solver
+from formulakern.learning.prl.row_groups import RowGroups
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PRLClassifier"]
@@ -230,6 +233,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
     _levels: list[Any] | None = field(init=False)  # the ordered classes that have rows
+    learns_on_pieces: ClassVar[bool] = True
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.
@@ -266,13 +270,13 @@ class PRLClassifier(Calibrated, PreferenceModel):
             what = "the class of every row, or use fit_preferences"
             encoded, labels = self._read_training(X, y, what)
             self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
-            preferences, rows = self._of_classes(labels, sample_weight)
+            preferences, rows = self._of_classes(labels, sample_weight, encoded)
+            encoded = rows if isinstance(rows, RowGroups) else encoded
             name = str(getattr(y, "name", None) or "class")
             until = self._learning(deadline)
             self._solve(encoded, preferences, rows, templates, name=name, deadline=until)
-            if len(self.rules_) and isinstance(
-                encoded, PackedTable
-            ):  # without rules it is said why
+            # without rules it is said why
+            if len(self.rules_) and isinstance(encoded, PackedTable):
                 warn_of_one_class(self, encoded, labels, sample_weight)
             self._calibrate(X, labels, sample_weight, deadline)
             gap = open_share(self.value_, self.bound_)
@@ -320,7 +324,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
                 "its labels is right."
             )
         with self._showing():
-            encoded = self._fit_table(X, None)
+            encoded = rows_here(self._fit_table(X, None))
             read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
             rows = TrainingRows(np.ones(encoded.shape[0], dtype=np.int64))
             self._solve(encoded, read, rows, templates, deadline=deadline)
@@ -329,12 +333,12 @@ class PRLClassifier(Calibrated, PreferenceModel):
     # -- learning -----------------------------------------------------------------------------
 
     def _of_classes(
-        self, labels: npt.NDArray[Any], sample_weight: Any
-    ) -> tuple[Preferences, TrainingRows]:
+        self, labels: npt.NDArray[Any], sample_weight: Any, encoded: Any = None
+    ) -> tuple[Preferences, TrainingRows | RowGroups]:
         """What the rows prefer, and how they are counted; ``classes_`` are known.
 
-        Every class before all others on its rows; or of ordered classes, which thresholds are below
-        and above.
+        Every class before all others; of ordered classes, which thresholds are below and above.  Of
+        rows in pieces, their groups and what these prefer.
         """
         weights = row_weights(labels, self.class_weight, sample_weight)
         present = np.isin(self.classes_, several_classes(labels, weights))
@@ -342,8 +346,11 @@ class PRLClassifier(Calibrated, PreferenceModel):
         known = self.classes_[present] if self.ordinal else self.classes_
         place_of = {name: place for place, name in enumerate(known.tolist())}
         codes = np.array([place_of.get(name, 0) for name in labels.tolist()], dtype=np.intp)
-        rows = TrainingRows.of_classes(codes, len(known), counted)
         self._levels = known.tolist() if self.ordinal else None
+        if isinstance(encoded, PackedPieces):
+            groups = row_groups(self, encoded, codes, len(known), counted, weights)
+            return groups.preferences(), groups
+        rows = TrainingRows.of_classes(codes, len(known), counted)
         read = ordered_preferences if self.ordinal else Preferences.of_classes
         return read(codes, len(known), weights), rows
 
@@ -351,38 +358,33 @@ class PRLClassifier(Calibrated, PreferenceModel):
         self,
         encoded: Any,
         preferences: Preferences,
-        rows: TrainingRows,
+        rows: TrainingRows | RowGroups,
         templates: tuple[Formula, ...] = (),
         known: Sequence[Column] = (),
         name: str = "class",
         *,
         deadline: Deadline,
     ) -> Sequence[Column]:
-        """Solve the game over different rows, and read the strategy as rules.
-
-        ``known`` are columns of a similar game on the same rows, to begin with; the columns of this
-        game come back.
-        """
+        """Solve the game, from ``known`` columns on; read it as rules, and return its columns."""
         if self.monotone and len(self.classes_) > 2 and not self.ordinal:
             raise ParameterError(
                 f"monotone={self.monotone!r} with {len(self.classes_)} classes; expected two "
                 "classes, or ordinal=True for ordered ones, which have one score."
             )
-        generator = np.random.default_rng(
-            random_source(self.random_state).randint(2**31 - 1, size=4)
-        )
+        seeds = random_source(self.random_state).randint(2**31 - 1, size=4)
+        generator = np.random.default_rng(seeds)
         weight = float(preferences.weights.sum())
         given = automatic_C(preferences) if isinstance(self.C, str) else float(self.C)
         self.C_ = np.inf if self.margin == "hard" else given
-        if isinstance(encoded, PackedTable):
+        if isinstance(encoded, PackedTable) and isinstance(rows, TrainingRows):
             encoded, kind = encoded.distinct()
             rows = rows.merged(kind, encoded.n_rows)
             each = np.arange(preferences.n_rows // len(kind))  # thresholds of ordered classes
             kinds = np.add.outer(kind * len(each), each).ravel()
             preferences = preferences.merged(kinds, encoded.n_rows * len(each))
         family = feature_family(self, encoded, preferences, templates)
-        C, rounds = None if self.margin == "hard" else self.C_, self.solver_iterations
-        game = RestrictedGame(preferences, C, self.solver, max_iter=rounds, binary=family.binary)
+        C, most = None if self.margin == "hard" else self.C_, self.solver_iterations
+        game = RestrictedGame(preferences, C, self.solver, max_iter=most, binary=family.binary)
         known = [family.scaled(column) for column in known if family.admits(column.feature)]
         self._bar.at(0.0, "growing")
         pace = pace_of(self, family, preferences, automatic_C(preferences), deadline)
@@ -394,6 +396,8 @@ class PRLClassifier(Calibrated, PreferenceModel):
         outcome = best_hypothesis(generation, drawing, given, self.max_rules)
         if outcome.softened:
             self.C_ = given
+        if isinstance(rows, RowGroups):
+            rows = described_groups(rows, outcome)
         if isinstance(family, OrderedFeatures):
             items, ends = ordered_rules_of(outcome, family, rows, self._leaves)
             if outcome.stopped_short and not items:

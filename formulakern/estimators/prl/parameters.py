@@ -18,14 +18,13 @@ from formulakern.deadline import check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.hkl.monotone import asked_of
-from formulakern.learning.prl.features import (
-    ConjunctionFeatures,
-    FeatureFamily,
-    TemplateFeatures,
-)
+from formulakern.learning.prl.features import ConjunctionFeatures, FeatureFamily
 from formulakern.learning.prl.monomials import MonomialFeatures
 from formulakern.learning.prl.ordered import OrderedFeatures
+from formulakern.learning.prl.pieced import PiecedConjunctions
 from formulakern.learning.prl.preferences import Preferences
+from formulakern.learning.prl.row_groups import RowGroups
+from formulakern.learning.prl.templates import TemplateFeatures
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 
@@ -93,7 +92,7 @@ def feature_family(
     Parameters
     ----------
     estimator : PRLClassifier
-    encoded : PackedTable, or for monomials float64 (m, n)
+    encoded : PackedTable, RowGroups, or for monomials float64 (m, n)
     preferences : Preferences
         On the rows of ``encoded``, or of ordered classes on these with every threshold.
     templates : tuple of Formula
@@ -109,15 +108,19 @@ def _rows_family(
 ) -> FeatureFamily:
     """The features on rows, whatever the order of classes."""
     bias, degree = bool(estimator.bias_rule), int(estimator.degree)
-    if not isinstance(encoded, PackedTable):
+    if not isinstance(encoded, (PackedTable, RowGroups)):
         return MonomialFeatures(encoded, degree, bias, preferences)
-    if templates:
+    if templates and isinstance(encoded, PackedTable):
         return TemplateFeatures(encoded, bias, templates)
     least = degree if estimator.features == "conjunctions" else 1
     a, asked = float(estimator.depth_penalty), None
     if directions := estimator._directions:
         asked = np.array([asked_of(leaf, directions) for leaf in estimator._leaves], dtype=np.int64)
     groups = estimator._exclusive()
+    if isinstance(encoded, RowGroups):
+        p = encoded.n_propositions
+        none = PackedTable.of_columns(np.zeros((p, 0), dtype=np.uint64), 0)
+        return PiecedConjunctions(none, bias, groups, least, degree, a, asked, rows=encoded)
     return ConjunctionFeatures(encoded, bias, groups, least, degree, a, asked)
 
 

@@ -12,13 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
 from formulakern.learning.prl.column_generation import ZERO, Outcome
-from formulakern.learning.prl.features import (
-    ConjunctionFeatures,
-    FeatureFamily,
-    TemplateFeatures,
-)
+from formulakern.learning.prl.features import ConjunctionFeatures, FeatureFamily
 from formulakern.learning.prl.ordered import ABOVE, OrderedFeatures, Step
 from formulakern.learning.prl.preferences import Preferences
+from formulakern.learning.prl.templates import TemplateFeatures
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
 
@@ -190,9 +187,15 @@ def advice_on(
         ), UserWarning
     if estimator.column_selection == "exact" and outcome.reason in ("epochs", "columns"):
         last = outcome.history[-1]
+        more = "Allow more epochs, or a larger tol."
+        if family.full:
+            more = (
+                "Further rules would tell apart too many groups of rows, which lie in pieces "
+                f"(there are {family.n_rows:,}). Write a smaller C, degree or budget, or a larger "
+                "tol."
+            )
         return (
             f"{len(outcome.history)} epochs closed the gap to "
-            f"{1 - last.value / last.bound:.2%} of the bound, not to tol={estimator.tol:g}. "
-            "Allow more epochs, or a larger tol."
+            f"{1 - last.value / last.bound:.2%} of the bound, not to tol={estimator.tol:g}. {more}"
         ), ConvergenceWarning
     return None

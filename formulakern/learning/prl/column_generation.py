@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.deadline import Deadline
+from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.learning.prl.features import FeatureFamily, Priced
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solution
 
@@ -153,6 +153,8 @@ class ColumnGeneration:
                 self._exact()
             else:
                 self._random(generator)
+        except TimeIsOver:  # rows in pieces did not answer
+            self.outcome.reason = "time"
         except KeyboardInterrupt:
             if not self.outcome.history:
                 raise
@@ -168,8 +170,7 @@ class ColumnGeneration:
         outcome, game = self.outcome, self.game
         solution = game.start()
         self._without_rules(solution)
-        for column in self.known:
-            game.add(column, self.family.values(column.feature))
+        self.family.enter(game, self.known)
         if game.columns:
             solution = game.solve(KNOWN, self.outcome.value, self._until)
             self._remember(solution)
@@ -186,7 +187,7 @@ class ColumnGeneration:
             if outcome.history and self._until.over():
                 outcome.reason = "time"
                 break
-            fresh = [c for c in priced.columns if game.add(c, self.family.values(c.feature))]
+            fresh = self.family.enter(game, priced.columns, self._until)
             if not game.columns:  # there is none that pays anything
                 self._remember(solution)
                 outcome.reason = "optimal" if priced.proven else "time"
@@ -204,10 +205,12 @@ class ColumnGeneration:
             self._end_epoch()
             idle = np.append(idle, np.zeros(len(fresh), np.int64)) + 1
             idle[_used(solution)] = 0
-            if len(idle) > CROWDED * self.budget:
-                longest = np.argsort(-idle, kind="stable")[: self.budget]
+            if len(idle) > CROWDED * self.budget or self.family.crowded:
+                going = len(idle) if self.family.crowded else self.budget
+                longest = np.argsort(-idle, kind="stable")[:going]
                 kept = np.delete(np.arange(len(idle)), longest[idle[longest] > 0])
                 game.keep(kept)
+                solution = replace(solution, p=self.family.settle(game, solution.p))
                 idle = idle[kept]
         else:
             self._price(solution)
@@ -223,11 +226,8 @@ class ColumnGeneration:
         game, fast = self.game, self._until.part(SEARCHING)
         for _ in range(ROUNDS):
             weights = game.preferences.row_weights(solution.p)
-            fresh = [
-                game.add(column, self.family.values(column.feature))
-                for column in self.family.first(weights, self._threshold(solution), FIRST, fast)
-            ]
-            if not any(fresh):
+            first = self.family.first(weights, self._threshold(solution), FIRST, fast)
+            if not self.family.enter(game, first, self._until):
                 break
             solution = game.solve(max(self._accuracy(), ROUGH), self.outcome.value, self._until)
             self._remember(solution)
@@ -286,8 +286,9 @@ class ColumnGeneration:
             held = len(game.columns)
             if held == self.budget:
                 break
-            for column in self.family.draw(game.preferences, self.budget - held, generator):
-                game.add(column, self.family.values(column.feature))
+            self.family.enter(
+                game, self.family.draw(game.preferences, self.budget - held, generator)
+            )
         return len(game.columns) - before
 
     def _threshold(self, solution: Solution) -> float:

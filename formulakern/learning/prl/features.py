@@ -14,7 +14,7 @@ The feature that is always true (:data:`formulakern.rules.features.BIAS`) is the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,22 +26,12 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
-from formulakern.learning.prl.restricted_game import Column
-from formulakern.mining.conjunctions.search import mine_conjunctions
+from formulakern.learning.prl.restricted_game import Column, RestrictedGame
+from formulakern.mining.conjunctions.search import MinedConjunctions, mine_conjunctions
 from formulakern.mining.search import MiningResult
-from formulakern.mining.templates.expansion import expand
-from formulakern.mining.templates.search import mine_templates
-from formulakern.rules.features import BIAS, Conjunction, Feature, Instance
-from formulakern.syntax.evaluation import evaluate
-from formulakern.syntax.formula import Formula
+from formulakern.rules.features import BIAS, Conjunction, Feature
 
-__all__ = [
-    "ConjunctionFeatures",
-    "FeatureFamily",
-    "Priced",
-    "TemplateFeatures",
-]
-
+__all__ = ["ConjunctionFeatures", "Drawn", "FeatureFamily", "Priced", "RuleFeatures"]
 
 #: Features that were drawn: the one of each draw, and their values on one row each.
 Drawn = tuple[Callable[[int], Any], Callable[[NDArray[Any]], NDArray[Any]]]
@@ -90,6 +80,8 @@ class FeatureFamily(ABC):
         The largest payoff that there can be; what is very much smaller counts as 0.
     always : Feature
         The feature that is always true.
+    full : bool
+        Whether a column could not enter, because it tells too many rows apart.
     """
 
     table: Any
@@ -97,6 +89,7 @@ class FeatureFamily(ABC):
     binary = True
     unit = 2.0
     always: Feature = BIAS
+    full = False
 
     @abstractmethod
     def price(
@@ -157,6 +150,43 @@ class FeatureFamily(ABC):
         """The column of a similar family, scaled as in this one."""
         return replace(column, scale=self.scale(column.feature))
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that features have values on."""
+        return int(self.table.n_rows)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many rows are told apart that columns without weight should go."""
+        return False
+
+    def enter(
+        self, game: RestrictedGame, columns: Sequence[Column], deadline: Deadline = UNLIMITED
+    ) -> list[Column]:
+        """Add columns to a game; those that were not there.
+
+        Raises
+        ------
+        TimeIsOver
+            Where rows lie in pieces, and their answers are not there in time.
+        """
+        self.prepare(game, [column.feature for column in columns], deadline)
+        known = [column for column in columns if self.knows(column.feature)]
+        return [column for column in known if game.add(column, self.values(column.feature))]
+
+    def prepare(  # noqa: B027 - where features have values on rows, nothing is to be done
+        self, game: RestrictedGame, features: Sequence[Any], deadline: Deadline = UNLIMITED
+    ) -> None:
+        """Get ready to say what the values of features are, which may need finer rows."""
+
+    def settle(self, game: RestrictedGame, p: FloatArray) -> FloatArray:  # noqa: ARG002
+        """Forget what no column of a game needs, after some went; p on what is left."""
+        return p
+
+    def knows(self, feature: Any) -> bool:  # noqa: ARG002 - of families that have the rows
+        """Whether the values of a feature can be said."""
+        return True
+
     def values(self, feature: Any) -> NDArray[Any]:
         """The feature on the training rows, shape (m,)."""
         values: NDArray[Any] = feature.values(self.table)
@@ -195,7 +225,7 @@ class FeatureFamily(ABC):
 
 
 @dataclass(eq=False)
-class _Rules(FeatureFamily):
+class RuleFeatures(FeatureFamily):
     """What families of 0/1 features over packed propositions share."""
 
     table: PackedTable
@@ -211,11 +241,13 @@ class _Rules(FeatureFamily):
         self, weights: FloatArray, threshold: float, top: int, deadline: Deadline = UNLIMITED
     ) -> Priced:
         """By branch and bound; one column for each set of covered rows."""
+        return self._priced(weights, threshold, top, time_limit=deadline)
+
+    def _priced(self, weights: FloatArray, threshold: float, top: int, **options: Any) -> Priced:
+        """The columns that pay most, of those that a search with these options finds."""
         listed: list[tuple[Feature, FloatArray]] = []
         bounds: list[float] = []
-        for result, features, found in self.mined(
-            weights, threshold, top=SPARE * top, time_limit=deadline
-        ):
+        for result, features, found in self.mined(weights, threshold, top=SPARE * top, **options):
             listed += [
                 (feature, self.scale(feature) * sums)
                 for feature, sums in zip(features, found, strict=True)
@@ -225,26 +257,34 @@ class _Rules(FeatureFamily):
             listed.append((BIAS, weights.sum(axis=0)))
         columns = self._best(listed, threshold, top)
         best = max([threshold, *bounds, *(float(np.ptp(sums)) for _, sums in listed[:1])])
-        rounding = 1e-12 * float(np.abs(weights).sum())  # of the sums, generously
-        return Priced(columns, best + rounding, not bounds)
+        return Priced(columns, best + self.rounding(weights), not bounds)
+
+    def rounding(self, weights: FloatArray) -> float:
+        """How much more a feature may pay than its sums say, generously."""
+        return 1e-12 * float(np.abs(weights).sum())
 
     def _best(
         self, listed: list[tuple[Feature, FloatArray]], threshold: float, top: int
     ) -> list[Column]:
         """The columns of features and their v that pay most, each cover once; sorts the list."""
         listed.sort(key=lambda item: -float(np.ptp(item[1])))
+        paying = [item for item in listed if np.ptp(item[1]) > threshold]
+        covers = self.covers([feature for feature, _ in paying])
         columns: dict[bytes, Column] = {}
-        for feature, sums in listed:
-            if np.ptp(sums) <= threshold or len(columns) == top:
-                break
-            cover = np.packbits(self.values(feature)).tobytes()
+        for (feature, sums), cover in zip(paying, covers, strict=False):
             pair = int(sums.argmax()), int(sums.argmin())
             columns.setdefault(cover, Column(feature, *pair, self.scale(feature)))
+            if len(columns) == top:
+                break
         return list(columns.values())
+
+    def covers(self, features: Sequence[Any]) -> Iterable[bytes]:
+        """For each feature what is the same for those that cover the same rows."""
+        return (np.packbits(self.values(feature)).tobytes() for feature in features)
 
 
 @dataclass(eq=False)
-class ConjunctionFeatures(_Rules):
+class ConjunctionFeatures(RuleFeatures):
     """Conjunctions of so many propositions; what l of them pay is divided by a^(l − least).
 
     Parameters
@@ -287,24 +327,40 @@ class ConjunctionFeatures(_Rules):
                 continue
             side = np.flatnonzero((asked == 0) | (asked == sign))
             if self.least <= 1 and len(side):  # a longer one with an equal cover is no other column
-                side = side[self.table.select(side).different_columns(everywhere=not self.bias)]
+                side = side[self.different_columns(side)]
             if len(side) >= self.least:
                 self._sides.append((direction, side, self.table.select(side)))
+
+    def different_columns(self, side: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Which of these propositions to learn from: of equal ones the first."""
+        return self.table.select(side).different_columns(everywhere=not self.bias)
+
+    def heaviest(
+        self,
+        side: NDArray[np.intp],  # noqa: ARG002 - for rows in pieces
+        table: PackedTable,
+        weights: FloatArray,
+        **options: Any,
+    ) -> MinedConjunctions:
+        """The heaviest conjunctions of some propositions: those of a side, whose table is given."""
+        return mine_conjunctions(table, weights, **options)
 
     def mined(
         self, weights: FloatArray, threshold: float, **options: Any
     ) -> Iterator[tuple[MiningResult, list[Feature], FloatArray]]:
         """Conjunctions of different columns; for each side apart, where some have one."""
         whole = Deadline.of(options.pop("time_limit"))
+        longest = options.pop("max_length", self.greatest)
         for number, (direction, side, table) in enumerate(self._sides):
             options["time_limit"] = whole.part(1 / (len(self._sides) - number))
             both = direction == "both"
             # of two classes v_1 = −v_0, so that the spread is 2·|v_1|
-            result = mine_conjunctions(
+            result = self.heaviest(
+                side,
                 table,
                 weights if both else 2 * weights[:, 1:],
                 min_length=self.least,
-                max_length=self.greatest,
+                max_length=longest,
                 length_factor=self._divisors,
                 exclusive=self.groups[side],
                 objective="spread" if both else "absolute",
@@ -369,73 +425,3 @@ class ConjunctionFeatures(_Rules):
             return np.asarray(right & true)
 
         return (lambda i: Conjunction(tuple(ordered[i, : lengths[i]].tolist()))), values
-
-
-@dataclass(eq=False)
-class TemplateFeatures(_Rules):
-    """The instances of formula templates; different variables are different propositions.
-
-    Parameters
-    ----------
-    table : PackedTable
-        The different training rows.
-    bias : bool
-        Whether the feature that is always true belongs to the family.
-    templates : tuple of Formula
-    """
-
-    templates: tuple[Formula, ...]
-
-    def mined(
-        self, weights: FloatArray, threshold: float, **options: Any
-    ) -> Iterator[tuple[MiningResult, list[Feature], FloatArray]]:
-        """The instances of each template."""
-        options |= {"objective": "spread", "threshold": threshold, "distinct": True}
-        for template in self.templates:
-            result = mine_templates(template, self.table, weights, **options)
-            formula, leaves = result.expansion.formula, result.expansion.leaves
-            found = [Instance(formula, leaves, chosen) for chosen in result.assignments]
-            yield result, [*found], result.sums
-
-    def drawn(self, generator: np.random.Generator, size: int) -> Drawn:
-        """Random propositions for the variables of a random template."""
-        p = self.table.n_columns
-        expansions = [expand(template, True) for template in self.templates]
-        which = generator.integers(len(expansions), size=size)
-        if self.bias:
-            which[generator.random(size) < 1 / (p + 1)] = -1
-        drawn = [_different(generator, size, len(e.leaves), p) for e in expansions]
-
-        def feature(i: int) -> Feature:
-            if which[i] < 0:
-                return BIAS
-            expansion, chosen = expansions[which[i]], tuple(drawn[which[i]][i].tolist())
-            return Instance(expansion.formula, expansion.leaves, chosen)
-
-        def values(rows: NDArray[Any]) -> NDArray[Any]:
-            true = which < 0
-            for number, expansion in enumerate(expansions):
-                mine = np.flatnonzero(which == number)
-                chosen = drawn[number][mine]
-                columns: dict[Formula, NDArray[np.bool_]] = {
-                    leaf: self.table.entries(rows[mine], chosen[:, k])
-                    for k, leaf in enumerate(expansion.leaves)
-                }
-                right = np.ones(len(mine), dtype=np.bool_)
-                for group in expansion.all_different:  # these are different propositions
-                    right &= (np.diff(np.sort(chosen[:, list(group)], axis=1)) != 0).all(axis=1)
-                true[mine] = right & evaluate(expansion.formula, columns.__getitem__)
-            return true
-
-        return feature, values
-
-
-def _different(generator: np.random.Generator, size: int, n: int, p: int) -> NDArray[np.int64]:
-    """n of the numbers below p, different ones where there are as many; shape (size, n)."""
-    if n > p:
-        return generator.integers(p, size=(size, n))
-    chosen = generator.integers(0, p - np.arange(n), (size, n))
-    for k in range(1, n):  # counted among those that are left, so skip those before
-        for earlier in np.sort(chosen[:, :k], axis=1).T:
-            chosen[:, k] += chosen[:, k] >= earlier
-    return chosen

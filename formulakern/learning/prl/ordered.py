@@ -15,6 +15,7 @@ NIPS 19, 2006.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +26,7 @@ from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.learning.prl.features import Drawn, FeatureFamily, Priced
 from formulakern.learning.prl.preferences import Preferences
-from formulakern.learning.prl.restricted_game import Column
+from formulakern.learning.prl.restricted_game import Column, RestrictedGame
 
 __all__ = ["ABOVE", "OrderedFeatures", "Step", "ordered_preferences"]
 
@@ -129,11 +130,40 @@ class OrderedFeatures(FeatureFamily):
         """As in the family; 1 for a step."""
         return 1.0 if isinstance(feature, Step) else self.family.scale(feature)
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows (i, k)."""
+        return self.family.n_rows * self.n_thresholds
+
+    @property
+    def full(self) -> bool:  # type: ignore[override]
+        """As of the family."""
+        return self.family.full
+
+    @property
+    def crowded(self) -> bool:
+        """As of the family."""
+        return self.family.crowded
+
+    def prepare(
+        self, game: RestrictedGame, features: Sequence[Any], deadline: Deadline = UNLIMITED
+    ) -> None:
+        """As the family does, for those that are no steps."""
+        self.family.prepare(game, [f for f in features if not isinstance(f, Step)], deadline)
+
+    def settle(self, game: RestrictedGame, p: FloatArray) -> FloatArray:
+        """As the family does."""
+        return self.family.settle(game, p)
+
+    def knows(self, feature: Any) -> bool:
+        """As the family does; steps are known."""
+        return isinstance(feature, Step) or self.family.knows(feature)
+
     def values(self, feature: Any) -> NDArray[Any]:
         """The feature on the rows (i, k)."""
         n = self.n_thresholds
         if isinstance(feature, Step):
-            return np.tile(np.arange(1, n + 1) >= feature.first, self.table.n_rows)
+            return np.tile(np.arange(1, n + 1) >= feature.first, self.family.n_rows)
         return np.repeat(self.family.values(feature), n)
 
     def drawn(self, generator: np.random.Generator, size: int) -> Drawn:

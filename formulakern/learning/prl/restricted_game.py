@@ -135,6 +135,7 @@ class RestrictedGame:
         kind = np.int8 if self.binary else np.float64
         n = len(self.preferences)
         self._payoffs: NDArray[Any] = np.zeros((16, n), dtype=kind)  # M transposed, without scales
+        self._divisions: list[tuple[int, NDArray[np.intp], NDArray[np.float64]]] = []
 
     @property
     def unscaled(self) -> NDArray[Any]:
@@ -173,6 +174,67 @@ class RestrictedGame:
         self._payoffs[: len(kept)] = self._payoffs[kept]
         self.columns = [self.columns[j] for j in kept.tolist()]
         self._known = set(self.columns)
+
+    def divide(self, preferences: Preferences, parent: NDArray[np.intp]) -> None:
+        """The same game over parts of the rows: each preference becomes several.
+
+        Parameters
+        ----------
+        preferences : Preferences
+            As many on each row as before, with the weights of before shared out.
+        parent : ndarray of shape (rows,), intp
+            Which row of before each row is a part of.
+        """
+        each = len(preferences) // len(parent)
+        place = (parent[:, None] * each + np.arange(each)).ravel()
+        shares = preferences.weights / self.preferences.weights[place]
+        self._divisions.append((len(self.preferences), place, shares))
+        self._payoffs = self._payoffs[:, place]
+        if self._last is not None:
+            self._last = self._last[0][place] * shares, self._last[1]
+        self.preferences = preferences
+
+    def divided(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A strategy from before rows were divided, on the preferences of now."""
+        for number, place, shares in self._divisions:
+            if len(p) == number:
+                p = p[place] * shares
+        return p
+
+    def join(
+        self,
+        preferences: Preferences,
+        kind: NDArray[np.intp],
+        first: NDArray[np.intp],
+        p: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """The same game over rows that were several, with equal payoffs of all columns.
+
+        Parameters
+        ----------
+        preferences : Preferences
+        kind : ndarray of shape (rows before,), intp
+            Which row each becomes part of.
+        first : ndarray of shape (rows,), intp
+            One of the rows before that each is made of.
+        p : ndarray
+            A strategy of before.
+
+        Returns
+        -------
+        ndarray
+            The strategy on the preferences of now.
+        """
+        each = len(preferences) // len(first)
+        every = np.arange(each)
+        self._payoffs = self._payoffs[:, (first[:, None] * each + every).ravel()]
+        place = (kind[:, None] * each + every).ravel()
+        if self._last is not None:
+            alpha = np.bincount(place, self._last[0], len(preferences))
+            self._last = alpha.astype(np.float64), self._last[1]
+        self._divisions.clear()
+        self.preferences = preferences
+        return np.bincount(place, p, len(preferences)).astype(np.float64)
 
     def start(self) -> Solution:
         """The row player's strategy before there is a column: in proportion to the weights."""

@@ -136,12 +136,11 @@ class ColumnSelection:
 
         None where no column pays more than the value: then V(S) is V*.
         """
-        weights = self.game.preferences.row_weights(chosen.solution.p)
+        weights = self.game.preferences.row_weights(self.game.divided(chosen.solution.p))
         threshold = max(chosen.value, 0.0)
         priced = self.family.price(weights, threshold, TRIED, self.deadline)
-        for column in priced.columns:
-            self.game.add(column, self.family.values(column.feature))
-        payoffs = chosen.solution.p @ self.game.unscaled * self.game.scales
+        self.family.enter(self.game, priced.columns)
+        payoffs = self.game.divided(chosen.solution.p) @ self.game.unscaled * self.game.scales
         order = np.argsort(-payoffs, kind="stable")
         inside, best = set(chosen.columns), None
         fresh = (

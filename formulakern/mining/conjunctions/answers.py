@@ -69,12 +69,15 @@ class WeighedRows:
         As of :class:`GroupedRows`.
     vectors : ndarray of shape (G, K), float64
         In units.
+    rounded : ndarray of shape (G, K), bool
+        Whether a vector was rounded already; else weights of rows are.
     """
 
     words: Words
     group: NDArray[np.intp]
     share: FloatArray
     vectors: FloatArray
+    rounded: NDArray[np.bool_]
 
 
 class Question(NamedTuple):
@@ -112,7 +115,7 @@ def sizes(rows: GroupedRows, vectors: FloatArray) -> FloatArray:
     return np.asarray(mass @ np.abs(vectors), dtype=np.float64)
 
 
-def weighed(rows: GroupedRows, exponent: int, vectors: FloatArray) -> WeighedRows:
+def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) -> WeighedRows:
     """The rows with weights, without those that have none where that is worth it.
 
     Parameters
@@ -120,21 +123,27 @@ def weighed(rows: GroupedRows, exponent: int, vectors: FloatArray) -> WeighedRow
     rows : GroupedRows
     exponent : int
         The unit is 2 to this power.
+    whole : bool
+        Whether all shares, of all pieces, are whole numbers.  Then vectors are rounded, not the
+        weights of rows, and it is of no effect whether equal rows are merged.
     vectors : ndarray of shape (G, K)
         Weights of the piece's groups.
     """
-    units = np.ldexp(vectors, -exponent)
+    exact = np.ldexp(vectors, -exponent)
+    units = np.rint(exact) if whole else exact
     table, group, share = rows.table, rows.group, rows.share
     kept = (units != 0).any(axis=1)[group]
     if np.count_nonzero(kept) < (1 - IDLE) * len(kept):
         table, group, share = table.take(kept), group[kept], share[kept]
-    return WeighedRows(table.columns, group, share, units)
+    return WeighedRows(table.columns, group, share, units, units != exact)
 
 
-def totals(rows: WeighedRows) -> tuple[int, FloatArray, NDArray[np.int64]]:
-    """The number of rows, sums of weights in units, and how many weights were rounded, (K,)."""
+def totals(rows: WeighedRows) -> tuple[int, FloatArray, FloatArray]:
+    """The number of rows, sums of weights in units, (K,), and how often half a unit was lost."""
     width = rows.vectors.shape[1]
-    sums, rounded = np.zeros(width), np.zeros(width, dtype=np.int64)
+    sums = np.zeros(width)
+    mass = np.bincount(rows.group, rows.share, len(rows.vectors))
+    rounded = np.asarray(mass @ rows.rounded, dtype=np.float64)
     for start in range(0, len(rows.group), ROWS):
         some = slice(start, start + ROWS)
         exact = rows.vectors[rows.group[some]] * rows.share[some, None]

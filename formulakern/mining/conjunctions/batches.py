@@ -35,6 +35,8 @@ def mine_on_pieces(
     n_propositions: int,
     *,
     size: FloatArray | None = None,
+    among: NDArray[np.intp] | None = None,
+    whole: bool = False,
     min_length: int = 1,
     max_length: int | None = 3,
     length_factor: Sequence[float] | NDArray[Any] | None = None,
@@ -56,6 +58,12 @@ def mine_on_pieces(
     size : ndarray of shape (K,), optional
         The sums of the absolute weights over all rows, where they are known: the unit depends on
         them, and with it the last bits of results.
+    among : ndarray of shape (n_propositions,), intp, optional
+        Where the propositions stand in the tables of the pieces; conjunctions are of positions in
+        this array.
+    whole : bool
+        Whether all shares are whole numbers.  Results are then the same to the last bit whether
+        equal rows are merged or not.
     min_length, max_length, length_factor, complement, exclusive :
         As there.
     top, objective, direction, threshold, max_results, time_limit, progress :
@@ -113,7 +121,7 @@ def mine_on_pieces(
         if size is None:
             size = np.sum(pieces.gather(sizes, each=vectors, deadline=deadline), axis=0)
         exponent = unit_exponent(float(np.max(size)))
-        rows = pieces.map(weighed, exponent, each=vectors)
+        rows = pieces.map(weighed, exponent, whole, each=vectors)
         counted = rows.gather(totals, deadline=deadline)
     except TimeIsOver:
         nothing = np.zeros(0)
@@ -135,12 +143,14 @@ def mine_on_pieces(
         exponent,
         rounding,
     )
+    among = np.arange(n_propositions) if among is None else among
     largest = max(1, *(number for number, _, _ in counted))
     search = BestFirst(
         rows,
         goal,
         lattice,
         pairs.astype(np.int64),
+        among,
         everywhere[pairs[:, 0]] - np.where(pairs[:, 1] >= 0, everywhere[pairs[:, 1]], 0.0),
         limit,
         goal.in_units(threshold),
@@ -155,7 +165,7 @@ def mine_on_pieces(
         if progress is not None:
             progress(1.0 if search.done else min(search.share, 1.0))
     found = [w for _, _, w in search.results]
-    units = _sums(rows, found, singles.astype(np.int64), everywhere)
+    units = _sums(rows, found, singles.astype(np.int64), among, everywhere)
     values = everywhere - units if complement else units
     factors = lattice.factors[0, [len(w) for w in found]]
     scores = np.ldexp(goal.scores(values), exponent) / factors
@@ -177,6 +187,7 @@ def _sums(
     rows: Pieces,
     found: Sequence[tuple[int, ...]],
     singles: NDArray[np.int64],
+    among: NDArray[np.intp],
     everywhere: FloatArray,
 ) -> FloatArray:
     """Sums of each column of weights over covers, in units, shape (r, K)."""
@@ -187,7 +198,7 @@ def _sums(
         part = some[start : start + step]
         last, columns = [np.array(found[r][-1:]) for r in part], np.arange(len(singles))
         asked = [found[r][:-1] for r in part]
-        question = question_of(singles, asked, last, [columns] * len(part))
+        question = question_of(singles, among, asked, last, [columns] * len(part))
         answers = np.sum(rows.gather(answer, question, deadline=UNLIMITED), axis=0)
         sums[part] = answers[:, 0].reshape(len(part), len(singles))
     return sums

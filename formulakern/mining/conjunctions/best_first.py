@@ -83,6 +83,8 @@ class BestFirst:
     lattice : Lattice
     pairs : int64 (K', 2)
         Columns of weights, as :class:`Question` has them.
+    among : intp (p,)
+        Where the propositions stand in the tables of the pieces.
     totals : float64 (K',)
         Their sums over all rows.
     limit : int
@@ -96,6 +98,7 @@ class BestFirst:
     goal: Objective
     lattice: Lattice
     pairs: NDArray[np.int64]
+    among: NDArray[np.intp]
     totals: FloatArray
     limit: int
     threshold: float
@@ -155,6 +158,7 @@ class BestFirst:
         self._open = max(node.bound for node in nodes)
         question = question_of(
             self.pairs,
+            self.among,
             [node.conjunction for node in nodes],
             [node.candidates for node in nodes],
             [node.columns for node in nodes],
@@ -268,6 +272,7 @@ class BestFirst:
 
 def question_of(
     pairs: NDArray[np.int64],
+    among: NDArray[np.intp],
     conjunctions: Sequence[tuple[int, ...]],
     items: Sequence[NDArray[np.int64]],
     columns: Sequence[NDArray[np.int64]],
@@ -276,12 +281,12 @@ def question_of(
     depth = max([1, *map(len, conjunctions)])
     table = np.full((len(conjunctions), depth), -1, dtype=np.int64)
     for row, conjunction in zip(table, conjunctions, strict=True):
-        row[: len(conjunction)] = conjunction
+        row[: len(conjunction)] = among[list(conjunction)]
     return Question(
         pairs,
         table,
         np.cumsum([len(each) for each in items], dtype=np.int64),
-        np.concatenate(items, dtype=np.int64),
+        among[np.concatenate(items)].astype(np.int64),
         np.cumsum([len(each) for each in columns], dtype=np.int64),
         np.concatenate(columns, dtype=np.int64),
     )

@@ -1,0 +1,93 @@
+"""What a preference learner asks of rows that lie in pieces, and what it does not do there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.arrays import FloatArray
+from formulakern.encoding.packed_pieces import PackedPieces
+from formulakern.errors import ParameterError
+from formulakern.estimators.prl.reading import TrainingRows
+from formulakern.learning.prl.column_generation import Outcome
+from formulakern.learning.prl.ordered import ordered_preferences
+from formulakern.learning.prl.preferences import Preferences
+from formulakern.learning.prl.row_groups import RowGroups
+
+__all__ = ["described_groups", "row_groups", "rows_here"]
+
+#: Why a parameter needs the rows here.
+HERE = (
+    "while the packed rows stay in pieces. Write {advice}; or bring the rows here with "
+    "formulakern.gather_limit, if they fit into memory."
+)
+
+
+def row_groups(
+    estimator: Any,
+    encoded: PackedPieces,
+    codes: NDArray[np.intp],
+    n_classes: int,
+    counted: FloatArray,
+    weights: FloatArray,
+) -> RowGroups:
+    """The rows of pieces as groups that a preference learner works with.
+
+    Parameters
+    ----------
+    estimator : PRLClassifier
+    encoded : PackedPieces
+    codes : intp (n_rows,)
+        The class of every row.
+    n_classes : int
+    counted, weights : float64 (n_rows,)
+        Of the rows, without and with the factors of classes; those of weight 0 are left out.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter needs the rows here.
+    """
+    features = estimator.features
+    conjunctions = isinstance(features, str) and features in ("rules", "conjunctions")
+    for refused, given, advice in (
+        (not conjunctions, f"features={features!r}", "features='rules' or 'conjunctions'"),
+        (
+            estimator.column_selection != "exact",
+            f"column_selection={estimator.column_selection!r}",
+            "column_selection='exact'",
+        ),
+        (estimator.probability, "probability=True", "probability=False"),
+    ):
+        if refused:
+            raise ParameterError(f"{given} {HERE.format(advice=advice)}")
+    used = np.flatnonzero(counted > 0)
+    factors = np.ones(n_classes)
+    factors[codes[used]] = weights[used] / counted[used]
+    plain = bool((counted == 1.0).all())
+    rows = encoded.weighted(codes, None if plain else counted)
+    read = ordered_preferences if estimator.ordinal else Preferences.of_classes
+    return RowGroups(rows, n_classes, factors, encoded.n_columns, read)
+
+
+def described_groups(groups: RowGroups, outcome: Outcome) -> TrainingRows:
+    """What the groups stand for, after they are divided by the features that are kept."""
+    groups.divide(getattr(column.feature, "propositions", ()) for column in outcome.columns)
+    return TrainingRows(groups.numbers, groups.of_class)
+
+
+def rows_here(encoded: Any) -> Any:
+    """A table of which every row is here.
+
+    Raises
+    ------
+    ParameterError
+        If rows lie in pieces.
+    """
+    if isinstance(encoded, PackedPieces):
+        raise ParameterError(
+            f"preferences on {encoded.n_rows:,} rows {HERE.format(advice='fit, with classes')}"
+        )
+    return encoded

@@ -1,0 +1,233 @@
+"""Preference learning on rows in pieces: the result that there is in memory, in any division."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+
+import formulakern as fk
+from formulakern.deadline import UNLIMITED, Deadline
+from formulakern.encoding.weighted_rows import WeightedRows
+from formulakern.encoding.zero_one import read_packed
+from formulakern.errors import ParameterError
+from formulakern.estimators.prl.parameters import check_parameters
+from formulakern.estimators.targets import row_weights
+from formulakern.learning.prl import row_groups
+from formulakern.learning.prl.ordered import ordered_preferences
+from formulakern.learning.prl.preferences import Preferences
+from formulakern.learning.prl.row_groups import RowGroups
+from formulakern.partitions.pieces import LocalPieces
+
+#: Into which of so many pieces rows come; "classes": each class into a piece of its own.
+DIVISIONS = [(1, [0]), (2, [0, 1, 1]), (7, [0, 0, 5, 2, 2, 2, 6]), "classes"]
+
+
+def divided(encoded, codes, weights, division, merged=True):
+    n, of = (3, codes % 2) if division == "classes" else division
+    place = np.resize(of, len(codes))
+    parts = [np.flatnonzero(place == k) for k in range(n)]
+    rows = [WeightedRows.of(encoded.take(r), codes[r], weights[r]) for r in parts]
+    return LocalPieces([part.merged() if merged and len(part) else part for part in rows])
+
+
+def on_pieces(model, X, y, division, sample_weight=None, merged=True):
+    """What fit does with rows in pieces; these are here."""
+    check_parameters(model)
+    encoded, labels = model._read_training(X, y, "")
+    model.classes_, codes = np.unique(labels, return_inverse=True)
+    counted = row_weights(labels, None, sample_weight)
+    factors = np.ones(len(model.classes_))
+    factors[codes] = row_weights(labels, model.class_weight, None)
+    model._levels = model.classes_.tolist() if model.ordinal else None
+    read = ordered_preferences if model.ordinal else Preferences.of_classes
+    pieces = divided(encoded, codes, counted, division, merged)
+    groups = RowGroups(pieces, len(factors), factors, encoded.n_columns, read)
+    with model._showing():
+        deadline = Deadline.of(model.time_limit)
+        model._solve(groups, groups.preferences(), groups, deadline=deadline)
+    return model
+
+
+def table(seed=0, m=250, p=8, k=2):
+    generator = np.random.default_rng(seed)
+    X = (generator.random((m, p)) < 0.5).astype(int)
+    y = (X[:, 0] & X[:, 1]) + (X[:, 2] & (k > 2))
+    wrong = generator.random(m) < 0.1
+    y[wrong] = generator.integers(0, k, m)[wrong]
+    return pd.DataFrame(X, columns=[f"c{j}" for j in range(p)]).astype(bool), y
+
+
+CASES = {
+    "soft": {},
+    "three classes": {"k": 3},
+    "hard": {"margin": "hard", "degree": 3},
+    "pairs": {"features": "conjunctions", "bias_rule": False},
+    "weights": {"weighted": True, "class_weight": "balanced", "C": 0.3},
+    "few": {"max_rules": 3},
+    "ordered": {"k": 3, "ordinal": True},
+    "monotone": {"monotone": {"c0": 1, "c2": -1}},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("ignore:the hard margin")
+def test_equals_the_fit_in_memory(name):
+    """Same value, bound and predictions; between divisions to the last bit."""
+    options = dict(CASES[name])
+    X, y = table(k=options.pop("k", 2))
+    weights = np.arange(len(y)) % 3 * 0.7 if options.pop("weighted", False) else None
+    whole = fk.PRLClassifier(**options).fit(X, y, weights)
+    found = []
+    for division in DIVISIONS:
+        model = on_pieces(fk.PRLClassifier(**options), X, y, division, weights)
+        found.append((model.value_, model.bound_, str(model.rules_), model.stopped_))
+        assert model.value_ == pytest.approx(whole.value_, rel=1e-9, abs=1e-9)
+        assert model.bound_ == pytest.approx(whole.bound_, rel=whole.tol, abs=1e-9)
+        assert model.stopped_ == whole.stopped_
+        assert model.nu_ == pytest.approx(whole.nu_, rel=1e-6)
+        assert np.mean(model.predict(X) == whole.predict(X)) > 0.995
+    if weights is None:
+        assert len(set(found)) == 1
+    of = {(str(rule.rule), rule.winner): rule for rule in whole.rules_}
+    same = [rule for rule in model.rules_ if (str(rule.rule), rule.winner) in of]
+    assert len(same) >= len(of) / 2
+    for rule in same:
+        other = of[str(rule.rule), rule.winner]
+        assert rule.support == other.support
+        kept = rule.coverage, rule.precision, rule.base_rate
+        assert kept == pytest.approx(
+            (other.coverage, other.precision, other.base_rate), rel=1e-12, nan_ok=True
+        )
+
+
+def test_merging_equal_rows_is_of_no_effect():
+    X, y = table(1, 300, 5)
+    fits = [on_pieces(fk.PRLClassifier(), X, y, (2, [0, 1]), merged=m) for m in (True, False)]
+    assert fits[0].value_ == fits[1].value_
+    assert fits[0].bound_ == fits[1].bound_
+
+
+def test_columns_that_go_join_groups(monkeypatch):
+    """Few columns at a time, of which unused ones are dropped often."""
+    monkeypatch.setattr("formulakern.learning.prl.column_generation.CROWDED", 2)
+    calls = []
+    join = RowGroups.join
+    monkeypatch.setattr(RowGroups, "join", lambda *a: calls.append(1) or join(*a))
+    X, y = table(2, 500, 10)
+    whole = fk.PRLClassifier(C=1.0).fit(X, y)
+    model = on_pieces(fk.PRLClassifier(C=1.0, budget=10), X, y, (3, [0, 1, 2, 2]))
+    assert calls
+    assert model.value_ >= whole.value_ * 0.99
+    assert model.bound_ >= whole.value_
+    assert model.gap_ <= 0.011 * model.bound_
+
+
+def test_too_many_groups_are_refused_and_said(monkeypatch):
+    monkeypatch.setattr(row_groups, "MOST_ENTRIES", 500)
+    monkeypatch.setattr(RowGroups.__init__, "__defaults__", (Preferences.of_classes, 500))
+    X, y = table(3, 500, 10)
+    with pytest.warns(ConvergenceWarning, match="groups of rows"):
+        model = on_pieces(fk.PRLClassifier(degree=3, C=5, epochs=12), X, y, (1, [0]))
+    assert 0 < model.value_ <= model.bound_
+    assert model.score(X, y) > 0.7
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_groups_are_what_rows_say(data):
+    """Divided by features and joined again: against the rows themselves."""
+    m, p, k = data.draw(st.integers(1, 30)), 4, 3
+    seed = data.draw(st.integers(0, 10**6))
+    generator = np.random.default_rng(seed)
+    X, codes = generator.integers(0, 2, (m, p)), generator.integers(0, k, m)
+    weights = generator.integers(1, 4, m).astype(float)
+    division = data.draw(st.sampled_from(DIVISIONS[:3]))
+    merged = data.draw(st.booleans())
+    pieces = divided(read_packed(X), codes, weights, division, merged)
+    groups = RowGroups(pieces, k, np.ones(k), p)
+    held = []
+    conjunctions = st.lists(
+        st.sampled_from([(0,), (1,), (0, 1), (2, 3), (1, 2, 3), ()]), max_size=3
+    )
+    for _ in range(3):
+        before = groups.n_rows
+        fresh = data.draw(conjunctions)
+        parent = groups.divide(fresh)
+        held = list(dict.fromkeys([*held, *fresh]))
+        if parent is not None:
+            assert len(parent) == groups.n_rows
+            assert set(parent.tolist()) == set(range(before))
+        if data.draw(st.booleans()):
+            held = [w for w in held if data.draw(st.booleans())]
+            kind, first = groups.join(held)
+            assert (kind[first] == np.arange(groups.n_rows)).all()
+        values = [tuple(groups.values(w)[g] for w in held) for g in range(groups.n_rows)]
+        known = {
+            (int(c), *v): (w, n)
+            for c, v, w, n in zip(groups.codes, values, groups.weights, groups.numbers, strict=True)
+        }
+        wanted = {}
+        for x, c, w in zip(X, codes, weights, strict=True):
+            key = (int(c), *(bool(x[list(f)].all()) for f in held))
+            weight, number = wanted.get(key, (0.0, 0))
+            wanted[key] = weight + w, number + 1
+        assert known == wanted
+        assert len(known) == groups.n_rows
+    used = groups.different_columns(np.arange(p))
+    assert used.tolist() == read_packed(X).different_columns().tolist()
+
+
+def test_a_time_limit_keeps_the_best_so_far(monkeypatch):
+    """The clock jumps when so many questions were asked: at any of them, there is a result."""
+    X, y = table(4, 300, 8)
+    clock, bound = Deadline.clock, fk.PRLClassifier(degree=3, C=1.0).fit(X, y).bound_
+    asked = {}
+
+    class Counted(LocalPieces):
+        def map(self, function, *shared, each=None):
+            return Counted(super().map(function, *shared, each=each).values)
+
+        def gather(self, function, *shared, each=None, deadline=UNLIMITED):
+            asked["number"] += 1
+            return super().gather(function, *shared, each=each, deadline=deadline)
+
+    monkeypatch.setattr(
+        Deadline, "clock", staticmethod(lambda: clock() + 1e9 * (asked["number"] > asked["most"]))
+    )
+    for most in (2, 5, 8, 12, 13, 14, 15):
+        asked |= {"number": 0, "most": most}
+        model = fk.PRLClassifier(degree=3, tol=1e-9, C=1.0, time_limit=1e6, budget=2)
+        encoded, labels = model._read_training(X, y, "")
+        check_parameters(model)
+        model.classes_, codes = np.unique(labels, return_inverse=True)
+        model._levels = None
+        rows = divided(encoded, codes, np.ones(len(y)), (2, [0, 1]))
+        deadline = Deadline.of(1e6)
+        groups = RowGroups(Counted(rows.values), 2, np.ones(2), encoded.n_columns)
+        with model._showing(), pytest.warns(ConvergenceWarning, match="time limit"):
+            model._solve(groups, groups.preferences(), groups, deadline=deadline)
+        assert model.stopped_ == "time"
+        assert model.value_ <= bound
+        assert model.bound_ >= bound * 0.99
+        assert len(model.predict(X)) == len(y)
+    assert model.value_ > 0
+
+
+def test_fit_on_a_data_frame_of_dask_that_stays_in_pieces():
+    dask = pytest.importorskip("dask")
+    frames = pytest.importorskip("dask.dataframe")
+    X, y = fk.datasets.tic_tac_toe()
+    frame, target = pd.DataFrame(X).reset_index(drop=True), pd.Series(np.asarray(y))
+    lazy, classes = (frames.from_pandas(part, npartitions=3) for part in (frame, target))
+    whole = fk.PRLClassifier(C=0.2).fit(frame, target)
+    with dask.config.set(scheduler="synchronous"), fk.gather_limit(0):
+        model = fk.PRLClassifier(C=0.2).fit(lazy, classes)
+        for refused in ({"features": "a & b"}, {"column_selection": "random"}):
+            with pytest.raises(ParameterError, match="stay in pieces"):
+                fk.PRLClassifier(**refused).fit(lazy, classes)
+        with pytest.raises(ParameterError, match="stay in pieces"):
+            fk.PRLClassifier().fit_preferences(lazy, [(0, "a", "b")])
+    assert model.value_ == pytest.approx(whole.value_, rel=1e-9)
+    assert (model.predict(frame) == whole.predict(frame)).all()
