@@ -39,7 +39,7 @@ FILE_ROWS = 100_000
 NOISE = 0.02
 N_FLAGS, N_NUMBERS = 100, 50
 #: What all margin errors cost together, if every row is one.
-COST = 100.0
+COST = {"prl": 100.0, "hkl": 100_000.0}
 LEARNERS = ("prl", "hkl", "features")
 
 
@@ -93,8 +93,8 @@ def largest_memory() -> float:
 def estimator(name: str, rows: int):
     """The learner, told to stop at a gap of 1 %; margin errors weigh the same however many."""
     if name == "hkl":
-        return fk.HKLClassifier(cut_points=1, linear=False, tol=1e-2, C=COST / rows)
-    return fk.PRLClassifier(cut_points=1, budget=5, tol=1e-2, C=COST / rows)
+        return fk.HKLClassifier(cut_points=1, linear=False, tol=1e-2, C=COST[name] / rows)
+    return fk.PRLClassifier(cut_points=1, budget=5, tol=1e-2, C=COST[name] / rows)
 
 
 def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> None:

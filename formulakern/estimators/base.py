@@ -25,6 +25,7 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.showing import Showing
 from formulakern.estimators.targets import read_classes, require_target
 from formulakern.files.model_file import Saved
+from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows
 from formulakern.partitions.limit import gathered_bytes
 from formulakern.syntax.formula import Constant, Formula, Variable
@@ -241,7 +242,9 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
     def _validated(self, X: Any, advice: str, **options: Any) -> Any:
         """The table as an array, checked by scikit-learn against that of training."""
         try:
-            return validate_data(self, X, ensure_min_samples=int(needs_rows()), **options)
+            return validate_data(
+                self, in_memory(X), ensure_min_samples=int(needs_rows()), **options
+            )
         except (OverflowError, TypeError, ValueError) as error:
             kind = DataTypeError if isinstance(error, TypeError) else DataError
             raise kind(f"{error}\n{advice}") from None

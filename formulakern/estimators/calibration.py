@@ -24,6 +24,7 @@ from formulakern.errors import DataError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import random_source, row_weights
 from formulakern.estimators.trials import folds_of, selectable
+from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.progress import current
 
@@ -200,6 +201,7 @@ class Calibrated:
             )
         if _interrupted(self):
             return
+        X = in_memory(X)  # folds take rows out of it
         model: Any = self._chosen_settings()
         model.set_params(**_quiet(model) | _by_number(model, number_of))
         folded = np.flatnonzero(used & (counts[codes] > 1))

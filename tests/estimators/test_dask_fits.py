@@ -49,6 +49,8 @@ LEARNERS = {
     "rule list": fk.RuleListClassifier(),
     "rule list of an encoder": fk.RuleListClassifier(encoder=fk.PropositionEncoder()),
     "by classes": fk.PRLClassifier(cut_strategy="mdlp"),
+    "probabilities": fk.PRLClassifier(probability=True, random_state=0),
+    "folds": fk.PRLClassifierCV(cv=2),
 }
 
 
@@ -88,6 +90,15 @@ def test_numbers_and_weights():
     cut = [parts(rows, CUTS["seven"]) for rows in (FRAME, NUMBERS, weights)]
     there = fk.HKLRegressor().fit(cut[0], cut[1], sample_weight=cut[2])
     assert there.predict(FRAME).tolist() == here.predict(FRAME).tolist()
+
+
+def test_numbers_as_they_are():
+    numbers = FRAME[["size", "rings"]].fillna(0)
+    for model in (fk.ChoquetSVC(), fk.PRLClassifier("polynomial")):
+        here, there = fk_clone(model).fit(numbers, LABELS), fk_clone(model)
+        there.fit(parts(numbers, CUTS["two"]), LABELS)
+        assert there.feature_names_in_.tolist() == ["size", "rings"]
+        assert there.predict(numbers).tolist() == here.predict(numbers).tolist()
 
 
 def test_arrays():

@@ -42,6 +42,7 @@ from formulakern.estimators.targets import Split, random_source, refused
 from formulakern.files.model_file import Saved
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.choquet.kernel import choquet
+from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows
 
 __all__ = ["ChoquetEstimator", "Problem", "Solution"]
@@ -371,8 +372,9 @@ class ChoquetEstimator(Reported, LearntFunctions, Showing, Saved, BaseEstimator)
             with warnings.catch_warnings():
                 if names is not None:  # they are compared below
                     warnings.filterwarnings("ignore", message="X does not have valid feature names")
+                least = int(needs_rows())
                 values = validate_data(
-                    self, X, dtype=np.float64, reset=reset, ensure_min_samples=int(needs_rows())
+                    self, in_memory(X), dtype=np.float64, reset=reset, ensure_min_samples=least
                 )
         except (OverflowError, TypeError, ValueError) as error:
             kind = DataTypeError if isinstance(error, TypeError) else DataError
