@@ -70,6 +70,15 @@ class PackedPieces:
         degrees = np.concatenate([degrees for _, degrees in parts])
         return PackedTable.of_rows(words, self.n_columns).with_degrees(degrees)
 
+    def drawn(self, n: int, generator: np.random.Generator) -> PackedTable:
+        """So many of the rows, drawn at random without replacement, here, in their order."""
+        chosen = np.sort(generator.permutation(self.n_rows)[:n])
+        ends = np.cumsum([0, *self.table.lengths])
+        parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
+        own = [part - start for part, start in zip(parts, ends, strict=False)]
+        answers = self.table.pieces().gather(_some_words, self.encoder, self.kept, each=own)
+        return PackedTable.of_rows(np.concatenate(answers), self.n_columns)
+
     def different_columns(self) -> NDArray[np.intp]:
         """As :meth:`PackedTable.different_columns` of all rows."""
         answers = self.table.pieces().gather(_equal_columns, self.encoder, self.kept)
@@ -112,6 +121,12 @@ def _words(
 ) -> tuple[NDArray[np.uint64], FloatArray]:
     packed = _packed(table, encoder, kept, terms)
     return packed.rows, packed.degrees
+
+
+def _some_words(
+    table: Any, encoder: Any, kept: NDArray[np.intp], rows: NDArray[np.intp]
+) -> NDArray[np.uint64]:
+    return _packed(table, encoder, kept, ()).rows[rows]
 
 
 def _equal_columns(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.errors import ParameterError
 from formulakern.estimators.base import TableEstimator, propositions_of
 from formulakern.estimators.targets import random_source, refused
@@ -22,11 +23,15 @@ from formulakern.kernels.formula import Reading, kernel
 from formulakern.learning.formula_features.evaluation import FeatureColumns
 from formulakern.learning.formula_features.sampling import choose_features
 from formulakern.learning.formula_features.spaces import spaces_of
+from formulakern.partitions.collections import is_dask
 from formulakern.partitions.lazy_rows import lazy_transform
 from formulakern.rules.features import Instance
 from formulakern.syntax.formula import Formula
 
 __all__ = ["FormulaFeatures"]
+
+#: Rows that features are drawn by, where the table stays in pieces.
+DRAWN_ROWS = 100_000
 
 
 @lazy_transform
@@ -100,6 +105,17 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
     rows: F features on m rows cost O(F·m/64) word operations, and the output.  Memory beside the
     packed table and the output is constant; of a table that does not fit, transform parts.
 
+    Collections of dask are fitted on partition by partition, and transformed lazily.  Where their
+    packed rows are more than :func:`formulakern.gather_limit` allows, features are drawn by 100,000
+    rows, themselves drawn at random; all features need no rows.  A linear model that learns from
+    parts takes one block after the other, of which the matrix alone is in memory::
+
+        features = FormulaFeatures("a & b").fit(frame)
+        blocks, classes = features.transform(frame).blocks, y.to_dask_array().blocks
+        model = SGDClassifier(loss="log_loss")
+        for block in range(frame.npartitions):
+            model.partial_fit(*dask.compute(blocks[block], classes[block]), classes=[0, 1])
+
     At most some four million substitutions are listed.  A larger space is sampled without that, by
     drawing training rows and substitutions that are true in them.
 
@@ -125,6 +141,8 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
     >>> bool(np.allclose(products.toarray(), fitted.kernel_(fitted.encoder_.transform(X))))
     True
     """
+
+    learns_on_pieces: ClassVar[bool] = True
 
     formula: str | Formula | Kernel = "a & b"
     n_components: int | None = 10_000
@@ -177,8 +195,10 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         Returns
         -------
         csr_array or ndarray of shape (n_rows, n_features_out)
+            Of a collection of dask as :meth:`transform` gives it.
         """
-        return self._features_of(self._fit_packed(X, y))
+        table = self._fit_packed(X, y)
+        return self.transform(X) if is_dask(X) else self._features_of(table)
 
     def transform(self, X: Any) -> Any:
         """The features of every row.
@@ -191,6 +211,8 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
         Returns
         -------
         csr_array or ndarray of shape (n_rows, n_features_out), of ``dtype``
+            Of a frame or array of dask an array of dask, a block of such a matrix for every
+            partition, computed where the partition is.
 
         Raises
         ------
@@ -286,13 +308,15 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
             raise ParameterError(
                 f"{self.formula!r} reads {self.formula.reads}, and FormulaFeatures tables."
             )
-        table: PackedTable = self._fit_table(X, y)
+        table = self._fit_table(X, y)
+        seed = random_source(self.random_state).randint(2**31 - 1)
+        if isinstance(table, PackedPieces):
+            table = table.drawn(DRAWN_ROWS, np.random.default_rng([seed, 1]))
         made = self.formula
         if not isinstance(made, Kernel):
             made = kernel(made, self.variables, domains=self._domains_of(X, self.domains))
         self.kernel_ = made.normalized() if self.normalize else made
         spaces = spaces_of(self.kernel_, table)
-        seed = random_source(self.random_state).randint(2**31 - 1)
         self._chosen = choose_features(
             spaces, table, self.n_components, np.random.default_rng(seed)
         )
