@@ -95,6 +95,8 @@ def _each(d: int, least: int, most: int, cell: str) -> Iterator[_Term]:
         "0": [part for part in (range(least), range(most + 1, d + 1)) if part],
         "*": [range(d + 1)],
     }
+    if (least, most) == (0, d):  # always true
+        cell = cell.replace("1", "*")
     x, z = wanted[cell[0]], wanted[cell[1]]
     if not x or not z:
         return

@@ -304,3 +304,13 @@ def test_exactly_many_is_counted_with_few_terms(reading):
     K = fk.kernel("exactly[200,400](x)", variables=reading, scale="probability")(X)
     exact = math.comb(500, 200) * math.comb(500, 200) / math.comb(1000, 400)
     assert K[1, 1] == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("reading", ["bound", "free", "distinct"])
+def test_a_choice_that_is_always_true_is_one_number(reading):
+    kernel = fk.kernel("atleast[0,300](x)", variables=reading)
+    assert len(kernel.program.nodes) < 5
+    X = np.eye(301, dtype=np.uint8)[:2]
+    np.testing.assert_array_equal(kernel(X), np.full((2, 2), 301.0))
+    denied = fk.kernel("~atleast[0,300](x)", variables=reading)
+    np.testing.assert_array_equal(denied(X), np.zeros((2, 2)))
