@@ -55,7 +55,8 @@ def refused(advice: str) -> Iterator[None]:
     except DataError:
         raise
     except (OverflowError, TypeError, ValueError) as error:
-        raise DataError(f"{str(error).rstrip('.')}. {advice}") from None
+        said = str(error).rstrip(".\n ")
+        raise DataError(f"{said}. {advice}") from None
 
 
 def require_target(estimator: object, y: Any, what: str = "the class of every row") -> None:

@@ -16,8 +16,10 @@ from formulakern.estimators.rule_model import RuleClassifier
 from formulakern.learning.hkl.ordinal import log_chances
 from formulakern.partitions.lazy_rows import lazily
 
-__all__ = ["RAREST", "HierarchicalClassifier", "log_probabilities"]
+__all__ = ["EARLY", "RAREST", "HierarchicalClassifier", "log_probabilities"]
 
+#: Why a fit stopped whose solution is only the best so far.
+EARLY = ("time limit", "interrupted")
 #: No class has a smaller share.
 RAREST = 1e-12
 
@@ -45,7 +47,7 @@ class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
 
     def _as_good(self, table: PackedTable, labels: npt.NDArray[Any], weights: FloatArray) -> bool:
         """Whether the fit came to its end, or does no worse than the largest class alone."""
-        if self.stopped_ not in ("time limit", "interrupted"):
+        if self.stopped_ not in EARLY:
             return True
         right = np.average(self.predict(table) == labels, weights=weights)
         return bool(right >= self._shares(labels, weights)[0].max())

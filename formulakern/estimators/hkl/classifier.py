@@ -15,7 +15,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.hkl.base import HierarchicalLearner
-from formulakern.estimators.hkl.class_scores import RAREST, HierarchicalClassifier
+from formulakern.estimators.hkl.class_scores import EARLY, RAREST, HierarchicalClassifier
 from formulakern.estimators.targets import class_order, row_weights, several_classes
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.rules.ensemble import WeightedRule
@@ -85,8 +85,9 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     ordinal : bool, default=False
         Whether classes are ordered; for the logistic loss.
     linear : bool, default=True
-        Whether there are linear terms; only with ``encoder="auto"`` or a
-        :class:`PropositionEncoder`.
+        Whether numeric columns have linear terms; only with ``encoder="auto"`` or a
+        :class:`PropositionEncoder`.  Dates, times and durations have propositions alone: pass what
+        counts as a number too, such as days since a date.
     monotone : mapping of column to 1 or −1, optional
         The score (for two classes, that of the second) does not fall, or does not rise, with a
         numeric or Boolean column, whatever the other columns are: f_w ≥ 0 where a proposition of w
@@ -242,7 +243,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
                 self._fit_ordered(table, labels, order, sample_weight, None, until, name)
             else:
                 self._fit_encoded(table, labels, sample_weight, None, until)
-            if self.stopped_ != "time limit":  # else it is said why
+            if self.stopped_ not in EARLY:  # else it is said, or known, why
                 warn_of_one_class(self, table, labels, sample_weight)
             self._calibrate(X, labels, sample_weight, deadline)
             bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")

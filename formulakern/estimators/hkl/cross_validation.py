@@ -22,7 +22,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import automatic_C
-from formulakern.estimators.hkl.class_scores import HierarchicalClassifier
+from formulakern.estimators.hkl.class_scores import EARLY, HierarchicalClassifier
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.folds import SHAPE, Part, base_scores, setting_line, trial_of
 from formulakern.estimators.long_fits import comparing_pace
@@ -260,7 +260,7 @@ class HKLClassifierCV(HierarchicalClassifier):
             self._copy_from(model, ("classes_", "_features"))
             self._stretch(model, shares)
             model._warn_if_open()
-            if model.stopped_ != "time limit":  # else it is said why
+            if model.stopped_ not in EARLY:  # else it is said, or known, why
                 warn_of_one_class(self, whole, labels, sample_weight)
             self._calibrate(X, order[labels] if self.ordinal else labels, sample_weight, deadline)
             bar.end(f"C {self.C_:.3g}, gap {model.gap_:.2g}, {len(self.rules_)} rules")

@@ -34,6 +34,9 @@ from formulakern.partitions.pieces import Pieces
 
 __all__ = ["FormulaSVC"]
 
+#: Why a fit stopped whose solution is only the best so far.
+EARLY = ("time_limit", "interrupted")
+
 #: What is taken over from the solved model.
 SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_")
 
@@ -191,7 +194,7 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
             self._fit_encoded(table, classes, X, sample_weight, self._learning(deadline))
             if isinstance(table, PackedPieces):
                 self._warn_of_columns()
-            elif not self._warn_of_traps(table) and self.stopped_ != "time_limit":
+            elif not self._warn_of_traps(table) and self.stopped_ not in EARLY:
                 warn_of_one_class(self, table, classes, sample_weight)
             self._calibrate(X, classes, sample_weight, deadline)
             return self

@@ -28,13 +28,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
-from formulakern.deadline import Deadline, TimeLimit, check_time_limit
+from formulakern.deadline import Deadline, TimeIsOver, TimeLimit, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError
 from formulakern.learning.covering.branch_and_bound.antecedents import (
@@ -49,6 +51,8 @@ from formulakern.slices import run_slices
 
 __all__ = ["MAX_BYTES", "ListProgress", "OptimalList", "optimal_rule_list"]
 
+#: The share of the time that is left for the antecedents; what is missed then has fewer conditions.
+MINING = 0.4
 #: Memory of the search, unless the caller says otherwise.
 MAX_BYTES = 2**29
 #: The last threshold is the objective itself, once the gap is this share of it.
@@ -194,7 +198,8 @@ def optimal_rule_list(
     A prefix costs some A·m/64 steps for A antecedents.  How many prefixes are looked at grows with
     the number of rules that are worth their penalty, and with the error of the best list.
 
-    An interrupt (Ctrl-C) ends the search as the time limit does, with a warning.
+    Where there is no time for all antecedents, those of fewer conditions are searched, and the
+    bound is 0.  An interrupt (Ctrl-C) ends the search as the time limit does, with a warning.
 
     Examples
     --------
@@ -226,15 +231,17 @@ def optimal_rule_list(
             "above it. Give the weight of each row in each class."
         )
     grid = Grid.of(read)
-    found = mine_antecedents(
+    longest = max_conditions if max_rules else 1
+    mine = partial(
+        mine_antecedents,
         table,
         grid,
-        max_conditions=max_conditions if max_rules else 1,
         groups=read_groups(exclusive, table.n_columns),
         least_correct=grid.floor(penalty * total),
         least_support=-grid.floor(-min_support * total * (1 - 1e-12)),
         max_bytes=max_bytes // 3,
     )
+    found, whole = _in_time(mine, longest, deadline)
     driver = _Driver(grid, total, found, penalty, tol, deadline, report)
     stopped = driver.run(max_rules, max_bytes - max_bytes // 3)
     chosen = [found.conjunctions[a] for a in driver.search.best]
@@ -243,7 +250,7 @@ def optimal_rule_list(
     error = float((counts.sum(axis=1) - counts.max(axis=1)).sum()) / total
     objective = error + penalty * len(chosen)
     moved = grid.moved / total
-    bound = max(0.0, min(objective, driver.share(driver.bound)) - moved)
+    bound = max(0.0, min(objective, driver.share(driver.bound)) - moved) if whole else 0.0
     # penalties are rounded down, which lowers the bound only
     rounding = moved + len(chosen) * max(0.0, penalty - driver.share(driver.penalty))
     labels = counts.argmax(axis=1).tolist()
@@ -260,9 +267,24 @@ def optimal_rule_list(
         n_antecedents=len(found.conjunctions),
         n_evaluated=driver.search.n_evaluated,
         seconds=deadline.taken(),
-        stopped=stopped,
+        stopped=stopped if whole else "time",
         history=tuple(driver.history),
     )
+
+
+def _in_time(
+    mine: Callable[..., Antecedents], longest: int, deadline: Deadline
+) -> tuple[Antecedents, bool]:
+    """Antecedents of as many conditions as there is time for, and whether these are all."""
+    if not deadline.limited:
+        return mine(max_conditions=longest), True
+    until, conditions = deadline.part(MINING), 1
+    found = mine(max_conditions=1)
+    with suppress(TimeIsOver):
+        while conditions < longest:  # one more takes several times as long
+            found = mine(max_conditions=conditions + 1, deadline=until)
+            conditions += 1
+    return found, conditions == longest
 
 
 class _Driver:

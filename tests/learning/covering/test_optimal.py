@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import tables
 
+from formulakern.deadline import Deadline
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
@@ -211,6 +212,30 @@ def test_time_limit_of_nothing():
     assert found.stopped == "time"
     assert 0 <= found.bound < found.objective
     assert found.objective <= 1 - weights.sum(axis=0).max() / weights.sum()
+
+
+@pytest.mark.parametrize("longest", [1, 2])
+def test_without_time_for_all_antecedents_shorter_ones_are_searched(monkeypatch, longest):
+    X, weights = planted(noise=0.3)
+    usual = antecedents.mine_antecedents
+
+    def mine(*args, max_conditions, **options):
+        if max_conditions > longest:
+            monkeypatch.setattr(Deadline, "over", lambda *_: True)  # for what comes before merging
+        try:
+            return usual(*args, max_conditions=max_conditions, **options)
+        finally:
+            monkeypatch.setattr(Deadline, "over", over)
+
+    over = Deadline.over
+    monkeypatch.setattr(optimal, "mine_antecedents", mine)
+    options = {"max_rules": 2, "penalty": 0.01}
+    found = optimal_rule_list(read_packed(X), weights, max_conditions=3, time_limit=999, **options)
+    assert (found.stopped, found.bound) == ("time", 0.0)
+    monkeypatch.undo()
+    short = optimal_rule_list(read_packed(X), weights, max_conditions=longest, **options)
+    assert short.stopped == "optimal"
+    assert found.objective == pytest.approx(short.objective)
 
 
 @pytest.mark.parametrize("at", [1, 2, 3])

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray, different_rows
+from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.encoding.bits import Words, n_words, select_bits, transposed
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
@@ -195,6 +196,7 @@ def mine_antecedents(
     least_correct: int,
     least_support: int,
     max_bytes: int,
+    deadline: Deadline = UNLIMITED,
 ) -> Antecedents:
     """All conjunctions that can stand in an optimal list, one for each cover.
 
@@ -215,16 +217,20 @@ def mine_antecedents(
         second of the whole weight.
     max_bytes : int
         What the covers may take.
+    deadline : Deadline
 
     Raises
     ------
     ParameterError
         If they would take more.
+    TimeIsOver
+        If they are not found in time.
 
     Notes
     -----
     Level by level, O(conjunctions tried × words).
     """
+    began = Deadline.clock()
     smallest = grid.units.min(axis=1, keepdims=True)
     n_classes = grid.units.shape[1]
     whole = grid.units.sum(axis=1, keepdims=True) if least_support > 0 else smallest * 0
@@ -245,6 +251,7 @@ def mine_antecedents(
         conjunctions: list[tuple[int, ...]] = []
         parts: list[Words] = []
         for parents, children in _extensions(level, items, groups, layout.kinds.size):
+            deadline.check()
             both = covers[parents] & columns[children]
             new = (both != covers[parents]).any(axis=1) & (both != columns[children]).any(axis=1)
             new[new] = enough(both[new])
@@ -262,6 +269,8 @@ def mine_antecedents(
             break
         level, covers = conjunctions, np.concatenate(parts)
         found, levels = found + level, [*levels, covers]
+    if deadline.over(Deadline.clock() - began):  # to merge rows takes about as long
+        raise TimeIsOver
     covers = np.concatenate(levels)
     if len(covers) and covers.shape[1]:
         first = np.sort(different_rows(covers)[0])
