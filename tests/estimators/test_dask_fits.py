@@ -46,11 +46,13 @@ LEARNERS = {
     "HKL": fk.HKLClassifier(),
     "HKL ordinal": fk.HKLClassifier(ordinal=True),
     "SVM": fk.FormulaSVC("a & b"),
-    "rule list": fk.RuleListClassifier(),
-    "rule list of an encoder": fk.RuleListClassifier(encoder=fk.PropositionEncoder()),
+    "rule list": fk.RuleListClassifier(random_state=0),
+    "rule list of an encoder": fk.RuleListClassifier(
+        encoder=fk.PropositionEncoder(), random_state=0
+    ),
     "by classes": fk.PRLClassifier(cut_strategy="mdlp"),
     "probabilities": fk.PRLClassifier(probability=True, random_state=0),
-    "folds": fk.PRLClassifierCV(cv=2),
+    "folds": fk.PRLClassifierCV(cv=2, random_state=0),
 }
 
 
@@ -82,6 +84,29 @@ def test_learners(name):
         if name != "SVM":
             assert str(there.rules_) == str(here.rules_)
         assert there.n_features_in_ == here.n_features_in_
+
+
+@pytest.mark.parametrize("cuts", ["two", "seven"])
+def test_rows_that_stay_where_they_are(cuts):
+    """Of the same optimum: values and objectives to the tolerance, and the same predictions."""
+    table, labels = parts(FRAME, CUTS[cuts]), parts(LABELS, CUTS[cuts])
+    with fk.gather_limit(0):
+        game = fk.PRLClassifier().fit(table, labels)
+        lattice = fk.HKLClassifier(linear=False).fit(table, labels)
+        vectors = fk.FormulaSVC("a & b").fit(table, labels)
+    here = fk.PRLClassifier().fit(FRAME, LABELS)
+    assert game.value_ == pytest.approx(here.value_, rel=0.01)
+    assert here.value_ <= game.bound_ + 1e-9
+    assert game.value_ <= here.bound_ + 1e-9
+    known = fk.HKLClassifier(linear=False).fit(FRAME, LABELS)
+    assert lattice.lower_bound_ <= known.objective_ * (1 + 1e-9)
+    assert known.lower_bound_ <= lattice.objective_ * (1 + 1e-9)
+    assert lattice.gap_ <= lattice.tol
+    alone = fk.FormulaSVC("a & b").fit(FRAME, LABELS)
+    margins = alone.decision_function(FRAME)
+    assert vectors.decision_function(FRAME) == pytest.approx(margins, abs=0.05)
+    for model, other in ((game, here), (lattice, known), (vectors, alone)):
+        assert (model.predict(FRAME) == other.predict(FRAME)).mean() > 0.97
 
 
 def test_numbers_and_weights():
