@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ CLASSES = 20
 
 
 @dataclass(eq=False, repr=False)
-class Display:
+class Display(ABC):
     """A picture as a value, drawn by ``plot(ax=None)``.
 
     Attributes
@@ -46,8 +47,30 @@ class Display:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
-    def _drawn_on(self, ax: Any) -> None:
-        self.ax_, self.figure_ = ax, ax.figure
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it, on new axes by default.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        Display
+            Itself.
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        self.ax_ = self._draw(ax)
+        self.figure_ = self.ax_.figure
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Any) -> Any:
+        """Draw it; the axes it was drawn on."""
 
 
 def fitted(model: Any, name: str, expected: str) -> Any:

@@ -68,17 +68,7 @@ class GramDisplay(Display):
         matrix = matrix_of(kernel, X)
         return cls(matrix, targets_of(y, len(matrix))).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw it, on new axes by default.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        GramDisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         K, y = np.asarray(self.matrix), self.y
         ax = axes_for(ax, 5.4, 4.4)
         n, negative = len(K), bool((K < 0).any())
@@ -111,8 +101,7 @@ class GramDisplay(Display):
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
         colour_scale(self.image_, "kernel value")
-        self._drawn_on(ax)
-        return self
+        return ax
 
 
 def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Any = None) -> Any:
@@ -230,17 +219,7 @@ class KernelPCADisplay(Display):
         points, shares = principal_components(matrix, [int(first), int(second)])
         return cls(points, shares, targets, (int(first), int(second))).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw it, on new axes by default.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        KernelPCADisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         ax = axes_for(ax, 5.6, 4.4)
         (x, z), y = np.asarray(self.points).T, self.y
         area = float(np.clip(3000 / len(x), 7, 36))
@@ -263,8 +242,7 @@ class KernelPCADisplay(Display):
         ):
             label(f"component {place + 1}: {100 * share:.0f} % of the variance")
         tidy(ax)
-        self._drawn_on(ax)
-        return self
+        return ax
 
 
 def kernel_pca(

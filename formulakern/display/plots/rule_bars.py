@@ -97,17 +97,7 @@ class RuleWeightsDisplay(Display):
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw it, on new axes by default.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        RuleWeightsDisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         weights, winners = np.asarray(self.weights), np.asarray(self.winners)
         ax, _ = rule_axes(ax, self.texts)
         two = self.classes is not None and len(self.classes) == 2
@@ -127,8 +117,7 @@ class RuleWeightsDisplay(Display):
         tidy(ax, "x")
         _note(ax, len(self.texts), self.n_rules)
         self.bars_ = bars
-        self._drawn_on(ax)
-        return self
+        return ax
 
 
 @dataclass(eq=False, repr=False)
@@ -193,17 +182,7 @@ class RuleCountsDisplay(Display):
             )
         return cls(tuple(texts), np.array(counts), rules.classes, len(rules)).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw it, on new axes by default.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        RuleCountsDisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         counts = np.asarray(self.counts, dtype=np.float64)
         ax, _ = rule_axes(ax, self.texts)
         left, places = np.zeros(len(counts)), range(len(counts))
@@ -218,8 +197,7 @@ class RuleCountsDisplay(Display):
         )
         tidy(ax, "x")
         _note(ax, min(len(counts), self.n_rules), self.n_rules)
-        self._drawn_on(ax)
-        return self
+        return ax
 
 
 def rule_weights(model: Any, *, top: int | None = TOP, ax: Any = None) -> Any:

@@ -80,17 +80,7 @@ class RuleOverlapDisplay(Display):
         covers = np.asarray(rules.covers(X))[:, [places[text] for text in texts]].astype(np.int64)
         return cls(texts, covers.T @ covers).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw it, on new axes by default.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        RuleOverlapDisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         counts = np.asarray(self.counts)
         n = len(counts)
         own = np.diagonal(counts)
@@ -110,8 +100,7 @@ class RuleOverlapDisplay(Display):
                 ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=size)
         ax.spines[:].set_visible(False)
         colour_scale(self.image_, "rows of both / rows of either")
-        self._drawn_on(ax)
-        return self
+        return ax
 
 
 def rule_overlap(model: Any, X: Any, *, top: int | None = TOP, ax: Any = None) -> Any:
@@ -253,17 +242,7 @@ class CoverageDisplay(Display):
         shares = coverage, precision, winners
         return cls(texts, *shares, classes, rates, sizes, named).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw it, on new axes by default.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        CoverageDisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         ax = axes_for(ax)
         x, y = np.asarray(self.coverage), np.asarray(self.precision)
         winners = np.asarray(self.winners)
@@ -299,8 +278,7 @@ class CoverageDisplay(Display):
         chosen = [r for r in np.flatnonzero(known).tolist() if r < self.named]
         colours = [colour_of(int(winners[r])) for r in chosen]
         name_points(ax, x[chosen], y[chosen], [self.texts[r] for r in chosen], colours)
-        self._drawn_on(ax)
-        return self
+        return ax
 
 
 def coverage_precision(

@@ -82,17 +82,7 @@ class CVResultsDisplay(Display):
             raise ParameterError(f"this is {type(results).__name__}; expected {expected}.")
         return cls(results, x, getattr(model, "best_index_", None)).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw it, on new axes by default.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        CVResultsDisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         columns = {name: np.asarray(values) for name, values in self.results.items()}
         numeric = [n for n, v in columns.items() if v.dtype.kind in "iuf" and n != "mean_score"]
         check_choice("x", self.x, [n for n in numeric if not n.startswith("split")])
@@ -131,8 +121,7 @@ class CVResultsDisplay(Display):
         said = "" if error is None else "\n(bar: standard error over the folds)"
         ax.set_ylabel(TITLES["mean_score"] + said)
         ax.legend(frameon=False, fontsize=SMALL)
-        self._drawn_on(ax)
-        return self
+        return ax
 
 
 def cv_results(model: Any, *, x: str = "C", ax: Any = None) -> Any:
@@ -232,17 +221,7 @@ class SearchResultsDisplay(Display):
         display.leading = [i for i in results.leading(named) if np.isfinite(display.y[i])]
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw it, on new axes by default.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        SearchResultsDisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         x, y = (np.asarray(values, dtype=np.float64) for values in (self.x, self.y))
         ax = tidy(axes_for(ax), "both")
         shown: NDArray[np.bool_] = np.isfinite(x) & np.isfinite(y)
@@ -260,8 +239,7 @@ class SearchResultsDisplay(Display):
         texts = [f"{self.formulas[i]}{'  (chosen)' * (i == self.best)}" for i in chosen]
         colours = [colour_of(int(i == self.best)) for i in chosen]
         name_points(ax, x[chosen], y[chosen], texts, colours)
-        self._drawn_on(ax)
-        return self
+        return ax
 
 
 def search_results(search: Any, *, named: int = 5, ax: Any = None) -> Any:

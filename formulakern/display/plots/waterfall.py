@@ -112,17 +112,7 @@ class WaterfallDisplay(Display):
             ends = dict(zip(below, rules.thresholds.tolist(), strict=True))
         return cls(tuple(texts), np.array(steps), start, name, ends, sides).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw it, on new axes by default.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        WaterfallDisplay
-        """
+    def _draw(self, ax: Any) -> Any:
         given = np.asarray(self.contributions, dtype=np.float64)
         ends = self.start + np.concatenate([[0.0], np.cumsum(given)])
         total = float(ends[-1])
@@ -148,8 +138,7 @@ class WaterfallDisplay(Display):
             )
         ax.set_xlabel(escaped(self.label))
         tidy(ax, "x")
-        self._drawn_on(ax)
-        return self
+        return ax
 
 
 def waterfall(
