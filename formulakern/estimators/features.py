@@ -308,7 +308,7 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
             raise ParameterError(
                 f"{self.formula!r} reads {self.formula.reads}, and FormulaFeatures tables."
             )
-        table = self._fit_table(X, y)
+        table: PackedTable | PackedPieces = self._fit_table(X, y)
         seed = random_source(self.random_state).randint(2**31 - 1)
         if isinstance(table, PackedPieces):
             table = table.drawn(DRAWN_ROWS, np.random.default_rng([seed, 1]))
