@@ -15,7 +15,7 @@ from formulakern.learning.kernel_machines import decomposition
 from formulakern.learning.kernel_machines.box_problem import classification, novelty, regression
 from formulakern.learning.kernel_machines.decomposition import Limits
 from formulakern.learning.kernel_machines.in_pieces import crossing as crossings
-from formulakern.learning.kernel_machines.in_pieces import spread_part
+from formulakern.learning.kernel_machines.in_pieces import row_state, spread_part
 from formulakern.learning.kernel_machines.in_pieces.crossing import crossing
 from formulakern.learning.kernel_machines.in_pieces.training import train_pieces
 from formulakern.learning.kernel_machines.solve import train
@@ -41,7 +41,7 @@ def small_problems(monkeypatch):
     monkeypatch.setattr(crossings, "MOST", 4)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.data())
 def test_the_point_where_sums_of_weights_cross_a_level(data):
     parts = [
@@ -173,3 +173,50 @@ def test_what_cannot_be():
     assert (len(found.beta), found.gap, found.table.n_columns) == (0, 0.0, 2)
     with pytest.raises(DataError, match="add up to at most 2"):
         train_pieces(divided(table, novelty(np.ones(2), 3.0), [1]), KERNEL, total=3.0, here=0)
+
+
+@pytest.mark.parametrize("kind", ["classes", "novelty"])
+def test_states_that_are_made_anew_from_the_first_ones_are_the_same(
+    kind, small_problems, monkeypatch
+):
+    table, problem = task(kind, np.random.default_rng(3), 200)
+    found = []
+    for remembered, renewed in ((10, 0), (10**6, 8)):
+        monkeypatch.setattr(spread_part, "REMEMBERED", remembered)
+        monkeypatch.setattr(spread_part, "RENEWED", renewed)
+        pieces = divided(table, problem, [80])
+        found.append(train_pieces(pieces, KERNEL, Limits(1e-6), total=problem.total, here=0))
+    assert found[0].computed > found[1].computed
+    assert found[0].gap <= 1e-6
+    assert found[0].values.dual == pytest.approx(found[1].values.dual, rel=2e-6)
+
+
+def test_what_is_interrupted_is_not_done_by_half(small_problems, monkeypatch):
+    """Wherever Ctrl-C comes, the coefficients add up, and the objectives are theirs."""
+    table, problem = task("classes", np.random.default_rng(5), 200)
+    asked, ask = [0, 0], LocalPieces.map
+
+    def interrupted(self, function, *shared, each=None):
+        asked[0] += function is row_state.moved
+        if asked[0] == asked[1]:
+            asked[0] += 1
+            raise KeyboardInterrupt
+        return ask(self, function, *shared, each=each)
+
+    monkeypatch.setattr(LocalPieces, "map", interrupted)
+    monkeypatch.setattr(spread_part, "REMEMBERED", 60)
+    stops = []
+    for moment in range(8, 40, 4):
+        asked[:] = [0, moment]
+        try:
+            found = train_pieces(divided(table, problem, [80]), KERNEL, Limits(1e-5), here=0)
+        except KeyboardInterrupt:  # before the first coefficients are known
+            continue
+        stops.append(found.stopped)
+        assert found.beta.sum() == pytest.approx(0.0, abs=1e-9)
+        values = KERNEL(table, found.table) @ found.beta
+        losses, _ = problem.losses(problem.linear - values - found.values.intercept)
+        square = float(found.beta @ KERNEL(found.table) @ found.beta)
+        assert found.values.primal == pytest.approx(square / 2 + losses, rel=1e-9)
+        assert found.values.dual == pytest.approx(found.linear @ found.beta - square / 2, rel=1e-9)
+    assert stops.count("interrupted") > 3

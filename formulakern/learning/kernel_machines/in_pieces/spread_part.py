@@ -7,6 +7,7 @@ and the rows near the margin once they are few.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -34,6 +35,10 @@ __all__ = ["HERE", "SpreadPart"]
 HERE = 1 << 17
 #: Support vectors that are sent to the pieces at a time.
 SENT = 1 << 15
+
+#: States are made anew from the first ones after so many rows of K, and so many for each row whose
+#: coefficient has moved: what dask remembers, to make a lost piece again, stays that short.
+REMEMBERED, RENEWED = 1 << 16, 8
 
 NONE = np.empty(0, dtype=np.intp)
 Own = list[tuple[Rows, FloatArray]]
@@ -70,6 +75,9 @@ class SpreadPart(Part):
     values: Values | None = None
     ends: Rows = field(init=False)
     _few: _Few = field(init=False)
+    _first: Pieces = field(init=False)  # the states that others are made from
+    _since: int = field(init=False)  # rows of K that have made them
+    _allowed: int = field(init=False)
 
     def __post_init__(self) -> None:
         told = np.array(self.pieces.gather(row_state.described)).reshape(-1, 6)
@@ -77,6 +85,7 @@ class SpreadPart(Part):
         self.jumps, self.largest = int(told[:, 1].sum()), float(told[:, 2].max(initial=0.0))
         self.rooms, self.epsilon = told[:, 3:5], float(told[:, 5].max(initial=0.0))
         self.sampled = not self.total
+        self._first, self._since, self._allowed = self.pieces, 0, REMEMBERED
 
     def __len__(self) -> int:
         return int(self.ends[-1])
@@ -217,6 +226,36 @@ class SpreadPart(Part):
         few = self._few
         places = np.searchsorted(few.rows, rows)
         self._add(few.table.take(places), beta - few.beta[places], self._own(rows, beta))
+        self._renew()
+
+    def _renew(self) -> None:
+        """Make the states anew from the first ones, where that is a small part of the work."""
+        if self._since <= self._allowed:
+            return
+        changed = int(sum(self.pieces.gather(row_state.support_counts))[2])
+        self._allowed = max(REMEMBERED, RENEWED * changed)
+        if self._since <= self._allowed:
+            return
+        with self._at_once():
+            found = self.support(moved=True)
+            self.pieces, self._since = self._first, 0
+            for chunk in found:
+                self._add_moved(chunk, [(part.rows, part.beta) for part in chunk])
+
+    @contextmanager
+    def _at_once(self) -> Iterator[None]:
+        """Change the states as a whole, or, where that is interrupted, not at all."""
+        before = self.pieces
+        try:
+            yield
+        except BaseException:
+            self.pieces = before
+            raise
+
+    def _add_moved(self, chunk: list[Shown], own: Own) -> None:
+        """Add what the changes of these coefficients change, and set coefficients."""
+        change = np.concatenate([part.beta - part.before for part in chunk])
+        self._add(self._table(chunk), change, own)
 
     def near(self, most: float) -> Part | None:
         """As :meth:`.Part.near`."""
@@ -254,17 +293,24 @@ class SpreadPart(Part):
             self._add(few.rows.rows.take(rows), change, own)
             return
         assert isinstance(few, SpreadPart)
-        for found in few.support(moved=True):
-            change = np.concatenate([part.beta - part.before for part in found])
-            self._add(self._table(found), change, [(part.origin, part.beta) for part in found])
+        with self._at_once():
+            for found in few.support(moved=True):
+                self._add_moved(found, [(part.origin, part.beta) for part in found])
 
     # -- rows --------------------------------------------------------------------------------------
 
     def support(self, *, moved: bool = False) -> Iterator[list[Shown]]:
-        """The rows with coefficients that are not 0, or have moved, so many at a time."""
-        counts = np.array(self.pieces.gather(row_state.support_counts)).reshape(-1, 3)
-        ends = np.cumsum([0, *counts[:, 2 if moved else 0]]).astype(np.intp)
+        """The rows with coefficients that are not 0, or have moved, so many at a time.
+
+        They are those of now, whatever becomes of the coefficients between the chunks.
+        """
         pieces = self.pieces
+        counts = np.array(pieces.gather(row_state.support_counts)).reshape(-1, 3)
+        ends = np.cumsum([0, *counts[:, 2 if moved else 0]]).astype(np.intp)
+        return self._chunks(pieces, ends, moved)
+
+    @staticmethod
+    def _chunks(pieces: Pieces, ends: Rows, moved: bool) -> Iterator[list[Shown]]:
         for start in range(0, int(ends[-1]), SENT):
             own = np.clip([[start], [start + SENT]] - ends[:-1], 0, None).T
             yield pieces.gather(row_state.show_support, moved, each=list(map(tuple, own.tolist())))
@@ -284,14 +330,17 @@ class SpreadPart(Part):
         if not len(weights):
             return
         self.computed += len(weights)
+        self._since += len(weights)
         own = own or [(NONE, np.empty(0))] * len(self.pieces)
         kinds, kind = table.distinct()
         sums = np.bincount(kind, weights, kinds.n_rows)
+        pieces = self.pieces
         for start in range(0, kinds.n_rows, SENT):
             rows = np.arange(start, min(start + SENT, kinds.n_rows))
             rows = rows[sums[rows] != 0.0]
-            pieces = self.pieces.map(row_state.moved, kinds.take(rows), sums[rows], each=own)
-            self.pieces, own = pieces, [(NONE, np.empty(0))] * len(pieces)
+            pieces = pieces.map(row_state.moved, kinds.take(rows), sums[rows], each=own)
+            own = [(NONE, np.empty(0))] * len(pieces)
+        self.pieces = pieces
 
     def _joined(self, found: list[Shown]) -> BoxProblem:
         linear, lower, upper = (
