@@ -206,7 +206,7 @@ def test_what_is_interrupted_is_not_done_by_half(small_problems, monkeypatch):
     monkeypatch.setattr(LocalPieces, "map", interrupted)
     monkeypatch.setattr(spread_part, "REMEMBERED", 60)
     stops = []
-    for moment in range(8, 40, 4):
+    for moment in range(6, 26, 2):
         asked[:] = [0, moment]
         try:
             found = train_pieces(divided(table, problem, [80]), KERNEL, Limits(1e-5), here=0)
