@@ -27,6 +27,8 @@ __all__ = ["ZERO", "ColumnGeneration", "Epoch", "Outcome"]
 
 #: Columns of a weight below this share of the largest one count as unused,
 UNUSED = 1e-5
+#: or below this one where many rows are told apart,
+LIGHT = 1e-2
 #: and from so many budgets of columns on, those unused for longest are dropped.
 CROWDED = 15
 #: Some columns that are drawn are there already; so often the rest is drawn again.
@@ -205,10 +207,13 @@ class ColumnGeneration:
             self._end_epoch()
             idle = np.append(idle, np.zeros(len(fresh), np.int64)) + 1
             idle[_used(solution)] = 0
-            if len(idle) > CROWDED * self.budget or self.family.crowded:
-                going = len(idle) if self.family.crowded else self.budget
-                longest = np.argsort(-idle, kind="stable")[:going]
-                kept = np.delete(np.arange(len(idle)), longest[idle[longest] > 0])
+            kept = np.arange(len(idle))
+            if self.family.crowded:
+                kept = _used(solution, LIGHT)
+            elif len(idle) > CROWDED * self.budget:
+                longest = np.argsort(-idle, kind="stable")[: self.budget]
+                kept = np.delete(kept, longest[idle[longest] > 0])
+            if len(kept) < len(idle):
                 game.keep(kept)
                 solution = replace(solution, p=self.family.settle(game, solution.p))
                 idle = idle[kept]
@@ -362,6 +367,6 @@ class ColumnGeneration:
         self.report(self.outcome.history[-1])
 
 
-def _used(solution: Solution) -> NDArray[np.intp]:
-    """Positions of the columns of noticeable weight."""
-    return np.flatnonzero(solution.q > UNUSED * solution.q.max(initial=0.0))
+def _used(solution: Solution, share: float = UNUSED) -> NDArray[np.intp]:
+    """Positions of the columns whose weight is more than a share of the largest one."""
+    return np.flatnonzero(solution.q > share * solution.q.max(initial=0.0))

@@ -26,8 +26,9 @@ from formulakern.mining.objective import TOTAL_BITS
 __all__ = ["PiecedConjunctions"]
 
 
-#: Above this share of the groups times features that are allowed, unused features go.
-CROWDED = 0.25
+#: Beyond so many groups columns of little weight go: few columns tell few rows apart.  Some of them
+#: may be needed after all, so that each time twice as many groups are allowed.
+CROWDED = 20_000
 
 
 @dataclass(eq=False)
@@ -46,6 +47,10 @@ class PiecedConjunctions(ConjunctionFeatures):
 
     rows: RowGroups = field(kw_only=True)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._room = CROWDED
+
     @property
     def n_rows(self) -> int:
         """The number of groups."""
@@ -58,8 +63,8 @@ class PiecedConjunctions(ConjunctionFeatures):
 
     @property
     def crowded(self) -> bool:
-        """Whether a good part of the groups that are allowed is there."""
-        return self.rows.n_entries > CROWDED * self.rows.most
+        """Whether there are so many groups that columns of little weight should go."""
+        return self.rows.n_rows > self._room
 
     def different_columns(self, side: NDArray[np.intp]) -> NDArray[np.intp]:
         """Which of these propositions to learn from: of equal ones the first."""
@@ -83,6 +88,8 @@ class PiecedConjunctions(ConjunctionFeatures):
         self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
     ) -> list[Column]:
         """Those of single propositions."""
+        if self.rows.n_entries:  # every column divides groups; the next are worth a whole search
+            return []
         if self.least > 1:
             return super().first(weights, threshold, top, deadline)
         return self._priced(weights, threshold, top, time_limit=deadline, max_length=1).columns
@@ -111,6 +118,7 @@ class PiecedConjunctions(ConjunctionFeatures):
 
     def settle(self, game: RestrictedGame, p: FloatArray) -> FloatArray:
         """Join the groups that no column of a game tells apart."""
+        self._room *= 1 + (self.rows.n_rows > self._room)
         held: list[Any] = [column.feature for column in game.columns]
         known = [f.propositions for f in held if hasattr(f, "propositions")]
         kind, first = self.rows.join(known)

@@ -109,9 +109,10 @@ def test_merging_equal_rows_is_of_no_effect():
     assert fits[0].bound_ == fits[1].bound_
 
 
-def test_columns_that_go_join_groups(monkeypatch):
-    """Few columns at a time, of which unused ones are dropped often."""
-    monkeypatch.setattr("formulakern.learning.prl.column_generation.CROWDED", 2)
+@pytest.mark.parametrize("room", ["column_generation.CROWDED", "pieced.CROWDED"])
+def test_columns_that_go_join_groups(room, monkeypatch):
+    """Few columns at a time, of which unused ones, or light ones, are dropped often."""
+    monkeypatch.setattr(f"formulakern.learning.prl.{room}", 2)
     calls = []
     join = RowGroups.join
     monkeypatch.setattr(RowGroups, "join", lambda *a: calls.append(1) or join(*a))
