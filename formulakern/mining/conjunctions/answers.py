@@ -69,7 +69,7 @@ class WeighedRows:
         As of :class:`GroupedRows`.
     vectors : ndarray of shape (G, K), float64
         In units.
-    rounded : ndarray of shape (G, K), bool
+    rounded : ndarray of shape (G, K), bool, optional
         Whether a vector was rounded already; else weights of rows are.
     """
 
@@ -77,7 +77,7 @@ class WeighedRows:
     group: NDArray[np.intp]
     share: FloatArray
     vectors: FloatArray
-    rounded: NDArray[np.bool_]
+    rounded: NDArray[np.bool_] | None = None
 
 
 class Question(NamedTuple):
@@ -141,9 +141,9 @@ def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) 
 def totals(rows: WeighedRows) -> tuple[int, FloatArray, FloatArray]:
     """The number of rows, sums of weights in units, (K,), and how often half a unit was lost."""
     width = rows.vectors.shape[1]
-    sums = np.zeros(width)
-    mass = np.bincount(rows.group, rows.share, len(rows.vectors))
-    rounded = np.asarray(mass @ rows.rounded, dtype=np.float64)
+    sums, rounded = np.zeros(width), np.zeros(width)
+    if rows.rounded is not None:
+        rounded += np.bincount(rows.group, rows.share, len(rows.vectors)) @ rows.rounded
     for start in range(0, len(rows.group), ROWS):
         some = slice(start, start + ROWS)
         exact = rows.vectors[rows.group[some]] * rows.share[some, None]
