@@ -132,6 +132,11 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
 
     After Ctrl-C the best coefficients so far are kept, and a warning says their gap.
 
+    Of a frame of dask the packed rows are learned from here, as any table is, or, where they are
+    more than :func:`formulakern.gather_limit` allows, where they are: pieces compute the kernel
+    values of their rows, and keep the gradient.  The rows of small problems, those near the margin
+    once they are few, and sums come here; the gap is that of all rows all the same.
+
     References
     ----------
     Polato & Aiolli (2021), Propositional Kernels, Entropy 23(8):1020, doi:10.3390/e23081020.
@@ -166,7 +171,8 @@ class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads.  A sparse 0/1 table stays sparse.
+            Anything that :class:`formulakern.Table` reads, or a collection of dask.  A sparse 0/1
+            table stays sparse.
         y : array-like of shape (n_rows,)
             Classes, of any type.
         sample_weight : array-like of shape (n_rows,), optional
