@@ -246,6 +246,7 @@ def test_later_tables(name):
         found = outcome(lambda later=later: used(model, later))
         same = isinstance(found, Exception) or np.array_equal(found, expected)
         assert same, f"{[*later]} was read as {[*X]}"
+        assert "\n. " not in str(found)  # scikit-learn's lines, and then a sentence of ours
 
 
 WEIGHTS = {

@@ -278,3 +278,4 @@ def test_an_interrupt_at_a_report_keeps_the_best_so_far(monkeypatch, name):
         assert any("interrupted after" in str(one.message) for one in told)
     else:
         assert best.stopped_ == "interrupted"
+    assert not any("Use a larger C" in str(one.message) for one in told)
