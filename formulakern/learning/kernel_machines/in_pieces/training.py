@@ -117,8 +117,7 @@ def train_pieces(
     >>> import formulakern as fk
     >>> from formulakern.encoding.zero_one import read_packed
     >>> from formulakern.learning.kernel_machines.box_problem import classification
-    >>> from formulakern.learning.kernel_machines.table_part import TablePart
-    from formulakern.partitions.pieces import LocalPieces
+    >>> from formulakern.partitions.pieces import LocalPieces
     >>> table, signs = read_packed([[1, 0], [0, 1], [1, 0]]), np.array([1.0, -1.0, 1.0])
     >>> problem = classification(signs, np.full(3, 5.0))
     >>> rows = [np.array([0, 2]), np.array([1])]
