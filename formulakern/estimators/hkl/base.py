@@ -17,6 +17,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.encoding.pieced_table import summary_of
 from formulakern.encoding.summaries.gathering import OUTER
 from formulakern.encoding.summaries.summary import Summary
@@ -25,6 +26,7 @@ from formulakern.estimators.base import TableEstimator, encoded_rows
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
 from formulakern.estimators.hkl.monotone import asked_of, read_directions, signs_of
+from formulakern.estimators.hkl.pieced_rows import PiecedRows, SeenRows
 from formulakern.estimators.long_fits import (
     Cause,
     Pace,
@@ -153,7 +155,7 @@ class HierarchicalLearner(HierarchicalEstimator):
 
     def _learn(
         self,
-        table: PackedTable,
+        table: PackedTable | PackedPieces,
         problems: dict[str, FloatArray],
         weights: FloatArray,
         start: HierarchicalLearner | None,
@@ -166,8 +168,13 @@ class HierarchicalLearner(HierarchicalEstimator):
         Where classes are ``ordered`` the only vector holds their numbers, from 0.
         """
         used = weights > 0
-        table = table if used.all() else table.take(used)
-        distinct, kind = table.distinct()
+        pieces: PiecedRows | None = None
+        distinct: Any = table
+        if isinstance(table, PackedPieces):
+            pieces = PiecedRows.of(table, list(problems.values()), weights, ordered)
+        else:
+            table = table if used.all() else table.take(used)
+            distinct, kind = table.distinct()
         squared = self.loss == "squared"
         automatic = automatic_C(weights, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
         if ordered:  # a row has as many losses
@@ -188,16 +195,24 @@ class HierarchicalLearner(HierarchicalEstimator):
 
         reports = [partial(report, name) for name in problems]
         if len(problems) > 1 and self.loss == "logistic":
+            codes = np.array(list(problems.values())).argmax(axis=0)[used]
+            groups = None
+            if pieces is not None:
+                groups = pieces.groups()
+                distinct, data, codes = groups.table, groups.examples, groups.codes
+            else:
+                data = Examples(kind, codes + 0.0, weights[used], table.degrees)
             models, objective, bound = learn_together(
                 distinct,
-                kind,
-                np.array(list(problems.values())).argmax(axis=0)[used],
-                weights[used],
+                data.kind,
+                codes,
+                data.weights,
                 {**options, "loss": self.loss},
                 deadline=deadline,
                 start=[model.grown for model in warm],
                 report=lambda k, step: reports[k](step),
-                others=table.degrees,
+                others=data.others,
+                groups=groups,
                 **limits,
             )
         else:
@@ -206,8 +221,13 @@ class HierarchicalLearner(HierarchicalEstimator):
                 until = deadline.part(1 / (len(problems) - k))
                 if any(model.grown.status == "interrupted" for model in models):
                     until = Deadline.of(0.0)  # the others are what is found at once
-                data = Examples(kind, y[used], weights[used], table.degrees)
-                data = cumulative_examples(data) if ordered else data
+                groups = None
+                if pieces is not None:
+                    groups = pieces.groups(None if ordered else k, len(problems))
+                    distinct, data = groups.table, groups.examples
+                else:
+                    data = Examples(kind, y[used], weights[used], table.degrees)
+                    data = cumulative_examples(data) if ordered else data
                 model = learn(
                     distinct,
                     data.kind,
@@ -220,12 +240,15 @@ class HierarchicalLearner(HierarchicalEstimator):
                     signs=signs,
                     others=data.others,
                     group=data.group,
+                    groups=groups,
                     **limits,
                 )
                 models.append(model)
             objective = float(sum(model.objective for model in models))
             bound = float(sum(model.grown.lower_bound for model in models))
         self._models = models
+        if pieces is not None:  # until the rules are told
+            self.__dict__["_pieces"] = pieces
         self.objective_, self.lower_bound_ = objective, bound
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
         self.hull_size_ = sum(len(model.grown.nodes) for model in models)
@@ -237,8 +260,18 @@ class HierarchicalLearner(HierarchicalEstimator):
         self.stopped_ = [*open_ones, "optimal"][0]
         self._why = pace.reason(steps=[step for step, _ in steps])
 
+    def _seen(
+        self, table: Any, labels: npt.NDArray[Any], weights: FloatArray, counts: FloatArray
+    ) -> SeenRows:
+        """The rows as rules tell them apart: themselves, or groups of rows in pieces."""
+        pieces = self.__dict__.pop("_pieces", None)
+        if pieces is None:
+            return SeenRows(table, labels, weights, counts, np.ones(len(labels)))
+        seen: SeenRows = pieces.seen([model.rules for model in self._models], labels, counts)
+        return seen
+
     def _causes(
-        self, automatic: float, table: PackedTable, n_classes: int, steps: Sequence[GrowthStep] = ()
+        self, automatic: float, table: Any, n_classes: int, steps: Sequence[GrowthStep] = ()
     ) -> list[Cause | None]:
         """What may make this fit long."""
         gaps, seconds = [step.gap for step in steps], [step.seconds for step in steps]
@@ -283,16 +316,18 @@ class HierarchicalLearner(HierarchicalEstimator):
         right: npt.NDArray[np.bool_] | None = None,
         winner: Any = None,
         loser: Any = None,
+        numbers: FloatArray | None = None,
     ) -> list[tuple[Feature, WeightedRule]]:
         """The rules of one model, which speaks for ``winner`` if there are classes.
 
         Where it speaks against one class, ``loser``, a rule of negative weight is one for that;
         else the weight stays negative.  ``right`` marks the rows of the class ``winner``; of the
         rows of positive weight those that a rule covers and those of the class are counted by
-        ``weights``, which are 1 unless the user gave others.
+        ``weights``, which are 1 unless the user gave others; a row stands for one of ``numbers``.
         """
         used = weights > 0
         weights = weights[used]
+        numbers = np.ones(len(weights)) if numbers is None else numbers[used]
         base = np.nan if right is None else float(np.average(right[used], weights=weights))
         found: list[tuple[Feature, WeightedRule]] = []
         for node, weight in zip(model.rules, model.weights.tolist(), strict=True):
@@ -308,7 +343,8 @@ class HierarchicalLearner(HierarchicalEstimator):
                 shares = float(weights[cover & right[used]].sum() / weights[cover].sum()), base
             if weight < 0 and loser is not None:
                 weight, names, shares = -weight, (loser, winner), (1 - shares[0], 1 - base)
-            support, coverage = int(cover.sum()), float(cover.mean())
+            support = int(numbers[cover].sum())
+            coverage = float(support / numbers.sum())
             feature = Conjunction(node)
             rule = feature.named(self._leaves)
             found.append((feature, WeightedRule(rule, weight, *names, support, coverage, *shares)))

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.packed_pieces import PackedPieces
+from formulakern.errors import ParameterError
 from formulakern.estimators.calibration import Calibrated, available_unless
 from formulakern.estimators.hkl.base import HierarchicalEstimator
 from formulakern.estimators.rule_model import RuleClassifier
@@ -34,6 +36,15 @@ class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
     ordinal: bool = False
     adjustment_: FloatArray = field(init=False)
     thresholds_: FloatArray = field(init=False)  # of ordered classes
+
+    def _check_pieces(self, table: Any) -> None:
+        """Refuse what rows that stay in pieces cannot tell."""
+        if self.probability and isinstance(table, PackedPieces):
+            raise ParameterError(
+                "probability=True needs all rows in this process, and these stay in pieces. Leave "
+                "it out (loss='logistic' has probabilities without it), or allow more by "
+                "formulakern.gather_limit."
+            )
 
     def _shares(
         self, labels: npt.NDArray[Any], weights: FloatArray, order: Any = None

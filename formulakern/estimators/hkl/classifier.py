@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.hkl.base import HierarchicalLearner
@@ -163,6 +164,12 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     covers are joined in the shortest, and the smallest weights are dropped as far as ``tol``
     allows.  Ctrl-C keeps the best solution so far.
 
+    Rows of a collection of dask beyond :func:`formulakern.gather_limit` stay in their partitions,
+    which answer for sums over covers.  Here are groups of rows that are equal in class, in the
+    propositions in use and in the linear terms in use; linear terms of many different values make
+    as many groups, so that ``linear=False`` may be needed.  The bound is then one from sums alone:
+    weak for ``rho`` near 2, where ``gap_`` says how far it went.
+
     Decisions of equal size for two classes go to the class that stands first.
 
     References
@@ -199,6 +206,8 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     >>> bool((np.diff(scores) >= 0).all())
     True
     """
+
+    learns_on_pieces: ClassVar[bool] = True
 
     _: KW_ONLY
     random_state: int | np.random.RandomState | None = 0
@@ -237,13 +246,14 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             deadline = Deadline.of(self.time_limit)
             table, labels = self._read_training(X, y)
             until = self._learning(deadline)
+            self._check_pieces(table)
             if self.ordinal:
                 name = str(getattr(y, "name", None) or "class")
                 order = class_order(y, labels)
                 self._fit_ordered(table, labels, order, sample_weight, None, until, name)
             else:
                 self._fit_encoded(table, labels, sample_weight, None, until)
-            if self.stopped_ not in EARLY:  # else it is said, or known, why
+            if self.stopped_ not in EARLY and isinstance(table, PackedTable):
                 warn_of_one_class(self, table, labels, sample_weight)
             self._calibrate(X, labels, sample_weight, deadline)
             bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
@@ -262,7 +272,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
 
     def _fit_encoded(
         self,
-        table: PackedTable,
+        table: PackedTable | PackedPieces,
         labels: npt.NDArray[Any],
         sample_weight: Any,
         start: HKLClassifier | None,
@@ -283,15 +293,17 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         names = self.classes_.tolist()
         two = len(names) == 2  # else a class whose rows all weigh nothing cannot be learned
         learned = [1] if two else np.flatnonzero(np.isin(self.classes_, present)).tolist()
-        rows = {k: labels == names[k] for k in learned}
-        problems = {"" if two else str(names[k]): np.where(rows[k], 1.0, -1.0) for k in learned}
+        signed = [np.where(labels == names[k], 1.0, -1.0) for k in learned]
+        problems = dict(zip(["" if two else str(names[k]) for k in learned], signed, strict=True))
         self._learn(table, problems, weights, start, deadline=deadline)
         counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
+        seen = self._seen(table, labels, weights, counts)
         found: list[tuple[Feature, WeightedRule]] = []
         bias = np.full(len(names), -np.inf)
         for k, model in zip(learned, self._models, strict=True):
             against = names[0] if two else None
-            found += self._rules_of(model, table, counts, rows[k], names[k], against)
+            right, n = seen.labels == names[k], seen.numbers
+            found += self._rules_of(model, seen.table, seen.counts, right, names[k], against, n)
             bias[k] = model.bias
         if not two and not np.isfinite(bias).all():  # never predicted
             lowest = sum(abs(rule.weight) for _, rule in found)
@@ -301,7 +313,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         logs = np.log(shares)
         self._decide(found, bias, np.where(shares > RAREST, tau * logs, 0.0))
         for rules, b in ((found, bias), ([], logs - logs[::-1] if two else logs)):
-            if self._as_good(table, labels, weights):
+            if self._as_good(*seen[:3]):
                 break
             self._decide(rules, b, np.zeros(len(names)))
         self._warn_if_open()
@@ -321,7 +333,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
 
     def _fit_ordered(
         self,
-        table: PackedTable,
+        table: PackedTable | PackedPieces,
         labels: npt.NDArray[Any],
         order: npt.NDArray[Any],
         sample_weight: Any,
@@ -342,13 +354,14 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         [model] = self._models
         shares, tau = self._shares(labels, weights, order)
         counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
-        found = self._rules_of(model, table, counts)
+        seen = self._seen(table, labels, weights, counts)
+        found = self._rules_of(model, seen.table, seen.counts, numbers=seen.numbers)
         bounds = np.maximum.accumulate(np.negative(model.bias))  # rounding apart
         adjustment = np.where(shares > RAREST, tau * np.log(shares), 0.0)
         self._decide_ordered(found, bounds, adjustment, present, name)
         below = np.cumsum(shares[present])[:-1]
         for rules, ends in ((found, bounds), ([], np.log(below) - np.log1p(-below))):
-            if self._as_good(table, labels, weights):
+            if self._as_good(*seen[:3]):
                 break
             self._decide_ordered(rules, ends, np.zeros(len(order)), present, name)
         self._warn_if_open()

@@ -191,7 +191,7 @@ def learn_together(
         if not solved:
             raise
     [(together, features)] = solved
-    if len(together.beta) != len(examples.codes):  # told apart further since
+    if groups is not None:  # which may have been told apart further since
         scores = [
             f @ examples.columns([*nodes, *held]) + b
             for f, b, (nodes, held) in zip(
