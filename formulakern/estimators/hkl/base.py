@@ -174,6 +174,7 @@ class HierarchicalLearner(HierarchicalEstimator):
             pieces = PiecedRows.of(table, list(problems.values()), weights, ordered)
         else:
             table = table if used.all() else table.take(used)
+            degrees = table.degrees
             distinct, kind = table.distinct()
         squared = self.loss == "squared"
         automatic = automatic_C(weights, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
@@ -201,7 +202,7 @@ class HierarchicalLearner(HierarchicalEstimator):
                 groups = pieces.groups()
                 distinct, data, codes = groups.table, groups.examples, groups.codes
             else:
-                data = Examples(kind, codes + 0.0, weights[used], table.degrees)
+                data = Examples(kind, codes + 0.0, weights[used], degrees)
             models, objective, bound = learn_together(
                 distinct,
                 data.kind,
@@ -226,7 +227,7 @@ class HierarchicalLearner(HierarchicalEstimator):
                     groups = pieces.groups(None if ordered else k, len(problems))
                     distinct, data = groups.table, groups.examples
                 else:
-                    data = Examples(kind, y[used], weights[used], table.degrees)
+                    data = Examples(kind, y[used], weights[used], degrees)
                     data = cumulative_examples(data) if ordered else data
                 model = learn(
                     distinct,

@@ -121,9 +121,8 @@ class PiecedRows:
         first = {int(k): labels[used][i] for k, i in zip(*_firsts(self.codes[used]), strict=True)}
         of_class = np.array([first[k] for k in groups.codes.tolist()], dtype=labels.dtype)
         # all rows of a class have the same factor
-        totals = np.bincount(self.codes[used], counts[used])
-        totals = totals / np.maximum(np.bincount(self.codes[used], self.weights[used]), 1e-300)
-        shares = groups.weights * totals[groups.codes]
+        own, learned = (np.bincount(self.codes[used], w[used]) for w in (counts, self.weights))
+        shares = groups.weights * (own / np.maximum(learned, 1e-300))[groups.codes]
         return SeenRows(groups.table, of_class, groups.weights, shares, groups.numbers)
 
 

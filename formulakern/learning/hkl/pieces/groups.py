@@ -222,7 +222,7 @@ class Groups:
         rows = self._pieces.map(_sharing)
         size = float(np.sum(rows.gather(sizes, each=vectors, deadline=deadline)))
         exponent = unit_exponent(size)
-        units = rows.map(weighed, exponent, each=vectors)
+        units = rows.map(weighed, exponent, False, each=vectors)
         rounded = float(np.sum([n.sum() for *_, n in units.gather(totals, deadline=deadline)]))
         return units, exponent, 0.5 * rounded + EPSILON * float(np.ldexp(size, -exponent))
 
