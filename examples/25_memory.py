@@ -11,6 +11,7 @@ In a shell::
 
     python examples/25_memory.py                  10² to 10⁶ literals: an hour or two
     python examples/25_memory.py --most 10000     up to so many literals: some minutes
+    python examples/25_memory.py --connectives iff nand --readings free --least 100000
     python examples/25_memory.py --quick          seconds
 """
 
@@ -90,13 +91,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--most", type=int, default=10**6)
+    parser.add_argument("--least", type=int, default=100)
+    parser.add_argument("--readings", nargs="*", default=["bound", "free", "distinct"])
     parser.add_argument("--connectives", nargs="*", default=[row.name for row in CONNECTIVES])
     parser.add_argument("--cell", nargs=3)
     options = parser.parse_args()
     if options.cell:
         cell(options.cell[0], options.cell[1], int(options.cell[2]))
         return
-    lengths = [n for n in (10**k for k in range(2, 7)) if n <= options.most]
+    lengths = [n for n in (10**k for k in range(2, 7)) if options.least <= n <= options.most]
     names = options.connectives
     if options.quick:
         lengths, names = [100, 200], ["or"]
@@ -104,7 +107,7 @@ def main() -> None:
     print("| connective | reading | " + " | ".join(f"{n:,}" for n in lengths) + " |")
     print("|---|---|" + "---:|" * len(lengths))
     for name in names:
-        for reading in ("bound", "free", "distinct"):
+        for reading in options.readings:
             cells = []
             for n in lengths:
                 text, said = measured(name, reading, n)

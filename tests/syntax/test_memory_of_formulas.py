@@ -267,6 +267,30 @@ def test_chains_are_one_subformula(monkeypatch):
     assert rewrite(chain(NOT, 500, "flat"))
 
 
+#: Large degrees, many of them, and choices inside choices.
+CHOICES = [
+    "all[10000](x)",
+    "atleast[0,10000](x)",
+    "exactly[40,80](x)",
+    "any[30](all[2](x))",
+    "any[10000](x)",
+    "any[30](any[30](x))",
+    "atleast[2,5](x) ^ any[9](y) ^ exactly[3,7](z)",
+    "any[3](" * 20 + "x" + ")" * 20,
+    "any[3](" * 21 + "x" + ")" * 21,
+]
+
+
+@pytest.mark.parametrize("text", CHOICES, ids=lambda text: text[:24])
+def test_choices_are_inspected_in_little_room(text):
+    """A page or a sentence, whatever the degrees are."""
+    import sympy  # noqa: F401  # which takes more room than any of them
+
+    used, shown = peak(lambda: str(fk.kernel(text).inspect()))
+    assert used < 40_000_000
+    assert len(str(shown)) < (400 if isinstance(shown, FormulaKernError) else 30_000)
+
+
 def test_evaluating_a_program_holds_few_numbers():
     """Numbers that nothing needs any more are dropped, however long the program is."""
     formula = chain(BY_NAME["iff"], 400, "right")
