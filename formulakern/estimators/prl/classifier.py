@@ -19,7 +19,12 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.prl.history import EpochHistory
-from formulakern.estimators.prl.on_pieces import described_groups, row_groups, rows_here
+from formulakern.estimators.prl.on_pieces import (
+    described_groups,
+    row_groups,
+    rows_here,
+    usual_budget,
+)
 from formulakern.estimators.prl.pace import USUAL_TOL, open_share, pace_of, reporter
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
 from formulakern.estimators.prl.prediction import PreferenceModel
@@ -40,9 +45,6 @@ from formulakern.learning.prl.row_groups import RowGroups
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PRLClassifier"]
-
-#: Columns per epoch ("exact"), or held at a time ("random"), where no budget is given.
-BUDGET = {"exact": 30, "random": 1000}
 
 
 @dataclass(eq=False, repr=False)
@@ -102,7 +104,8 @@ class PRLClassifier(Calibrated, PreferenceModel):
     column_selection : {"exact", "random"}, default="exact"
         ``"random"`` is the published algorithm: random columns, those without weight replaced.
     budget : int, optional
-        Columns that come in per epoch (exact; default 30), or are held (random; 1000).
+        Columns that come in per epoch (exact; default 30, or 5 where more than 100,000 rows stay in
+        pieces), or are held (random; 1000).
     epochs : int, default=200
         The most rounds of solving the game and searching for better columns.
     solver : {"linprog", "fictitious-play", "multiplicative-weights"}, default="linprog"
@@ -275,8 +278,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
             name = str(getattr(y, "name", None) or "class")
             until = self._learning(deadline)
             self._solve(encoded, preferences, rows, templates, name=name, deadline=until)
-            # without rules it is said why
-            if len(self.rules_) and isinstance(encoded, PackedTable):
+            if len(self.rules_) and isinstance(encoded, PackedTable):  # else it is said why
                 warn_of_one_class(self, encoded, labels, sample_weight)
             self._calibrate(X, labels, sample_weight, deadline)
             gap = open_share(self.value_, self.bound_)
@@ -388,7 +390,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
         known = [family.scaled(column) for column in known if family.admits(column.feature)]
         self._bar.at(0.0, "growing")
         pace = pace_of(self, family, preferences, automatic_C(preferences), deadline)
-        budget = BUDGET[self.column_selection] if self.budget is None else self.budget
+        budget = usual_budget(self, rows) if self.budget is None else self.budget
         generation = ColumnGeneration(
             game, family, budget, self.epochs, self.tol, deadline, reporter(self, pace), known
         )

@@ -16,7 +16,12 @@ from formulakern.learning.prl.ordered import ordered_preferences
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.row_groups import RowGroups
 
-__all__ = ["described_groups", "row_groups", "rows_here"]
+__all__ = ["described_groups", "row_groups", "rows_here", "usual_budget"]
+
+#: Columns per epoch ("exact"), or held at a time ("random"), where no budget is given.
+BUDGET = {"exact": 30, "random": 1000}
+#: Columns per epoch where more than so many rows stay in pieces: each may double their groups.
+FEW, MANY_ROWS = 5, 100_000
 
 #: Why a parameter needs the rows here.
 HERE = (
@@ -91,3 +96,10 @@ def rows_here(encoded: Any) -> Any:
             f"preferences on {encoded.n_rows:,} rows {HERE.format(advice='fit, with classes')}"
         )
     return encoded
+
+
+def usual_budget(estimator: Any, rows: TrainingRows | RowGroups) -> int:
+    """How many columns come in per epoch, or are held, where no budget is given."""
+    if isinstance(rows, RowGroups) and int(rows.numbers.sum()) > MANY_ROWS:
+        return FEW
+    return BUDGET[estimator.column_selection]
