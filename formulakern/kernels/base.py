@@ -190,8 +190,8 @@ class MatrixKernel(ScikitLearnKernel, ABC):
         -------
         ndarray of shape (rows, other rows)
             ``out``, where it is given.  Where X or Z is a collection of dask, a dask array, each
-            block of which is computed where the rows are.  Chunks of known length are split such
-            that a block takes at most 128 MiB; repartition frames whose blocks are larger.
+            block of which is computed where the rows are.  Arrays come into chunks of fewer rows
+            where a block would take more than 128 MiB; repartition such frames.
 
         Raises
         ------

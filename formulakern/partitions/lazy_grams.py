@@ -22,7 +22,7 @@ from formulakern.partitions.lazy_rows import head_of
 
 __all__ = ["LARGEST_BLOCK", "lazy_gram", "lazy_product"]
 
-#: Bytes of a block: partitions of known length are split so that blocks take no more.
+#: Bytes of a block: arrays whose blocks would take more come into chunks of fewer rows.
 LARGEST_BLOCK = 1 << 27
 #: Rows and columns of a square block of so many bytes.
 SQUARE = 4096
@@ -43,8 +43,9 @@ def lazy_gram(kernel: Any, X: Any, Z: Any, dtype: str) -> Any:
     Returns
     -------
     dask array of shape (rows, other rows)
-        A block for two partitions.  Those of known length are split such that a block takes at most
-        128 MiB; lengths that are not known (of frames) are not known of the blocks either.
+        A block for two partitions.  Arrays whose blocks would take more than 128 MiB come into
+        equal chunks of fewer rows; lengths that are not known (of frames) are not known of the
+        blocks either.
 
     Raises
     ------
@@ -156,25 +157,25 @@ def _side(reading: Any, table: Any, near: Any, role: str, most: int) -> _Side:
     if not is_dask_array(table):
         parts, sizes = list(table.to_delayed()), (float("nan"),) * table.npartitions
     else:
-        chunks = [part for rows in table.chunks[0] for part in _split(rows, most)]
         whole = table if table.ndim == 1 else table.rechunk({1: -1})
-        if len(chunks) > len(table.chunks[0]):
-            whole = whole.rechunk({0: tuple(chunks)})
+        height = _height(table.chunks[0], most)
+        whole = whole if height is None else whole.rechunk({0: height})
         parts, sizes = list(whole.to_delayed().ravel()), whole.chunks[0]
     read = needed("dask", "A dask collection", "dask").delayed(_read, pure=False)
     return _Side([read(part, reading, role, i) for i, part in enumerate(parts)], sizes)
 
 
-def _split(rows: float, most: int) -> list[float]:
-    """A number of rows as equal ones of at most so many; as it is where it is not known.
+def _height(chunks: Sequence[float], most: int) -> int | None:
+    """A number of rows, at most so many, for chunks some of which have more; None where none has.
 
-    >>> _split(10, 4), _split(4, 4), _split(0, 4)
-    ([4, 3, 3], [4], [0])
+    >>> _height((10, 10, 3), 4), _height((4, 4), 4), _height((float("nan"),), 4)
+    (4, None, None)
     """
-    if np.isnan(rows) or rows <= most:
-        return [rows]
-    n = -(-int(rows) // most)
-    return [int(rows) // n + (k < int(rows) % n) for k in range(n)]
+    largest = max(chunks, default=0)
+    if np.isnan(largest) or largest <= most:
+        return None
+    parts = -(-int(largest) // most)
+    return -(-int(largest) // parts)
 
 
 def _put(value: Any) -> Any:
