@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import validate_data
 
 from formulakern.encoding.packed import PackedTable
@@ -25,7 +26,7 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.showing import Showing
 from formulakern.estimators.targets import read_classes, require_target
 from formulakern.files.model_file import Saved
-from formulakern.partitions.collections import in_memory
+from formulakern.partitions.collections import in_memory, is_dask
 from formulakern.partitions.lazy_rows import needs_rows
 from formulakern.partitions.limit import gathered_bytes
 from formulakern.syntax.formula import Constant, Formula, Variable
@@ -278,6 +279,57 @@ def encoded_rows(
     for j, term in enumerate(terms):
         degrees[:, j] = term(table)
     return packed.with_degrees(degrees)
+
+
+class Classifier(ClassifierMixin):  # type: ignore[misc]
+    """A classifier, whose score is its accuracy."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the rows, or of their weight, whose class is predicted.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Of a collection of dask the predictions and classes come here, not the rows.
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        if not any(map(is_dask, (X, y, sample_weight))):
+            return float(super().score(X, y, sample_weight))
+        truth, predicted, weights = _together(self, X, y, sample_weight)
+        return float(accuracy_score(truth, predicted, sample_weight=weights))
+
+
+class Regressor(RegressorMixin):  # type: ignore[misc]
+    """A regressor, whose score is R²."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², 1 less the share of the variance of y that is not predicted.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Of a collection of dask the predictions and numbers come here, not the rows.
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        if not any(map(is_dask, (X, y, sample_weight))):
+            return float(super().score(X, y, sample_weight))
+        truth, predicted, weights = _together(self, X, y, sample_weight)
+        return float(r2_score(truth, predicted, sample_weight=weights))
+
+
+def _together(model: Any, X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """What is true, what is predicted, and the weights, here."""
+    return in_memory(y), in_memory(model.predict(X)), in_memory(weights)
 
 
 def propositions_of(names: Sequence[str] | NDArray[Any]) -> tuple[Formula, ...]:

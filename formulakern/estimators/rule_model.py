@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.encoding.cut_points import Strategy
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.base import TableEstimator
+from formulakern.estimators.base import Classifier, TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.reporting.method import Reported
 from formulakern.partitions.lazy_rows import lazily
@@ -280,7 +279,7 @@ class RuleModel(PropositionModel):
 
 
 @dataclass(eq=False, repr=False)
-class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
+class RuleClassifier(Classifier, RuleModel):
     """A rule model whose ensemble votes for classes.
 
     Attributes

@@ -180,3 +180,13 @@ def test_the_model_is_in_the_graph_once():
         frame = dd.from_map(never, range(n), meta=FRAME.iloc[:0])
         sizes.append(len(cloudpickle.dumps(model.predict(frame).__dask_graph__())))
     assert sizes[0] > len(pickle.dumps(model)) > (sizes[1] - sizes[0]) / 10
+
+
+def test_scores():
+    weights = pd.Series(GENERATOR.random(N))
+    cases = {"PRL": (FRAME, THREE), "SVM of numbers": (FRAME, NUMBERS), "strings": (STRINGS, THREE)}
+    for name, (rows, truth) in cases.items():
+        model, there = MODELS[name](), cut_frame(rows, CUTS["seven"])
+        assert model.score(there, truth) == model.score(rows, truth)
+        answers = [cut_frame(pd.Series(truth), CUTS["two"]), cut_frame(weights, [9])]
+        assert model.score(there, *answers) == model.score(rows, truth, weights)

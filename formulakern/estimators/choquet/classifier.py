@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag
+from formulakern.estimators.base import Classifier
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.choquet.base import ChoquetEstimator, Problem, Solution
 from formulakern.estimators.choquet.monotone import Losses, solve_monotone
@@ -34,7 +35,7 @@ __all__ = ["ChoquetSVC"]
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetSVC(Calibrated, ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
+class ChoquetSVC(Calibrated, Classifier, ChoquetEstimator):
     """Support vector classification by a Choquet integral of the attributes.
 
     Every attribute becomes a degree x_i in [0, 1] that grows with the class.  The decision is

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import RegressorMixin
 from sklearn.model_selection import KFold, check_cv
 from sklearn.svm import SVR
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number, is_integer
+from formulakern.estimators.base import Regressor
 from formulakern.estimators.choquet.base import ChoquetEstimator, Problem, Solution
 from formulakern.estimators.choquet.monotone import Losses, solve_monotone
 from formulakern.estimators.choquet.set_function import RowFunction
@@ -24,7 +24,7 @@ __all__ = ["ChoquetRegressor"]
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
+class ChoquetRegressor(Regressor, ChoquetEstimator):
     """Support vector regression by a Choquet integral of the attributes.
 
     The prediction is f(x) = Σ m(T)·min_T x + b over non-empty sets T of at most k columns of

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import RegressorMixin
 
 from formulakern.deadline import Deadline
+from formulakern.estimators.base import Regressor
 from formulakern.estimators.hkl.base import HierarchicalLearner
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
 from formulakern.partitions.lazy_rows import lazily
@@ -17,7 +17,7 @@ from formulakern.partitions.lazy_rows import lazily
 __all__ = ["HKLRegressor"]
 
 
-class HKLRegressor(RegressorMixin, HierarchicalLearner):  # type: ignore[misc]
+class HKLRegressor(Regressor, HierarchicalLearner):
     """Hierarchical kernel learning for numbers: an intercept and a weighted sum of rules.
 
     The problem of :class:`HKLClassifier` with squared errors, ::

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
@@ -17,7 +16,7 @@ from formulakern.backends.base import Scale
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
-from formulakern.estimators.base import TableEstimator
+from formulakern.estimators.base import Classifier, TableEstimator
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.multiple_kernels.pace import family_pace
 from formulakern.estimators.multiple_kernels.weights import FormulaWeights
@@ -53,7 +52,7 @@ CONSTANT = 1e-9
 
 
 @dataclass(eq=False, repr=False)
-class FormulaMKL(Reported, PairwiseDecisions, Calibrated, ClassifierMixin, TableEstimator):  # type: ignore[misc]
+class FormulaMKL(Reported, PairwiseDecisions, Calibrated, Classifier, TableEstimator):
     """Support vector classification with a weighted sum of the kernels of several formulas.
 
     The kernel is K = Σ_r η_r K_r with K_r that of the r-th formula: the features of all formulas

@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
@@ -19,6 +18,7 @@ from formulakern.encoding.sources import is_sparse
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.estimators.advice import warn_if_told
+from formulakern.estimators.base import Classifier
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.long_fits import Pace
 from formulakern.estimators.rule_lists.history import ListHistory, progress_line
@@ -51,7 +51,7 @@ OTHER_CLASS = "class_weight='balanced', or weaker limits"
 
 
 @dataclass(eq=False, repr=False)
-class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[misc]
+class RuleListClassifier(Classifier, PropositionModel):
     r"""Rules of the form "if conditions then class": decision lists and rule sets.
 
     A rule is a conjunction of conditions on columns: ``x = v`` for a nominal column, ``x <= c`` and

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +19,7 @@ from formulakern.deadline import Deadline, check_time_limit
 from formulakern.display.plots.settings import search_results
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
-from formulakern.estimators.base import TableEstimator
+from formulakern.estimators.base import Classifier, TableEstimator
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.search.candidates import (
@@ -62,7 +62,7 @@ FOLDS, SMALL = 3, (60, 150)
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSearch(Reported, Calibrated, ClassifierMixin, TableEstimator):  # type: ignore[misc]
+class FormulaSearch(Reported, Calibrated, Classifier, TableEstimator):
     """Draw formulas, rank their kernels, train a support vector machine with the best.
 
     Each candidate's kernel places the rows in a feature space.  A support vector machine is trained

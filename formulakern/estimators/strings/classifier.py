@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.base import Classifier
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
@@ -50,7 +51,7 @@ SOLVER = ("tol", "max_iter", "decision_function_shape", "cache_size")
 
 
 @dataclass(eq=False, repr=False)
-class StringSVC(Reported, Calibrated, Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StringSVC(Reported, Calibrated, Saved, Classifier, BaseEstimator):  # type: ignore[misc]
     """Support vector classification of strings, with a kernel of ``fk.strings``.
 
     Several classes are compared one against one, as in :class:`sklearn.svm.SVC`, which solves the

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,6 +19,7 @@ from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class, warn_of_zeros
+from formulakern.estimators.base import Classifier
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.svm.base import KernelEstimator
 from formulakern.estimators.svm.decisions import PairwiseDecisions
@@ -42,7 +42,7 @@ SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_i
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSVC(PairwiseDecisions, Calibrated, ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
     """Support vector classification with the kernel of a formula.
 
     Maximises the margin of a linear function of the features that the formula's substitutions

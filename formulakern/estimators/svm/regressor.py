@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import RegressorMixin
 from sklearn.svm import SVR
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
 from formulakern.deadline import Deadline, check_time_limit
+from formulakern.estimators.base import Regressor
 from formulakern.estimators.svm.base import KernelEstimator
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
 from formulakern.learning.kernel_machines.box_problem import regression
@@ -23,7 +23,7 @@ __all__ = ["FormulaSVR"]
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
+class FormulaSVR(Regressor, KernelEstimator):
     """Support vector regression with the kernel of a formula.
 
     Over the functions f of the formula's features and an intercept b, ::
