@@ -1,4 +1,4 @@
-"""What needs an optional library: data frames (pandas) and axes to draw on (matplotlib)."""
+"""What needs an optional library: data frames (pandas), axes to draw on (matplotlib), dask."""
 
 from __future__ import annotations
 

@@ -55,6 +55,7 @@ QUICK = {
     "28_same_everywhere.py": (["--quick"], " predictions compared, 0 different."),
     "29_logic.py": ([], "= (a | b) & (c | d)"),
     "29_logic_times.py": (["--quick"], "| count models | carry of 2 bits | "),
+    "30_dask_arrays.py": (["--quick"], "those of the kernel in memory: True"),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
 
