@@ -74,6 +74,45 @@ def test_fits_are_those_of_one_process(client):
     assert (model.value_, model.bound_) == (alone.value_, alone.bound_)
 
 
+@pytest.mark.parametrize("name", ["PRL", "HKL", "SVM"])
+def test_a_worker_that_is_lost_in_the_middle_of_a_fit(client, monkeypatch, name):
+    """Rows stay on the workers; one of these is killed at the second question, and replaced."""
+    learners = {
+        "PRL": fk.PRLClassifier(tol=1e-4),
+        "HKL": fk.HKLClassifier(linear=False),
+        "SVM": fk.FormulaSVC("a & b", tol=1e-4),
+    }
+    ask, asked, killed = FuturePieces.gather, [], []
+
+    def gather(pieces, *arguments, **options):
+        asked.append(len(pieces))
+        if len(asked) == 2:
+            killed.append(client.run(process_of, None).popitem()[1])
+            os.kill(killed[0], signal.SIGKILL)
+        return ask(pieces, *arguments, **options)
+
+    monkeypatch.setattr(FuturePieces, "gather", gather)
+    frame = table(range(5))
+    with fk.gather_limit(0):
+        model = learners[name].fit(frame.drop(columns="y"), frame.y)
+    assert killed
+    assert len(asked) > 2
+    here = pd.concat(map(rows_of, range(5)), ignore_index=True)
+    X, y = here.drop(columns="y"), here.y
+    alone = type(model)(**model.get_params()).fit(X, y)
+    if name == "PRL":
+        assert model.value_ == pytest.approx(alone.value_, rel=1e-3)
+    elif name == "HKL":
+        assert max(model.lower_bound_, alone.lower_bound_) <= model.objective_ * (1 + 1e-9)
+        assert model.gap_ <= model.tol
+    else:
+        margins = alone.decision_function(X)
+        assert model.decision_function(X) == pytest.approx(margins, abs=0.02)
+    assert (model.predict(X) == alone.predict(X)).all()
+    while len(client.scheduler_info()["workers"]) < 2:
+        time.sleep(0.05)
+
+
 def test_what_pieces_hold_is_made_again_where_a_worker_is_lost(client, tmp_path):
     parts = DelayedPieces([dask.delayed(np.arange)(n) for n in range(6)])
     held = parts.map(doubled)
