@@ -105,6 +105,7 @@ class DelayedPieces(Pieces):
         self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
     ) -> Pieces:
         """As :meth:`Pieces.map`; the results are held, here or by the workers of a cluster."""
+        self.traffic.count([shared] * len(self) + list(each or ()), ())
         asked, client = self._asked(function, shared, each), cluster_client()
         if client is None:
             with _told():
@@ -163,6 +164,7 @@ class FuturePieces(Pieces):
         self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
     ) -> Pieces:
         """As :meth:`Pieces.map`."""
+        self.traffic.count([shared] * len(self) + list(each or ()), ())
         with _told():
             made = self._asked(function, shared, each)
         return FuturePieces(self.client, made, traffic=self.traffic)

@@ -112,9 +112,11 @@ def rows_answered(
             "are frames of pandas; write set_output(transform='pandas')."
         )
     delayed = needed("dask", "A dask collection", "dask").delayed
-    shared = delayed(replace(question, empty=answer), pure=False, traverse=False)
+    question = replace(question, empty=answer)
+    shared = delayed(question, pure=False, traverse=False)
     if not is_dask_array(X):
-        return X.map_partitions(_answer, shared, meta=answer)
+        # dask joins what has one partition each to one task, and a value beside rows fails there
+        return X.map_partitions(_answer, question if X.npartitions == 1 else shared, meta=answer)
     if hasattr(answer, "columns"):
         frames = needed("dask.dataframe", "A frame from an array of dask", "dask")
         one = delayed(_answer, pure=False)

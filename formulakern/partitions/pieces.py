@@ -30,7 +30,7 @@ class Traffic:
     Attributes
     ----------
     rounds : int
-        Questions, each of which all pieces answered.
+        Questions to all pieces; what stays with these counts as well.
     sent, received : int
         Bytes.
     """
@@ -129,6 +129,7 @@ class LocalPieces(Pieces):
         """As :meth:`Pieces.map`."""
         pairs = zip(self.values, self._own(each), strict=True)
         made = [function(value, *shared, *own) for value, own in pairs]
+        self.traffic.count([shared] * len(self) + list(each or ()), ())
         return LocalPieces(made, traffic=self.traffic)
 
     def gather(

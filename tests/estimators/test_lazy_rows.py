@@ -111,6 +111,15 @@ def test_models(name):
                 assert values(there.compute()) == values(here)
 
 
+def test_one_file(tmp_path):
+    """One partition that is read: dask makes one task of reading and answering."""
+    pytest.importorskip("pyarrow", reason="pyarrow, which reads Parquet for dask, is not there")
+    FRAME.to_parquet(tmp_path / "rows.parquet")
+    model = fk.PRLClassifier().fit(FRAME, LABELS)
+    answers = model.predict(dd.read_parquet(tmp_path / "rows.parquet"))
+    assert answers.compute().tolist() == model.predict(FRAME).tolist()
+
+
 @pytest.mark.parametrize("unknown", [False, True])
 def test_arrays(unknown):
     X = (GENERATOR.random((90, 6)) < 0.5).astype(np.int8)

@@ -21,7 +21,7 @@ def test_traffic_is_counted_once_for_all_that_is_made_of_the_pieces():
     pieces = LocalPieces([np.zeros(4), np.zeros(2)])
     pieces.map(scaled, 1.0).gather(scaled, np.float64(3.0))
     pieces.gather(np.sum)
-    assert pieces.traffic.rounds == 2
+    assert pieces.traffic.rounds == 3
     assert pieces.traffic.received > 48
 
 
