@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from formulakern.checks import is_number
 from formulakern.errors import ParameterError
@@ -28,6 +28,10 @@ class Deadline:
     ----------
     begun, end : float
         Readings of :meth:`clock`; ``end`` is inf where time is not limited.
+
+    Notes
+    -----
+    A clock is that of a computer: what is pickled are seconds, from when it is read again.
 
     Examples
     --------
@@ -53,6 +57,9 @@ class Deadline:
             return limit
         now = cls.clock()
         return cls(now, math.inf if limit is None else now + float(limit))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_now, (self.taken(), self.left())
 
     @property
     def limited(self) -> bool:
@@ -87,6 +94,12 @@ class Deadline:
         """
         if self.over():
             raise TimeIsOver
+
+
+def _from_now(taken: float, left: float) -> Deadline:
+    """A deadline of which so many seconds are taken, and so many left."""
+    now = Deadline.clock()
+    return Deadline(now - taken, now + left)
 
 
 #: No limit.

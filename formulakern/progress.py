@@ -189,6 +189,10 @@ class FitProgress(Progress):
         if line and self.verbose > int(current().drawn):
             current().line(line)
 
+    def fold_at(self, share: float, what: str, n_folds: int, number: int) -> None:
+        """Say which share is done at least, and of which of so many folds something is done."""
+        self.at(share, f"{what}, fold {number + 1} of {n_folds}")
+
     def reach(self, share: float, what: str) -> None:
         """Say which share of the whole is done."""
         self.at(share, what)

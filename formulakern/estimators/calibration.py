@@ -24,6 +24,7 @@ from formulakern.errors import DataError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import random_source, row_weights
 from formulakern.estimators.trials import folds_of, selectable
+from formulakern.estimators.workers import FoldFits
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.progress import current
@@ -76,7 +77,8 @@ class Calibrated:
     For two classes this is the function of Platt, 1 / (1 + exp(−u·s(x) − b)).  Coefficients are
     fitted to the scores of rows that are held out, in at most five stratified folds, with a small
     ridge; then the model of all rows gives the scores.  The class that is predicted stays that of
-    the decisions, which need not be the most probable one.
+    the decisions, which need not be the most probable one.  The folds run at once in the processes
+    of ``joblib.parallel_config(backend="dask")``, or of ``backend="loky", n_jobs=2``.
 
     Attributes
     ----------
@@ -212,17 +214,23 @@ class Calibrated:
         found = [(single, self._class_scores(rows[single]))] if len(single) else []
         n_folds = min(FOLDS, int(counts[counts > 1].min()))
         seed = random_source(getattr(self, "random_state", None)).randint(2**31 - 1)
-        for number, (train, test) in enumerate(folds_of(n_folds, codes[folded], seed)):
-            if deadline.limited:
-                model.set_params(time_limit=deadline.part(1 / (n_folds - number)).left())
+        held_out, asked = [], []
+        for train, test in folds_of(n_folds, codes[folded], seed):
+            held_out.append(folded[test])
+            asked.append((np.concatenate([folded[train], always]), folded[test]))
+        shared = _HeldOut(model, rows, codes, given, deadline.limited)
+
+        def begins(number: int) -> None:
             current().tell(f"probabilities, fold {number + 1} of {n_folds}")
-            at, out = np.concatenate([folded[train], always]), folded[test]
-            with warnings.catch_warnings():  # the fit to all rows has said what there is to say
-                warnings.simplefilter("ignore")
-                model.fit(rows[at], codes[at], *(w[at] for w in given))
-            if _interrupted(model):
+
+        fits = FoldFits([shared] * n_folds)
+        for out, scores in zip(
+            held_out, fits.answers(_HeldOut.scores, asked, deadline, begins), strict=True
+        ):
+            if scores is None:
+                _warn_interrupted()
                 return
-            found.append((out, model._class_scores(rows[out])))
+            found.append((out, scores))
         seen = np.concatenate([places for places, _ in found])
         scores = np.concatenate([part for _, part in found])
         unit = float(np.sqrt(np.mean(scores**2))) or 1.0
@@ -230,13 +238,54 @@ class Calibrated:
         self._calibrator = unit, calibrator.fit(scores / unit, codes[seen], weights[seen])
 
 
+@dataclass(frozen=True, eq=False)
+class _HeldOut:
+    """What fits to folds share: a model that is not fitted, and all rows.
+
+    Attributes
+    ----------
+    model : estimator
+    rows : table whose rows can be selected
+    codes : intp (n_rows,)
+    given : tuple of float64 (n_rows,)
+        The weights of rows, if there are any.
+    limited : bool
+        Whether fits have a time limit.
+    """
+
+    model: Any
+    rows: Any
+    codes: npt.NDArray[np.intp]
+    given: tuple[FloatArray, ...]
+    limited: bool
+
+    def scores(
+        self, at: npt.NDArray[np.intp], out: npt.NDArray[np.intp], deadline: Deadline
+    ) -> FloatArray | None:
+        """What a model of some rows says of others; None where Ctrl-C ended its fit."""
+        model = clone(self.model)
+        if self.limited:
+            model.set_params(time_limit=deadline.left())
+        with warnings.catch_warnings():  # the fit to all rows has said what there is to say
+            warnings.simplefilter("ignore")
+            model.fit(self.rows[at], self.codes[at], *(w[at] for w in self.given))
+        if getattr(model, "stopped_", "") == "interrupted":
+            return None
+        scores: FloatArray = model._class_scores(self.rows[out])
+        return scores
+
+
 def _interrupted(model: Any) -> bool:
     """Whether Ctrl-C ended a fit, which is said."""
     interrupted = getattr(model, "stopped_", "") == "interrupted"
     if interrupted:
-        said = "the fit was interrupted: the model is kept, without probabilities."
-        warnings.warn(said, stacklevel=4)
+        _warn_interrupted()
     return interrupted
+
+
+def _warn_interrupted() -> None:
+    said = "the fit was interrupted: the model is kept, without probabilities."
+    warnings.warn(said, stacklevel=5)
 
 
 def _quiet(model: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import is_integer
+from formulakern.checks import is_integer, is_number
 from formulakern.deadline import Deadline
 from formulakern.errors import DataError, FormulaKernError, ParameterError
 from formulakern.estimators.targets import splits
@@ -28,6 +28,7 @@ __all__ = [
     "countable",
     "folds_of",
     "means_of",
+    "numbers_of",
     "scorer_of",
     "selectable",
     "turn",
@@ -246,3 +247,13 @@ def check_folds(folds: int, labels: npt.NDArray[Any]) -> None:
             "two classes with 2 rows or more, one of them with a row for every fold. Pass more "
             "rows, or fewer folds."
         )
+
+
+def numbers_of(name: str, values: Any, least: float, *, strict: bool) -> list[float]:
+    """Different numbers of a range, smallest first."""
+    listed = [values] if is_number(values) or isinstance(values, str) else list(values)
+    right = [is_number(v) and least <= v < 1e100 and not (strict and v == least) for v in listed]
+    if not listed or not all(right):
+        above = f"above {least:g}" if strict else f"of at least {least:g}"
+        raise ParameterError(f"{name}={values!r}; expected finite numbers {above}.")
+    return sorted({float(v) for v in listed})

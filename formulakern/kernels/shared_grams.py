@@ -71,6 +71,9 @@ class CandidateGrams:
         self._pair = TablePair(X, Z, real=True)
         self._indices: dict[PairedTables, TripleIndex | None] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CandidateGrams, self._given  # what was counted is counted again elsewhere
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows of X, rows of Z."""

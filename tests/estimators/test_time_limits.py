@@ -10,8 +10,8 @@ import formulakern as fk
 from formulakern.compilation import CompiledFunction
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.estimators.search import run
+from formulakern.estimators.svm import cross_validation
 from formulakern.estimators.svm.classifier import FormulaSVC
-from formulakern.estimators.svm.cross_validation import FormulaSVCCV
 from formulakern.estimators.trials import turn
 from formulakern.learning.prl import column_generation
 from formulakern.mining.search import CompiledSearch
@@ -209,7 +209,7 @@ def test_all_values_of_C_are_within_one_limit(monkeypatch):
     assert model.C_ == 2.0
     assert np.isnan(model.cv_results_["mean_score"]).all()
     clock.seconds = 0.0
-    clock.spends(monkeypatch, FormulaSVCCV, "_model_of", 0.3)
+    clock.spends(monkeypatch, cross_validation._Folds, "solve", 0.3)
     with pytest.warns(ConvergenceWarning, match="time limit after 1 of 3 values of C: the best of"):
         model = fk.FormulaSVCCV(Cs=[0.1, 2.0, 30.0], cv=2, time_limit=1).fit(X, y)
     assert clock.seconds <= 1.2

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -14,11 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, check_verbosity, is_number
+from formulakern.checks import check_choice, check_verbosity
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.table import Table
-from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import automatic_C
@@ -33,12 +33,14 @@ from formulakern.estimators.trials import (
     Trial,
     compared,
     folds_of,
+    numbers_of,
     scorer_of,
     selectable,
     turn,
     warn_incomplete,
     warn_late,
 )
+from formulakern.estimators.workers import FoldFits
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.rules.ensemble import RuleEnsemble
 
@@ -146,6 +148,9 @@ class HKLClassifierCV(HierarchicalClassifier):
     Where a fit stops before the gap is closed (``max_active``, ``time_limit``) its score counts,
     and ``certified`` tells; only for the last fit is that a warning.
 
+    Under ``joblib.parallel_config(backend="dask")``, or ``backend="loky", n_jobs=2``, the fits to
+    the folds of one pair run at once in other processes; the table is sent once.
+
     References
     ----------
     The rule of one standard error: L. Breiman, J. Friedman, R. Olshen, C. Stone, "Classification
@@ -201,8 +206,8 @@ class HKLClassifierCV(HierarchicalClassifier):
         ConvergenceWarning
             If the gap of ``best_estimator_`` is above ``tol``.
         """
-        penalties = [*MULTIPLES] if self._automatic else _numbers("Cs", self.Cs, 0.0, strict=True)
-        depths = _numbers("depth_penalties", self.depth_penalties, 1.0, strict=False)
+        penalties = [*MULTIPLES] if self._automatic else numbers_of("Cs", self.Cs, 0.0, strict=True)
+        depths = numbers_of("depth_penalties", self.depth_penalties, 1.0, strict=False)
         check_choice("selection", self.selection, SELECTIONS)
         check_verbosity(self.verbose)
         self._model(penalties[0], depths[0])._check_parameters()
@@ -229,17 +234,15 @@ class HKLClassifierCV(HierarchicalClassifier):
             pairs = [(C, a) for a in depths for C in penalties]
             held = HELD if self.ordinal or len(order) == 2 else max(1, HELD // len(order))
 
-            def fitted(part: Part, pair: Pair, start: Any, until: Deadline) -> HKLClassifier:
+            def model_of(part: Part, pair: Pair) -> HKLClassifier:
                 C, depth = pair
                 model = self._model(C * self._unit(part, class_weight), depth, held)
-                found = part.fitted(model.set_params(class_weight=class_weight), start, until)
-                if found.stopped_ == "interrupted":
-                    raise KeyboardInterrupt
-                return found
+                model.class_weight = class_weight
+                return model
 
             trials: list[Trial | None] = [None] * len(pairs)
             try:
-                for k, models in self._paths(pairs, trials, parts, fitted, comparing):
+                for k, models in self._paths(pairs, trials, parts, model_of, comparing):
                     trials[k] = trial_of(parts, models, labels, shares, tau, scorer)
             except KeyboardInterrupt:
                 warn_incomplete(trials, "interrupted")
@@ -302,7 +305,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         pairs: list[Pair],
         trials: list[Trial | None],
         parts: list[Part],
-        fitted: Callable[[Part, Pair, Any, Deadline], HKLClassifier],
+        model_of: Callable[[Part, Pair], HKLClassifier],
         deadline: Deadline,
     ) -> Iterator[tuple[int, list[HKLClassifier]]]:
         """The models of all parts for one pair after the other, larger C from those of smaller C.
@@ -313,6 +316,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         least = penalties[0]  # other depth penalties begin at the best C of the one before
         solved: dict[float, list[HKLClassifier]] = {}
         best: Trial | None = None
+        fits = FoldFits(parts)
         pace = comparing_pace(self, deadline, [p.train for p in parts], len(pairs), "fewer Cs")
         for depth in reversed(depths):
             starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
@@ -321,17 +325,21 @@ class HKLClassifierCV(HierarchicalClassifier):
                 if not parts or (best is not None and deadline.over()):
                     warn_late(trials, pace.reason())
                     return
-                C, models = pairs[place][0], []
+                C = pairs[place][0]
+                models: list[HKLClassifier] = []
                 remaining = sum(trial is None for trial in trials)
                 share, what = 1 - remaining / len(trials), f"C {C:.3g}, depth {depth:g}"
                 until = turn(deadline, remaining)
-                for number, (part, start) in enumerate(zip(parts, starts, strict=True)):
+                asked = [(model_of(p, pairs[place]), s) for p, s in zip(parts, starts, strict=True)]
+                begins = partial(self._bar.fold_at, share, what, len(parts))
+                found = fits.answers(Part.fitted, asked, until, begins)
+                while len(models) < len(parts):
                     if best is None and deadline.over():
                         warn_late(trials, pace.reason())
                         return
-                    limit = until.part(1 / (len(parts) - number))
-                    self._bar.at(share, f"{what}, fold {number + 1} of {len(parts)}")
-                    models.append(fitted(part, pairs[place], start, limit))
+                    models.append(next(found))
+                    if models[-1].stopped_ == "interrupted":
+                        raise KeyboardInterrupt
                     self._bar.foresee(pace, share + len(models) / len(parts) / len(trials))
                 yield place, models
                 solved[C] = starts = models
@@ -438,13 +446,3 @@ class HKLClassifierCV(HierarchicalClassifier):
             "temperature": temperatures,
             **{f"split{k}_score": column for k, column in enumerate(splits_of.T)},
         }
-
-
-def _numbers(name: str, values: Any, least: float, *, strict: bool) -> list[float]:
-    """Different numbers of a range, smallest first."""
-    listed = [values] if is_number(values) or isinstance(values, str) else list(values)
-    right = [is_number(v) and least <= v < 1e100 and not (strict and v == least) for v in listed]
-    if not listed or not all(right):
-        above = f"above {least:g}" if strict else f"of at least {least:g}"
-        raise ParameterError(f"{name}={values!r}; expected finite numbers {above}.")
-    return sorted({float(v) for v in listed})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -36,6 +37,7 @@ from formulakern.estimators.trials import (
     warn_incomplete,
     warn_late,
 )
+from formulakern.estimators.workers import FoldFits
 from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["PRLClassifierCV"]
@@ -144,6 +146,9 @@ class PRLClassifierCV(PreferenceModel):
     of another kind is fitted anew for every fold.  Fits within folds have a ``tol`` of 0.03 at
     least.  Where one stops early (``epochs``, ``time_limit``) its score counts.  After Ctrl-C the
     best setting so far is fitted to all rows.
+
+    Under ``joblib.parallel_config(backend="dask")``, or ``backend="loky", n_jobs=2``, the fits to
+    the folds of one setting run at once in other processes; the table is sent once.
 
     References
     ----------
@@ -294,11 +299,11 @@ class PRLClassifierCV(PreferenceModel):
         rows = None if own else selectable(X)
         folds = []
         for train, test in folds_of(self.cv, labels, seed):
-            reader: PreferenceModel = self
+            reader = PRLClassifier(**self._shared_parameters(PRLClassifier()))
             if rows is None:
+                reader._share_encoding(self)
                 table, unseen = whole.take(train), whole.take(test)
             else:
-                reader = PRLClassifier(**self._shared_parameters(PRLClassifier()))
                 table = reader._fit_table(rows[train], labels[train])
                 unseen = reader._read_table(rows[test])
             w = None if weights is None else weights[train]
@@ -317,6 +322,7 @@ class PRLClassifierCV(PreferenceModel):
         trials: list[Trial | None] = [None] * len(settings)
         path, best, bar = None, None, self._bar
         tables = [fold.train for fold in folds]
+        fits, columns = FoldFits(folds), [()] * len(folds)
         pace = comparing_pace(self, deadline, tables, len(settings), "fewer Cs or degrees")
         try:
             for place, setting in enumerate(settings):
@@ -329,11 +335,11 @@ class PRLClassifierCV(PreferenceModel):
                     break
                 models, until = [], turn(deadline, len(settings) - place)
                 share, what = place / len(settings), f"C {setting.C:g}, degree {setting.degree}"
-                for number, fold in enumerate(folds):
-                    bar.at(share, f"{what}, fold {number + 1} of {len(folds)}")
-                    model = self._model(setting, COARSE)
-                    limit = until.part(1 / (len(folds) - number))
-                    models.append(fold.fitted(model, self._automatic, limit))
+                asked = [(self._model(setting, COARSE), self._automatic, one) for one in columns]
+                begins = partial(bar.fold_at, share, what, len(folds))
+                for number, answer in enumerate(fits.answers(Fold.fitted, asked, until, begins)):
+                    model, columns[number] = answer
+                    models.append(model)
                     bar.foresee(pace, share + len(models) / len(folds) / len(settings))
                 trial = trials[place] = trial_of(folds, models, labels, scorer)
                 bar.at(share, what, line=_line(setting, trial, self._automatic))

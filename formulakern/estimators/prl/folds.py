@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.hkl.class_scores import log_probabilities
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.prl.parameters import automatic_C
-from formulakern.estimators.prl.prediction import PreferenceModel
 from formulakern.estimators.trials import Trial, countable, means_of
 from formulakern.learning.prl.restricted_game import Column
 from formulakern.rules.rule import Rule
@@ -31,7 +30,7 @@ WIDEST = float(np.log(20))
 SHAPE = ("rules", "length", "certified", "several")
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Fold:
     """Training rows of one fold, encoded, and the rows that are held out.
 
@@ -44,10 +43,8 @@ class Fold:
         The classes of the rows that are held out.
     test : ndarray of shape (unseen.n_rows,), intp
         Their numbers.
-    reader : PreferenceModel
-        What encoded them.
-    columns : sequence of Column
-        Those of the last game.
+    reader : PRLClassifier
+        With the encoding of these rows.
     """
 
     train: PackedTable
@@ -56,11 +53,21 @@ class Fold:
     weights: FloatArray | None
     right: npt.NDArray[Any]
     test: npt.NDArray[np.intp]
-    reader: PreferenceModel
-    columns: Sequence[Column] = field(default=(), init=False)
+    reader: PRLClassifier
 
-    def fitted(self, model: PRLClassifier, automatic: bool, deadline: Deadline) -> PRLClassifier:
-        """A model fitted to the training rows; its C counts automatic ones if so asked.
+    def fitted(
+        self, model: PRLClassifier, automatic: bool, known: Sequence[Column], deadline: Deadline
+    ) -> tuple[PRLClassifier, Sequence[Column]]:
+        """A model fitted to the training rows, and the columns of its game.
+
+        Parameters
+        ----------
+        model : PRLClassifier
+        automatic : bool
+            Whether its C counts automatic ones.
+        known : sequence of Column
+            Those of the game before.
+        deadline : Deadline
 
         Raises
         ------
@@ -74,12 +81,10 @@ class Fold:
             model.C = float(model.C) * automatic_C(preferences)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that it ended early, or has no rules
-            self.columns = model._solve(
-                self.train, preferences, rows, known=self.columns, deadline=deadline
-            )
+            columns = model._solve(self.train, preferences, rows, known=known, deadline=deadline)
         if model.stopped_ == "interrupted":
             raise KeyboardInterrupt
-        return model
+        return model, columns
 
     def scores(self, model: PRLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
         """The votes for all classes on the rows that are held out, with a margin of 1; −∞ for

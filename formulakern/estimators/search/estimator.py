@@ -114,8 +114,8 @@ class FormulaSearch(Reported, Calibrated, Classifier, TableEstimator):
         so that decisions are for balanced accuracy; None is for accuracy; ``"square-root"``,
         proportional to 1/√n_k, is between them: better macro F1 at little cost of accuracy.
     n_jobs : int, optional
-        How many candidates are scored at once, in threads; each holds a Gram matrix.  The result is
-        the same for every number.
+        How many candidates are scored at once, each with a Gram matrix, the result being the same:
+        in threads, or in processes of ``joblib.parallel_config(backend="dask")`` (or "loky").
     time_limit : float, optional
         Seconds for everything from the table to the model.  At most half of it is for the
         candidates: all are scored on a stratified sample of 400 rows, the better half of them on
@@ -154,9 +154,9 @@ class FormulaSearch(Reported, Calibrated, Classifier, TableEstimator):
     -----
     Joint counts of the rows are found once; a candidate costs a look-up per pair of rows, then the
     support vector machines of all folds, or one ball and one distance (per class, for more than
-    two).  Its solver cannot begin at a solution for another C.
-    Peak memory is about two Gram matrices per job: the one that all candidates are written to, and
-    what is sliced from it, or what the last model is fitted on.
+    two).  Its solver cannot begin at a solution for another C.  Peak memory is about two Gram
+    matrices per job: the one that all candidates are written to, and what is sliced from it, or
+    what the last model is fitted on.
 
     *Calibration.*  For each class k, a_k ≥ 0 and b_k are fitted so that
     1/(1 + exp(−a_k d_k(x) − b_k)) is the probability that a row of decision d_k(x), held out, is of

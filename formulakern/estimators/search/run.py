@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
+from contextlib import closing
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -14,9 +15,11 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 
 from formulakern.deadline import UNLIMITED, Deadline
+from formulakern.errors import FormulaKernError
 from formulakern.estimators.long_fits import Cause, Pace, many_rows
 from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.scores import Scoring
+from formulakern.estimators.workers import Workers
 from formulakern.kernels.algebra import Kernel
 from formulakern.progress import FitProgress
 from formulakern.syntax.formula import Formula
@@ -49,6 +52,7 @@ def score_all(
     n_jobs: int | None,
     bar: FitProgress,
     deadline: Deadline = UNLIMITED,
+    C: float | None = None,
 ) -> list[CandidateScore]:
     """One score per candidate, whatever the order in which they are computed.
 
@@ -61,11 +65,13 @@ def score_all(
         What the candidates are called.
     by : {"ratio", "mean_score"}
     n_jobs : int, optional
-        As joblib reads it; always threads.
+        As joblib reads it: threads, or the processes of joblib's active backend.
     bar : FitProgress
         Shows how far it is.
     deadline : Deadline, optional
         Then no other candidate begins; the first one is scored in any case.
+    C : float, optional
+        Instead of the one of ``scoring``.
 
     Returns
     -------
@@ -78,16 +84,21 @@ def score_all(
         If no candidate has a finite criterion yet.
     """
     scores: dict[int, CandidateScore] = {}
-    jobs = min(effective_n_jobs(n_jobs), len(kernels))
-    interrupted = False
+    workers, interrupted = Workers(n_jobs), False
     try:
-        for number, score in _in_threads(scoring, kernels, jobs, deadline):
-            scores[number] = score
-            finite = [s.mean_score for s in scores.values() if np.isfinite(s.mean_score)]
-            known = f"best score {max(finite):.4g}" if finite else ""
-            what = f"candidate {len(scores)} of {len(kernels)}"
-            share = 0.0 if deadline.limited else SCORING * len(scores) / len(kernels)
-            bar.at(share, what, known, _line(number, formulas[number], score))
+        if workers.jobs > 1:
+            ready = _in_processes(workers, scoring, kernels, deadline, C)
+        else:
+            jobs = min(effective_n_jobs(n_jobs), len(kernels))
+            ready = _in_threads(scoring, kernels, jobs, deadline, C)
+        with closing(ready):
+            for number, score in ready:
+                scores[number] = score
+                finite = [s.mean_score for s in scores.values() if np.isfinite(s.mean_score)]
+                known = f"best score {max(finite):.4g}" if finite else ""
+                what = f"candidate {len(scores)} of {len(kernels)}"
+                share = 0.0 if deadline.limited else SCORING * len(scores) / len(kernels)
+                bar.at(share, what, known, _line(number, formulas[number], score))
     except KeyboardInterrupt:
         if not any(np.isfinite(getattr(score, by)) for score in scores.values()):
             raise
@@ -135,10 +146,9 @@ def score_best_again(
         late = deadline.over(sum(scores[k].seconds for k in again))
         if not again or late or any(score.status == "interrupted" for score in found):
             break
-        other = replace(scoring, svc=scoring.svc | {"C": C})
         some = [kernels[k] for k in again], [formulas[k] for k in again]
         try:
-            new = score_all(other, *some, "mean_score", n_jobs, bar, deadline)
+            new = score_all(scoring, *some, "mean_score", n_jobs, bar, deadline, C)
         except KeyboardInterrupt:
             warnings.warn(f"interrupted before C={C:g} was tried.", stacklevel=3)
             break
@@ -153,15 +163,15 @@ def score_best_again(
 
 
 def _in_threads(
-    scoring: Scoring, kernels: Sequence[Make], jobs: int, deadline: Deadline
-) -> Iterator[tuple[int, CandidateScore]]:
+    scoring: Scoring, kernels: Sequence[Make], jobs: int, deadline: Deadline, C: float | None
+) -> Generator[tuple[int, CandidateScore], None, None]:
     """Scores as they are ready; each job writes its Gram matrices to one buffer."""
     if jobs == 1:
         buffer = scoring.grams.empty()
         for number, kernel in enumerate(kernels):
             if number and deadline.over():
                 return
-            yield number, scoring.score(kernel, buffer)
+            yield number, scoring.score(kernel, buffer, C)
         return
     buffers: SimpleQueue[npt.NDArray[np.float64]] = SimpleQueue()
     for _ in range(jobs):
@@ -170,7 +180,7 @@ def _in_threads(
     def score(kernel: Make) -> CandidateScore:
         buffer = buffers.get()
         try:
-            return scoring.score(kernel, buffer)
+            return scoring.score(kernel, buffer, C)
         finally:
             buffers.put(buffer)
 
@@ -183,6 +193,40 @@ def _in_threads(
                 return
     finally:  # also after an interrupt or an error: what has not begun does not begin
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _in_processes(
+    workers: Workers,
+    scoring: Scoring,
+    kernels: Sequence[Make],
+    deadline: Deadline,
+    C: float | None,
+) -> Generator[tuple[int, CandidateScore], None, None]:
+    """Scores as they are ready; kernels are built here, and the table is sent once."""
+    sent, begun = workers.send(scoring), []
+    for number, make in enumerate(kernels):
+        try:
+            begun.append((number, sent, make(), C))
+        except FormulaKernError as error:
+            yield number, scoring.score(partial(_raised, error), C=C)
+
+    def in_time() -> Iterator[tuple[Any, ...]]:
+        for place, one in enumerate(begun):
+            if place and deadline.over():
+                return
+            yield one
+
+    yield from workers.answers(_scored, in_time())
+
+
+def _scored(
+    number: int, scoring: Scoring, kernel: Kernel, C: float | None
+) -> tuple[int, CandidateScore]:
+    return number, scoring.score(lambda: kernel, None, C)
+
+
+def _raised(error: FormulaKernError) -> Kernel:
+    raise error
 
 
 def _line(number: int, formula: Formula | Kernel, score: CandidateScore) -> str:

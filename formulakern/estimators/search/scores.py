@@ -162,18 +162,23 @@ class Scoring:
     ratio: bool
     margin_C: float | None
 
-    def score(self, make: Callable[[], Kernel], out: FloatArray) -> CandidateScore:
+    def score(
+        self, make: Callable[[], Kernel], out: FloatArray | None = None, C: float | None = None
+    ) -> CandidateScore:
         """Everything about one candidate; what cannot be computed is told in its status.
 
         Parameters
         ----------
         make : callable
             Builds the kernel.
-        out : float64 (m, m)
+        out : float64 (m, m), optional
             For its Gram matrix.
+        C : float, optional
+            Instead of that of ``svc``.
         """
         begun = perf_counter()
-        found: dict[str, Any] = {"C": self.svc["C"]}
+        svc = self.svc if C is None else self.svc | {"C": C}
+        found: dict[str, Any] = {"C": svc["C"]}
         try:
             gram = self.grams.gram(make(), out)
             if self.ratio:
@@ -184,7 +189,7 @@ class Scoring:
                     found["status"] = "the classes are not separable: the ratio is infinite"
             if self.splits:
                 _check_magnitude(gram)
-                folds = [self._fold(gram, *split) for split in self.splits]
+                folds = [self._fold(svc, gram, *split) for split in self.splits]
                 if self.scorer is None:
                     of_folds, scores = self._log_loss(folds)
                     decided = np.unique(np.concatenate(folds).argmax(axis=1))
@@ -204,11 +209,15 @@ class Scoring:
         return CandidateScore(seconds=perf_counter() - begun, **found)
 
     def _fold(
-        self, gram: FloatArray, train: npt.NDArray[np.intp], test: npt.NDArray[np.intp]
+        self,
+        svc: dict[str, Any],
+        gram: FloatArray,
+        train: npt.NDArray[np.intp],
+        test: npt.NDArray[np.intp],
     ) -> Any:
         """The score of a fold; for the log loss, the decisions for all classes."""
         with config_context(assume_finite=True, skip_parameter_validation=True):
-            model = SVC(kernel="precomputed", **self.svc)
+            model = SVC(kernel="precomputed", **svc)
             model.fit(gram[np.ix_(train, train)], self.y[train], self.weights[train])
             rows = gram[np.ix_(test, train)]
             if self.scorer is not None:

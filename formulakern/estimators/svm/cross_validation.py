@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from functools import cached_property, partial
+from threading import Lock
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +20,10 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.errors import ParameterError
 from formulakern.estimators.long_fits import comparing_pace
 from formulakern.estimators.svm.classifier import FormulaSVC
-from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
+from formulakern.estimators.svm.pairwise import PairwiseProblem
 from formulakern.estimators.targets import random_source, row_weights, several_classes
 from formulakern.estimators.trials import COMPARING, compared, folds_of, scorer_of, turn
+from formulakern.estimators.workers import FoldFits
 from formulakern.learning.kernel_machines.decomposition import DualSolution, Limits
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 
@@ -87,6 +91,10 @@ class FormulaSVCCV(FormulaSVC):
     in part for every fold: with five folds it takes four times as much.  After Ctrl-C the best C so
     far is fitted to all rows.
 
+    Under ``joblib.parallel_config(backend="dask")``, or ``backend="loky", n_jobs=2``, the fits to
+    the folds with one C run at once in other processes; the table is sent once, and each process
+    has its own Gram matrix.
+
     Examples
     --------
     >>> from formulakern import datasets
@@ -123,7 +131,7 @@ class FormulaSVCCV(FormulaSVC):
         deadline = UNLIMITED if deadline is None else deadline
         comparing = deadline.part(COMPARING)
         late = comparing.over()
-        folds = [] if late else self._folds(table, classes, weights)
+        folds = None if late else self._folds(table, classes, weights)
         scores, gaps = self._path(values, folds, comparing)
         self._choose(values, scores, gaps)
         self._bar.at(0.9, f"C {self.C_:.3g}, all rows")
@@ -133,46 +141,41 @@ class FormulaSVCCV(FormulaSVC):
     def _chosen_settings(self) -> FormulaSVC:
         return FormulaSVC(**self._shared_parameters(FormulaSVC()) | {"C": self.C_})
 
-    def _folds(self, table: Any, classes: npt.NDArray[Any], weights: FloatArray) -> list[_Fold]:
-        """The problems of all folds with C = 1; they share the Gram matrix where it is held."""
+    def _folds(self, table: Any, classes: npt.NDArray[Any], weights: FloatArray) -> _Folds:
         seed = random_source(self.random_state).randint(2**31 - 1)
-        memory = float(self.cache_size)
-        rows = KernelRows(self.kernel_, table, memory)
-        if rows.held:
-            rows = KernelRows.of_matrix(self.kernel_, table, rows.gram)
-        folds = []
-        for train, test in folds_of(self.cv, classes, seed):
-            part = (rows.take(train), classes[train], weights[train], memory)
-            problem = PairwiseProblem.of(self.kernel_, *part)
-            folds.append(_Fold(problem, table.take(train), table.take(test), classes[test]))
-        return folds
+        model = FormulaSVC(**self._shared_parameters(FormulaSVC()) | {"probability": False})
+        model._share_encoding(self)
+        model.kernel_ = self.kernel_
+        memory, scorer = float(self.cache_size), scorer_of(self.scoring)
+        folds = folds_of(self.cv, classes, seed)
+        return _Folds(model, scorer, table, classes, weights, memory, folds)
 
     def _path(
-        self, values: list[float], folds: list[_Fold], deadline: Deadline
+        self, values: list[float], folds: _Folds | None, deadline: Deadline
     ) -> tuple[FloatArray, FloatArray]:
         """The score of every value in every fold, and its largest gap; NaN for what is left out."""
-        scorer, limits = scorer_of(self.scoring), self._limits(deadline)
-        limits = replace(limits, tol=max(limits.tol, COARSE))
-        scores = np.full((len(values), max(1, len(folds))), np.nan)
+        limits = self._limits(deadline)
+        limits = replace(limits, tol=max(limits.tol, COARSE), seconds=np.inf)
+        n_folds = len(folds.splits) if folds else 0
+        fits, last = FoldFits([folds] * n_folds), [None] * n_folds
+        scores = np.full((len(values), max(1, n_folds)), np.nan)
         gaps, late = np.full(len(values), np.nan), 0
-        parts = [fold.train for fold in folds]
+        parts = [folds.table.take(train) for train, _ in folds.splits] if folds else []
         often = (len(values), "fewer Cs or folds", "values of C")
         pace = comparing_pace(self, deadline, parts, *often, searched=False)
         try:
             for place, C in enumerate(values):
                 nearer = C / values[place - 1] if place else 1.0
-                row, found = np.empty(len(folds)), np.empty(len(folds))
+                row, found = np.empty(n_folds), np.empty(n_folds)
                 if not folds or deadline.over():
                     self._warn_incomplete(place, values, pace.reason())
                     break
                 until = turn(deadline, len(values) - place)
-                for k, fold in enumerate(folds):
-                    self._bar.at(place / len(values), f"C {C:.3g}, fold {k + 1} of {len(folds)}")
-                    seconds = until.part(1 / (len(folds) - k)).left()
-                    solved = fold.solve(replace(limits, seconds=seconds), C, nearer)
-                    model = self._model_of(solved, fold.train)
-                    row[k], found[k] = scorer(model, fold.test, fold.truth), solved.gaps_.max()
-                    self._bar.foresee(pace, (place + (k + 1) / len(folds)) / len(values))
+                asked = [(k, one, limits, C, nearer) for k, one in enumerate(last)]
+                begins = partial(self._bar.fold_at, place / len(values), f"C {C:.3g}", n_folds)
+                for k, answer in enumerate(fits.answers(_Folds.solve, asked, until, begins)):
+                    row[k], found[k], last[k] = answer
+                    self._bar.foresee(pace, (place + (k + 1) / n_folds) / len(values))
                 scores[place], gaps[place] = row, found.max()
                 said = f"C = {C:g}: {self.scoring} {row.mean():.4f}, gap {gaps[place]:.1e}"
                 self._bar.at(place / len(values), f"C {C:.3g}", line=said)
@@ -222,14 +225,6 @@ class FormulaSVCCV(FormulaSVC):
             raise ParameterError(f"Cs={self.Cs!r}; expected positive numbers, one at least.")
         return sorted({float(C) for C in listed})
 
-    def _model_of(self, solved: Any, rows: Any) -> FormulaSVC:
-        """A classifier with what a fold has learnt."""
-        model = FormulaSVC(**self._shared_parameters(FormulaSVC()) | {"probability": False})
-        model._share_encoding(self)
-        model.kernel_ = self.kernel_
-        model._take_over_pairs(solved, rows)
-        return model
-
     def _choose(self, values: list[float], scores: FloatArray, gaps: FloatArray) -> None:
         """Set what is known of all values, and the one that is chosen."""
         means = scores.mean(axis=1)
@@ -246,19 +241,86 @@ class FormulaSVCCV(FormulaSVC):
         }
 
 
-@dataclass(eq=False)
-class _Fold:
-    """The problem of the training rows, the last solution, and the rows that are held out."""
+class _Fold(NamedTuple):
+    """The problem of the training rows with C = 1, these rows, and those that are held out."""
 
     problem: PairwiseProblem
     train: Any
     test: Any
     truth: npt.NDArray[Any]
-    last: list[DualSolution] | None = None
 
-    def solve(self, limits: Limits, C: float, nearer: float) -> PairwiseModel:
-        """The model for C, from the last solution times a factor."""
-        solved, self.last = self.problem.solve(limits, factor=C, near=self.last, nearer=nearer)
+
+@dataclass(frozen=True, eq=False)
+class _Folds:
+    """What the fits to all folds share.
+
+    Problems are made where they are solved, from the table and the kernel: Gram matrices are large,
+    and not sent.
+
+    Attributes
+    ----------
+    model : FormulaSVC
+        With the encoding and the kernel.
+    scorer : callable
+    table : PackedTable or RealTable
+        All rows.
+    classes, weights : ndarray of shape (n_rows,)
+    memory : float
+        Megabytes for a matrix that is held.
+    splits : list of (intp array, intp array)
+        Rows to learn from and rows that are held out.
+    """
+
+    model: FormulaSVC
+    scorer: Any
+    table: Any
+    classes: npt.NDArray[Any]
+    weights: FloatArray
+    memory: float
+    splits: list[Any]
+    made: dict[int, _Fold] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = self.model, self.scorer, self.table, self.classes, self.weights
+        return _Folds, (*given, self.memory, self.splits)
+
+    @cached_property
+    def _rows(self) -> KernelRows:
+        """Those of all folds; they share the Gram matrix where it is held."""
+        kernel = self.model.kernel_
+        rows = KernelRows(kernel, self.table, self.memory)
+        return KernelRows.of_matrix(kernel, self.table, rows.gram) if rows.held else rows
+
+    def fold(self, k: int) -> _Fold:
+        """The k-th fold."""
+        with _MAKING:
+            if k not in self.made:
+                train, test = self.splits[k]
+                part = self._rows.take(train), self.classes[train], self.weights[train]
+                problem = PairwiseProblem.of(self.model.kernel_, *part, self.memory)
+                rows = self.table.take(train), self.table.take(test)
+                self.made[k] = _Fold(problem, *rows, self.classes[test])
+        return self.made[k]
+
+    def solve(
+        self,
+        k: int,
+        last: list[DualSolution] | None,
+        limits: Limits,
+        C: float,
+        nearer: float,
+        deadline: Deadline,
+    ) -> tuple[float, float, list[DualSolution]]:
+        """Score, gap and solution of a fold for C, from the last solution times a factor."""
+        fold = self.fold(k)
+        limits = replace(limits, seconds=deadline.left())
+        solved, found = fold.problem.solve(limits, factor=C, near=last, nearer=nearer)
         if solved.stopped_ == "interrupted":
             raise KeyboardInterrupt
-        return solved
+        model = copy(self.model)
+        model._take_over_pairs(solved, fold.train)
+        return self.scorer(model, fold.test, fold.truth), solved.gaps_.max(), found
+
+
+#: A Gram matrix that several threads need is made by one.
+_MAKING = Lock()

@@ -212,7 +212,10 @@ def test_paths_start_from_columns_of_before(monkeypatch):
     monkeypatch.setattr(PRLClassifier, "_solve", counted)
     search.fit(X, y)
     with monkeypatch.context() as without:
-        without.setattr(prl_folds.Fold, "columns", property(lambda _: (), lambda *_: None))
+        fitted = prl_folds.Fold.fitted
+        without.setattr(
+            prl_folds.Fold, "fitted", lambda self, m, a, known, until: fitted(self, m, a, (), until)
+        )
         warm, epochs = list(epochs), []
         monkeypatch.setattr(PRLClassifier, "_solve", counted)
         cold = PRLClassifierCV(degrees=[1, 2], cv=3).fit(X, y)

@@ -8,6 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import datasets
+from formulakern.estimators.svm import cross_validation
 
 WEIGHTS = "cut points are quantiles of the unweighted rows"
 EXPECTED = {
@@ -67,16 +68,16 @@ def test_a_path_ends_where_scores_fall_and_what_is_refused(boards, capsys):
 def test_an_interrupted_path_keeps_the_best_so_far(boards, monkeypatch):
     X, y = boards
     search = fk.FormulaSVCCV(Cs=[0.1, 1.0, 10.0], cv=3)
-    made = type(search)._model_of
+    solved = cross_validation._Folds.solve
     count = []
 
-    def interrupting(self, solved, rows):
+    def interrupting(self, *arguments):
         count.append(1)
         if len(count) == 5:
             raise KeyboardInterrupt
-        return made(self, solved, rows)
+        return solved(self, *arguments)
 
-    monkeypatch.setattr(type(search), "_model_of", interrupting)
+    monkeypatch.setattr(cross_validation._Folds, "solve", interrupting)
     with pytest.warns(UserWarning, match="interrupted after 1 of 3 values"):
         search.fit(X, y)
     assert search.C_ == 0.1

@@ -1,0 +1,208 @@
+"""Fits and scores in other processes, where joblib's active backend has some.
+
+``with joblib.parallel_config(backend="dask"):`` makes a cluster of dask joblib's backend, and
+``backend="loky", n_jobs=2`` two processes of this computer.  What all tasks share, the table, is
+sent to a cluster once; a task brings what is its own.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+
+from formulakern.deadline import Deadline
+from formulakern.errors import ClusterError
+from formulakern.partitions.dask_pieces import LOST
+
+__all__ = ["FoldFits", "Workers"]
+
+#: What is on a cluster already: the client and the future of a value, as long as there is one.
+_SENT: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
+#: What is said of workers that end one after another, here.
+KILLED = (
+    "a task ended several workers one after another, most likely because it does not fit into "
+    "their memory"
+)
+
+
+class Workers:
+    """Other processes that tasks can run in, if joblib's active backend has some.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        As joblib reads it.
+
+    Attributes
+    ----------
+    jobs : int
+        How many tasks run at once; 1 where they run in this process, one after another.
+
+    Notes
+    -----
+    Backends of threads count as this process.  On a cluster a value that is sent goes to one
+    worker, and from there to others that need it.
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        backend = get_active_backend(prefer="threads")[0]
+        self._n_jobs = n_jobs
+        with _told():
+            here = getattr(backend, "uses_threads", False)
+            self.jobs = 1 if here else int(effective_n_jobs(n_jobs))
+        self._client = getattr(backend, "client", None)
+
+    def send(self, value: Any) -> Any:
+        """What stands for a value in the arguments of tasks: to a cluster it is sent, once."""
+        if self._client is None:
+            return value
+        client, sent = _SENT.get(value, (None, None))
+        if client is not self._client:
+            with _told():
+                sent = self._client.scatter(value, hash=False)
+            _SENT[value] = self._client, sent
+        return sent
+
+    def answers(
+        self, function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Any]:
+        """``function(*each)`` for each of the arguments, as they are ready.
+
+        Parameters
+        ----------
+        function : callable
+            Of a module.
+        arguments : iterable of tuple
+            Read only as far as there are processes for them.
+
+        Raises
+        ------
+        ClusterError
+            If the cluster is lost.
+        """
+        parallel = Parallel(
+            n_jobs=self._n_jobs,
+            return_as="generator_unordered",
+            batch_size=1,
+            pre_dispatch="n_jobs",
+        )
+        with _told():
+            ready = parallel(delayed(_answer)(function, *each) for each in arguments)
+            try:
+                for answer in ready:  # noqa: UP028 -- what it delegates to is closed too early
+                    yield answer
+            finally:  # of those that have not begun joblib would warn
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    ready.close()
+
+
+class FoldFits:
+    """The fits to all folds with one setting after another: here, or in other processes.
+
+    Parameters
+    ----------
+    folds : sequence of objects
+        What every fit to a fold reads; the same one for several folds is sent once.
+    """
+
+    def __init__(self, folds: Sequence[Any]) -> None:
+        self._folds = folds
+        self._workers = Workers()
+
+    def answers(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[tuple[Any, ...]],
+        deadline: Deadline,
+        begins: Callable[[int], None],
+    ) -> Iterator[Any]:
+        """``function(fold, *its arguments, deadline)`` for each fold, in order.
+
+        Parameters
+        ----------
+        function : callable
+            Of a module or class; it changes none of its arguments.
+        arguments : sequence of tuple, one for each fold
+        deadline : Deadline
+            Of all of them; each has an equal part of the time that is left.
+        begins : callable
+            Told the number of a fold.
+        """
+        n, jobs = len(self._folds), min(self._workers.jobs, len(self._folds))
+        if jobs <= 1:
+            for k, (fold, own) in enumerate(zip(self._folds, arguments, strict=True)):
+                begins(k)
+                yield function(fold, *own, deadline.part(1 / (n - k)))
+            return
+        sent = [self._workers.send(fold) for fold in self._folds]
+        until = deadline.part(1 / -(-n // jobs))
+        asked = [
+            (k, function, fold, *own, until)
+            for k, (fold, own) in enumerate(zip(sent, arguments, strict=True))
+        ]
+        found: dict[int, Any] = {}
+        begins(0)
+        for k, answer in self._workers.answers(_numbered, asked):
+            found[k] = answer
+            begins(min(len(found), n - 1))
+        yield from (found[k] for k in range(n))
+
+
+def _numbered(k: int, function: Callable[..., Any], *arguments: Any) -> tuple[int, Any]:
+    return k, function(*arguments)
+
+
+def _answer(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A task, in a process that may run others in other threads."""
+    with _FILTERS:
+        return function(*arguments)
+
+
+class _KeptFilters:
+    """The filters for warnings are again what they were when no task runs any more.
+
+    Fits change them for a while, which in several threads is not undone in the order it was done.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._running = threading.Lock(), 0
+        self._before = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._running:
+                self._before = warnings.catch_warnings()
+                self._before.__enter__()
+            self._running += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._running -= 1
+            if not self._running:
+                self._before.__exit__(None, None, None)
+
+
+_FILTERS = _KeptFilters()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What a cluster fails by, as one sentence."""
+    try:
+        yield
+    except Exception as error:
+        problem = (LOST | {"KilledWorker": KILLED}).get(type(error).__name__)
+        if problem is None or isinstance(error, MemoryError):
+            raise
+        raise ClusterError(
+            f"{problem} ({type(error).__name__}). Look at the logs of the workers, or fit without "
+            "joblib.parallel_config(backend='dask')."
+        ) from error
