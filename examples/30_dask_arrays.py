@@ -91,7 +91,9 @@ def predicted_files(folder: Path, files: int, rows: int) -> None:
 
     frame = dd.read_parquet(folder / "rows")
     X = frame.drop(columns="ill")
-    print(f"\n{files} files, {files * rows:,} rows; {model.predict(X)}")
+    print(
+        f"\n{files} files, {files * rows:,} rows; the answers are a {type(model.predict(X)).__name__}"
+    )
     with Memory() as memory:
         frame.assign(said=model.predict(X)).to_parquet(folder / "said", write_index=False)
     print(f"predicted and written: {memory}")
@@ -108,7 +110,7 @@ def large_gram(folder: Path, n: int) -> None:
     X = da.from_array(bits, chunks=(n // 10, 40))
     kernel = fk.kernel("(a & ~b) | c").normalized()
     gram = kernel(X)
-    print(f"\nthe Gram matrix: {gram}, {gram.nbytes / 2**20:,.0f} MiB")
+    print(f"\nthe Gram matrix: blocks of {gram.chunksize}, {gram.nbytes / 2**20:,.0f} MiB")
     out = np.lib.format.open_memmap(folder / "gram.npy", "w+", "float64", gram.shape)
     with Memory() as memory:
         da.store(gram, out, lock=False)
