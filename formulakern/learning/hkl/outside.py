@@ -32,7 +32,7 @@ class OutsideSearch:
     Attributes
     ----------
     given_up : bool
-        Whether the time was over before anything was known.
+        Whether the time was over before enough was known.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class OutsideSearch:
             square, violators = self.frontier.examine(
                 self.allowed, enough, inside if sharing else None, loose
             )
+            self.given_up = self.frontier.cut and not violators
         except TimeIsOver:
             self.given_up = True
             square, violators = np.inf, []

@@ -75,6 +75,7 @@ class SharingFrontier:
         self.inside = set(self.nodes)
         self.known = dict.fromkeys(self.nodes, -1) | {t: k for k, t in enumerate(self.sources)}
         self.reached = True  # false once a search for what is shared has failed
+        self.cut = False  # whether time was over before a search had told enough
 
     def share_sums(self, allowed: float, given: float, least: int) -> tuple[float, list[Node]]:
         """A bound on max_t ‖r_t‖_ρ'², and violators, where subsets inside W carry shares.
@@ -95,6 +96,7 @@ class SharingFrontier:
             last = reached or looked_at >= LOOKED_AT or self.deadline.over()
             if last or (loads + carried > 1).any():
                 surely = carried + tail if reached else carried
+                self.cut = not reached and self.deadline.over()
                 return self.verdict(allowed, given, loads, carried + tail, surely)
             least, looked_at = FURTHER * least, FURTHER * looked_at
 
