@@ -91,9 +91,7 @@ def predicted_files(folder: Path, files: int, rows: int) -> None:
 
     frame = dd.read_parquet(folder / "rows")
     X = frame.drop(columns="ill")
-    print(
-        f"\n{files} files, {files * rows:,} rows; the answers are a {type(model.predict(X)).__name__}"
-    )
+    print(f"\n{files} files, {files * rows:,} rows")
     with Memory() as memory:
         frame.assign(said=model.predict(X)).to_parquet(folder / "said", write_index=False)
     print(f"predicted and written: {memory}")
