@@ -4,6 +4,7 @@ import os
 import signal
 import time
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -111,6 +112,21 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_fit(client, monkeypatch, name)
     assert (model.predict(X) == alone.predict(X)).all()
     while len(client.scheduler_info()["workers"]) < 2:
         time.sleep(0.05)
+
+
+def test_candidates_and_folds_run_on_workers_and_the_table_is_sent_once(client):
+    here = rows_of(0)
+    X, y = here.drop(columns="y"), here.y
+    search = fk.FormulaSearch(["a & b", "a", "a | b"], C=[1.0, 10.0], random_state=0)
+    settings = fk.FormulaSVCCV("a & b", Cs=[0.1, 1.0], cv=2, random_state=0)
+    alone = search.fit(X, y).results_["mean_score"], settings.fit(X, y).cv_results_["mean_score"]
+    sent, scatter = [], client.scatter
+    with pytest.MonkeyPatch.context() as patched, joblib.parallel_config(backend="dask"):
+        patched.setattr(client, "scatter", lambda v, **o: sent.append(v) or scatter(v, **o))
+        np.testing.assert_array_equal(search.fit(X, y).results_["mean_score"], alone[0])
+        assert len(sent) == 1
+        np.testing.assert_array_equal(settings.fit(X, y).cv_results_["mean_score"], alone[1])
+        assert len(sent) == 2
 
 
 def test_what_pieces_hold_is_made_again_where_a_worker_is_lost(client, tmp_path):
