@@ -20,7 +20,7 @@ In a shell::
     python examples/31_beyond_memory.py --learner features
     python examples/31_beyond_memory.py --gather             # packed rows are brought here
     python examples/31_beyond_memory.py --growth             # rows x2, x4, x8, and one worker
-    python examples/31_beyond_memory.py --quick              # seconds
+    python examples/31_beyond_memory.py --quick              # seconds, in one process
 
 It needs the extra ``formulakern[dask]``.
 """
@@ -132,8 +132,9 @@ def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> N
     place, size = written(options.table, rows, folder)
     spill = tempfile.mkdtemp(dir=folder)
     settings = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    settings |= {"memory_limit": options.memory, "local_directory": spill}
     with (
-        LocalCluster(memory_limit=options.memory, local_directory=spill, **settings) as cluster,
+        LocalCluster(processes=not options.quick, **settings) as cluster,
         Client(cluster) as client,
         fk.gather_limit((1 << 30) if options.gather else 0),
         counted_traffic() as traffic,
@@ -190,7 +191,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = 20_000 if options.quick else options.rows
+    rows = 4_000 if options.quick else options.rows
     folder = options.folder or Path(tempfile.mkdtemp())
     names = "learner table rows GB workers s CPU-s-here gap-% rules worker-MB here-MB rounds"
     titles = [*names.split(), "MB sent", "MB received"]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.errors import DataError
+from formulakern.partitions.collections import in_memory
 from formulakern.text import clip
 
 __all__ = [
@@ -104,7 +105,8 @@ def opened(X: object) -> tuple[Sequence[object], Sequence[Any], int]:
     >>> opened([["x", 1], ["o", 2]])
     (['x0', 'x1'], [('x', 'o'), (1, 2)], 2)
     """
-    source: Any = X
+    source: Any = in_memory(X)
+    X = source
     if is_pandas(X):
         return source.columns.tolist(), [column for _, column in source.items()], len(source)
     frame = as_frame(X)

@@ -146,6 +146,11 @@ def test_divisions_are_not_asked_for(unknown_divisions):
     assert str(model.rules_) == str(fk.PRLClassifier().fit(FRAME, LABELS).rules_)
 
 
+def test_tables_are_read_whole():
+    table = fk.Table.of(parts(FRAME, CUTS["seven"]))
+    assert table == fk.Table.of(FRAME)
+
+
 def test_partitions_that_disagree():
     ends = dask.delayed(FRAME[:99]), dask.delayed(FRAME[99:].rename(columns={"odor": "smell"}))
     frame = dd.from_delayed(ends, meta=FRAME[:0], verify_meta=False)

@@ -73,6 +73,10 @@ def test_fits_are_those_of_one_process(client):
     alone = fk.PRLClassifier().fit(here.drop(columns="y"), here.y)
     assert str(model.rules_) == str(alone.rules_)
     assert (model.value_, model.bound_) == (alone.value_, alone.bound_)
+    X = frame.drop(columns="y")
+    assert model.predict(X).compute().tolist() == alone.predict(here.drop(columns="y")).tolist()
+    gram = fk.kernel("a & b")(X[list("abcdefgh")].to_dask_array(lengths=True))
+    assert (gram.compute() == fk.kernel("a & b")(here[list("abcdefgh")].to_numpy())).all()
 
 
 @pytest.mark.parametrize("name", ["PRL", "HKL", "SVM"])
