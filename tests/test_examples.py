@@ -56,6 +56,7 @@ QUICK = {
     "29_logic.py": ([], "= (a | b) & (c | d)"),
     "29_logic_times.py": (["--quick"], "| count models | carry of 2 bits | "),
     "30_dask_arrays.py": (["--quick"], "those of the kernel in memory: True"),
+    "31_beyond_memory.py": (["--quick"], "| prl | planted | 4,000 |"),
     "32_search_on_a_cluster.py": (["--quick"], "| FormulaSearch | "),
     "picture.py": (["picture.png"], "100 % of unseen robots right"),
 }
