@@ -17,6 +17,9 @@ from formulakern.partitions.pieces import Pieces
 
 __all__ = ["PackedPieces"]
 
+#: Partitions are joined to pieces of so many rows, as long as there are so many pieces.
+PIECE_ROWS, LEAST_PIECES = 500_000, 8
+
 
 class PackedPieces:
     """What an encoder makes of a table in pieces; no row of it is here.
@@ -92,6 +95,8 @@ class PackedPieces:
     def weighted(self, codes: NDArray[np.intp], weights: FloatArray | None = None) -> Pieces:
         """Pieces of :class:`WeightedRows`, equal rows merged, which stay where they are.
 
+        Small partitions are one piece together, so that fewer answers are added up.
+
         Parameters
         ----------
         codes : ndarray of shape (n_rows,), intp
@@ -105,7 +110,10 @@ class PackedPieces:
         if weights is not None:
             both = zip(np.split(narrow, ends), np.split(weights, ends), strict=True)
             own = list(both)
-        return self.table.pieces().map(_weighted, self.encoder, self.kept, self.terms, each=own)
+        made = self.table.pieces().map(_weighted, self.encoder, self.kept, self.terms, each=own)
+        few = max(1, int(PIECE_ROWS * len(made) / max(1, self.n_rows)))
+        number = min(few, len(made) // LEAST_PIECES)
+        return made if number <= 1 else made.together(number, WeightedRows.joined)
 
 
 def _packed(table: Any, encoder: Any, kept: NDArray[np.intp], terms: Sequence[Any]) -> PackedTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,23 @@ class WeightedRows:
         if not used.all():
             table, codes, weights = table.take(used), codes[used], weights[used]
         return cls(table, codes, weights, np.ones(len(codes), dtype=np.int64))
+
+    @staticmethod
+    def joined(parts: Sequence[WeightedRows]) -> WeightedRows:
+        """The rows of several pieces of the same columns, equal ones merged.
+
+        >>> table = PackedTable.of_rows(np.array([[5], [6]], dtype=np.uint64), 3)
+        >>> rows = WeightedRows.of(table, np.array([0, 1]))
+        >>> WeightedRows.joined([rows, rows]).weights
+        array([2., 2.])
+        """
+        words = np.concatenate([part.table.rows for part in parts])
+        degrees = np.concatenate([part.table.degrees for part in parts])
+        table = PackedTable.of_rows(words, parts[0].table.n_columns).with_degrees(degrees)
+        codes = np.concatenate([part.codes for part in parts])
+        weights = np.concatenate([part.weights for part in parts])
+        numbers = np.concatenate([part.numbers for part in parts])
+        return WeightedRows(table, codes, weights, numbers).merged()
 
     def merged(self) -> WeightedRows:
         """Rows of equal propositions, degrees and class as one, with the sum of their weights.

@@ -16,7 +16,7 @@ from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.errors import ClusterError, DataError
 from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask_array, is_dask_frame
-from formulakern.partitions.pieces import LocalPieces, Pieces
+from formulakern.partitions.pieces import TOGETHER, LocalPieces, Pieces, in_groups, make_one
 
 __all__ = ["DelayedPieces", "FuturePieces", "cluster_client", "partitions_of"]
 
@@ -132,6 +132,37 @@ class DelayedPieces(Pieces):
         self.traffic.count([shared] * len(self) + list(each or ()), answers)
         return answers
 
+    def combined(
+        self,
+        function: Callable[..., Any],
+        combine: Callable[[list[Any]], Any],
+        *shared: Any,
+        deadline: Deadline = UNLIMITED,
+    ) -> Any:
+        """As :meth:`Pieces.combined`."""
+        deadline.check()
+        delayed = needed("dask", "A dask collection", "dask").delayed
+        make = delayed(make_one, pure=False, traverse=False)
+        parts = self._asked(function, shared, None)
+        while True:
+            parts = [make(combine, *some) for some in in_groups(parts, TOGETHER)]
+            if len(parts) <= 1:
+                break
+        client = cluster_client()
+        with _told():
+            if client is None:
+                answers = list(needed("dask", "A dask collection", "dask").compute(*parts))
+            else:
+                answers = _answers(client, client.compute(parts), deadline)
+        self.traffic.count([shared] * len(self), answers)
+        return answers[0] if answers else combine([])
+
+    def together(self, number: int, combine: Callable[[list[Any]], Any]) -> Pieces:
+        """As :meth:`Pieces.together`."""
+        make = needed("dask", "A dask collection", "dask").delayed(make_one, pure=False)
+        made = [make(combine, *some) for some in in_groups(self.values, number)]
+        return DelayedPieces(made, traffic=self.traffic)
+
 
 @dataclass(eq=False)
 class FuturePieces(Pieces):
@@ -183,6 +214,36 @@ class FuturePieces(Pieces):
             answers = _answers(self.client, asked, deadline)
         self.traffic.count([shared] * len(self) + list(each or ()), answers)
         return answers
+
+    def combined(
+        self,
+        function: Callable[..., Any],
+        combine: Callable[[list[Any]], Any],
+        *shared: Any,
+        deadline: Deadline = UNLIMITED,
+    ) -> Any:
+        """As :meth:`Pieces.combined`."""
+        deadline.check()
+        with _told():
+            parts = self._asked(function, shared, None)
+            while True:
+                parts = [
+                    self.client.submit(make_one, combine, *some, pure=False)
+                    for some in in_groups(parts, TOGETHER)
+                ]
+                if len(parts) <= 1:
+                    break
+            answers = _answers(self.client, parts, deadline)
+        self.traffic.count([shared] * len(self), answers)
+        return answers[0] if answers else combine([])
+
+    def together(self, number: int, combine: Callable[[list[Any]], Any]) -> Pieces:
+        """As :meth:`Pieces.together`."""
+        made = [
+            self.client.submit(make_one, combine, *some, pure=False)
+            for some in in_groups(self.values, number)
+        ]
+        return FuturePieces(self.client, made, traffic=self.traffic)
 
 
 def _answers(client: Any, futures: list[Any], deadline: Deadline) -> list[Any]:

@@ -20,7 +20,10 @@ import numpy as np
 
 from formulakern.deadline import UNLIMITED, Deadline
 
-__all__ = ["LocalPieces", "Pieces", "Traffic"]
+__all__ = ["TOGETHER", "LocalPieces", "Pieces", "Traffic", "in_groups", "make_one"]
+
+#: Answers that are combined at a time.
+TOGETHER = 8
 
 
 @dataclass(eq=False)
@@ -102,6 +105,46 @@ class Pieces(ABC):
             If the answers are not there in time.
         """
 
+    @abstractmethod
+    def combined(
+        self,
+        function: Callable[..., Any],
+        combine: Callable[[list[Any]], Any],
+        *shared: Any,
+        deadline: Deadline = UNLIMITED,
+    ) -> Any:
+        """One answer made of those of all pieces, a few at a time, where the pieces are.
+
+        Parameters
+        ----------
+        function, shared, deadline :
+            As of :meth:`gather`.
+        combine : callable
+            Pure, and defined at the top of a module: takes a list of answers, of neighbouring
+            pieces or of what it made of those, and returns one.
+        """
+
+    @abstractmethod
+    def together(self, number: int, combine: Callable[[list[Any]], Any]) -> Pieces:
+        """Fewer pieces: ``combine`` makes one of ``number`` neighbouring values.
+
+        They stay where the pieces are.
+        """
+
+
+def in_groups(values: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    """Neighbours, so many at a time.
+
+    >>> in_groups("abcde", 2)
+    ['ab', 'cd', 'e']
+    """
+    return [values[start : start + size] for start in range(0, len(values), size)]
+
+
+def make_one(combine: Callable[[list[Any]], Any], *values: Any) -> Any:
+    """What ``combine`` makes of some values."""
+    return combine(list(values))
+
 
 @dataclass(eq=False)
 class LocalPieces(Pieces):
@@ -146,6 +189,29 @@ class LocalPieces(Pieces):
             answers.append(function(value, *shared, *own))
         self.traffic.count([shared] * len(self) + list(each or ()), answers)
         return answers
+
+    def combined(
+        self,
+        function: Callable[..., Any],
+        combine: Callable[[list[Any]], Any],
+        *shared: Any,
+        deadline: Deadline = UNLIMITED,
+    ) -> Any:
+        """As :meth:`Pieces.combined`."""
+        held: list[Any] = []
+        for value in self.values:
+            deadline.check()
+            held.append(function(value, *shared))
+            if len(held) == TOGETHER:
+                held = [combine(held)]
+        whole = combine(held)
+        self.traffic.count([shared] * len(self), [whole])
+        return whole
+
+    def together(self, number: int, combine: Callable[[list[Any]], Any]) -> LocalPieces:
+        """As :meth:`Pieces.together`."""
+        made = [combine(list(some)) for some in in_groups(self.values, number)]
+        return LocalPieces(made, traffic=self.traffic)
 
     def _own(self, each: Sequence[Any] | None) -> list[tuple[Any, ...]]:
         return [()] * len(self) if each is None else [(own,) for own in each]

@@ -102,12 +102,13 @@ def _read(text: str, language: str) -> Formula:
         )
     try:
         formula: Formula = _parser(language).parse(text)
+        return formula
     except UnexpectedInput as error:
-        raise explain(error, text, language) from None
+        problem = explain(error, text, language)
     except FormulaSyntaxError as error:
         error.text = text
         raise
-    return formula
+    raise problem  # without the parser's own error, which no cluster can send
 
 
 @cache

@@ -138,6 +138,10 @@ def test_what_pieces_hold_is_made_again_where_a_worker_is_lost(client, tmp_path)
     held = parts.map(doubled)
     assert isinstance(held, FuturePieces)
     assert len({*held.gather(process_of)}) == 2
+    for pieces in (parts, held):
+        factor = 1 if pieces is parts else 2
+        assert pieces.combined(np.sum, sum) == factor * 20
+        assert [len(v) for v in pieces.together(4, np.concatenate).gather(doubled)] == [6, 9]
     answers = held.gather(ends_its_process, str(tmp_path))
     assert [answer.tolist() for answer in answers] == [
         [2 * k + 1 for k in range(n)] for n in range(6)
@@ -145,6 +149,11 @@ def test_what_pieces_hold_is_made_again_where_a_worker_is_lost(client, tmp_path)
     while len(client.scheduler_info()["workers"]) < 2:  # it is started again
         time.sleep(0.05)
     assert [len(answer) for answer in held.gather(doubled)] == list(range(6))
+
+
+def test_errors_come_back_from_workers(client):
+    with pytest.raises(fk.FormulaSyntaxError, match="two connectives in a row"):
+        client.submit(fk.parse, "a & | b").result()
 
 
 def test_a_partition_that_ends_every_worker_is_told(client):

@@ -33,3 +33,12 @@ def test_a_question_of_another_length_is_refused():
 def test_a_question_ends_with_its_time():
     with pytest.raises(TimeIsOver):
         LocalPieces([1]).gather(scaled, 1, deadline=Deadline.of(0.0))
+
+
+@pytest.mark.parametrize("number", [0, 1, 7, 8, 9, 70])
+def test_answers_are_combined_a_few_at_a_time(number):
+    pieces = LocalPieces([np.arange(k) for k in range(number)])
+    assert pieces.combined(np.sum, sum) == sum(k * (k - 1) // 2 for k in range(number))
+    joined = pieces.together(3, np.concatenate)
+    assert len(joined) == -(-number // 3)
+    assert sum(len(value) for value in joined.values) == number * (number - 1) // 2

@@ -26,7 +26,7 @@ from formulakern.syntax.temporal import KINDS
 __all__ = ["MANY", "MOST_TEXTS", "ColumnCounts", "count_columns", "joined", "listed_ends"]
 
 #: Different numbers of one part that are listed, and different texts of all parts.
-MANY, MOST_TEXTS = 100_000, 1_000_000
+MANY, MOST_TEXTS = 5_000, 1_000_000
 #: So many of the least and of the largest values are always kept.
 ENDS = 3
 

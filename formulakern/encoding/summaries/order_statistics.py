@@ -145,11 +145,11 @@ def completed(
     pieces = read([one.name for one in columns])
     sought = [_Sought(one, shares, always, uniform) for one in columns]
     for shift in range(64 - BITS, -1, -BITS):
-        answers = pieces.gather(_digits_of_all, [one.wanted(shift) for one in sought])
-        for one, parts in zip(sought, zip(*answers, strict=True), strict=True):
-            one.narrow(parts)
-    answers = pieces.gather(_neighbours_of_all, [one.wanted(0) for one in sought])
-    return [one.found(parts) for one, parts in zip(sought, zip(*answers, strict=True), strict=True)]
+        wanted = [one.wanted(shift) for one in sought]
+        for one, part in zip(sought, pieces.combined(_digits_of_all, _added, wanted), strict=True):
+            one.narrow(*part)
+    nearest = pieces.combined(_neighbours_of_all, _nearest, [one.wanted(0) for one in sought])
+    return [one.found(*part) for one, part in zip(sought, nearest, strict=True)]
 
 
 class _Sought:
@@ -181,11 +181,9 @@ class _Sought:
         """What the next pass asks."""
         return Wanted(self.counts.name, self.dtype, shift, np.unique(self.prefix), self.levels)
 
-    def narrow(self, parts: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> None:
+    def narrow(self, codes: NDArray[np.int64], times: NDArray[np.int64]) -> None:
         """The next digits, from how often each follows the bits that are known."""
         prefixes = np.unique(self.prefix)
-        codes = np.concatenate([part[0] for part in parts])
-        codes, times = counted(codes, np.concatenate([part[1] for part in parts]))
         for j in range(len(self.left)):
             own = int(np.searchsorted(prefixes, self.prefix[j])) * DIGITS
             first, last = np.searchsorted(codes, (own, own + DIGITS))
@@ -197,13 +195,11 @@ class _Sought:
             self.left[j] -= less
             self.prefix[j] = (int(self.prefix[j]) << BITS) | (int(codes[first + place]) - own)
 
-    def found(self, parts: Sequence[tuple[Keys, Keys]]) -> ColumnCounts:
+    def found(self, below: Keys, above: Keys) -> ColumnCounts:
         """The values and their neighbours, with repeats whose running totals are right."""
         keys, n = np.unique(self.prefix), self.n
         at = np.searchsorted(self.prefix, keys)
         before, equal = self.before[at], self.equal[at]
-        below = np.max([part[0] for part in parts], axis=0)
-        above = np.min([part[1] for part in parts], axis=0)
         known: dict[int, int] = {}  # how many are at most each value, at least
 
         def learn(some: Keys, totals: Sequence[int]) -> None:
@@ -234,6 +230,25 @@ def _digits_of_all(
     table: Table, wanted: Sequence[Wanted]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     return [_digits(table, one) for one in wanted]
+
+
+def _added(
+    answers: Sequence[list[tuple[NDArray[np.int64], NDArray[np.int64]]]],
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Counts of digits of several parts, added up."""
+    together = []
+    for parts in zip(*answers, strict=True):
+        codes, times = map(np.concatenate, zip(*parts, strict=True))
+        together.append(counted(codes, times))
+    return together
+
+
+def _nearest(answers: Sequence[list[tuple[Keys, Keys]]]) -> list[tuple[Keys, Keys]]:
+    """Neighbours in several parts: the nearest of them."""
+    return [
+        (np.max([part[0] for part in parts], axis=0), np.min([part[1] for part in parts], axis=0))
+        for parts in zip(*answers, strict=True)
+    ]
 
 
 def _neighbours_of_all(table: Table, wanted: Sequence[Wanted]) -> list[tuple[Keys, Keys]]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver, check_time_limit
 from formulakern.errors import DataError
-from formulakern.mining.conjunctions.answers import answer, sizes, totals, weighed
+from formulakern.mining.conjunctions.answers import added, answer, sizes, totals, weighed
 from formulakern.mining.conjunctions.best_first import FIRST_BATCH, BestFirst, question_of
 from formulakern.mining.conjunctions.search import MinedConjunctions, read_lattice
 from formulakern.mining.objective import Objective, check_objective, unit_exponent
@@ -199,6 +199,6 @@ def _sums(
         last, columns = [np.array(found[r][-1:]) for r in part], np.arange(len(singles))
         asked = [found[r][:-1] for r in part]
         question = question_of(singles, among, asked, last, [columns] * len(part))
-        answers = np.sum(rows.gather(answer, question, deadline=UNLIMITED), axis=0)
+        answers = rows.combined(answer, added, question, deadline=UNLIMITED)
         sums[part] = answers[:, 0].reshape(len(part), len(singles))
     return sums

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
-from formulakern.mining.conjunctions.answers import Question, answer
+from formulakern.mining.conjunctions.answers import Question, added, answer
 from formulakern.mining.conjunctions.enumeration import Lattice
 from formulakern.mining.objective import Objective
 from formulakern.partitions.pieces import Pieces
@@ -163,8 +163,8 @@ class BestFirst:
             [node.candidates for node in nodes],
             [node.columns for node in nodes],
         )
-        parts = self.rows.gather(answer, question, deadline=deadline)
-        sums, ends = np.sum(parts, axis=0), question.ends.tolist()
+        sums = self.rows.combined(answer, added, question, deadline=deadline)
+        ends = question.ends.tolist()
         for node, first, last in zip(nodes, [0, *ends], ends, strict=False):
             shape = len(node.columns), len(node.candidates), 2
             self._evaluate(node, sums[first:last].reshape(shape))
@@ -261,9 +261,9 @@ class BestFirst:
         for j in passed[np.argsort(-scores[passed], kind="stable")].tolist():
             if scores[j] <= self.lowest:
                 break
-            added = (int(candidates[j]),) if len(candidates) else ()
+            last = (int(candidates[j]),) if len(candidates) else ()
             self._tick += 1
-            entry = float(scores[j]), -self._tick, tuple(sorted((*conjunction, *added)))
+            entry = float(scores[j]), -self._tick, tuple(sorted((*conjunction, *last)))
             if len(self.results) < self.limit:
                 heapq.heappush(self.results, entry)
             else:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
-from formulakern.mining.conjunctions.answers import Question, add_up, answer
+from formulakern.mining.conjunctions.answers import Question, add_up, added, answer
 from formulakern.partitions.pieces import Pieces
 
 __all__ = ["LOOKED_AT", "Heaviest", "Powers", "heaviest", "ready"]
@@ -268,8 +268,7 @@ class _Search:
             one,
             np.zeros(len(nodes), dtype=np.int64),
         )
-        parts = self.rows.gather(answer, question, deadline=deadline)
-        return np.asarray(np.sum(parts, axis=0))
+        return np.asarray(self.rows.combined(answer, added, question, deadline=deadline))
 
     def _take(
         self, nodes: list[tuple[tuple[int, ...], NDArray[np.int64]]], answers: FloatArray

@@ -125,11 +125,18 @@ def test_a_time_limit_leaves_a_bound_on_pieces():
     some = {}
 
     class Stops(LocalPieces):
-        def gather(self, function, *shared, each=None, deadline=None):
+        def count(self, deadline):
             some["rounds"] = some.get("rounds", 0) + 1
             if some["rounds"] == 5 and deadline.limited:
                 raise TimeIsOver
+
+        def gather(self, function, *shared, each=None, deadline=None):
+            self.count(deadline)
             return super().gather(function, *shared, each=each)
+
+        def combined(self, function, combine, *shared, deadline=None):
+            self.count(deadline)
+            return super().combined(function, combine, *shared)
 
         def map(self, function, *shared, each=None):
             return Stops(super().map(function, *shared, each=each).values)
