@@ -8,6 +8,10 @@ from __future__ import annotations
 import sys
 from typing import Any, Literal
 
+import numpy as np
+
+from formulakern.optional import needed
+
 __all__ = [
     "in_memory",
     "is_dask",
@@ -62,5 +66,38 @@ def is_dask_array(X: object) -> bool:
 
 
 def in_memory(value: Any) -> Any:
-    """The value itself; of a collection of dask, what it holds, here."""
-    return value.compute() if is_dask(value) else value
+    """The value itself; of a collection of dask, what it holds, here.
+
+    Partitions come one by one and are joined here: no worker has to hold them all.
+    """
+    kind = kind_of(value)
+    if kind is None:
+        return value
+    dask = needed("dask", "A dask collection", "dask")
+    if kind == "array":
+        if value.ndim not in (1, 2):
+            return value.compute()
+        rows = value if value.ndim == 1 else value.rechunk({1: -1})
+        parts = dask.compute(*rows.to_delayed().ravel())
+        plain = all(isinstance(part, np.ndarray) for part in parts)
+        return np.concatenate(parts) if plain else value.compute()
+    pandas = needed("pandas", "A dask collection", "tables")
+    pack = dask.delayed(_different, pure=False)
+    parts = dask.compute(*(pack(part) for part in value.to_delayed()))
+    if not all(isinstance(part, tuple) for part in parts):
+        return pandas.concat(parts)
+    known: dict[Any, Any] = {}  # one object for all equal texts
+    texts = []
+    for codes, values in parts:
+        shared = np.empty(len(values), dtype=object)
+        shared[:] = [known.setdefault(one, one) for one in values]
+        texts.append(shared[codes])
+    return pandas.Series(np.concatenate(texts), name=value.name, dtype=object)
+
+
+def _different(part: Any) -> Any:
+    """A part of a column of text as codes and different values; any other as it is."""
+    if part.ndim != 1 or not (part.dtype == object or str(part.dtype).startswith("str")):
+        return part
+    codes, values = sys.modules["pandas"].factorize(part.array, use_na_sentinel=False)
+    return codes.astype(np.min_scalar_type(len(values))), list(values)

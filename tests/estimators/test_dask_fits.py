@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import formulakern as fk
+from formulakern.partitions.collections import in_memory
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="dask's data frames are not installed")
@@ -144,6 +145,22 @@ def test_divisions_are_not_asked_for(unknown_divisions):
         frame = frame.clear_divisions()
     model = fk.PRLClassifier().fit(frame, LABELS)
     assert str(model.rules_) == str(fk.PRLClassifier().fit(FRAME, LABELS).rules_)
+
+
+@pytest.mark.parametrize("kind", ["text", "str", "missing", "numbers", "categories", "frame"])
+def test_collections_come_here_partition_by_partition(kind):
+    rows = {
+        "text": LABELS.astype(object),
+        "str": LABELS,
+        "missing": LABELS.where(FRAME.bruised, None).astype(object),
+        "numbers": NUMBERS,
+        "categories": LABELS.astype("category"),
+        "frame": FRAME,
+    }[kind]
+    found = in_memory(parts(rows, CUTS["seven"]))
+    there = rows.notna().to_numpy()
+    assert (found.notna().to_numpy() == there).all()
+    assert found.to_numpy()[there].tolist() == rows.to_numpy()[there].tolist()
 
 
 def test_tables_are_read_whole():
