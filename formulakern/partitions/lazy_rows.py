@@ -111,15 +111,15 @@ def rows_answered(
             f"{type(model).__name__}.{method} makes frames of polars, and the partitions of dask "
             "are frames of pandas; write set_output(transform='pandas')."
         )
-    delayed = needed("dask", "A dask collection", "dask").delayed
     question = replace(question, empty=answer)
-    shared = delayed(question, pure=False, traverse=False)
     if not is_dask_array(X):
-        # dask joins what has one partition each to one task, and a value beside rows fails there
-        return X.map_partitions(_answer, question if X.npartitions == 1 else shared, meta=answer)
+        # the question itself: dask joins tasks of one block, and a delayed value beside it fails
+        return X.map_partitions(_answer, question, meta=answer)
     if hasattr(answer, "columns"):
         frames = needed("dask.dataframe", "A frame from an array of dask", "dask")
+        delayed = needed("dask", "A dask collection", "dask").delayed
         one = delayed(_answer, pure=False)
+        shared = delayed(question, pure=False, traverse=False)
         parts = X.rechunk({1: -1}).to_delayed().ravel()
         return frames.from_delayed([one(part, shared) for part in parts], meta=answer)
     rows = X.chunks[0]
@@ -130,7 +130,7 @@ def rows_answered(
         axes = {"drop_axis": 1}
     elif X.ndim < answer.ndim:
         axes = {"new_axis": 1}
-    return whole.map_blocks(_answer, question=shared, chunks=(rows, *widths), meta=answer, **axes)
+    return whole.map_blocks(_answer, question=question, chunks=(rows, *widths), meta=answer, **axes)
 
 
 def head_of(X: Any) -> Any:

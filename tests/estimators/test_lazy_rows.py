@@ -112,12 +112,16 @@ def test_models(name):
 
 
 def test_one_file(tmp_path):
-    """One partition that is read: dask makes one task of reading and answering."""
+    """One partition that is read, or one of several: dask joins reading and answering."""
     pytest.importorskip("pyarrow", reason="pyarrow, which reads Parquet for dask, is not there")
-    FRAME.to_parquet(tmp_path / "rows.parquet")
     model = fk.PRLClassifier().fit(FRAME, LABELS)
-    answers = model.predict(dd.read_parquet(tmp_path / "rows.parquet"))
-    assert answers.compute().tolist() == model.predict(FRAME).tolist()
+    expected = model.predict(FRAME).tolist()
+    FRAME.to_parquet(tmp_path / "0.parquet")
+    assert model.predict(dd.read_parquet(tmp_path)).compute().tolist() == expected
+    FRAME.to_parquet(tmp_path / "1.parquet")
+    several = model.predict(dd.read_parquet(tmp_path))
+    assert several.blocks[1].compute().tolist() == expected
+    assert several.compute().tolist() == 2 * expected
 
 
 @pytest.mark.parametrize("unknown", [False, True])
