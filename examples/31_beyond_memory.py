@@ -17,7 +17,7 @@ In a shell::
     python examples/31_beyond_memory.py                      # a million rows: minutes
     python examples/31_beyond_memory.py --rows 10000000      # ten million
     python examples/31_beyond_memory.py --learner hkl --table poker
-    python examples/31_beyond_memory.py --learner features
+    python examples/31_beyond_memory.py --learner features --table poker
     python examples/31_beyond_memory.py --gather             # packed rows are brought here
     python examples/31_beyond_memory.py --growth             # rows x2, x4, x8, and one worker
     python examples/31_beyond_memory.py --quick              # seconds, in one process
@@ -106,22 +106,26 @@ def learned(name: str, X, y, rows: int):
     return model, 100 * model.gap_ / model.bound_
 
 
-def linear(X, y):
-    """Logistic regression on 1,000 features of "a & b", a partition at a time; its accuracy.
+def linear(frame):
+    """Logistic regression on the features of "a & b", a partition at a time; its accuracy.
 
     The last partition is held out.
     """
-    import dask
     from sklearn.linear_model import SGDClassifier
 
     encoder = fk.PropositionEncoder(cut_points=1)
-    features = fk.FormulaFeatures("a & b", encoder=encoder, n_components=1000, random_state=0)
-    blocks, classes = features.fit(X).transform(X).blocks, y.to_dask_array().blocks
-    model, names = SGDClassifier(loss="log_loss", random_state=0), np.unique(y.head(1000))
-    for block in range(X.npartitions - 1):
-        model.partial_fit(*dask.compute(blocks[block], classes[block]), classes=names)
-    last = dask.compute(blocks[X.npartitions - 1], classes[X.npartitions - 1])
-    return model.score(*last)
+    features = fk.FormulaFeatures("a & b", encoder=encoder, dtype=np.float32)
+    features.fit(frame.drop(columns="y"))
+    model, names = SGDClassifier(loss="log_loss", random_state=0), np.unique(frame.y.head(1000))
+
+    def part(k):
+        rows = frame.partitions[k]
+        classes = rows["y"].compute()
+        return features.transform(rows.drop(columns="y")).compute(), classes
+
+    for k in range(frame.npartitions - 1):
+        model.partial_fit(*part(k), classes=names)
+    return model.score(*part(frame.npartitions - 1))
 
 
 def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> None:
@@ -143,7 +147,7 @@ def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> N
         X, y = frame.drop(columns="y"), frame["y"]
         begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_utime
         if options.learner == "features":
-            found, rules = 100 * linear(X, y), 0
+            found, rules = 100 * linear(frame), 0
         else:
             model, found = learned(options.learner, X, y, rows)
             rules = len(model.rules_)

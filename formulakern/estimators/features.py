@@ -110,11 +110,12 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
     rows, themselves drawn at random; all features need no rows.  A linear model that learns from
     parts takes one block after the other, of which the matrix alone is in memory::
 
-        features = FormulaFeatures("a & b").fit(frame)
-        blocks, classes = features.transform(frame).blocks, y.to_dask_array().blocks
+        features = FormulaFeatures("a & b").fit(frame.drop(columns="y"))
         model = SGDClassifier(loss="log_loss")
-        for block in range(frame.npartitions):
-            model.partial_fit(*dask.compute(blocks[block], classes[block]), classes=[0, 1])
+        for k in range(frame.npartitions):
+            part = frame.partitions[k]
+            values = features.transform(part.drop(columns="y")).compute()
+            model.partial_fit(values, part["y"].compute(), classes=[0, 1])
 
     At most some four million substitutions are listed.  A larger space is sampled without that, by
     drawing training rows and substitutions that are true in them.
