@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from formulakern.compilation import compiled, intrinsic
+from formulakern.encoding.bits import ones
 
-__all__ = ["bit", "column_sums", "divided", "offer", "sort_descending"]
+__all__ = ["bit", "column_sums", "divided", "even_sums", "offer", "sort_descending"]
 
 #: Propositions whose sums are taken together.
 TOGETHER = 4
@@ -150,6 +151,38 @@ def column_sums(
         for c in range(min(4, n_items - start)):
             out[start + c, 0] = eight[2 * c]
             out[start + c, 1] = eight[2 * c + 1]
+
+
+@compiled(fastmath={"reassoc", "contract", "nsz"})
+def even_sums(
+    words: Any,
+    items: Any,
+    n_items: Any,
+    index: Any,
+    covers: Any,
+    n_index: Any,
+    weights: Any,
+    out: Any,
+) -> None:
+    """As :func:`column_sums`, where all examples of a word weigh the same: bits are counted.
+
+    Parameters
+    ----------
+    words, items, n_items, index, n_index :
+        As there.
+    covers : uint64, which examples of each of these words are meant
+    weights : float64, what each of them weighs
+    out : float64 (at least n_items, 2), receives the sums of weights and of their absolute values
+    """
+    for j in range(n_items):
+        row = words[items[j]]
+        total, size = 0.0, 0.0
+        for i in range(n_index):
+            number = np.float64(ones(row[index[i]] & covers[i]))
+            total += weights[i] * number
+            size += abs(weights[i]) * number
+        out[j, 0] = total
+        out[j, 1] = size
 
 
 @compiled()

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import tables
 
+from formulakern.encoding import bits
 from formulakern.encoding.bits import pack_rows, transposed
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
@@ -39,6 +40,14 @@ def same(table, X):
 )
 def test_views_hold_the_same_entries(X, how):
     same(made(X, how), X)
+
+
+@given(st.integers(0, 700), st.integers(1, 200), st.integers(0, 99))
+def test_large_tables_are_turned_by_compiled_code(m, p, seed):
+    X = (np.random.default_rng(seed).random((m, p)) < 0.5).astype(np.uint8)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bits, "MANY_BITS", 0)
+        assert np.array_equal(transposed(pack_rows(X), p), pack_rows(np.ascontiguousarray(X.T)))
 
 
 @given(

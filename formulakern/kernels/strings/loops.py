@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from formulakern.backends.intrinsics import vectorized
-from formulakern.compilation import compiled, intrinsic
+from formulakern.compilation import compiled
+from formulakern.encoding.bits import ones
 
 __all__ = ["TILE", "weighted_degree_block"]
 
@@ -29,16 +30,6 @@ __all__ = ["TILE", "weighted_degree_block"]
 TILE, ROUNDS = 64, 64
 #: Unsigned, so that no index is taken for one from the end.
 LANES, ONE, LAST = np.uint64(TILE), np.uint64(1), np.uint64(63)
-
-
-@intrinsic
-def _ones(_: Any, word: Any) -> Any:
-    """The number of ones of a word."""
-
-    def code(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return word(word), code
 
 
 @compiled()
@@ -80,7 +71,7 @@ def _sum_matches(
         for w in range(words):
             for j in range(LANES):
                 word = masks[w, j]
-                sums[0, j] += _ones(word)
+                sums[0, j] += ones(word)
                 word &= (word >> ONE) | (masks[w + ONE, j] << LAST)
                 masks[w, j] = word
                 left |= word

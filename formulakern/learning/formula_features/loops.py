@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from formulakern.compilation import compiled, intrinsic
+from formulakern.encoding.bits import ones
 
 __all__ = ["CHUNK", "FeatureProgram", "count_true", "fill_rows", "sum_true"]
 
@@ -46,16 +47,6 @@ def _lowest(_: Any, word: Any) -> Any:
         from llvmlite import ir
 
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
-
-    return word(word), code
-
-
-@intrinsic
-def _ones(_: Any, word: Any) -> Any:
-    """The number of ones of a word."""
-
-    def code(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
 
     return word(word), code
 
@@ -145,7 +136,7 @@ def _true_features(planes: Any, at: Any, w: Any, squares: Any, true: Any) -> Any
     for square in range(squares):
         word = planes[at + 64 * square, w]
         base, place = np.uint64(64 * square), n_true
-        n_true += _ones(word)
+        n_true += ones(word)
         while True:
             for j in range(4):
                 true[place + np.uint64(j)] = base + _lowest(word)
@@ -179,7 +170,7 @@ def count_true(program: Any, start: Any, stop: Any, counts: Any) -> None:
                 for t in range(64):
                     at = first + 64 * square + t
                     for w in range(WIDTH):
-                        sums[t, w] += _ones(planes[at, w])
+                        sums[t, w] += ones(planes[at, w])
         for w in range(min(WIDTH, stop - begin)):
             for t in range(64):
                 counts[64 * (begin + w) + t] = sums[t, w]

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, different_rows
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import Words
 from formulakern.encoding.packed import PackedTable
-from formulakern.mining.sums import bit, column_sums
+from formulakern.mining.sums import bit, column_sums, even_sums
 
 __all__ = [
     "GroupedRows",
@@ -36,6 +36,8 @@ BLOCK = 128
 ROWS = 1 << 16
 #: Rows without weight are left out where their share is larger than this.
 IDLE = 0.25
+#: Rows come together by group and share, if there are so many of a kind, and no more kinds.
+LONG, MOST_KINDS = 128, 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +120,9 @@ def sizes(rows: GroupedRows, vectors: FloatArray) -> FloatArray:
 def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) -> WeighedRows:
     """The rows with weights, without those that have none where that is worth it.
 
+    Rows of one group and share come together, so that most words are of rows that weigh the same,
+    if they are many.
+
     Parameters
     ----------
     rows : GroupedRows
@@ -130,12 +135,52 @@ def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) 
         Weights of the piece's groups.
     """
     exact = np.ldexp(vectors, -exponent)
-    units = np.rint(exact) if whole else exact
     table, group, share = rows.table, rows.group, rows.share
+    if LONG * len(exact) <= len(group):  # groups of equal weights are one
+        first, kind = different_rows(np.ascontiguousarray(exact + 0.0).view(np.uint64))
+        exact, group = exact[first], kind[group]
+    units = np.rint(exact) if whole else exact
     kept = (units != 0).any(axis=1)[group]
-    if np.count_nonzero(kept) < (1 - IDLE) * len(kept):
-        table, group, share = table.take(kept), group[kept], share[kept]
+    some = np.flatnonzero(kept) if np.count_nonzero(kept) < (1 - IDLE) * len(kept) else None
+    order = together(group, share, some)
+    if order is not None:
+        table, group, share = table.take(order), group[order], share[order]
     return WeighedRows(table.columns, group, share, units, units != exact)
+
+
+def together(
+    group: NDArray[np.intp], share: FloatArray, some: NDArray[np.intp] | None
+) -> NDArray[np.intp] | None:
+    """Rows in the order of their groups and shares, if these fill words; else as they are.
+
+    Parameters
+    ----------
+    group, share : ndarray of shape (m,)
+    some : ndarray of intp, optional
+        Only these rows.
+
+    Returns
+    -------
+    ndarray of intp, or None
+        Positions; None where all rows stay in their order.
+
+    Examples
+    --------
+    >>> group = np.resize([1, 0], 256)
+    >>> together(group, np.ones(256), None)[:3]
+    array([1, 3, 5])
+    """
+    rows = np.arange(len(group)) if some is None else some
+    own, size = group[rows], share[rows]
+    kinds = own.astype(np.int64)
+    if len(rows) and size.min() < size.max():
+        _, step = np.unique(size, return_inverse=True)
+        kinds = kinds * (int(step.max()) + 1) + step
+    n_kinds = np.count_nonzero(np.bincount(kinds)) if kinds.max(initial=0) < MOST_KINDS else 0
+    if not 0 < n_kinds <= len(rows) / LONG:
+        return some
+    narrow = kinds.astype(np.min_scalar_type(int(kinds.max())))  # short numbers are sorted faster
+    return rows[np.argsort(narrow, kind="stable")]
 
 
 def totals(rows: WeighedRows) -> tuple[int, FloatArray, FloatArray]:
@@ -177,7 +222,8 @@ def answer(rows: WeighedRows, question: Question) -> FloatArray:
 
     Notes
     -----
-    Some 10 ns for each answer and 64 rows, where the node is true on one of these.
+    Some 10 ns for each answer and 64 rows, where the node is true on one of these; less than 1 ns
+    where these rows have one group and one share.
     """
     ends = question.ends
     out = np.zeros((int(ends[-1]) if len(ends) else 0, 2))
@@ -203,68 +249,127 @@ def add_up(
     columns: Any,
     out: Any,
 ) -> None:
-    """Add the answers to ``out``, block of rows by block."""
+    """Add the answers to ``out``, block of rows by block.
+
+    Words whose rows weigh the same are *even*: their bits are counted.
+    """
     n_rows, n_words, n_columns = group.shape[0], words.shape[1], pairs.shape[0]
-    n_vectors = vectors.shape[1]
-    units = np.empty(n_vectors)
-    weights = np.empty((n_columns, 64 * BLOCK))
-    live, n_live = np.empty(BLOCK, np.int64), 0
+    units = np.empty(vectors.shape[1])
+    weights, even_weights = np.empty((n_columns, 64 * BLOCK)), np.empty((n_columns, BLOCK))
+    live, even_live = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     index, covers = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
-    signed, absolute = np.empty(64 * BLOCK), np.empty(64 * BLOCK)
+    even_index, even_covers = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
+    signed, absolute, each = np.empty(64 * BLOCK), np.empty(64 * BLOCK), np.empty(BLOCK)
     most, begin = 0, 0
     for n in range(nodes.shape[0]):
         most = max(most, item_ends[n] - begin)
         begin = item_ends[n]
     eight, sums = np.empty(8), np.empty((most, 2))
     for block in range(0, n_words, BLOCK):
-        n_live = 0
+        n_live, n_even = 0, 0
         for w in range(min(BLOCK, n_words - block)):
-            some = False
+            first_row, some = 64 * (block + w), False
+            if is_even(group, share, first_row):
+                units_of(vectors, group[first_row], share[first_row], units)
+                for k in range(n_columns):
+                    even_weights[k, w] = difference(units, pairs, k)
+                    some = some or even_weights[k, w] != 0.0
+                if some:
+                    even_live[n_even] = w
+                    n_even += 1
+                continue
             for t in range(64):
-                i = 64 * (block + w) + t
-                if i < n_rows:
-                    for k in range(n_vectors):
-                        units[k] = np.rint(vectors[group[i], k] * share[i])
-                        some = some or units[k] != 0.0
+                if first_row + t < n_rows:
+                    i = first_row + t
+                    units_of(vectors, group[i], share[i], units)
                 else:
                     units[:] = 0.0
                 for k in range(n_columns):
-                    weight = units[pairs[k, 0]]
-                    if pairs[k, 1] >= 0:
-                        weight -= units[pairs[k, 1]]
-                    weights[k, 64 * w + t] = weight
+                    weights[k, 64 * w + t] = difference(units, pairs, k)
+                    some = some or weights[k, 64 * w + t] != 0.0
             if some:
                 live[n_live] = w
                 n_live += 1
         first_item, first_column, first = 0, 0, 0
         for n in range(nodes.shape[0]):
             n_items, last_column = item_ends[n] - first_item, column_ends[n]
-            n_index = 0
-            for a in range(n_live):
-                cover = ~np.uint64(0)
-                for d in range(nodes.shape[1]):
-                    if nodes[n, d] < 0:
-                        break
-                    cover &= words[nodes[n, d], block + live[a]]
-                if cover != 0:
-                    covers[n_index], index[n_index] = cover, block + live[a]
-                    n_index += 1
-            if n_index == 0:
+            n_index = covered(words, nodes[n], block, live, n_live, index, covers)
+            n_even_index = covered(
+                words, nodes[n], block, even_live, n_even, even_index, even_covers
+            )
+            if n_index + n_even_index == 0:
                 first += n_items * (last_column - first_column)
                 first_column = last_column
             for c in range(first_column, last_column):
-                for a in range(n_index):
-                    start, cover = 64 * (index[a] - block), covers[a]
-                    for t in range(64):
-                        weight = weights[columns[c], start + t] * bit(cover, t)
-                        signed[64 * a + t] = weight
-                        absolute[64 * a + t] = abs(weight)
-                column_sums(
-                    words, items[first_item:], n_items, index, n_index,
-                    signed, absolute, eight, sums,
-                )  # fmt: skip
-                for j in range(n_items):
-                    out[first + j, 0] += sums[j, 0]
-                    out[first + j, 1] += sums[j, 1]
+                if n_even_index:
+                    for a in range(n_even_index):
+                        each[a] = even_weights[columns[c], even_index[a] - block]
+                    even_sums(
+                        words, items[first_item:], n_items, even_index, even_covers,
+                        n_even_index, each, sums,
+                    )  # fmt: skip
+                    add(sums, n_items, out, first)
+                if n_index:
+                    for a in range(n_index):
+                        start, cover = 64 * (index[a] - block), covers[a]
+                        for t in range(64):
+                            weight = weights[columns[c], start + t] * bit(cover, t)
+                            signed[64 * a + t] = weight
+                            absolute[64 * a + t] = abs(weight)
+                    column_sums(
+                        words, items[first_item:], n_items, index, n_index,
+                        signed, absolute, eight, sums,
+                    )  # fmt: skip
+                    add(sums, n_items, out, first)
                 first += n_items
             first_item, first_column = item_ends[n], last_column
+
+
+@compiled()
+def is_even(group: Any, share: Any, first: Any) -> Any:
+    """Whether 64 rows from the first on have one group and one share."""
+    if first + 64 > group.shape[0]:
+        return False
+    for i in range(first + 1, first + 64):
+        if group[i] != group[first] or share[i] != share[first]:
+            return False
+    return True
+
+
+@compiled()
+def units_of(vectors: Any, group: Any, share: Any, units: Any) -> None:
+    """The weights of a row."""
+    for k in range(units.shape[0]):
+        units[k] = np.rint(vectors[group, k] * share)
+
+
+@compiled()
+def difference(units: Any, pairs: Any, k: Any) -> Any:
+    """Column k of weights."""
+    return units[pairs[k, 0]] - units[pairs[k, 1]] if pairs[k, 1] >= 0 else units[pairs[k, 0]]
+
+
+@compiled()
+def covered(
+    words: Any, node: Any, block: Any, live: Any, n_live: Any, index: Any, covers: Any
+) -> Any:
+    """The words of a block in which a conjunction is true of some row; how many they are."""
+    n_index = 0
+    for a in range(n_live):
+        cover = ~np.uint64(0)
+        for d in range(node.shape[0]):
+            if node[d] < 0:
+                break
+            cover &= words[node[d], block + live[a]]
+        if cover != 0:
+            covers[n_index], index[n_index] = cover, block + live[a]
+            n_index += 1
+    return n_index
+
+
+@compiled()
+def add(sums: Any, n_items: Any, out: Any, first: Any) -> None:
+    """Add the sums of candidates to answers."""
+    for j in range(n_items):
+        out[first + j, 0] += sums[j, 0]
+        out[first + j, 1] += sums[j, 1]
