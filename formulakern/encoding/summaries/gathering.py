@@ -55,7 +55,7 @@ def gathered_summaries(
 
     Notes
     -----
-    One pass over the table, and five over all columns of very many numbers.
+    One pass over the table, and two to five over all columns of very many numbers.
     """
     pieces = read(None)
     if classes is None:

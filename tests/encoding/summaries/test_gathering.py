@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from formulakern.encoding.column_plan import ColumnPlan
 from formulakern.encoding.planning import Planner
+from formulakern.encoding.summaries import order_statistics
 from formulakern.encoding.summaries.gathering import gathered_summaries
 from formulakern.encoding.summaries.summary import nearest_rank
 from formulakern.encoding.table import Table
@@ -66,12 +67,17 @@ NUMBERS = st.one_of(
     st.sampled_from([7, 10, 1000]),
     st.sampled_from(["quantile", "uniform"]),
     st.integers(1, 12),
+    st.sampled_from([0, 3, 8192]),
+    st.sampled_from([0, 16]),
 )
-@settings(max_examples=300, deadline=None)
-def test_numbers(numbers, ends, many, strategy, cut_points):
-    assert_same_plans(
-        Table({"a": np.array(numbers)}), ends, many, strategy=strategy, cut_points=cut_points
-    )
+@settings(max_examples=400, deadline=None)
+def test_numbers(numbers, ends, many, strategy, cut_points, listed, few):
+    """Values are listed at once, after some digits, or after all of them."""
+    table = Table({"a": np.array(numbers)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order_statistics, "LISTED", listed)
+        patch.setattr(order_statistics, "FEW", few)
+        assert_same_plans(table, ends, many, strategy=strategy, cut_points=cut_points)
 
 
 @given(
@@ -81,15 +87,18 @@ def test_numbers(numbers, ends, many, strategy, cut_points):
     st.lists(st.integers(0, 60), max_size=4),
     st.sampled_from([7, 1000]),
     st.sampled_from(["quantile", "uniform"]),
+    st.sampled_from([0, 8192]),
 )
-@settings(max_examples=60, deadline=None)
-def test_dates(counts, dtype, missing, ends, many, strategy):
+@settings(max_examples=80, deadline=None)
+def test_dates(counts, dtype, missing, ends, many, strategy, listed):
     if dtype == "M8[D]":
         counts = [count // 10**6 for count in counts]
     column = np.array(counts, dtype=np.int64).view(dtype)
     if missing:
         column[0] = "NaT"
-    assert_same_plans(Table({"a": column}), ends, many, strategy=strategy)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(order_statistics, "LISTED", listed)
+        assert_same_plans(Table({"a": column}), ends, many, strategy=strategy)
 
 
 @given(
