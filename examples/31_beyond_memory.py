@@ -8,16 +8,17 @@ and equal ranks as twenty Boolean columns, and whether the hand is a pair or bet
 
 A cluster of dask with a few worker processes, each under a limit of memory, reads them.  Rows stay
 on the workers.  What is printed: gigabytes of the plain table, seconds, of which CPU seconds of
-this process, the proven gap (for features the accuracy on a partition that is held out), the
-largest memory of a worker and of this process, and what was asked of the pieces: rounds, megabytes
-sent to all workers and received.
+this process, the proven gap (for features the accuracy on a file that is held out), rules or
+support vectors, the largest memory of a worker and of this process, and what was asked of the
+pieces: rounds, megabytes sent to all workers and received, and the most in one round.
 
 In a shell::
 
     python examples/31_beyond_memory.py                      # a million rows: minutes
     python examples/31_beyond_memory.py --rows 10000000      # ten million
     python examples/31_beyond_memory.py --learner hkl --table poker
-    python examples/31_beyond_memory.py --learner features --table poker
+    python examples/31_beyond_memory.py --learner features
+    python examples/31_beyond_memory.py --learner svm --table poker
     python examples/31_beyond_memory.py --gather             # packed rows are brought here
     python examples/31_beyond_memory.py --growth             # rows x2, x4, x8, and one worker
     python examples/31_beyond_memory.py --quick              # seconds, in one process
@@ -45,8 +46,10 @@ FILE_ROWS = 100_000
 NOISE = 0.02
 N_FLAGS, N_NUMBERS = 100, 50
 #: What all margin errors cost together, if every row is one.
-COST = {"prl": 100.0, "hkl": 100_000.0}
-LEARNERS = ("prl", "hkl", "features")
+COST = {"prl": 100.0, "hkl": 100_000.0, "svm": 100_000.0}
+LEARNERS = ("prl", "hkl", "svm", "features")
+#: Rows of which features are made together.
+AT_ONCE = 4_000
 
 
 def planted(n: int, seed: int) -> pd.DataFrame:
@@ -81,9 +84,10 @@ def written(table: str, rows: int, folder: Path) -> tuple[Path, float]:
     place = folder / f"{table}-{rows}"
     place.mkdir(parents=True, exist_ok=True)
     size = 0.0
-    for number, start in enumerate(range(0, rows, FILE_ROWS)):
+    most = min(FILE_ROWS, -(-rows // 4))
+    for number, start in enumerate(range(0, rows, most)):
         file = place / f"part-{number:05}.parquet"
-        count = min(FILE_ROWS, rows - start)
+        count = min(most, rows - start)
         if not file.exists() or not size:
             frame = TABLES[table](count, number)
             size = frame.memory_usage(index=False).sum() / count
@@ -102,30 +106,39 @@ def learned(name: str, X, y, rows: int):
     if name == "hkl":
         model = fk.HKLClassifier(cut_points=1, linear=False, tol=1e-2, C=C).fit(X, y)
         return model, 100 * model.gap_
+    if name == "svm":
+        encoder = fk.PropositionEncoder(cut_points=1)
+        model = fk.FormulaSVC("a & b", C=C, encoder=encoder, tol=1e-2).fit(X, y)
+        return model, 100 * model.gap_
     model = fk.PRLClassifier(cut_points=1, budget=5, tol=1e-2, C=C).fit(X, y)
     return model, 100 * model.gap_ / model.bound_
 
 
 def linear(frame):
-    """Logistic regression on the features of "a & b", a partition at a time; its accuracy.
+    """Logistic regression on all features of "a & b", some rows at a time; its accuracy.
 
-    The last partition is held out.
+    Features take far more memory than the columns they are made of.  So partitions come here one by
+    one, and features are made of a few thousand of their rows.  The last partition is held out.
     """
     from sklearn.linear_model import SGDClassifier
 
     encoder = fk.PropositionEncoder(cut_points=1)
-    features = fk.FormulaFeatures("a & b", encoder=encoder, dtype=np.float32)
+    features = fk.FormulaFeatures("a & b", None, encoder=encoder, dtype=np.float32)
     features.fit(frame.drop(columns="y"))
     model, names = SGDClassifier(loss="log_loss", random_state=0), np.unique(frame.y.head(1000))
 
-    def part(k):
-        rows = frame.partitions[k]
-        classes = rows["y"].compute()
-        return features.transform(rows.drop(columns="y")).compute(), classes
+    def parts(k):
+        rows = frame.partitions[k].compute()
+        X, y = rows.drop(columns="y"), rows["y"]
+        for start in range(0, len(y), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            yield features.transform(X[some]), y[some]
 
     for k in range(frame.npartitions - 1):
-        model.partial_fit(*part(k), classes=names)
-    return model.score(*part(frame.npartitions - 1))
+        for X, y in parts(k):
+            model.partial_fit(X, y, classes=names)
+    right = [model.predict(X) == y for X, y in parts(frame.npartitions - 1)]
+    return np.concatenate(right).mean()
 
 
 def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> None:
@@ -147,10 +160,10 @@ def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> N
         X, y = frame.drop(columns="y"), frame["y"]
         begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_utime
         if options.learner == "features":
-            found, rules = 100 * linear(frame), 0
+            model, found, rules = None, 100 * linear(frame), 0
         else:
             model, found = learned(options.learner, X, y, rows)
-            rules = len(model.rules_)
+            rules = len(model.support_ if options.learner == "svm" else model.rules_)
         seconds = time.perf_counter() - begin
         own = resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
         peaks = client.run(largest_memory).values()
@@ -158,21 +171,38 @@ def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> N
         f"| {options.learner} | {options.table} | {rows:,} | {size:.2f} | {workers} | "
         f"{seconds:.0f} | {own:.0f} | {found:.2f} | {rules} | {max(peaks):.0f} | "
         f"{largest_memory():.0f} | {traffic.rounds} | {traffic.sent / 1e6:.1f} | "
-        f"{traffic.received / 1e6:.1f} |",
+        f"{traffic.most_sent / 1e6:.1f} | {traffic.received / 1e6:.1f} | "
+        f"{traffic.most_received / 1e6:.1f} |",
         flush=True,
     )
-    if options.show and rules:
+    if options.show and hasattr(model, "rules_"):
         print(model.rules_)
+
+
+class AllTraffic(Traffic):
+    """Also the most that is sent and received in one round."""
+
+    most_sent = most_received = 0
+
+    def add(self, one):
+        self.rounds += one.rounds
+        self.sent += one.sent
+        self.received += one.received
+        self.most_sent = max(self.most_sent, one.sent)
+        self.most_received = max(self.most_received, one.received)
 
 
 @contextmanager
 def counted_traffic():
     """What all questions to pieces send and receive inside of the block."""
-    total, count = Traffic(), Traffic.count
+    total, count = AllTraffic(), Traffic.count
 
     def both(self, questions, answers):
-        count(self, questions, answers)
-        count(total, questions, answers)
+        one = Traffic()
+        count(one, questions, answers)
+        self.rounds, self.sent = self.rounds + one.rounds, self.sent + one.sent
+        self.received += one.received
+        total.add(one)
 
     Traffic.count = both
     try:
@@ -197,8 +227,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     rows = 4_000 if options.quick else options.rows
     folder = options.folder or Path(tempfile.mkdtemp())
-    names = "learner table rows GB workers s CPU-s-here gap-% rules worker-MB here-MB rounds"
-    titles = [*names.split(), "MB sent", "MB received"]
+    names = "learner table rows GB workers s CPU-s-here gap-% parts worker-MB here-MB rounds"
+    titles = [*names.split(), "MB sent", "in one round", "MB received", "in one round"]
     print("| " + " | ".join(name.replace("-", " ") for name in titles) + " |")
     print("|---|---|" + "---:|" * (len(titles) - 2))
     try:
