@@ -7,6 +7,8 @@ it knows stands in the other one.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from importlib.util import find_spec
 from typing import Any, Self
@@ -14,14 +16,18 @@ from typing import Any, Self
 from formulakern.checks import is_number
 from formulakern.deadline import Deadline
 
-__all__ = ["FitProgress", "Progress", "current", "say", "seconds_text"]
+__all__ = ["FitProgress", "Progress", "answered", "current", "say", "seconds_text", "stage"]
 
 #: How often the bar of a fit is drawn, per second.
 DRAWN = 4
 #: Characters of what is being done, with its title, at most; and of the bar, at least.
 SAID, LEAST = 30, 8
 
+#: Seconds between the lines about one stage, where there is no bar.
+BETWEEN = 10.0
+
 _shown: ContextVar[Progress | None] = ContextVar("formulakern.progress", default=None)
+_fitting: ContextVar[FitProgress | None] = ContextVar("formulakern.fit", default=None)
 
 
 def say(text: str) -> None:
@@ -32,6 +38,32 @@ def say(text: str) -> None:
 def current() -> Progress:
     """The bar that shows; one that never does where there is none."""
     return _shown.get() or _NONE
+
+
+@contextmanager
+def stage(what: str) -> Iterator[None]:
+    """Say what is done before a fit begins to learn; :func:`answered` says how far that is.
+
+    Parameters
+    ----------
+    what : str
+    """
+    fit = _fitting.get()
+    if fit is None:
+        yield
+        return
+    fit.begin(what)
+    try:
+        yield
+    finally:
+        fit.begin("")
+
+
+def answered(done: int, total: int) -> None:
+    """Say of how many parts of a table the answer is there, in a stage of a fit."""
+    fit = _fitting.get()
+    if fit is not None:
+        fit.parts(done, total)
 
 
 class Progress:
@@ -157,6 +189,8 @@ class FitProgress(Progress):
         self._limit = float(limit) if is_number(limit) and limit else None
         self._share, self._what, self._known = 0.0, "reading", ""
         self._told, self._pace = False, None
+        self._stage, self._done, self._passes, self._said = "", 0, 0, 0.0
+        self._fit: Token[FitProgress | None] | None = None
         self._since = Deadline.clock()
         if self.verbose < 1 or not drawn or _shown.get() is not None:
             return
@@ -175,6 +209,41 @@ class FitProgress(Progress):
     @property
     def drawn(self) -> bool:  # noqa: D102
         return self._bar is not None
+
+    def __enter__(self) -> Self:
+        self._fit = _fitting.set(self)
+        return super().__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        if self._fit is not None:
+            _fitting.reset(self._fit)
+            self._fit = None
+        super().__exit__(*_)
+
+    def begin(self, what: str) -> None:
+        """Begin a stage before the learning, whose share is its own; "" ends it."""
+        if self._stage:
+            self._share, self._known = 0.0, ""
+        self._stage, self._done, self._passes = what, 0, 0
+        self._what, self._said = what or self._what, Deadline.clock()
+
+    def parts(self, done: int, total: int) -> None:
+        """Say of how many parts of a table the answer is there, within a stage.
+
+        Where there is no bar a line is written, as long as a stage lasts, every ten seconds.
+        """
+        if not self._stage or not total:
+            return
+        if done < self._done or not self._passes:
+            self._passes += 1
+        self._done, self._share = done, done / total
+        known = [f"pass {self._passes}"] if self._passes > 1 else []
+        self._known = ", ".join(known + [f"{done:,} of {total:,} parts"] * (total > 1))
+        if self._bar is None:
+            current().tell(self._known)
+        if self.verbose > int(current().drawn) and Deadline.clock() - self._said >= BETWEEN:
+            self._said = Deadline.clock()
+            current().line(f"{self._what}: {self._known}")
 
     def at(self, share: float, what: str, known: str = "", line: str = "") -> None:
         """Say which share is done at least, what is being done, what is known, and a line of it.

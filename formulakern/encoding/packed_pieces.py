@@ -14,11 +14,14 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.pieced_table import PiecedTable
 from formulakern.encoding.weighted_rows import WeightedRows
 from formulakern.partitions.pieces import Pieces
+from formulakern.progress import stage
 
 __all__ = ["PackedPieces"]
 
 #: Partitions are joined to pieces of so many rows, as long as there are so many pieces.
 PIECE_ROWS, LEAST_PIECES = 500_000, 8
+#: What a fit says that it does meanwhile.
+PACKING = "packing rows"
 
 
 class PackedPieces:
@@ -68,7 +71,8 @@ class PackedPieces:
 
     def gathered(self) -> PackedTable:
         """All rows, here, in the order of the pieces."""
-        parts = self.table.pieces().gather(_words, self.encoder, self.kept, self.terms)
+        with stage(PACKING):
+            parts = self.table.pieces().gather(_words, self.encoder, self.kept, self.terms)
         words = np.concatenate([words for words, _ in parts])
         degrees = np.concatenate([degrees for _, degrees in parts])
         return PackedTable.of_rows(words, self.n_columns).with_degrees(degrees)
@@ -110,10 +114,13 @@ class PackedPieces:
         if weights is not None:
             both = zip(np.split(narrow, ends), np.split(weights, ends), strict=True)
             own = list(both)
-        made = self.table.pieces().map(_weighted, self.encoder, self.kept, self.terms, each=own)
-        few = max(1, int(PIECE_ROWS * len(made) / max(1, self.n_rows)))
-        number = min(few, len(made) // LEAST_PIECES)
-        return made if number <= 1 else made.together(number, WeightedRows.joined)
+        with stage(PACKING):
+            made = self.table.pieces().map(_weighted, self.encoder, self.kept, self.terms, each=own)
+            few = max(1, int(PIECE_ROWS * len(made) / max(1, self.n_rows)))
+            number = min(few, len(made) // LEAST_PIECES)
+            if number > 1:
+                made = made.together(number, WeightedRows.joined)
+            return made.made()
 
 
 def _packed(table: Any, encoder: Any, kept: NDArray[np.intp], terms: Sequence[Any]) -> PackedTable:

@@ -22,6 +22,7 @@ from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask_array
 from formulakern.partitions.dask_pieces import DelayedPieces, partitions_of
 from formulakern.partitions.pieces import Pieces, Traffic
+from formulakern.progress import stage
 
 __all__ = ["PiecedTable", "summary_of"]
 
@@ -108,7 +109,8 @@ class PiecedTable:
         own = None
         if classes is not None:
             own = np.split(classes, np.cumsum(self.lengths)[:-1])
-        found, lengths = gathered_summaries(self.pieces, cut_points, strategy, own)
+        with stage("finding propositions"):
+            found, lengths = gathered_summaries(self.pieces, cut_points, strategy, own)
         self.__dict__["lengths"] = lengths  # so they need no pass of their own
         self._summaries = {one.name: one for one in found}
         return found

@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
-from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
+from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.errors import ClusterError, DataError
 from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask_array, is_dask_frame
+from formulakern.partitions.interrupts import keep_workers
 from formulakern.partitions.pieces import TOGETHER, LocalPieces, Pieces, in_groups, make_one
+from formulakern.progress import answered
 
 __all__ = ["DelayedPieces", "FuturePieces", "cluster_client", "partitions_of"]
 
 AGAIN = "Connect to a cluster that runs, and fit again."
 LOGS = "Look at the logs of the workers."
 SMALLER = "Make partitions smaller by X.repartition, or give workers more memory."
+#: Seconds between two looks at how many answers are there, and how those stand that never will be.
+LOOKED, FAILED = 0.25, ("error", "cancelled", "lost")
 #: What distributed raises where workers or the scheduler are gone, by name, as it may be absent:
 #: what that means, and what to do.
 LOST = {
@@ -42,10 +46,17 @@ LOST = {
 
 
 def cluster_client() -> Any:
-    """The client of a cluster that dask would use now, or None where it works in this process."""
+    """The client of a cluster that dask would use now, or None where it works in this process.
+
+    From now on Ctrl-C does not end its workers.
+    """
     base = needed("dask.base", "A dask collection", "dask")
     client = getattr(base.get_scheduler(), "__self__", None)
-    return client if hasattr(client, "scheduler_info") else None
+    if not hasattr(client, "scheduler_info"):
+        return None
+    with _told():
+        keep_workers(client)
+    return client
 
 
 def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
@@ -109,8 +120,7 @@ class DelayedPieces(Pieces):
         asked, client = self._asked(function, shared, each), cluster_client()
         if client is None:
             with _told():
-                made = needed("dask", "A dask collection", "dask").compute(*asked)
-            return LocalPieces(list(made), traffic=self.traffic)
+                return LocalPieces(_answers_here(asked, UNLIMITED), traffic=self.traffic)
         with _told():
             return FuturePieces(client, client.compute(asked), traffic=self.traffic)
 
@@ -126,7 +136,7 @@ class DelayedPieces(Pieces):
         asked, client = self._asked(function, shared, each), cluster_client()
         with _told():
             if client is None:
-                answers = list(needed("dask", "A dask collection", "dask").compute(*asked))
+                answers = _answers_here(asked, deadline)
             else:
                 answers = _answers(client, client.compute(asked), deadline)
         self.traffic.count([shared] * len(self) + list(each or ()), answers)
@@ -151,7 +161,7 @@ class DelayedPieces(Pieces):
         client = cluster_client()
         with _told():
             if client is None:
-                answers = list(needed("dask", "A dask collection", "dask").compute(*parts))
+                answers = _answers_here(parts, deadline)
             else:
                 answers = _answers(client, client.compute(parts), deadline)
         self.traffic.count([shared] * len(self), answers)
@@ -237,6 +247,12 @@ class FuturePieces(Pieces):
         self.traffic.count([shared] * len(self), answers)
         return answers[0] if answers else combine([])
 
+    def made(self) -> Self:
+        """As :meth:`Pieces.made`."""
+        with _told():
+            _wait(self.client, self.values, UNLIMITED)
+        return self
+
     def together(self, number: int, combine: Callable[[list[Any]], Any]) -> Pieces:
         """As :meth:`Pieces.together`."""
         made = [
@@ -248,17 +264,42 @@ class FuturePieces(Pieces):
 
 def _answers(client: Any, futures: list[Any], deadline: Deadline) -> list[Any]:
     """The results of futures, in time; those that are not needed any more are given up."""
-    distributed = needed("distributed", "A dask cluster", "dask")
+    _wait(client, futures, deadline)
+    return list(client.gather(futures))
+
+
+def _wait(client: Any, futures: Sequence[Any], deadline: Deadline) -> None:
+    """Until the results of all futures are there, or one has failed; or else they are given up."""
+    wait = needed("distributed", "A dask cluster", "dask").wait
     try:
-        if deadline.limited:
-            try:
-                distributed.wait(futures, timeout=deadline.left())
-            except TimeoutError:
-                raise TimeIsOver from None
-        return list(client.gather(futures))
+        while True:
+            with suppress(TimeoutError):
+                wait(futures, timeout=min(LOOKED, deadline.left()))
+            answered(sum(future.done() for future in futures), len(futures))
+            if all(future.done() for future in futures) or any(
+                future.status in FAILED for future in futures
+            ):
+                return
+            deadline.check()
     except BaseException:
         client.cancel(futures)
         raise
+
+
+def _answers_here(asked: list[Any], deadline: Deadline) -> list[Any]:
+    """The results of delayed values by the scheduler of dask in this process, in time."""
+    dask = needed("dask", "A dask collection", "dask")
+    keys, done = {value.key for value in asked}, set()
+
+    def told(key: Any, *_: Any) -> None:
+        if key in keys and key not in done:
+            done.add(key)
+            answered(len(done), len(keys))
+        if len(done) < len(keys):
+            deadline.check()
+
+    with needed("dask.callbacks", "A dask collection", "dask").Callback(posttask=told):
+        return list(dask.compute(*asked))
 
 
 @contextmanager

@@ -14,11 +14,12 @@ import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from formulakern.deadline import UNLIMITED, Deadline
+from formulakern.progress import answered
 
 __all__ = ["TOGETHER", "LocalPieces", "Pieces", "Traffic", "in_groups", "make_one"]
 
@@ -124,6 +125,10 @@ class Pieces(ABC):
             pieces or of what it made of those, and returns one.
         """
 
+    def made(self) -> Self:
+        """These pieces, once all values are there; who watches is told how many are."""
+        return self
+
     @abstractmethod
     def together(self, number: int, combine: Callable[[list[Any]], Any]) -> Pieces:
         """Fewer pieces: ``combine`` makes one of ``number`` neighbouring values.
@@ -170,8 +175,10 @@ class LocalPieces(Pieces):
         self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
     ) -> LocalPieces:
         """As :meth:`Pieces.map`."""
-        pairs = zip(self.values, self._own(each), strict=True)
-        made = [function(value, *shared, *own) for value, own in pairs]
+        made = []
+        for value, own in zip(self.values, self._own(each), strict=True):
+            made.append(function(value, *shared, *own))
+            answered(len(made), len(self))
         self.traffic.count([shared] * len(self) + list(each or ()), ())
         return LocalPieces(made, traffic=self.traffic)
 
@@ -187,6 +194,7 @@ class LocalPieces(Pieces):
         for value, own in zip(self.values, self._own(each), strict=True):
             deadline.check()
             answers.append(function(value, *shared, *own))
+            answered(len(answers), len(self))
         self.traffic.count([shared] * len(self) + list(each or ()), answers)
         return answers
 

@@ -294,9 +294,17 @@ class HierarchicalLearner(HierarchicalEstimator):
     def _warn_if_open(self) -> None:
         """Say by how much the gap is not closed."""
         gap = self.gap_
+        if self.stopped_ == "interrupted":
+            warnings.warn(
+                f"interrupted at {self.hull_size_} conjunctions: the best model so far is kept, "
+                f"whose relative duality gap is {gap:.2g}.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+            return
         if self.max_rules is not None:  # what the limit costs is no fault of the search
             gap = min(gap, max(model.grown.gap for model in self._models))
-        if gap <= self.tol or self.stopped_ == "interrupted":
+        if gap <= self.tol:
             return
         advice = {
             "time limit": self._why or "Allow more time, a larger tol, or a smaller C.",

@@ -281,7 +281,8 @@ def test_an_interrupted_fit_keeps_the_best_so_far(monkeypatch, capsys):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(HKLClassifier, "_report", stop_at_the_third)
-    model = HKLClassifier(C=100, encoder=None).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="the best model so far is kept, whose relative"):
+        model = HKLClassifier(C=100, encoder=None).fit(X, y)
     assert model.stopped_ == "interrupted"
     assert len(model.history_) == 3
     assert model.predict(X).shape == (150,)
