@@ -7,9 +7,10 @@ again from their source: functions are pure, so that they are the same.
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from formulakern.deadline import UNLIMITED, Deadline
@@ -88,41 +89,26 @@ def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
 
 
 @dataclass(eq=False)
-class DelayedPieces(Pieces):
-    """Pieces that are read anew from their source for every question.
+class DaskPieces(Pieces):
+    """Pieces that dask holds: every question is a task for each piece.
 
     Parameters
     ----------
-    values : sequence of dask.delayed.Delayed
+    values : sequence of dask.delayed.Delayed or distributed.Future
     """
 
     values: Sequence[Any] = ()
 
     def __len__(self) -> int:
         return len(self.values)
-
-    def _asked(
-        self, function: Callable[..., Any], shared: tuple[Any, ...], each: Sequence[Any] | None
-    ) -> list[Any]:
-        delayed = needed("dask", "A dask collection", "dask").delayed
-        call = delayed(function, pure=False, traverse=False)
-        sent = [delayed(value, pure=False, traverse=False) for value in shared]
-        own: Sequence[tuple[Any, ...]] = [()] * len(self)
-        if each is not None:
-            own = [(delayed(value, pure=False, traverse=False),) for value in each]
-        return [call(v, *sent, *more) for v, more in zip(self.values, own, strict=True)]
 
     def map(
         self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
     ) -> Pieces:
         """As :meth:`Pieces.map`; the results are held, here or by the workers of a cluster."""
         self.traffic.count([shared] * len(self) + list(each or ()), ())
-        asked, client = self._asked(function, shared, each), cluster_client()
-        if client is None:
-            with _told():
-                return LocalPieces(_answers_here(asked, UNLIMITED), traffic=self.traffic)
         with _told():
-            return FuturePieces(client, client.compute(asked), traffic=self.traffic)
+            return self._held(self._tasks(function, shared, each))
 
     def gather(
         self,
@@ -133,12 +119,8 @@ class DelayedPieces(Pieces):
     ) -> list[Any]:
         """As :meth:`Pieces.gather`."""
         deadline.check()
-        asked, client = self._asked(function, shared, each), cluster_client()
         with _told():
-            if client is None:
-                answers = _answers_here(asked, deadline)
-            else:
-                answers = _answers(client, client.compute(asked), deadline)
+            answers = self._answers(self._tasks(function, shared, each), deadline)
         self.traffic.count([shared] * len(self) + list(each or ()), answers)
         return answers
 
@@ -151,115 +133,105 @@ class DelayedPieces(Pieces):
     ) -> Any:
         """As :meth:`Pieces.combined`."""
         deadline.check()
-        delayed = needed("dask", "A dask collection", "dask").delayed
-        make = delayed(make_one, pure=False, traverse=False)
-        parts = self._asked(function, shared, None)
-        while True:
-            parts = [make(combine, *some) for some in in_groups(parts, TOGETHER)]
-            if len(parts) <= 1:
-                break
-        client = cluster_client()
         with _told():
-            if client is None:
-                answers = _answers_here(parts, deadline)
-            else:
-                answers = _answers(client, client.compute(parts), deadline)
+            parts = self._tasks(function, shared, None)
+            while True:
+                parts = self._combined(combine, parts, TOGETHER)
+                if len(parts) <= 1:
+                    break
+            answers = self._answers(parts, deadline)
         self.traffic.count([shared] * len(self), answers)
         return answers[0] if answers else combine([])
 
     def together(self, number: int, combine: Callable[[list[Any]], Any]) -> Pieces:
         """As :meth:`Pieces.together`."""
-        make = needed("dask", "A dask collection", "dask").delayed(make_one, pure=False)
-        made = [make(combine, *some) for some in in_groups(self.values, number)]
-        return DelayedPieces(made, traffic=self.traffic)
+        return replace(self, values=self._combined(combine, self.values, number))
+
+    def _tasks(
+        self, function: Callable[..., Any], shared: tuple[Any, ...], each: Sequence[Any] | None
+    ) -> list[Any]:
+        sent = [self._sent(value) for value in shared]
+        own: Sequence[tuple[Any, ...]] = [()] * len(self)
+        if each is not None:
+            own = [(self._sent(value),) for value in each]
+        pairs = zip(self.values, own, strict=True)
+        return [self._task(function, value, *sent, *more) for value, more in pairs]
+
+    def _combined(
+        self, combine: Callable[[list[Any]], Any], parts: Sequence[Any], number: int
+    ) -> list[Any]:
+        return [self._task(make_one, combine, *some) for some in in_groups(parts, number)]
+
+    @abstractmethod
+    def _sent(self, value: Any) -> Any:
+        """A value as an argument of tasks."""
+
+    @abstractmethod
+    def _task(self, function: Callable[..., Any], *values: Any) -> Any:
+        """One call, to be made by dask."""
+
+    @abstractmethod
+    def _answers(self, tasks: list[Any], deadline: Deadline) -> list[Any]:
+        """The results of tasks, here."""
+
+    @abstractmethod
+    def _held(self, tasks: list[Any]) -> Pieces:
+        """The results of tasks, where they are made."""
+
+
+class DelayedPieces(DaskPieces):
+    """Pieces that are read anew from their source for every question."""
+
+    def _sent(self, value: Any) -> Any:
+        return needed("dask", "A dask collection", "dask").delayed(
+            value, pure=False, traverse=False
+        )
+
+    def _task(self, function: Callable[..., Any], *values: Any) -> Any:
+        return self._sent(function)(*values)
+
+    def _answers(self, tasks: list[Any], deadline: Deadline) -> list[Any]:
+        client = cluster_client()
+        if client is None:
+            return _answers_here(tasks, deadline)
+        return _answers(client, client.compute(tasks), deadline)
+
+    def _held(self, tasks: list[Any]) -> Pieces:
+        client = cluster_client()
+        if client is None:
+            return LocalPieces(self._answers(tasks, UNLIMITED), traffic=self.traffic)
+        return FuturePieces(client.compute(tasks), client=client, traffic=self.traffic)
 
 
 @dataclass(eq=False)
-class FuturePieces(Pieces):
+class FuturePieces(DaskPieces):
     """Pieces that the workers of a cluster hold in memory, or spilled to their disks.
 
     Parameters
     ----------
-    client : distributed.Client
     values : sequence of distributed.Future
+    client : distributed.Client
     """
 
     client: Any = None
-    values: Sequence[Any] = ()
 
-    def __len__(self) -> int:
-        return len(self.values)
+    def _sent(self, value: Any) -> Any:
+        return value
 
-    def _asked(
-        self, function: Callable[..., Any], shared: tuple[Any, ...], each: Sequence[Any] | None
-    ) -> list[Any]:
-        own: Sequence[tuple[Any, ...]] = [()] * len(self)
-        if each is not None:
-            own = [(value,) for value in each]
-        return [
-            self.client.submit(function, value, *shared, *more, pure=False)
-            for value, more in zip(self.values, own, strict=True)
-        ]
+    def _task(self, function: Callable[..., Any], *values: Any) -> Any:
+        return self.client.submit(function, *values, pure=False)
 
-    def map(
-        self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
-    ) -> Pieces:
-        """As :meth:`Pieces.map`."""
-        self.traffic.count([shared] * len(self) + list(each or ()), ())
-        with _told():
-            made = self._asked(function, shared, each)
-        return FuturePieces(self.client, made, traffic=self.traffic)
+    def _answers(self, tasks: list[Any], deadline: Deadline) -> list[Any]:
+        return _answers(self.client, tasks, deadline)
 
-    def gather(
-        self,
-        function: Callable[..., Any],
-        *shared: Any,
-        each: Sequence[Any] | None = None,
-        deadline: Deadline = UNLIMITED,
-    ) -> list[Any]:
-        """As :meth:`Pieces.gather`."""
-        deadline.check()
-        with _told():
-            asked = self._asked(function, shared, each)
-            answers = _answers(self.client, asked, deadline)
-        self.traffic.count([shared] * len(self) + list(each or ()), answers)
-        return answers
-
-    def combined(
-        self,
-        function: Callable[..., Any],
-        combine: Callable[[list[Any]], Any],
-        *shared: Any,
-        deadline: Deadline = UNLIMITED,
-    ) -> Any:
-        """As :meth:`Pieces.combined`."""
-        deadline.check()
-        with _told():
-            parts = self._asked(function, shared, None)
-            while True:
-                parts = [
-                    self.client.submit(make_one, combine, *some, pure=False)
-                    for some in in_groups(parts, TOGETHER)
-                ]
-                if len(parts) <= 1:
-                    break
-            answers = _answers(self.client, parts, deadline)
-        self.traffic.count([shared] * len(self), answers)
-        return answers[0] if answers else combine([])
+    def _held(self, tasks: list[Any]) -> Pieces:
+        return replace(self, values=tasks)
 
     def made(self) -> Self:
         """As :meth:`Pieces.made`."""
         with _told():
             _wait(self.client, self.values, UNLIMITED)
         return self
-
-    def together(self, number: int, combine: Callable[[list[Any]], Any]) -> Pieces:
-        """As :meth:`Pieces.together`."""
-        made = [
-            self.client.submit(make_one, combine, *some, pure=False)
-            for some in in_groups(self.values, number)
-        ]
-        return FuturePieces(self.client, made, traffic=self.traffic)
 
 
 def _answers(client: Any, futures: list[Any], deadline: Deadline) -> list[Any]:

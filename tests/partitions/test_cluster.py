@@ -20,12 +20,17 @@ dd = pytest.importorskip("dask.dataframe", reason="dask's data frames are not in
 pytestmark = pytest.mark.filterwarnings("ignore")  # what a cluster says of ports and processes
 
 
+#: A worker that was lost is awaited, however long its process takes to start: after 15 seconds,
+#: where nothing is said, its place is given up.
+SLOW = {"distributed.deploy.lost-worker-timeout": "1 hour"}
+
+
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("workers"))
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        dask.config.set({"distributed.scheduler.allowed-failures": 10, **SLOW}),
         distributed.LocalCluster(processes=True, local_directory=folder, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
