@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FloatArray", "IntArray", "aligned", "different_rows"]
+__all__ = ["FloatArray", "IntArray", "aligned", "different_groups", "different_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+
+#: Numbers up to so many, or up to so many times as many as there are, are counted in a table.
+FEW, TIMES = 1 << 16, 2
 
 
 def aligned(shape: tuple[int, ...], kind: Any) -> npt.NDArray[Any]:
@@ -38,3 +41,45 @@ def different_rows(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[np.intp], npt.ND
     whole = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).reshape(-1)
     _, first, kind = np.unique(whole, return_index=True, return_inverse=True)
     return first, kind.reshape(-1)
+
+
+def different_groups(
+    group: npt.NDArray[np.intp], words: npt.NDArray[np.uint64]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The first of each set of equal pairs (group, words), in order, and the set of every pair.
+
+    Parameters
+    ----------
+    group : ndarray of shape (m,), intp
+        Not negative, and small.
+    words : ndarray of shape (m, n), uint64
+
+    Returns
+    -------
+    first, kind : ndarray of shape (number of different pairs,) and (m,), intp
+
+    Examples
+    --------
+    >>> different_groups(np.array([1, 0, 1]), np.array([[5], [5], [5]], dtype=np.uint64))
+    (array([1, 0]), array([1, 0, 1]))
+    """
+    _, kind = _numbered(group)
+    for word in words.T:
+        n_codes, code = _numbered(word)
+        _, kind = _numbered(kind * n_codes + code)
+    first = np.zeros(int(kind.max(initial=-1)) + 1, dtype=np.intp)
+    first[kind[::-1]] = np.arange(len(kind))[::-1]
+    return first, kind
+
+
+def _numbered(values: npt.NDArray[Any]) -> tuple[int, npt.NDArray[np.intp]]:
+    """How many different numbers there are, and the place of each among them."""
+    end = int(values.max(initial=0)) + 1
+    if end <= max(FEW, TIMES * len(values)):
+        places = values.astype(np.intp)
+        there = np.zeros(end, dtype=np.intp)
+        there[places] = 1
+        number = np.cumsum(there)
+        return int(number[-1]), number[places] - 1
+    different, code = np.unique(values, return_inverse=True)
+    return len(different), code.astype(np.intp)

@@ -261,6 +261,8 @@ def select_bits(words: Words, n_columns: int, columns: NDArray[np.intp]) -> Word
     array([[1],
            [2]], dtype=uint64)
     """
+    if len(words) * len(columns) >= MANY_BITS:
+        return transposed(transposed(words, n_columns)[columns], len(words))
     selected = np.empty((len(words), n_words(len(columns))), dtype=np.uint64)
 
     def work(start: int, stop: int) -> None:

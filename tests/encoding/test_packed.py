@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strategies import tables
 
 from formulakern.encoding import bits
-from formulakern.encoding.bits import pack_rows, transposed
+from formulakern.encoding.bits import pack_rows, select_bits, transposed
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError
@@ -48,6 +48,8 @@ def test_large_tables_are_turned_by_compiled_code(m, p, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bits, "MANY_BITS", 0)
         assert np.array_equal(transposed(pack_rows(X), p), pack_rows(np.ascontiguousarray(X.T)))
+        some = np.random.default_rng(seed).integers(0, p, 70)
+        assert np.array_equal(select_bits(pack_rows(X), p, some), pack_rows(X[:, some]))
 
 
 @given(

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, different_groups
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.bits import Words, row_counts, select_bits, transposed
 from formulakern.encoding.weighted_rows import WeightedRows
@@ -203,7 +203,7 @@ class RowGroups:
         kept = [w for w in dict.fromkeys(conjunctions) if w in self._places]
         positions = np.array([self._places[w] for w in kept], dtype=np.intp)
         bits = select_bits(self._bits, 64 * self._bits.shape[1], positions)
-        first, kind = _different(self.codes, bits)
+        first, kind = different_groups(self.codes, bits)
         joined, self._global = [kind[places] for places in self._global], []
         numbers = []
         for own in joined:
@@ -243,7 +243,7 @@ class RowGroups:
         pairs = zip(self._global, parts, strict=True)
         parent = np.concatenate([places[keys[:, 0].astype(np.intp)] for places, keys in pairs])
         words = np.concatenate([keys[:, 1:] for keys in parts])
-        first, kind = _different(parent, words)
+        first, kind = different_groups(parent, words)
         weights = np.concatenate([weights for _, weights, _ in answers])
         numbers = np.concatenate([numbers for _, _, numbers in answers])
         return _Division(
@@ -301,7 +301,7 @@ def _begun(rows: WeightedRows, exponent: int | None) -> DividedRows:
     weights = rows.weights
     if exponent is not None:
         weights = np.ldexp(np.maximum(np.rint(np.ldexp(weights, -exponent)), 1.0), exponent)
-    first, group = _different(rows.codes, np.zeros((len(rows), 0), np.uint64))
+    first, group = different_groups(rows.codes, np.zeros((len(rows), 0), np.uint64))
     keys = rows.codes[first].astype(np.uint64)[:, None]
     return DividedRows(rows.table, group, weights, rows.numbers, keys)
 
@@ -309,7 +309,7 @@ def _begun(rows: WeightedRows, exponent: int | None) -> DividedRows:
 def _divided(rows: DividedRows, conjunctions: Conjunctions) -> DividedRows:
     """Every group divided by the values of features."""
     words = transposed(rows.table.covers(conjunctions), rows.table.n_rows)
-    first, group = _different(rows.group, words)
+    first, group = different_groups(rows.group, words)
     keys = np.column_stack([rows.group[first].astype(np.uint64), words[first]])
     return replace(rows, group=group, keys=keys)
 
@@ -341,24 +341,6 @@ def _digests(rows: DividedRows, conjunctions: Conjunctions) -> list[bytes]:
 
 def _digest(words: Words) -> bytes:
     return hashlib.blake2b(words.tobytes(), digest_size=16).digest()
-
-
-# -- groups ----------------------------------------------------------------------------------------
-
-
-def _different(group: NDArray[np.intp], words: Words) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The first of each set of equal pairs (group, words), in order, and the set of every pair.
-
-    >>> _different(np.array([1, 0, 1]), np.array([[5], [5], [5]], dtype=np.uint64))
-    (array([1, 0]), array([1, 0, 1]))
-    """
-    _, kind = np.unique(group, return_inverse=True)
-    for column in words.T:
-        values, code = np.unique(column, return_inverse=True)
-        _, kind = np.unique(kind * len(values) + code, return_inverse=True)
-    first = np.zeros(int(kind.max(initial=-1)) + 1, dtype=np.intp)
-    first[kind[::-1]] = np.arange(len(kind))[::-1]
-    return first, kind.astype(np.intp)
 
 
 def _whole_sums(kind: NDArray[np.intp], numbers: NDArray[np.int64], n: int) -> NDArray[np.int64]:

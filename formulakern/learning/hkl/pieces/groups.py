@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray, different_rows
+from formulakern.arrays import FloatArray, different_groups
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.bits import Words, pack_rows
 from formulakern.encoding.packed import PackedTable
@@ -72,8 +72,7 @@ def _divided(
     """The groups divided by propositions and by numbers, and what is told of them."""
     rows = piece.rows
     keys = _keys(rows, propositions, others)
-    both = np.column_stack([piece.group.astype(np.uint64), keys])
-    first, group = different_rows(np.ascontiguousarray(both))
+    first, group = different_groups(piece.group, keys)
     n, e = len(first), rows.table.degrees.shape[1]
     sums = np.zeros((n, e))
     for j in range(e):
@@ -178,9 +177,7 @@ class Groups:
         earlier = [place[one.earlier] for place, one in zip(self._places, told, strict=True)]
         before = np.concatenate(earlier)
         keys = np.concatenate([one.keys for one in told])
-        first, group = different_rows(
-            np.ascontiguousarray(np.column_stack([before.astype(np.uint64), keys]))
-        )
+        first, group = different_groups(before, keys)
         parents, n = before[first], len(first)
         truths = self._truths[:, parents]
         n_words = keys.shape[1] - len(others)
