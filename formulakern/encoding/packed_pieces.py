@@ -13,6 +13,7 @@ from formulakern.encoding.bits import n_words, row_counts
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.pieced_table import PiecedTable
 from formulakern.encoding.weighted_rows import WeightedRows
+from formulakern.errors import DataError
 from formulakern.partitions.pieces import Pieces
 from formulakern.progress import stage
 
@@ -96,26 +97,32 @@ class PackedPieces:
         kept = np.flatnonzero((counts > 0) & (counts < self.n_rows) & earliest)
         return kept if len(kept) else np.arange(min(1, self.n_columns))
 
-    def weighted(self, codes: NDArray[np.intp], weights: FloatArray | None = None) -> Pieces:
+    def weighted(
+        self,
+        codes: Pieces,
+        weights: Pieces | None = None,
+        places: NDArray[np.intp] | None = None,
+        factors: FloatArray | None = None,
+    ) -> Pieces:
         """Pieces of :class:`WeightedRows`, equal rows merged, which stay where they are.
 
         Small partitions are one piece together, so that fewer answers are added up.
 
         Parameters
         ----------
-        codes : ndarray of shape (n_rows,), intp
-            The class of every row, from 0.
-        weights : ndarray of shape (n_rows,), float64, optional
-            Rows of weight 0 are left out.
+        codes : Pieces
+            One array of whole numbers for each piece of the table: the class of every row, from 0.
+        weights : Pieces, optional
+            Likewise, of float64; 1 by default.  Rows of weight 0 are left out.
+        places : ndarray of shape (K,), intp, optional
+            The codes that classes get instead; rows of a class that gets −1 are left out.
+        factors : ndarray of shape (K,), float64, optional
+            What the weights of the rows of each class are multiplied by.
         """
-        ends = np.cumsum(self.table.lengths)[:-1]
-        narrow = codes.astype(np.min_scalar_type(int(codes.max(initial=0))))
-        own: list[Any] = [(part, None) for part in np.split(narrow, ends)]
-        if weights is not None:
-            both = zip(np.split(narrow, ends), np.split(weights, ends), strict=True)
-            own = list(both)
+        rows = self.table.pieces().beside(codes, *(() if weights is None else (weights,)))
+        shared = self.encoder, self.kept, self.terms, places, factors
         with stage(PACKING):
-            made = self.table.pieces().map(_weighted, self.encoder, self.kept, self.terms, each=own)
+            made = rows.map(_weighted, *shared)
             few = max(1, int(PIECE_ROWS * len(made) / max(1, self.n_rows)))
             number = min(few, len(made) // LEAST_PIECES)
             if number > 1:
@@ -152,8 +159,26 @@ def _equal_columns(
 
 
 def _weighted(
-    table: Any, encoder: Any, kept: NDArray[np.intp], terms: Sequence[Any], own: Any
+    beside: tuple[Any, ...],
+    encoder: Any,
+    kept: NDArray[np.intp],
+    terms: Sequence[Any],
+    places: NDArray[np.intp] | None,
+    factors: FloatArray | None,
 ) -> WeightedRows:
-    codes, weights = own
-    packed = _packed(table, encoder, kept, terms)
-    return WeightedRows.of(packed, codes.astype(np.intp), weights).merged()
+    table, narrow, *own = beside
+    if any(len(column) != len(table) for column in (narrow, *own)):
+        others = " and ".join(str(len(column)) for column in beside[1:])
+        raise DataError(
+            f"a partition has {len(table)} rows, and {others} classes or weights, and had as many "
+            "when they were counted; expected that it is the same whenever it is read. Write what "
+            "makes the rows to files, and read these."
+        )
+    codes = narrow.astype(np.intp)
+    weights = own[0] if own else np.ones(len(codes))
+    if factors is not None:
+        weights = weights * factors[codes]
+    if places is not None:
+        codes = places[codes]
+        weights = np.where(codes < 0, 0.0, weights)
+    return WeightedRows.of(_packed(table, encoder, kept, terms), codes, weights).merged()

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.summaries.gathering import gathered_summaries
@@ -103,14 +102,11 @@ class PiecedTable:
         return len(self), len(self.names)
 
     def summaries(
-        self, cut_points: int, strategy: Strategy, classes: NDArray[np.intp] | None = None
+        self, cut_points: int, strategy: Strategy, classes: Pieces | None = None
     ) -> list[Summary]:
         """What every column holds, as plans are made from; see :func:`.gathered_summaries`."""
-        own = None
-        if classes is not None:
-            own = np.split(classes, np.cumsum(self.lengths)[:-1])
         with stage("finding propositions"):
-            found, lengths = gathered_summaries(self.pieces, cut_points, strategy, own)
+            found, lengths = gathered_summaries(self.pieces, cut_points, strategy, classes)
         self.__dict__["lengths"] = lengths  # so they need no pass of their own
         self._summaries = {one.name: one for one in found}
         return found

@@ -23,6 +23,7 @@ from formulakern.encoding.table import Table
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.in_pieces.classes import SpreadClasses
 from formulakern.estimators.showing import Showing
 from formulakern.estimators.targets import read_classes, require_target
 from formulakern.files.model_file import Saved
@@ -122,8 +123,10 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
 
     def _read_training(
         self, X: Any, y: Any, what: str = "the class of every row"
-    ) -> tuple[PackedTable, NDArray[Any]]:
+    ) -> tuple[Any, Any]:
         """The encoded training table, and the class of every row.
+
+        A PackedTable and an array, or PackedPieces and SpreadClasses.
 
         Raises
         ------
@@ -132,6 +135,8 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
         """
         require_target(self, y, what)
         table = self._fit_table(X, y)
+        if isinstance(table, PackedPieces):
+            return table, SpreadClasses.of(table.table, y)
         return table, read_classes(y, table.shape[0])
 
     def _keep(self, positions: NDArray[np.intp]) -> None:

@@ -35,6 +35,7 @@ from formulakern.encoding.surprises import (
 )
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
+from formulakern.estimators.in_pieces.classes import SpreadClasses
 from formulakern.estimators.targets import read_classes, refused, require_target
 from formulakern.estimators.training_columns import read_checked
 from formulakern.files.model_file import Saved
@@ -353,16 +354,18 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         """
         if isinstance(table, Table) and len(table) == 0:
             raise _no_rows(table)
-        classes = None
         if self.reads_classes:
             require_target(self, y)
-            classes = np.unique(read_classes(y, len(table)), return_inverse=True)[1]
         check_flag("negations", self.negations)
         planner = self._planner()
         if isinstance(table, Table):
-            plans = planner.plans(table, classes)
+            codes = None
+            if self.reads_classes:
+                codes = np.unique(read_classes(y, len(table)), return_inverse=True)[1]
+            plans = planner.plans(table, codes)
         else:
-            summaries = table.summaries(self.cut_points, self.strategy, classes)
+            spread = SpreadClasses.of(table, y).codes if self.reads_classes else None
+            summaries = table.summaries(self.cut_points, self.strategy, spread)
             if len(table) == 0:
                 raise _no_rows(table)
             plans = planner.plans_of(summaries)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,15 +17,20 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite
 from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
 from formulakern.errors import DataError, ParameterError
-from formulakern.partitions.collections import in_memory
+from formulakern.partitions.collections import in_memory, is_dask
 from formulakern.text import clip
 
 __all__ = [
     "Split",
+    "check_signs",
+    "check_spread",
+    "class_factors",
     "class_order",
+    "one_class",
     "random_source",
     "read_classes",
     "read_numbers",
+    "read_weights",
     "refused",
     "require_target",
     "row_weights",
@@ -73,8 +78,15 @@ def require_target(estimator: object, y: Any, what: str = "the class of every ro
         )
 
 
-def read_classes(y: Any, n_rows: int) -> NDArray[Any]:
+def read_classes(y: Any, n_rows: int, row_of: Callable[[int], int] = int) -> NDArray[Any]:
     """The class of every row, shape (n_rows,).
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+    n_rows : int
+    row_of : callable, optional
+        The row of the table that a place in y is about, where y has some rows only.
 
     Raises
     ------
@@ -87,21 +99,21 @@ def read_classes(y: Any, n_rows: int) -> NDArray[Any]:
         return np.ascontiguousarray(y)
     with refused("Pass one class per row: all text, or all numbers or bools."):
         if not isinstance(y, np.ndarray) or y.dtype == object:
-            _check_kinds(y)
-        _check_mask(y)
+            _check_kinds(y, row_of)
+        _check_mask(y, row_of)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(range(n_rows), labels)
         assert_all_finite(labels, input_name="y")
         if labels.dtype == object:
-            _check_kinds(labels)
+            _check_kinds(labels, row_of)
             np.unique(labels)  # raises where classes have no order
         if labels.dtype.kind in "mM" and np.isnat(labels).any():
-            raise _missing(int(np.isnat(labels).argmax()), "NaT")
+            raise _missing(row_of(int(np.isnat(labels).argmax())), "NaT")
         check_classification_targets(labels)
     return np.asarray(labels)
 
 
-def _check_kinds(y: Any) -> None:
+def _check_kinds(y: Any, row_of: Callable[[int], int]) -> None:
     """Check that the values of a list or column are classes of one kind.
 
     Raises
@@ -114,27 +126,29 @@ def _check_kinds(y: Any) -> None:
     first: dict[str, int] = {}
     for row, value in enumerate(values):
         if _is_missing(value):
-            raise _missing(row, value)
+            raise _missing(row_of(row), value)
         if isinstance(value, (Mapping, set, frozenset, list)):
             if isinstance(value, list) and len(value) == 1:
                 return  # a column, which is told apart below
             raise DataError(
-                f"y holds a {type(value).__name__}, {clip(repr(value), 40)} (row {row}); expected "
-                "one class per row: all text, or all numbers or bools. Take the value out of it."
+                f"y holds a {type(value).__name__}, {clip(repr(value), 40)} (row {row_of(row)}); "
+                "expected one class per row: all text, or all numbers or bools. Take the value out "
+                "of it."
             )
         first.setdefault("text" if isinstance(value, str) else "others", row)
     if len(first) == 2:
         text, other = first["text"], first["others"]
         raise DataError(
-            f"y mixes text, {clip(repr(values[text]), 40)} (row {text}), and "
-            f"{type(values[other]).__name__}, {clip(repr(values[other]), 40)} (row {other}); "
-            "expected one class per row, of one kind. Write all as text, or all as numbers."
+            f"y mixes text, {clip(repr(values[text]), 40)} (row {row_of(text)}), and "
+            f"{type(values[other]).__name__}, {clip(repr(values[other]), 40)} (row "
+            f"{row_of(other)}); expected one class per row, of one kind. Write all as text, or all "
+            "as numbers."
         )
 
 
-def _check_mask(y: Any) -> None:
+def _check_mask(y: Any, row_of: Callable[[int], int] = int) -> None:
     if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():
-        raise _missing(int(np.ma.getmaskarray(y).ravel().argmax()), "masked")
+        raise _missing(row_of(int(np.ma.getmaskarray(y).ravel().argmax())), "masked")
 
 
 def _is_missing(value: Any) -> bool:
@@ -180,8 +194,19 @@ def class_order(y: Any, labels: NDArray[Any]) -> NDArray[Any]:
     kind: Any = getattr(y, "dtype", None)
     if not getattr(kind, "ordered", False):
         return found
+    if is_dask(y) and not y.cat.known:
+        kind = in_memory(y.map_partitions(_no_rows)).dtype
+    if not getattr(kind, "ordered", False):
+        raise DataError(
+            "the ordered categories of y are not the same in all partitions; expected one order. "
+            "Write y.astype(pandas.CategoricalDtype([lowest, ..., highest], ordered=True))."
+        )
     places = {name: place for place, name in enumerate(kind.categories.tolist())}
     return np.asarray(found[np.argsort([places[name] for name in found.tolist()])])
+
+
+def _no_rows(part: Any) -> Any:
+    return part[:0]
 
 
 def several_classes(labels: NDArray[Any], weights: FloatArray | None = None) -> NDArray[Any]:
@@ -194,12 +219,16 @@ def several_classes(labels: NDArray[Any], weights: FloatArray | None = None) -> 
     """
     present = np.unique(labels if weights is None else labels[weights > 0])
     if len(present) < 2:
-        some = "" if weights is None else " (of positive weight)"
-        raise DataError(
-            f"all rows{some} are of one class, {labels.tolist()[0]!r}; "
-            "a classifier needs at least two classes."
-        )
+        raise one_class(labels.tolist()[0], weights is not None)
     return present
+
+
+def one_class(name: Any, weighted: bool) -> DataError:
+    """Says that all rows (of positive weight) are of one class."""
+    some = " (of positive weight)" if weighted else ""
+    return DataError(
+        f"all rows{some} are of one class, {name!r}; a classifier needs at least two classes."
+    )
 
 
 def read_numbers(y: Any, n_rows: int) -> FloatArray:
@@ -245,37 +274,80 @@ def row_weights(labels: NDArray[Any], class_weight: Any, sample_weight: Any) -> 
     if sample_weight is None and class_weight is None:
         return weights
     if sample_weight is not None:
-        sample_weight = in_memory(sample_weight)
-        with refused("Pass one weight per row, some of them positive."):
-            weights = _check_sample_weight(sample_weight, np.zeros((len(labels), 1)), copy=True)
-        if (weights < 0).any():
-            raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
+        weights = read_weights(sample_weight, len(labels))
     classes, codes = np.unique(labels, return_inverse=True)
-    factors = _class_factors(classes, codes, class_weight)
-    if not np.isfinite(factors).all():
-        raise DataError(f"class_weight={class_weight!r}; expected finite numbers.")
+    counts = np.bincount(codes, minlength=len(classes))
+    factors = class_factors(classes, counts, class_weight)
     found: FloatArray = weights * factors[codes]
-    if (found < 0).any():
-        raise DataError("class_weight holds negative numbers; give 0 to leave a class out.")
     some = found[found > 0]
-    if len(some) and not (some.max() <= HEAVIEST and some.min() * SPREAD >= some.max()):
-        raise DataError(
-            f"the weights of rows lie between {some.min():.3g} and {some.max():.3g}; expected at "
-            f"most {HEAVIEST:g}, and none {SPREAD:g} times another. Give 0 to leave a row out."
-        )
+    if len(some):
+        check_spread(float(some.min()), float(some.max()))
     return found
 
 
-def _class_factors(classes: NDArray[Any], codes: NDArray[Any], class_weight: Any) -> FloatArray:
-    """The weight of every class.
+def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
+    """The weight that the user gave every row, float64 of shape (n_rows,).
+
+    Raises
+    ------
+    DataError
+        If there is not one for each row, one is negative or not finite, or all are zero.
+    """
+    with refused("Pass one weight per row, some of them positive."):
+        none = np.empty((n_rows, 0))
+        given = _check_sample_weight(in_memory(sample_weight), none, copy=True)
+    weights = np.asarray(given, dtype=np.float64)
+    check_signs(weights)
+    return weights
+
+
+def check_signs(weights: FloatArray) -> None:
+    """Refuse weights of rows that are negative.
+
+    Raises
+    ------
+    DataError
+    """
+    if (weights < 0).any():
+        raise DataError("sample_weight holds negative numbers; give 0 to leave a row out.")
+
+
+def check_spread(least: float, most: float) -> None:
+    """Refuse positive weights of rows, from least to most, that are too large, or too different.
+
+    Raises
+    ------
+    DataError
+    """
+    if not (most <= HEAVIEST and least * SPREAD >= most):
+        raise DataError(
+            f"the weights of rows lie between {least:.3g} and {most:.3g}; expected at most "
+            f"{HEAVIEST:g}, and none {SPREAD:g} times another. Give 0 to leave a row out."
+        )
+
+
+def class_factors(classes: NDArray[Any], counts: NDArray[Any], class_weight: Any) -> FloatArray:
+    """The weight of every class, float64 of shape (K,).
 
     A class that a mapping lacks weighs 1; what it has beside classes is an error then.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (K,)
+    counts : ndarray of shape (K,)
+        How many rows each has.
+    class_weight : mapping, "balanced" or None
+
+    Raises
+    ------
+    DataError
+        If there are not such weights, or one is negative or not finite.
     """
     factors = np.ones(len(classes))
     if class_weight is None:
         return factors
     if isinstance(class_weight, str) and class_weight == "balanced":
-        return np.asarray(len(codes) / (len(classes) * np.bincount(codes)))
+        return np.asarray(counts.sum() / (len(classes) * counts))
     if not isinstance(class_weight, Mapping):
         raise DataError(
             f"class_weight={class_weight!r}. Pass class_weight={{class: weight, ...}}, 'balanced' "
@@ -292,6 +364,10 @@ def _class_factors(classes: NDArray[Any], codes: NDArray[Any], class_weight: Any
     with refused("Pass class_weight={class: weight, ...}, 'balanced' or None."):
         for k, name in enumerate(names):
             factors[k] = class_weight.get(name, 1.0)
+    if not np.isfinite(factors).all():
+        raise DataError(f"class_weight={class_weight!r}; expected finite numbers.")
+    if (factors < 0).any():
+        raise DataError("class_weight holds negative numbers; give 0 to leave a class out.")
     return factors
 
 

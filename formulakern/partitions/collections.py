@@ -6,9 +6,11 @@ Dask is not imported to find out: whoever has a collection has imported it.
 from __future__ import annotations
 
 import sys
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulakern.optional import needed
 
@@ -18,6 +20,7 @@ __all__ = [
     "is_dask_array",
     "is_dask_frame",
     "is_dask_series",
+    "joined",
     "kind_of",
 ]
 
@@ -80,24 +83,54 @@ def in_memory(value: Any) -> Any:
         rows = value if value.ndim == 1 else value.rechunk({1: -1})
         parts = dask.compute(*rows.to_delayed().ravel())
         plain = all(isinstance(part, np.ndarray) for part in parts)
-        return np.concatenate(parts) if plain else value.compute()
-    pandas = needed("pandas", "A dask collection", "tables")
+        return joined(parts) if plain else value.compute()
     pack = dask.delayed(_different, pure=False)
-    parts = dask.compute(*(pack(part) for part in value.to_delayed()))
-    if not all(isinstance(part, tuple) for part in parts):
-        return pandas.concat(parts)
+    return joined(dask.compute(*(pack(part) for part in value.to_delayed())))
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """What parts of an array, of a column or of a table are together.
+
+    Parts of different dtypes get the one that NumPy, or pandas, has for all their values.
+
+    Parameters
+    ----------
+    parts : sequence of ndarray, or of Series, Index or DataFrame
+        At least one.
+
+    >>> joined([np.array([1, 2]), np.array([0.5])])
+    array([1. , 2. , 0.5])
+    """
+    if all(isinstance(part, np.ndarray) for part in parts):
+        masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
+        return np.ma.concatenate(parts) if masked else np.concatenate(parts)
+    pandas = needed("pandas", "A dask collection", "tables")
+    packed = [part if isinstance(part, _Text) else _different(part) for part in parts]
     known: dict[Any, Any] = {}  # one object for all equal texts
-    texts = []
-    for codes, values in parts:
-        shared = np.empty(len(values), dtype=object)
-        shared[:] = [known.setdefault(one, one) for one in values]
-        texts.append(shared[codes])
-    return pandas.Series(np.concatenate(texts), name=value.name, dtype=object)
+    columns = []
+    for part in packed:
+        if isinstance(part, _Text):
+            shared = np.empty(len(part.values), dtype=object)
+            shared[:] = [known.setdefault(one, one) for one in part.values]
+            part = pandas.Series(shared[part.codes], name=part.name, dtype=object)
+        columns.append(part if hasattr(part, "iloc") else part.to_series())
+    return pandas.concat(columns, ignore_index=isinstance(packed[0], _Text))
+
+
+class _Text(NamedTuple):
+    """A part of a column of text."""
+
+    codes: NDArray[Any]
+    values: list[Any]
+    name: Any
 
 
 def _different(part: Any) -> Any:
     """A part of a column of text as codes and different values; any other as it is."""
     if part.ndim != 1 or not (part.dtype == object or str(part.dtype).startswith("str")):
         return part
-    codes, values = sys.modules["pandas"].factorize(part.array, use_na_sentinel=False)
-    return codes.astype(np.min_scalar_type(len(values))), list(values)
+    try:
+        codes, values = sys.modules["pandas"].factorize(part.array, use_na_sentinel=False)
+    except TypeError:  # what cannot be hashed is told of elsewhere
+        return part
+    return _Text(codes.astype(np.min_scalar_type(len(values))), list(values), part.name)

@@ -18,7 +18,16 @@ from formulakern.errors import ClusterError, DataError
 from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask_array, is_dask_frame
 from formulakern.partitions.interrupts import keep_workers
-from formulakern.partitions.pieces import TOGETHER, LocalPieces, Pieces, in_groups, make_one
+from formulakern.partitions.pieces import (
+    TOGETHER,
+    LocalPieces,
+    Pieces,
+    as_it_is,
+    in_groups,
+    make_one,
+    side_by_side,
+    size_of,
+)
 from formulakern.progress import answered
 
 __all__ = ["DelayedPieces", "FuturePieces", "cluster_client", "partitions_of"]
@@ -143,6 +152,13 @@ class DaskPieces(Pieces):
         self.traffic.count([shared] * len(self), answers)
         return answers[0] if answers else combine([])
 
+    def beside(self, *others: Pieces) -> Pieces:
+        """As :meth:`Pieces.beside`; those of this process are sent with every question."""
+        columns = [self._column(other) for other in others]
+        with _told():
+            rows = zip(self.values, *columns, strict=True)
+            return replace(self, values=[self._task(side_by_side, *values) for values in rows])
+
     def together(self, number: int, combine: Callable[[list[Any]], Any]) -> Pieces:
         """As :meth:`Pieces.together`."""
         return replace(self, values=self._combined(combine, self.values, number))
@@ -156,6 +172,18 @@ class DaskPieces(Pieces):
             own = [(self._sent(value),) for value in each]
         pairs = zip(self.values, own, strict=True)
         return [self._task(function, value, *sent, *more) for value, more in pairs]
+
+    def _column(self, other: Pieces) -> Sequence[Any]:
+        """The values of other pieces as arguments of tasks."""
+        if isinstance(other, type(self)):
+            return other.values
+        if isinstance(other, DelayedPieces):
+            other = other.map(as_it_is)
+        if isinstance(other, type(self)):
+            return other.values
+        held = other.values if isinstance(other, LocalPieces) else other.gather(as_it_is)
+        self.traffic.sent += sum(map(size_of, held))
+        return [self._sent(value) for value in held]
 
     def _combined(
         self, combine: Callable[[list[Any]], Any], parts: Sequence[Any], number: int

@@ -21,7 +21,16 @@ import numpy as np
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.progress import answered
 
-__all__ = ["TOGETHER", "LocalPieces", "Pieces", "Traffic", "in_groups", "make_one"]
+__all__ = [
+    "TOGETHER",
+    "LocalPieces",
+    "Pieces",
+    "Traffic",
+    "as_it_is",
+    "in_groups",
+    "make_one",
+    "side_by_side",
+]
 
 #: Answers that are combined at a time.
 TOGETHER = 8
@@ -130,6 +139,13 @@ class Pieces(ABC):
         return self
 
     @abstractmethod
+    def beside(self, *others: Pieces) -> Pieces:
+        """Tuples of the values of these and of other pieces, of which there are as many.
+
+        They are where these pieces are.
+        """
+
+    @abstractmethod
     def together(self, number: int, combine: Callable[[list[Any]], Any]) -> Pieces:
         """Fewer pieces: ``combine`` makes one of ``number`` neighbouring values.
 
@@ -149,6 +165,16 @@ def in_groups(values: Sequence[Any], size: int) -> list[Sequence[Any]]:
 def make_one(combine: Callable[[list[Any]], Any], *values: Any) -> Any:
     """What ``combine`` makes of some values."""
     return combine(list(values))
+
+
+def side_by_side(*values: Any) -> tuple[Any, ...]:
+    """Some values as a tuple."""
+    return values
+
+
+def as_it_is(value: Any) -> Any:
+    """The value."""
+    return value
 
 
 @dataclass(eq=False)
@@ -215,6 +241,15 @@ class LocalPieces(Pieces):
         whole = combine(held)
         self.traffic.count([shared] * len(self), [whole])
         return whole
+
+    def beside(self, *others: Pieces) -> LocalPieces:
+        """As :meth:`Pieces.beside`."""
+        held = [
+            other.values if isinstance(other, LocalPieces) else other.gather(as_it_is)
+            for other in others
+        ]
+        made = list(zip(self.values, *held, strict=True))
+        return LocalPieces(made, traffic=self.traffic)
 
     def together(self, number: int, combine: Callable[[list[Any]], Any]) -> LocalPieces:
         """As :meth:`Pieces.together`."""

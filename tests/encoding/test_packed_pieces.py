@@ -44,7 +44,10 @@ def test_pieces_are_the_table(rows, ends, data):
     assert np.array_equal(found.select(some).gathered().rows, whole.select(some).rows)
     weights = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(rows), max_size=99)))
     weights = weights[: len(rows)].astype(float)
-    pieces = found.weighted(codes, weights).gather(_as_it_is)
+    beside = (
+        LocalPieces(np.split(column, np.cumsum(parts.lengths)[:-1])) for column in (codes, weights)
+    )
+    pieces = found.weighted(*beside).gather(_as_it_is)
     seen = [_of_rows(piece) for piece in pieces]
     assert all(len({*map(tuple, piece)}) == len(piece) for piece in seen)  # merged
     kept = weights > 0

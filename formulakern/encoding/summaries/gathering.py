@@ -25,7 +25,7 @@ def gathered_summaries(
     read: Callable[[list[str] | None], Pieces],
     cut_points: int,
     strategy: Strategy,
-    classes: Sequence[NDArray[np.intp]] | None = None,
+    classes: Pieces | None = None,
     many: int = MANY,
 ) -> tuple[list[Summary], list[int]]:
     """The summaries of all columns of a table in pieces, and how many rows each piece has.
@@ -37,8 +37,8 @@ def gathered_summaries(
     cut_points : int
         For columns of very many values: how many cuts there will be.
     strategy : {"quantile", "uniform", "mdlp", "all"}
-    classes : sequence of intp arrays, optional
-        The classes of the rows of every piece.
+    classes : Pieces, optional
+        Beside the table: the classes of the rows of every piece, whole numbers.
     many : int
         Numbers with more different values in one piece are not listed.
 
@@ -61,7 +61,7 @@ def gathered_summaries(
     if classes is None:
         found = pieces.gather(count_columns, None, many)
     else:
-        found = pieces.gather(_count_by_class, many, each=classes)
+        found = pieces.beside(classes).gather(_count_by_class, many)
     names = [tuple(one.name for one in part) for part in found]
     for number, own in enumerate(names):
         if own != names[0]:
@@ -79,8 +79,9 @@ def gathered_summaries(
     return summaries, [part[0].n_rows for part in found]
 
 
-def _count_by_class(table: Any, many: int, classes: NDArray[np.intp]) -> Any:
-    return count_columns(table, classes, many)
+def _count_by_class(beside: tuple[Any, NDArray[Any]], many: int) -> Any:
+    table, classes = beside
+    return count_columns(table, classes.astype(np.intp), many)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -17,7 +17,6 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.encoding.pieced_table import summary_of
 from formulakern.encoding.summaries.gathering import OUTER
 from formulakern.encoding.summaries.summary import Summary
@@ -26,7 +25,7 @@ from formulakern.estimators.base import TableEstimator, encoded_rows
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
 from formulakern.estimators.hkl.monotone import asked_of, read_directions, signs_of
-from formulakern.estimators.hkl.pieced_rows import PiecedRows, SeenRows
+from formulakern.estimators.hkl.training_rows import TrainingRows
 from formulakern.estimators.long_fits import (
     Cause,
     Pace,
@@ -38,7 +37,6 @@ from formulakern.estimators.long_fits import (
 from formulakern.estimators.rule_model import RuleModel
 from formulakern.learning.hkl.active_set import GrowthStep, relative_gap
 from formulakern.learning.hkl.multinomial import learn_together
-from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
 from formulakern.learning.hkl.problem import HierarchicalModel, learn
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
@@ -155,31 +153,17 @@ class HierarchicalLearner(HierarchicalEstimator):
 
     def _learn(
         self,
-        table: PackedTable | PackedPieces,
-        problems: dict[str, FloatArray],
-        weights: FloatArray,
+        rows: TrainingRows,
+        names: Sequence[str],
         start: HierarchicalLearner | None,
-        ordered: bool = False,
         *,
         deadline: Deadline,
     ) -> None:
-        """Solve a problem for each label vector, and set what is known of the solutions.
-
-        Where classes are ``ordered`` the only vector holds their numbers, from 0.
-        """
-        used = weights > 0
-        pieces: PiecedRows | None = None
-        distinct: Any = table
-        if isinstance(table, PackedPieces):
-            pieces = PiecedRows.of(table, list(problems.values()), weights, ordered)
-        else:
-            table = table if used.all() else table.take(used)
-            degrees = table.degrees
-            distinct, kind = table.distinct()
-        squared = self.loss == "squared"
-        automatic = automatic_C(weights, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
+        """Solve the problem of each name, and set what is known of the solutions."""
+        squared, ordered = self.loss == "squared", rows.n_thresholds > 0
+        automatic = automatic_C(rows.total, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
         if ordered:  # a row has as many losses
-            automatic /= math.sqrt(problems[""].max())
+            automatic /= math.sqrt(rows.n_thresholds)
         self.C_ = automatic if isinstance(self.C, str) else float(self.C)
         options = {"rho": float(self.rho), "C": self.C_}
         options |= {"depth_penalty": float(self.depth_penalty), "other_penalty": LINEAR_PENALTY}
@@ -188,49 +172,39 @@ class HierarchicalLearner(HierarchicalEstimator):
         limits["max_rules"] = None if self.max_rules is None else int(self.max_rules)
         signs = signs_of(self._leaves, self._terms, self._directions)
         self._bar.at(0.0, "growing")
-        pace = Pace(deadline, partial(self._causes, automatic, distinct, len(problems)))
+        pace = Pace(deadline, partial(self._causes, automatic, rows.table, len(names)))
 
         def report(name: str, step: GrowthStep) -> None:
             self._report(name, step)
             self._bar.foresee(pace, share_done(1.0, step.gap, self.tol))
 
-        reports = [partial(report, name) for name in problems]
-        if len(problems) > 1 and self.loss == "logistic":
-            codes = np.array(list(problems.values())).argmax(axis=0)[used]
-            groups = None
-            if pieces is not None:
-                groups = pieces.groups()
-                distinct, data, codes = groups.table, groups.examples, groups.codes
-            else:
-                data = Examples(kind, codes + 0.0, weights[used], degrees)
+        reports = [partial(report, name) for name in names]
+        if len(names) > 1 and self.loss == "logistic":
+            all_classes = rows.together()
+            data = all_classes.examples
             models, objective, bound = learn_together(
-                distinct,
+                all_classes.table,
                 data.kind,
-                codes,
+                all_classes.codes,
                 data.weights,
                 {**options, "loss": self.loss},
                 deadline=deadline,
                 start=[model.grown for model in warm],
                 report=lambda k, step: reports[k](step),
                 others=data.others,
-                groups=groups,
+                groups=all_classes.groups,
                 **limits,
             )
         else:
             models = []
-            for k, y in enumerate(problems.values()):
-                until = deadline.part(1 / (len(problems) - k))
+            for k in range(len(names)):
+                until = deadline.part(1 / (len(names) - k))
                 if any(model.grown.status == "interrupted" for model in models):
                     until = Deadline.of(0.0)  # the others are what is found at once
-                groups = None
-                if pieces is not None:
-                    groups = pieces.groups(None if ordered else k, len(problems))
-                    distinct, data = groups.table, groups.examples
-                else:
-                    data = Examples(kind, y[used], weights[used], degrees)
-                    data = cumulative_examples(data) if ordered else data
+                problem = rows.problem(k, len(names))
+                data = problem.examples
                 model = learn(
-                    distinct,
+                    problem.table,
                     data.kind,
                     data.y,
                     data.weights,
@@ -241,35 +215,23 @@ class HierarchicalLearner(HierarchicalEstimator):
                     signs=signs,
                     others=data.others,
                     group=data.group,
-                    groups=groups,
+                    groups=problem.groups,
                     **limits,
                 )
                 models.append(model)
             objective = float(sum(model.objective for model in models))
             bound = float(sum(model.grown.lower_bound for model in models))
         self._models = models
-        if pieces is not None:  # until the rules are told
-            self.__dict__["_pieces"] = pieces
         self.objective_, self.lower_bound_ = objective, bound
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
         self.hull_size_ = sum(len(model.grown.nodes) for model in models)
         self.n_weights_ = sum(model.n_weights for model in models)
-        steps = [(s, n) for n, m in zip(problems, models, strict=True) for s in m.grown.history]
+        steps = [(s, n) for n, m in zip(names, models, strict=True) for s in m.grown.history]
         self.history_ = GrowthHistory(tuple(s for s, _ in steps), tuple(n for _, n in steps))
         self.n_iter_ = max(1, len(self.history_))
         open_ones = [m.grown.status for m in models if m.grown.status != "optimal"]
         self.stopped_ = [*open_ones, "optimal"][0]
         self._why = pace.reason(steps=[step for step, _ in steps])
-
-    def _seen(
-        self, table: Any, labels: npt.NDArray[Any], weights: FloatArray, counts: FloatArray
-    ) -> SeenRows:
-        """The rows as rules tell them apart: themselves, or groups of rows in pieces."""
-        pieces = self.__dict__.pop("_pieces", None)
-        if pieces is None:
-            return SeenRows(table, labels, weights, counts, np.ones(len(labels)))
-        seen: SeenRows = pieces.seen([model.rules for model in self._models], labels, counts)
-        return seen
 
     def _causes(
         self, automatic: float, table: Any, n_classes: int, steps: Sequence[GrowthStep] = ()
@@ -360,9 +322,9 @@ class HierarchicalLearner(HierarchicalEstimator):
         return found
 
 
-def automatic_C(weights: FloatArray, factor: float = AUTOMATIC_C) -> float:
+def automatic_C(total: float, factor: float = AUTOMATIC_C) -> float:
     """The penalty parameter that ``"auto"`` stands for, by the number of rows Σw."""
-    return factor / math.sqrt(weights.sum())
+    return factor / math.sqrt(total)
 
 
 def linear_term(one: Summary) -> LinearTerm | None:

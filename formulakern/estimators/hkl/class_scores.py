@@ -18,7 +18,7 @@ from formulakern.estimators.rule_model import RuleClassifier
 from formulakern.learning.hkl.ordinal import log_chances
 from formulakern.partitions.lazy_rows import lazily
 
-__all__ = ["EARLY", "RAREST", "HierarchicalClassifier", "log_probabilities"]
+__all__ = ["EARLY", "RAREST", "HierarchicalClassifier", "class_sums", "log_probabilities"]
 
 #: Why a fit stopped whose solution is only the best so far.
 EARLY = ("time limit", "interrupted")
@@ -46,22 +46,18 @@ class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
                 "formulakern.gather_limit."
             )
 
-    def _shares(
-        self, labels: npt.NDArray[Any], weights: FloatArray, order: Any = None
-    ) -> tuple[FloatArray, float]:
+    def _shares(self, sums: FloatArray) -> tuple[FloatArray, float]:
         """The share of every class in the weight of all rows, and τ, 0 where none is asked for."""
-        order = np.unique(labels) if order is None else order
-        shares = np.array([weights[labels == name].sum() for name in order])
         adjusted = self.loss == "logistic" and self.class_weight is None
         tau = float(self.logit_adjustment) if adjusted else 0.0
-        return np.maximum(shares / shares.sum(), RAREST), tau
+        return np.maximum(sums / sums.sum(), RAREST), tau
 
     def _as_good(self, table: PackedTable, labels: npt.NDArray[Any], weights: FloatArray) -> bool:
         """Whether the fit came to its end, or does no worse than the largest class alone."""
         if self.stopped_ not in EARLY:
             return True
         right = np.average(self.predict(table) == labels, weights=weights)
-        return bool(right >= self._shares(labels, weights)[0].max())
+        return bool(right >= self._shares(class_sums(labels, weights))[0].max())
 
     @lazily
     def decision_function(self, X: Any) -> FloatArray:
@@ -117,6 +113,18 @@ class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
             log_chances(scores[:, 0], self.thresholds_)
         )
         return chances
+
+
+def class_sums(
+    labels: npt.NDArray[Any], weights: FloatArray, classes: npt.NDArray[Any] | None = None
+) -> FloatArray:
+    """The weight of the rows of each class; classes sorted, or as given.
+
+    >>> class_sums(np.array(["b", "a", "b"]), np.array([1.0, 2.0, 3.0]))
+    array([2., 4.])
+    """
+    classes = np.unique(labels) if classes is None else classes
+    return np.array([weights[labels == name].sum() for name in classes])
 
 
 def log_probabilities(scores: FloatArray) -> FloatArray:

@@ -16,7 +16,14 @@ from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.hkl.base import HierarchicalLearner
-from formulakern.estimators.hkl.class_scores import EARLY, RAREST, HierarchicalClassifier
+from formulakern.estimators.hkl.class_scores import (
+    EARLY,
+    RAREST,
+    HierarchicalClassifier,
+    class_sums,
+)
+from formulakern.estimators.hkl.training_rows import PiecedRows, SeenRows, TrainingRows, WholeRows
+from formulakern.estimators.in_pieces.classes import SpreadClasses
 from formulakern.estimators.targets import class_order, row_weights, several_classes
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.rules.ensemble import WeightedRule
@@ -247,13 +254,14 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             table, labels = self._read_training(X, y)
             until = self._learning(deadline)
             self._check_pieces(table)
+            spread = isinstance(labels, SpreadClasses)
             if self.ordinal:
                 name = str(getattr(y, "name", None) or "class")
-                order = class_order(y, labels)
+                order = labels.order if spread else class_order(y, labels)
                 self._fit_ordered(table, labels, order, sample_weight, None, until, name)
             else:
                 self._fit_encoded(table, labels, sample_weight, None, until)
-            if self.stopped_ not in EARLY and isinstance(table, PackedTable):
+            if self.stopped_ not in EARLY and not spread:
                 warn_of_one_class(self, table, labels, sample_weight)
             self._calibrate(X, labels, sample_weight, deadline)
             bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
@@ -273,31 +281,27 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     def _fit_encoded(
         self,
         table: PackedTable | PackedPieces,
-        labels: npt.NDArray[Any],
+        labels: npt.NDArray[Any] | SpreadClasses,
         sample_weight: Any,
         start: HKLClassifier | None,
         deadline: Deadline,
     ) -> Self:
         """Fit to rows that are encoded already."""
+        found_classes = labels.classes if isinstance(labels, SpreadClasses) else np.unique(labels)
         if self.ordinal:
-            order = np.unique(labels)
-            return self._fit_ordered(table, labels, order, sample_weight, start, deadline)
-        self.classes_ = np.unique(labels)
+            return self._fit_ordered(table, labels, found_classes, sample_weight, start, deadline)
+        self.classes_ = found_classes
         if self.monotone and len(self.classes_) > 2:
             raise ParameterError(
                 f"monotone={self.monotone!r} with {len(self.classes_)} classes; expected two "
                 "classes, or ordinal=True for ordered ones, which have one score."
             )
-        weights = row_weights(labels, self.class_weight, sample_weight)
-        present = several_classes(labels, weights)
         names = self.classes_.tolist()
+        rows, present, sums = self._rows(table, labels, sample_weight)
         two = len(names) == 2  # else a class whose rows all weigh nothing cannot be learned
-        learned = [1] if two else np.flatnonzero(np.isin(self.classes_, present)).tolist()
-        signed = [np.where(labels == names[k], 1.0, -1.0) for k in learned]
-        problems = dict(zip(["" if two else str(names[k]) for k in learned], signed, strict=True))
-        self._learn(table, problems, weights, start, deadline=deadline)
-        counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
-        seen = self._seen(table, labels, weights, counts)
+        learned = [1] if two else np.flatnonzero(present).tolist()
+        self._learn(rows, ["" if two else str(names[k]) for k in learned], start, deadline=deadline)
+        seen = rows.seen([model.rules for model in self._models])
         found: list[tuple[Feature, WeightedRule]] = []
         bias = np.full(len(names), -np.inf)
         for k, model in zip(learned, self._models, strict=True):
@@ -309,7 +313,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             lowest = sum(abs(rule.weight) for _, rule in found)
             lowest += np.abs(bias[np.isfinite(bias)]).max()
             bias[np.isinf(bias)] = -2 * lowest - 1
-        shares, tau = self._shares(labels, weights)
+        shares, tau = self._shares(sums)
         logs = np.log(shares)
         self._decide(found, bias, np.where(shares > RAREST, tau * logs, 0.0))
         for rules, b in ((found, bias), ([], logs - logs[::-1] if two else logs)):
@@ -318,6 +322,40 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             self._decide(rules, b, np.zeros(len(names)))
         self._warn_if_open()
         return self
+
+    def _rows(
+        self,
+        table: Any,
+        labels: npt.NDArray[Any] | SpreadClasses,
+        sample_weight: Any,
+        order: npt.NDArray[Any] | None = None,
+    ) -> tuple[TrainingRows, npt.NDArray[np.bool_], FloatArray]:
+        """What is learned, which classes have rows of positive weight, and the weight of each.
+
+        Classes are sorted, or ordered ones as in ``order``.
+        """
+        classes = self.classes_
+        if isinstance(labels, SpreadClasses):
+            weighted = labels.weighted(self.class_weight, sample_weight)
+            places = np.searchsorted(labels.classes, classes)
+            present = weighted.present[places]
+            known = None if order is None else order[present]
+            sums = weighted.sums * weighted.factors
+            return PiecedRows.of(table, weighted, known), present, sums[places]
+        weights = row_weights(labels, self.class_weight, sample_weight)
+        present = np.isin(classes, several_classes(labels, weights))
+        counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
+        seen = SeenRows(table, labels, weights, counts, np.ones(len(labels)))
+        if order is not None:
+            place_of = {one: place for place, one in enumerate(order[present].tolist())}
+            codes = np.array([place_of.get(one, -1) for one in labels.tolist()], dtype=np.float64)
+            targets = [codes]
+        else:
+            names = classes.tolist()
+            learned = [1] if len(names) == 2 else np.flatnonzero(present).tolist()
+            targets = [np.where(labels == names[k], 1.0, -1.0) for k in learned]
+        rows = WholeRows.of(table, targets, weights, seen, ordered=order is not None)
+        return rows, present, class_sums(labels, weights, classes)
 
     def _decide(
         self, found: list[tuple[Feature, WeightedRule]], bias: FloatArray, adjustment: FloatArray
@@ -334,7 +372,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     def _fit_ordered(
         self,
         table: PackedTable | PackedPieces,
-        labels: npt.NDArray[Any],
+        labels: npt.NDArray[Any] | SpreadClasses,
         order: npt.NDArray[Any],
         sample_weight: Any,
         start: HKLClassifier | None,
@@ -346,15 +384,11 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         For two classes thresholds are moved so that decisions are by the sign of the score.
         """
         self.classes_ = order
-        weights = row_weights(labels, self.class_weight, sample_weight)
-        present = np.isin(order, several_classes(labels, weights))
-        place_of = {one: place for place, one in enumerate(order[present].tolist())}
-        codes = np.array([place_of.get(one, -1) for one in labels.tolist()], dtype=np.float64)
-        self._learn(table, {"": codes}, weights, start, ordered=True, deadline=deadline)
+        rows, present, sums = self._rows(table, labels, sample_weight, order)
+        self._learn(rows, [""], start, deadline=deadline)
         [model] = self._models
-        shares, tau = self._shares(labels, weights, order)
-        counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
-        seen = self._seen(table, labels, weights, counts)
+        shares, tau = self._shares(sums)
+        seen = rows.seen([model.rules])
         found = self._rules_of(model, seen.table, seen.counts, numbers=seen.numbers)
         bounds = np.maximum.accumulate(np.negative(model.bias))  # rounding apart
         adjustment = np.where(shares > RAREST, tau * np.log(shares), 0.0)

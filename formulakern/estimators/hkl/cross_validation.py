@@ -22,7 +22,7 @@ from formulakern.encoding.table import Table
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import automatic_C
-from formulakern.estimators.hkl.class_scores import EARLY, HierarchicalClassifier
+from formulakern.estimators.hkl.class_scores import EARLY, HierarchicalClassifier, class_sums
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.folds import SHAPE, Part, base_scores, setting_line, trial_of
 from formulakern.estimators.long_fits import comparing_pace
@@ -230,7 +230,7 @@ class HKLClassifierCV(HierarchicalClassifier):
             # a fit takes as long as the encoding did, at least; what cannot be done is not begun
             late = comparing.over(FOLDS * deadline.taken())
             parts = [] if late else self._parts(X, whole, labels, weights)
-            shares, tau = self._shares(labels, weights)
+            shares, tau = self._shares(class_sums(labels, weights))
             pairs = [(C, a) for a in depths for C in penalties]
             held = HELD if self.ordinal or len(order) == 2 else max(1, HELD // len(order))
 
@@ -371,7 +371,8 @@ class HKLClassifierCV(HierarchicalClassifier):
         """What Cs are multiples of: the automatic C, or 1."""
         if not self._automatic:
             return 1.0
-        found = automatic_C(row_weights(part.labels, class_weight, part.weights))
+        weights = row_weights(part.labels, class_weight, part.weights)
+        found = automatic_C(float(weights.sum()))
         losses = len(np.unique(part.labels)) - 1 if self.ordinal else 1
         return found / math.sqrt(losses)
 

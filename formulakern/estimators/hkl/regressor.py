@@ -11,6 +11,7 @@ import numpy.typing as npt
 from formulakern.deadline import Deadline
 from formulakern.estimators.base import Regressor
 from formulakern.estimators.hkl.base import HierarchicalLearner
+from formulakern.estimators.hkl.training_rows import WholeRows
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
 from formulakern.partitions.lazy_rows import lazily
 
@@ -108,7 +109,8 @@ class HKLRegressor(Regressor, HierarchicalLearner):
             largest = float(np.abs(target - mean)[weights > 0].max())
             unit = largest if largest > 1e-14 * abs(mean) else 0.0
             scaled = (target - mean) / unit if unit > 0 else np.zeros(len(target))
-            self._learn(table, {"": scaled}, weights, None, deadline=deadline)
+            rows = WholeRows.of(table, [scaled], weights)
+            self._learn(rows, [""], None, deadline=deadline)
             [model] = self._models
             self.objective_ *= unit**2
             self.lower_bound_ *= unit**2

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.calibration import Calibrated
+from formulakern.estimators.in_pieces.classes import SpreadClasses
 from formulakern.estimators.prl.history import EpochHistory
 from formulakern.estimators.prl.on_pieces import (
     described_groups,
@@ -272,9 +272,16 @@ class PRLClassifier(Calibrated, PreferenceModel):
             deadline = Deadline.of(self.time_limit)
             what = "the class of every row, or use fit_preferences"
             encoded, labels = self._read_training(X, y, what)
-            self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
-            preferences, rows = self._of_classes(labels, sample_weight, encoded)
-            encoded = rows if isinstance(rows, RowGroups) else encoded
+            preferences: Preferences
+            rows: TrainingRows | RowGroups
+            if isinstance(labels, SpreadClasses):
+                self.classes_ = labels.order if self.ordinal else labels.classes
+                weighted = labels.weighted(self.class_weight, sample_weight)
+                encoded = rows = row_groups(self, encoded, weighted)
+                preferences = rows.preferences()
+            else:
+                self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
+                preferences, rows = self._of_classes(labels, sample_weight)
             name = str(getattr(y, "name", None) or "class")
             until = self._learning(deadline)
             self._solve(encoded, preferences, rows, templates, name=name, deadline=until)
@@ -335,12 +342,11 @@ class PRLClassifier(Calibrated, PreferenceModel):
     # -- learning -----------------------------------------------------------------------------
 
     def _of_classes(
-        self, labels: npt.NDArray[Any], sample_weight: Any, encoded: Any = None
-    ) -> tuple[Preferences, TrainingRows | RowGroups]:
+        self, labels: npt.NDArray[Any], sample_weight: Any
+    ) -> tuple[Preferences, TrainingRows]:
         """What the rows prefer, and how they are counted; ``classes_`` are known.
 
-        Every class before all others; of ordered classes, which thresholds are below and above.  Of
-        rows in pieces, their groups and what these prefer.
+        Every class before all others; of ordered classes, which thresholds are below and above.
         """
         weights = row_weights(labels, self.class_weight, sample_weight)
         present = np.isin(self.classes_, several_classes(labels, weights))
@@ -349,9 +355,6 @@ class PRLClassifier(Calibrated, PreferenceModel):
         place_of = {name: place for place, name in enumerate(known.tolist())}
         codes = np.array([place_of.get(name, 0) for name in labels.tolist()], dtype=np.intp)
         self._levels = known.tolist() if self.ordinal else None
-        if isinstance(encoded, PackedPieces):
-            groups = row_groups(self, encoded, codes, len(known), counted, weights)
-            return groups.preferences(), groups
         rows = TrainingRows.of_classes(codes, len(known), counted)
         read = ordered_preferences if self.ordinal else Preferences.of_classes
         return read(codes, len(known), weights), rows

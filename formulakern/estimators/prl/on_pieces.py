@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray
 from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.errors import ParameterError
+from formulakern.estimators.in_pieces.classes import SpreadWeights
 from formulakern.estimators.prl.reading import TrainingRows
 from formulakern.learning.prl.column_generation import Outcome
 from formulakern.learning.prl.ordered import ordered_preferences
@@ -30,25 +29,16 @@ HERE = (
 )
 
 
-def row_groups(
-    estimator: Any,
-    encoded: PackedPieces,
-    codes: NDArray[np.intp],
-    n_classes: int,
-    counted: FloatArray,
-    weights: FloatArray,
-) -> RowGroups:
+def row_groups(estimator: Any, encoded: PackedPieces, weighted: SpreadWeights) -> RowGroups:
     """The rows of pieces as groups that a preference learner works with.
 
     Parameters
     ----------
     estimator : PRLClassifier
+        Whose ``classes_`` are known.
     encoded : PackedPieces
-    codes : intp (n_rows,)
-        The class of every row.
-    n_classes : int
-    counted, weights : float64 (n_rows,)
-        Of the rows, without and with the factors of classes; those of weight 0 are left out.
+    weighted : SpreadWeights
+        Of its rows.
 
     Raises
     ------
@@ -68,13 +58,19 @@ def row_groups(
     ):
         if refused:
             raise ParameterError(f"{given} {HERE.format(advice=advice)}")
-    used = np.flatnonzero(counted > 0)
-    factors = np.ones(n_classes)
-    factors[codes[used]] = weights[used] / counted[used]
-    plain = bool((counted == 1.0).all())
-    rows = encoded.weighted(codes, None if plain else counted)
+    classes = weighted.of.classes
+    known = estimator.classes_  # in the order of classes, if they have one
+    if estimator.ordinal:
+        known = known[np.isin(known, classes[weighted.present])]
+    estimator._levels = known.tolist() if estimator.ordinal else None
+    place_of = {name: place for place, name in enumerate(known.tolist())}
+    places = np.array([place_of.get(name, -1) for name in classes.tolist()], dtype=np.intp)
+    factors = np.ones(len(known))
+    used = np.flatnonzero(weighted.present)
+    factors[places[used]] = weighted.factors[used]
+    rows = weighted.rows(encoded, places, with_factors=False)
     read = ordered_preferences if estimator.ordinal else Preferences.of_classes
-    return RowGroups(rows, n_classes, factors, encoded.n_columns, read)
+    return RowGroups(rows, len(known), factors, encoded.n_columns, read)
 
 
 def described_groups(groups: RowGroups, outcome: Outcome) -> TrainingRows:

@@ -21,13 +21,14 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import Classifier
 from formulakern.estimators.calibration import Calibrated
+from formulakern.estimators.in_pieces.classes import SpreadClasses
 from formulakern.estimators.svm.base import KernelEstimator
 from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
 from formulakern.estimators.svm.pace import SolverPace
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem, libsvm_gap
 from formulakern.estimators.svm.pieced import PiecedModel, solve_pieces
-from formulakern.estimators.targets import row_weights, several_classes
+from formulakern.estimators.targets import one_class, row_weights, several_classes
 from formulakern.learning.kernel_machines.decomposition import Limits
 from formulakern.learning.kernel_machines.in_pieces.class_pairs import has_values
 from formulakern.partitions.pieces import Pieces
@@ -197,17 +198,20 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
         with self._showing():
             deadline = Deadline.of(self.time_limit)
             table, classes = self._read_training(X, y)
-            self._fit_encoded(table, classes, X, sample_weight, self._learning(deadline))
-            if isinstance(table, PackedPieces):
+            until = self._learning(deadline)
+            if isinstance(classes, SpreadClasses):
+                self._fit_spread(table, classes, X, sample_weight, until)
                 self._warn_of_columns()
-            elif not self._warn_of_traps(table) and self.stopped_ not in EARLY:
-                warn_of_one_class(self, table, classes, sample_weight)
+            else:
+                self._fit_encoded(table, classes, X, sample_weight, until)
+                if not self._warn_of_traps(table) and self.stopped_ not in EARLY:
+                    warn_of_one_class(self, table, classes, sample_weight)
             self._calibrate(X, classes, sample_weight, deadline)
             return self
 
     def _fit_encoded(
         self,
-        table: PackedTable | RealTable | PackedPieces,
+        table: PackedTable | RealTable,
         classes: npt.NDArray[Any],
         X: Any,
         sample_weight: Any = None,
@@ -220,14 +224,26 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
         weights = row_weights(classes, self.class_weight, sample_weight)
         several_classes(classes, weights)
         self.kernel_ = self._make_kernel(X)
-        if isinstance(table, PackedPieces):
-            labels, codes = np.unique(classes[weights > 0], return_inverse=True)
-            numbers = np.zeros(len(classes), dtype=np.intp)
-            numbers[weights > 0] = codes
-            self._fit_pieces(table.weighted(numbers, weights), labels, table, deadline)
-        else:
-            self._solve(table, classes, np.asarray(float(self.C) * weights), deadline)
+        self._solve(table, classes, np.asarray(float(self.C) * weights), deadline)
         return self
+
+    def _fit_spread(
+        self,
+        table: PackedPieces,
+        classes: SpreadClasses,
+        X: Any,
+        sample_weight: Any,
+        deadline: Deadline | None,
+    ) -> None:
+        """As :meth:`_fit_encoded`, to rows that stay in pieces."""
+        if len(classes.classes) < 2:
+            raise one_class(classes.classes.tolist()[0], weighted=False)
+        check_number("C", self.C, 0, above=True)
+        self._check_decisions()
+        weighted = classes.weighted(self.class_weight, sample_weight)
+        self.kernel_ = self._make_kernel(X)
+        labels = classes.classes[weighted.present]
+        self._fit_pieces(weighted.rows(table), labels, table, deadline)
 
     def _fit_pieces(
         self,

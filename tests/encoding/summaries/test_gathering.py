@@ -39,7 +39,7 @@ def plans_of_parts(table: Table, ends: list[int], many: int, classes=None, **par
         some = table if names is None else table.select(names)
         return LocalPieces([some[rows] for rows in parts])
 
-    codes = None if classes is None else [classes[rows] for rows in parts]
+    codes = None if classes is None else LocalPieces([classes[rows] for rows in parts])
     found, lengths = gathered_summaries(read, planner.cut_points, planner.strategy, codes, many)
     assert lengths == [len(rows) for rows in parts]
     assert all(one.n_rows == len(table) for one in found)

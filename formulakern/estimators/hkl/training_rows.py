@@ -1,0 +1,217 @@
+"""Encoded rows with their classes or numbers, as hierarchical kernel learning asks for them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.packed_pieces import PackedPieces
+from formulakern.estimators.in_pieces.classes import SpreadWeights
+from formulakern.learning.hkl.frontier import Node
+from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
+from formulakern.learning.hkl.pieces.groups import Groups
+
+__all__ = ["PiecedRows", "Problem", "SeenRows", "TrainingRows", "WholeRows"]
+
+
+class SeenRows(NamedTuple):
+    """Rows, or groups of rows that no rule tells apart.
+
+    Parameters
+    ----------
+    table : PackedTable of m rows
+    labels : ndarray of shape (m,)
+        Classes.
+    weights, counts, numbers : float64 (m,)
+        What each weighs in learning, what the user said that it weighs, and how many it is.
+    """
+
+    table: PackedTable
+    labels: npt.NDArray[Any]
+    weights: FloatArray
+    counts: FloatArray
+    numbers: FloatArray
+
+
+class Problem(NamedTuple):
+    """What a model is learned from.
+
+    Parameters
+    ----------
+    table : PackedTable
+        Different rows, or one for each group.
+    examples : Examples
+    codes : intp (m,)
+        The class of each example, where several are learned together; else empty.
+    groups : Groups, optional
+        Of rows in pieces.
+    """
+
+    table: PackedTable
+    examples: Examples
+    codes: npt.NDArray[np.intp]
+    groups: Groups | None = None
+
+
+@dataclass(eq=False)
+class TrainingRows(ABC):
+    """Encoded rows and what is to be learned of them: a problem, or one for each class.
+
+    Attributes
+    ----------
+    total : float
+        The sum of all weights.
+    table : PackedTable or PackedPieces
+    n_thresholds : int
+        Of ordered classes, one less than there are; 0 without an order.
+    """
+
+    total: float
+    table: Any
+    n_thresholds: int
+
+    @abstractmethod
+    def problem(self, k: int, n_problems: int) -> Problem:
+        """The k-th of so many problems; of ordered classes the only one."""
+
+    @abstractmethod
+    def together(self) -> Problem:
+        """All classes together."""
+
+    @abstractmethod
+    def seen(self, rules: Sequence[Sequence[Node | int]]) -> SeenRows:
+        """Of classes: what the rules of all models tell apart, at least."""
+
+
+@dataclass(eq=False)
+class WholeRows(TrainingRows):
+    """Rows that are here.
+
+    Parameters
+    ----------
+    targets : list of float64 (n_rows,)
+        For each problem what is learned: −1 and 1, numbers, or of ordered classes the place.
+    weights : float64 (n_rows,)
+        Rows of weight 0 are left out.
+    known : SeenRows, optional
+        Of classes: all rows.
+    """
+
+    targets: list[FloatArray]
+    weights: FloatArray
+    known: SeenRows | None = None
+    _merged: tuple[PackedTable, npt.NDArray[np.intp], FloatArray] = field(init=False)
+    _used: npt.NDArray[np.bool_] = field(init=False)
+
+    @classmethod
+    def of(
+        cls,
+        table: PackedTable,
+        targets: list[FloatArray],
+        weights: FloatArray,
+        known: SeenRows | None = None,
+        ordered: bool = False,
+    ) -> WholeRows:
+        """All rows of a table; where classes are ``ordered`` the only target holds their places."""
+        number = int(targets[0].max()) if ordered else 0
+        rows = cls(float(weights.sum()), table, number, targets, weights, known)
+        rows._used = used = weights > 0
+        kept = table if used.all() else table.take(used)
+        rows.table, kind = kept.distinct()
+        rows._merged = rows.table, kind, kept.degrees
+        return rows
+
+    def problem(self, k: int, n_problems: int) -> Problem:  # noqa: ARG002
+        """As of :class:`TrainingRows`."""
+        table, kind, degrees = self._merged
+        used = self._used
+        examples = Examples(kind, self.targets[k][used], self.weights[used], degrees)
+        if self.n_thresholds:
+            examples = cumulative_examples(examples)
+        return Problem(table, examples, np.empty(0, dtype=np.intp))
+
+    def together(self) -> Problem:
+        """As of :class:`TrainingRows`."""
+        table, kind, degrees = self._merged
+        codes = np.array(self.targets).argmax(axis=0)[self._used]
+        return Problem(table, Examples(kind, codes + 0.0, self.weights[self._used], degrees), codes)
+
+    def seen(self, rules: Sequence[Sequence[Node | int]]) -> SeenRows:  # noqa: ARG002
+        """As of :class:`TrainingRows`: all rows."""
+        assert self.known is not None
+        return self.known
+
+
+@dataclass(eq=False)
+class PiecedRows(TrainingRows):
+    """Rows that stay in pieces.
+
+    Parameters
+    ----------
+    weighted : SpreadWeights
+        Their classes and weights.
+    places : intp (K,)
+        The number of each class in learning, −1 where its rows weigh nothing.
+    """
+
+    weighted: SpreadWeights
+    places: npt.NDArray[np.intp]
+    _pieces: Any = field(init=False)
+    _last: Groups | None = field(default=None, init=False)
+
+    @classmethod
+    def of(
+        cls, table: PackedPieces, weighted: SpreadWeights, order: npt.NDArray[Any] | None = None
+    ) -> PiecedRows:
+        """Rows of some classes; ``order`` has those that are present, where they are ordered."""
+        places = weighted.places
+        if order is not None:
+            place_of = {name: place for place, name in enumerate(order.tolist())}
+            names = weighted.of.classes.tolist()
+            places = np.array([place_of.get(name, -1) for name in names], dtype=np.intp)
+        total = float((weighted.sums * weighted.factors).sum())
+        rows = cls(total, table, 0 if order is None else len(order) - 1, weighted, places)
+        rows._pieces = weighted.rows(table, places)
+        return rows
+
+    def problem(self, k: int, n_problems: int) -> Problem:
+        """As of :class:`TrainingRows`."""
+        if self.n_thresholds:
+            return self._grouped(cumulative_examples)
+        return self._grouped(partial(_against, 1 if n_problems == 1 else k))
+
+    def together(self) -> Problem:
+        """As of :class:`TrainingRows`."""
+        return self._grouped(None)
+
+    def _grouped(self, made: Any) -> Problem:
+        n_others, n_classes = len(self.table.terms), int(self.places.max()) + 1
+        groups = Groups(self._pieces, self.table.n_columns, n_others, n_classes, made)
+        self._last = groups
+        return Problem(groups.table, groups.examples, groups.codes, groups)
+
+    def seen(self, rules: Sequence[Sequence[Node | int]]) -> SeenRows:
+        """As of :class:`TrainingRows`: groups, of which each has one class."""
+        groups = self._last
+        assert groups is not None
+        listed = [rule for some in rules for rule in some]
+        nodes = [rule for rule in listed if isinstance(rule, tuple)]
+        groups.tell_apart(nodes, [rule for rule in listed if isinstance(rule, int)])
+        used = np.flatnonzero(self.places >= 0)
+        class_of = used[np.argsort(self.places[used])][groups.codes]
+        labels = self.weighted.of.classes[class_of]
+        counts = groups.weights / self.weighted.factors[class_of]
+        return SeenRows(groups.table, labels, groups.weights, counts, groups.numbers)
+
+
+def _against(k: int, examples: Examples) -> Examples:
+    """One class against the rest."""
+    return examples._replace(y=np.where(examples.y == k, 1.0, -1.0))

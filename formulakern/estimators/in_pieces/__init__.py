@@ -1,0 +1,1 @@
+"""What estimators are told about rows that lie in pieces, such as their classes and weights."""

@@ -1,0 +1,284 @@
+"""The classes and weights of rows that lie in pieces: numbers where the rows are, counts here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, assert_all_finite
+
+from formulakern.arrays import FloatArray
+from formulakern.encoding.packed_pieces import PackedPieces
+from formulakern.encoding.pieced_table import PiecedTable
+from formulakern.errors import DataError
+from formulakern.estimators.in_pieces.column import PiecedColumn, Told, first_of_each, told
+from formulakern.estimators.targets import (
+    check_signs,
+    check_spread,
+    class_factors,
+    class_order,
+    one_class,
+    read_classes,
+    read_weights,
+    refused,
+)
+from formulakern.partitions.collections import is_dask, joined
+from formulakern.partitions.pieces import LocalPieces, Pieces
+
+__all__ = ["SpreadClasses", "SpreadWeights"]
+
+#: No more different classes are told apart.
+MOST = 10_000
+ONE_EACH = "Pass one class per row: all text, or all numbers or bools."
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadClasses:
+    """The class of every row of a table in pieces.
+
+    Parameters
+    ----------
+    table : PiecedTable
+    y : array-like of shape (n_rows,)
+        As the user gave it.
+    classes : ndarray of shape (K,)
+        Those that occur, sorted.
+    counts : ndarray of shape (K,), int64
+        How many rows each has.
+    codes : Pieces
+        Beside the pieces of the table: the place of each row's class, a narrow whole number.
+    """
+
+    table: PiecedTable
+    y: Any
+    classes: NDArray[Any]
+    counts: NDArray[np.int64]
+    codes: Pieces
+
+    @classmethod
+    def of(cls, table: PiecedTable, y: Any) -> SpreadClasses:
+        """What :func:`.read_classes` reads, of which no row comes here if y is one of dask.
+
+        Its partitions need not be those of the table: rows go by their order.
+
+        Raises
+        ------
+        DataError
+            As :func:`.read_classes`, or if there are more than 10,000 different classes.
+        """
+        if not is_dask(y):
+            labels = read_classes(y, len(table))
+            classes, codes = np.unique(labels, return_inverse=True)
+            narrow = codes.astype(_narrow(len(classes)))
+            counts = np.bincount(codes, minlength=len(classes)).astype(np.int64)
+            return cls(table, y, classes, counts, _split(narrow, table))
+        with refused(ONE_EACH):
+            column = PiecedColumn.of(_one_dimension(y, len(table)), table.traffic)
+        parts: list[Told] = column.pieces().gather(told, MOST)
+        lengths = [part.n_rows for part in parts]
+        with refused(ONE_EACH):
+            check_consistent_length(range(len(table)), range(sum(lengths)))
+        labels = _classes_told(parts)
+        classes, codes = np.unique(labels, return_inverse=True)
+        for number, part in enumerate(parts):
+            if len(part.rows) > MOST or len(classes) > MOST:
+                where = f" in partition {number}" if len(part.rows) > MOST else ""
+                raise DataError(
+                    f"y has more than {MOST:,} different values{where}; expected the class of "
+                    "every row, of fewer classes. Join classes, or bring the rows here with "
+                    "formulakern.gather_limit, if they fit into memory."
+                )
+        sums = np.zeros(len(classes), dtype=np.int64)
+        np.add.at(sums, codes, np.concatenate([part.counts for part in parts]))
+        coded = column.cut(lengths, table.lengths).pieces(_coded, classes)
+        return cls(table, y, classes, sums, coded)
+
+    @cached_property
+    def order(self) -> NDArray[Any]:
+        """The classes, lowest first; see :func:`.class_order`."""
+        return class_order(self.y, self.classes)
+
+    def weighted(self, class_weight: Any, sample_weight: Any) -> SpreadWeights:
+        """With the weight of every row: its own times that of its class.
+
+        Raises
+        ------
+        DataError
+            As :func:`.row_weights` and :func:`.several_classes`.
+        """
+        n, own = len(self.table), None
+        if sample_weight is None:
+            least = most = np.ones(len(self.classes))
+            sums = self.counts.astype(np.float64)
+        else:
+            own = self._own_weights(sample_weight, n)
+            parts = self.codes.beside(own).gather(_weights_by_class, len(self.classes))
+            by_class = zip(*(part.sums.tolist() for part in parts), strict=True)
+            sums = np.array([math.fsum(some) for some in by_class])
+            least = np.min([part.least for part in parts], axis=0)
+            most = np.max([part.most for part in parts], axis=0)
+            if not most.any():
+                with refused("Pass one weight per row, some of them positive."):
+                    _check_sample_weight(np.zeros(1), np.empty((1, 0)))
+        factors = class_factors(self.classes, self.counts, class_weight)
+        present = factors * most > 0
+        if present.any():
+            lightest = (factors[present] * least[present]).min()
+            check_spread(float(lightest), float((factors * most).max()))
+        if present.sum() < 2:
+            raise one_class(self.classes[present.argmax()].tolist(), weighted=True)
+        return SpreadWeights(self, factors, present, np.where(present, sums, 0.0), own)
+
+    def _own_weights(self, sample_weight: Any, n: int) -> Pieces:
+        if not is_dask(sample_weight):
+            return _split(read_weights(sample_weight, n), self.table)
+        with refused("Pass one weight per row, some of them positive."):
+            if sample_weight.ndim != 1:
+                _check_sample_weight(np.ones((1,) * sample_weight.ndim), np.empty((n, 0)))
+            column = PiecedColumn.of(sample_weight, self.table.traffic)
+            lengths = column.pieces().gather(len)
+            if sum(lengths) != n:
+                raise DataError(f"sample_weight.shape == {(sum(lengths),)}, expected {(n,)}!")
+        return column.cut(lengths, self.table.lengths).pieces(_numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadWeights:
+    """The classes and weights of rows in pieces; two classes at least have weight.
+
+    Parameters
+    ----------
+    of : SpreadClasses
+    factors : ndarray of shape (K,), float64
+        What the weights of rows of each class are multiplied by.
+    present : ndarray of shape (K,), bool
+        Whether a class has rows of positive weight.
+    sums : ndarray of shape (K,), float64
+        The weights that the user gave the rows of each class, where it is present.
+    own : Pieces, optional
+        Those weights, beside the pieces of the table; None where each is 1.
+    """
+
+    of: SpreadClasses
+    factors: FloatArray
+    present: NDArray[np.bool_]
+    sums: FloatArray
+    own: Pieces | None
+
+    @property
+    def places(self) -> NDArray[np.intp]:
+        """The number of each class among those that are present, −1 of the others."""
+        return np.where(self.present, np.cumsum(self.present) - 1, -1)
+
+    def rows(
+        self,
+        encoded: PackedPieces,
+        places: NDArray[np.intp] | None = None,
+        *,
+        with_factors: bool = True,
+    ) -> Pieces:
+        """Pieces of WeightedRows; rows of weight 0 are left out.
+
+        Parameters
+        ----------
+        encoded : PackedPieces
+            Of the table.
+        places : ndarray of shape (K,), intp, optional
+            The codes of classes; :attr:`places` by default.
+        with_factors : bool
+            Whether weights are multiplied by the factors of classes.
+        """
+        codes = np.where(self.present, self.places if places is None else places, -1)
+        return encoded.weighted(
+            self.of.codes, self.own, codes, self.factors if with_factors else None
+        )
+
+
+class _ByClass(NamedTuple):
+    """What a piece tells of its weights: of each class their sum, the least, and the most."""
+
+    sums: FloatArray
+    least: FloatArray  # of positive ones
+    most: FloatArray
+
+
+def _narrow(n_classes: int) -> np.dtype[Any]:
+    return np.min_scalar_type(max(n_classes - 1, 0))
+
+
+def _split(values: NDArray[Any], table: PiecedTable) -> LocalPieces:
+    return LocalPieces(np.split(values, np.cumsum(table.lengths)[:-1]), traffic=table.traffic)
+
+
+def _one_dimension(y: Any, n_rows: int) -> Any:
+    """A series or an array of one dimension; of a table of one column this."""
+    if y.ndim == 1:
+        return y
+    if y.ndim == 2 and y.shape[1] == 1:
+        column_or_1d(np.empty((0, 1)), warn=True)
+        return y[:, 0] if hasattr(y, "chunks") else y[y.columns[0]]
+    shape = y.shape[1:] if y.ndim > 1 else ()
+    return column_or_1d(np.broadcast_to(0.0, (n_rows, *shape)))  # says that it is none
+
+
+def _classes_told(parts: Sequence[Told]) -> NDArray[Any]:
+    """The class of every row that parts have told of; checked as those of all rows."""
+    n_rows, n_told = sum(part.n_rows for part in parts), sum(len(part.rows) for part in parts)
+    starts = np.cumsum([0, *(part.n_rows for part in parts)])
+    rows = np.concatenate([part.rows + s for part, s in zip(parts, starts, strict=False)])
+    some = joined([part.some for part in parts])
+    # as many rows more as tell few classes from numbers
+    more = min(n_rows, 2 * n_told + 22) - n_told if n_told else 0
+    places = np.concatenate([np.arange(n_told), np.zeros(more, dtype=np.intp)])
+    longer = some.iloc[places] if hasattr(some, "iloc") else some[places]
+    return read_classes(longer, len(places), lambda place: int(rows[places[place]]))[:n_told]
+
+
+def _coded(part: Any, classes: NDArray[Any]) -> NDArray[Any]:
+    """The place of every row's class among all classes."""
+    values = np.asarray(part)
+    first, kind = first_of_each(values)
+    found = values[first]
+    if classes.dtype.kind not in "US":
+        found = found.astype(classes.dtype)
+    places = np.minimum(np.searchsorted(classes, found), len(classes) - 1)
+    if not np.all(classes[places] == found):
+        raise DataError(
+            "a partition of y has a class that it had not when the classes were counted; expected "
+            "that it is the same whenever it is read. Write what makes it to files, and read these."
+        )
+    return places.astype(_narrow(len(classes)))[kind]
+
+
+def _numbers(part: Any) -> FloatArray:
+    """The weights of the rows of a part.
+
+    Raises
+    ------
+    DataError
+        If they are no finite numbers, or negative.
+    """
+    with refused("Pass one weight per row, some of them positive."):
+        values = np.asarray(part)
+        if np.ma.is_masked(part):
+            raise DataError("sample_weight is masked. Pass one weight per row.")
+        weights = np.asarray(values, dtype=np.float64)
+        assert_all_finite(weights, input_name="sample_weight")
+    check_signs(weights)
+    return weights
+
+
+def _weights_by_class(beside: tuple[NDArray[Any], FloatArray], n_classes: int) -> _ByClass:
+    codes, weights = beside
+    order, counts = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=n_classes)
+    of_class = np.split(weights[order], np.cumsum(counts)[:-1])
+    least, most = np.full(n_classes, np.inf), np.zeros(n_classes)
+    np.maximum.at(most, codes, weights)
+    np.minimum.at(least, codes[weights > 0], weights[weights > 0])
+    return _ByClass(np.array([math.fsum(some) for some in of_class]), least, most)
