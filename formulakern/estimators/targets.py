@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, assert_all_finite
 from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
 from formulakern.errors import DataError, ParameterError
-from formulakern.partitions.collections import in_memory, is_dask
+from formulakern.partitions.collections import common_dtype, in_memory, is_dask
 from formulakern.text import clip
 
 __all__ = [
@@ -195,7 +195,7 @@ def class_order(y: Any, labels: NDArray[Any]) -> NDArray[Any]:
     if not getattr(kind, "ordered", False):
         return found
     if is_dask(y) and not y.cat.known:
-        kind = in_memory(y.map_partitions(_no_rows)).dtype
+        kind = common_dtype(y)
     if not getattr(kind, "ordered", False):
         raise DataError(
             "the ordered categories of y are not the same in all partitions; expected one order. "
@@ -203,10 +203,6 @@ def class_order(y: Any, labels: NDArray[Any]) -> NDArray[Any]:
         )
     places = {name: place for place, name in enumerate(kind.categories.tolist())}
     return np.asarray(found[np.argsort([places[name] for name in found.tolist()])])
-
-
-def _no_rows(part: Any) -> Any:
-    return part[:0]
 
 
 def several_classes(labels: NDArray[Any], weights: FloatArray | None = None) -> NDArray[Any]:

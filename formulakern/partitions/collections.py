@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from formulakern.optional import needed
 
 __all__ = [
+    "common_dtype",
     "in_memory",
     "is_dask",
     "is_dask_array",
@@ -103,7 +104,8 @@ def joined(parts: Sequence[Any]) -> Any:
     """
     if all(isinstance(part, np.ndarray) for part in parts):
         masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
-        return np.ma.concatenate(parts) if masked else np.concatenate(parts)
+        together: Any = np.ma.concatenate if masked else np.concatenate
+        return together(parts)
     pandas = needed("pandas", "A dask collection", "tables")
     packed = [part if isinstance(part, _Text) else _different(part) for part in parts]
     known: dict[Any, Any] = {}  # one object for all equal texts
@@ -115,6 +117,20 @@ def joined(parts: Sequence[Any]) -> Any:
             part = pandas.Series(shared[part.codes], name=part.name, dtype=object)
         columns.append(part if hasattr(part, "iloc") else part.to_series())
     return pandas.concat(columns, ignore_index=isinstance(packed[0], _Text))
+
+
+def common_dtype(column: Any) -> Any:
+    """The dtype of the values of all partitions of a series of dask, of which no row is read here.
+
+    That of the collection itself does not know the categories of some.
+    """
+    dask = needed("dask", "A dask collection", "dask")
+    head = dask.delayed(_no_rows, pure=False)
+    return joined(dask.compute(*(head(part) for part in column.to_delayed()))).dtype
+
+
+def _no_rows(part: Any) -> Any:
+    return part[:0]
 
 
 class _Text(NamedTuple):

@@ -172,11 +172,7 @@ class PiecedRows(TrainingRows):
         cls, table: PackedPieces, weighted: SpreadWeights, order: npt.NDArray[Any] | None = None
     ) -> PiecedRows:
         """Rows of some classes; ``order`` has those that are present, where they are ordered."""
-        places = weighted.places
-        if order is not None:
-            place_of = {name: place for place, name in enumerate(order.tolist())}
-            names = weighted.of.classes.tolist()
-            places = np.array([place_of.get(name, -1) for name in names], dtype=np.intp)
+        places = weighted.places if order is None else weighted.of.places_in(order)
         total = float((weighted.sums * weighted.factors).sum())
         rows = cls(total, table, 0 if order is None else len(order) - 1, weighted, places)
         rows._pieces = weighted.rows(table, places)

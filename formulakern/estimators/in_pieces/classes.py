@@ -104,6 +104,12 @@ class SpreadClasses:
         """The classes, lowest first; see :func:`.class_order`."""
         return class_order(self.y, self.classes)
 
+    def places_in(self, order: NDArray[Any]) -> NDArray[np.intp]:
+        """The place of each class in a list of some of them, −1 of the others."""
+        place_of = {name: place for place, name in enumerate(order.tolist())}
+        names = self.classes.tolist()
+        return np.array([place_of.get(name, -1) for name in names], dtype=np.intp)
+
     def weighted(self, class_weight: Any, sample_weight: Any) -> SpreadWeights:
         """With the weight of every row: its own times that of its class.
 
@@ -132,7 +138,7 @@ class SpreadClasses:
             lightest = (factors[present] * least[present]).min()
             check_spread(float(lightest), float((factors * most).max()))
         if present.sum() < 2:
-            raise one_class(self.classes[present.argmax()].tolist(), weighted=True)
+            raise one_class(self.classes.tolist()[present.argmax()], weighted=True)
         return SpreadWeights(self, factors, present, np.where(present, sums, 0.0), own)
 
     def _own_weights(self, sample_weight: Any, n: int) -> Pieces:
@@ -144,7 +150,7 @@ class SpreadClasses:
             column = PiecedColumn.of(sample_weight, self.table.traffic)
             lengths = column.pieces().gather(len)
             if sum(lengths) != n:
-                raise DataError(f"sample_weight.shape == {(sum(lengths),)}, expected {(n,)}!")
+                raise ValueError(f"sample_weight.shape == {(sum(lengths),)}, expected {(n,)}!")
         return column.cut(lengths, self.table.lengths).pieces(_numbers)
 
 

@@ -125,10 +125,11 @@ def first_of_each(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.in
     (array([0, 1, 2]), array([0, 1, 2, 0]))
     """
     if values.dtype != object:
-        _, rows, kind = np.unique(values, return_index=True, return_inverse=True)
-        return rows, kind.ravel()
+        _, first, kind = np.unique(values, return_index=True, return_inverse=True)
+        return first, kind.ravel()
     known: dict[Any, int] = {}
-    rows, kinds = [], []
+    rows: list[int] = []
+    kinds: list[int] = []
     for row, value in enumerate(values.tolist()):
         try:
             there = value is not None and bool(value == value)

@@ -272,12 +272,9 @@ class PRLClassifier(Calibrated, PreferenceModel):
             deadline = Deadline.of(self.time_limit)
             what = "the class of every row, or use fit_preferences"
             encoded, labels = self._read_training(X, y, what)
-            preferences: Preferences
             rows: TrainingRows | RowGroups
             if isinstance(labels, SpreadClasses):
-                self.classes_ = labels.order if self.ordinal else labels.classes
-                weighted = labels.weighted(self.class_weight, sample_weight)
-                encoded = rows = row_groups(self, encoded, weighted)
+                encoded = rows = row_groups(self, encoded, labels, sample_weight)
                 preferences = rows.preferences()
             else:
                 self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)

@@ -8,7 +8,7 @@ import numpy as np
 
 from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.errors import ParameterError
-from formulakern.estimators.in_pieces.classes import SpreadWeights
+from formulakern.estimators.in_pieces.classes import SpreadClasses
 from formulakern.estimators.prl.reading import TrainingRows
 from formulakern.learning.prl.column_generation import Outcome
 from formulakern.learning.prl.ordered import ordered_preferences
@@ -29,19 +29,24 @@ HERE = (
 )
 
 
-def row_groups(estimator: Any, encoded: PackedPieces, weighted: SpreadWeights) -> RowGroups:
+def row_groups(
+    estimator: Any, encoded: PackedPieces, classes: SpreadClasses, sample_weight: Any
+) -> RowGroups:
     """The rows of pieces as groups that a preference learner works with.
 
     Parameters
     ----------
     estimator : PRLClassifier
-        Whose ``classes_`` are known.
+        Its ``classes_`` are set.
     encoded : PackedPieces
-    weighted : SpreadWeights
+    classes : SpreadClasses
         Of its rows.
+    sample_weight : array-like of shape (n_rows,), or None
 
     Raises
     ------
+    DataError
+        If weights cannot be read, or there is one class only.
     ParameterError
         If a parameter needs the rows here.
     """
@@ -58,13 +63,13 @@ def row_groups(estimator: Any, encoded: PackedPieces, weighted: SpreadWeights) -
     ):
         if refused:
             raise ParameterError(f"{given} {HERE.format(advice=advice)}")
-    classes = weighted.of.classes
-    known = estimator.classes_  # in the order of classes, if they have one
+    weighted = classes.weighted(estimator.class_weight, sample_weight)
+    known = classes.order if estimator.ordinal else classes.classes
+    estimator.classes_ = known
     if estimator.ordinal:
-        known = known[np.isin(known, classes[weighted.present])]
+        known = known[np.isin(known, classes.classes[weighted.present])]
     estimator._levels = known.tolist() if estimator.ordinal else None
-    place_of = {name: place for place, name in enumerate(known.tolist())}
-    places = np.array([place_of.get(name, -1) for name in classes.tolist()], dtype=np.intp)
+    places = classes.places_in(known)
     factors = np.ones(len(known))
     used = np.flatnonzero(weighted.present)
     factors[places[used]] = weighted.factors[used]

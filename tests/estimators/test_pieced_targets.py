@@ -1,0 +1,289 @@
+"""Classes and weights that stay in pieces are those that are read in memory, errors too."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import formulakern as fk
+from formulakern.encoding.pieced_table import PiecedTable
+from formulakern.encoding.table import Table
+from formulakern.errors import DataError
+from formulakern.estimators.in_pieces import classes as in_pieces
+from formulakern.estimators.in_pieces.classes import SpreadClasses
+from formulakern.estimators.targets import (
+    class_order,
+    read_classes,
+    row_weights,
+    several_classes,
+)
+from formulakern.partitions.pieces import LocalPieces
+
+dask = pytest.importorskip("dask", reason="dask is not installed")
+da = pytest.importorskip("dask.array", reason="dask's arrays are not installed")
+dd = pytest.importorskip("dask.dataframe", reason="dask's data frames are not installed")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _synchronous():
+    with dask.config.set({"scheduler": "synchronous", "dataframe.convert-string": False}):
+        yield
+
+
+def table_of(lengths):
+    """A table in pieces of so many rows each."""
+    return PiecedTable(LocalPieces([Table({"x": np.arange(n)}) for n in lengths]))
+
+
+def series_of(parts):
+    """Partitions that are these."""
+    return dd.from_delayed([dask.delayed(p) for p in parts], meta=parts[0][:0], verify_meta=False)
+
+
+def blocks_of(parts):
+    """An array of dask of these blocks, of lengths that are not known."""
+    blocks = [
+        da.from_delayed(dask.delayed(part), (np.nan,), dtype=parts[0].dtype) for part in parts
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def cut(values, ends):
+    return [values[a:b] for a, b in itertools.pairwise([0, *sorted(ends), len(values)])]
+
+
+def lengths_of(n, ends):
+    return [len(part) for part in cut(range(n), ends)]
+
+
+KINDS = {
+    "text": lambda v: pd.Series([f"class {k}" for k in v], dtype=object),
+    "str": lambda v: pd.Series([f"class {k}" for k in v], dtype="str"),
+    "numbers": lambda v: pd.Series(np.array(v, dtype=np.int64) - 1),
+    "whole": lambda v: pd.Series(np.array(v, dtype=np.float64)),
+    "bools": lambda v: pd.Series(np.array(v) > 1),
+    "categories": lambda v: pd.Series(pd.Categorical([f"c{k}" for k in v])),
+    "dates": lambda v: pd.Series(pd.Timestamp("2024-01-01") + pd.to_timedelta(np.array(v), "D")),
+    "array": lambda v: np.array(v, dtype=np.int16),
+    "letters": lambda v: np.array(list("abcdef"))[np.array(v, dtype=np.intp)],
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_as_in_memory(data):
+    """Whatever the partitions are: empty ones, without some class, other than those of the table.
+
+    Categories are those of each partition; every third example has a y in memory.
+    """
+    values = data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=30))
+    n, kind = len(values), data.draw(st.sampled_from(sorted(KINDS)))
+    ends = st.lists(st.integers(0, n), max_size=5)
+    y = KINDS[kind](values)
+    lengths = lengths_of(n, data.draw(ends))
+    parts = cut(y, data.draw(st.sampled_from([np.cumsum(lengths)[:-1].tolist(), data.draw(ends)])))
+    if kind == "categories":
+        parts = [part.cat.remove_unused_categories() for part in parts]
+    where = data.draw(st.sampled_from(["dask", "dask", "here"]))
+    given_y = y
+    if where == "dask":
+        given_y = (blocks_of if isinstance(y, np.ndarray) else series_of)(parts)
+    labels = read_classes(y, n)
+    classes, codes = np.unique(labels, return_inverse=True)
+    spread = SpreadClasses.of(table_of(lengths), given_y)
+    assert spread.classes.tolist() == classes.tolist()
+    assert kind == "categories" or spread.classes.dtype == classes.dtype
+    assert spread.counts.tolist() == np.bincount(codes).tolist()
+    assert [part.tolist() for part in spread.codes.gather(_as_it_is)] == [
+        codes[a:b].tolist() for a, b in itertools.pairwise(np.cumsum([0, *lengths]))
+    ]
+    weights = data.draw(st.none() | st.lists(st.sampled_from([0, 1, 2.5]), min_size=n, max_size=n))
+    named = {name: k % 3 / 2 for k, name in enumerate(classes.tolist())}
+    class_weight = data.draw(st.sampled_from([None, "balanced", named]))
+    _check_weights(data, spread, labels, class_weight, weights, lengths)
+
+
+def _check_weights(data, spread, labels, class_weight, weights, lengths):
+    own = weights
+    if weights is not None and data.draw(st.booleans()):
+        parts = cut(pd.Series(np.array(weights, dtype=np.float64)), data.draw(_ends(len(weights))))
+        own = series_of(parts)
+    try:
+        expected = row_weights(labels, class_weight, weights)
+        present = several_classes(labels, expected)
+    except DataError as error:
+        with pytest.raises(DataError) as found:
+            spread.weighted(class_weight, own)
+        same = str(found.value).partition(", '")[0], str(error).partition(", '")[0]
+        assert "of one class" in same[0] or same[0] == same[1]
+        assert ("of one class" in same[0]) == ("of one class" in same[1])
+        return
+    weighted = spread.weighted(class_weight, own)
+    assert spread.classes[weighted.present].tolist() == present.tolist()
+    user = np.ones(len(labels)) if weights is None else np.array(weights, dtype=np.float64)
+    for place, name in enumerate(spread.classes.tolist()):
+        of = (labels == spread.classes[place]) & (expected > 0)
+        assert weighted.sums[place] == user[of].sum(), name
+        assert (user * weighted.factors[place])[of].tolist() == expected[of].tolist()
+    assert (weighted.places[weighted.present] == np.arange(len(present))).all()
+    if own is not None:
+        assert [len(part) for part in weighted.own.gather(_as_it_is)] == lengths
+
+
+def _ends(n):
+    return st.lists(st.integers(0, n), max_size=4)
+
+
+def _as_it_is(value):
+    return value
+
+
+HOSTILE = {
+    "missing": pd.Series(["a", "b", "a", None, "b", "a"], dtype=object),
+    "nan": pd.Series([0.0, 1.0, 0.0, 1.0, np.nan, 1.0]),
+    "missing date": pd.Series(pd.to_datetime(["2024-01-01", "2024-01-02"] * 2 + [None] * 2)),
+    "mixed": pd.Series(["a", "b", "a", "b", 1, "a"], dtype=object),
+    "numbers": pd.Series([0.5, 1.0, 0.25, 1.5, 2.5, 3.5]),
+    "dictionaries": pd.Series([{"a": 1}] * 6),
+    "lists": pd.Series([["a"], ["b"]] * 3),
+    "masked": np.ma.masked_array([0, 1, 0, 1, 0, 1], [0, 0, 0, 0, 1, 0]),
+    "not a number": np.array([0.0, 1.0, 0.0, 1.0, np.nan, 1.0]),
+    "infinite": np.array([0.0, 1.0, 0.0, 1.0, np.inf, 1.0]),
+    "short": pd.Series([0, 1, 0, 1, 0]),
+    "long": pd.Series([0, 1] * 4),
+    "two columns": pd.DataFrame({"a": [0, 1] * 3, "b": [1, 0] * 3}),
+    "three axes": np.zeros((6, 1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_refused_in_memory_is_refused_with_the_same_sentence(name):
+    y = HOSTILE[name]
+    with pytest.raises(DataError) as expected:
+        read_classes(y, 6)
+    if isinstance(y, np.ndarray) and y.ndim == 3:
+        lazy = da.from_array(y, chunks=(2, 1, 2))
+    else:
+        lazy = (blocks_of if isinstance(y, np.ndarray) else series_of)(cut(y, [1, 1, 3]))
+    with pytest.raises(DataError) as found:
+        SpreadClasses.of(table_of([2, 4]), lazy)
+    assert str(found.value) == str(expected.value)
+
+
+def test_numbers_are_told_of_as_in_memory():
+    """Of more than twenty rows with a class of their own, mostly; not of the few that come here."""
+    y = np.arange(40)
+    for rows, warned in ((y, True), (np.concatenate([y, y[:-2]]), True), (np.tile(y, 3), False)):
+        for read in (
+            lambda rows: read_classes(rows, len(rows)),
+            lambda rows: SpreadClasses.of(table_of([len(rows)]), blocks_of(cut(rows, [30, 70]))),
+        ):
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                read(rows)
+            assert any("greater than 50%" in str(one.message) for one in found) == warned
+
+
+def test_a_table_of_one_column_is_a_column():
+    frame = pd.DataFrame({"class": ["a", "b", "a", "a"]})
+    for lazy in (dd.from_pandas(frame, npartitions=2), da.from_array(frame.to_numpy(), chunks=1)):
+        with pytest.warns(Warning, match="column-vector"):
+            spread = SpreadClasses.of(table_of([1, 3]), lazy)
+        assert spread.counts.tolist() == [3, 1]
+
+
+def test_too_many_classes(monkeypatch):
+    monkeypatch.setattr(in_pieces, "MOST", 3)
+    for ends, place in (([30], "values in partition 0"), ([3, 6, 9, 12], "values; expected")):
+        y = series_of(cut(pd.Series(np.repeat(np.arange(15) % 5 + np.arange(15) // 3, 1)), ends))
+        with pytest.raises(DataError, match=f"more than 3 different {place}"):
+            SpreadClasses.of(table_of([15]), y)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_order_of_categories(known):
+    y = pd.Series(pd.Categorical(["mid", "low"] * 4, ["low", "mid", "high"], ordered=True))
+    lazy = dd.from_pandas(y, npartitions=3)
+    lazy = lazy if known else lazy.cat.as_unknown()
+    spread = SpreadClasses.of(table_of([8]), lazy)
+    assert spread.order.tolist() == ["low", "mid"]
+    assert class_order(lazy, np.asarray(y)).tolist() == ["low", "mid"]
+    if not known:
+        parts = [part.cat.remove_unused_categories() for part in cut(y, [1, 2])]
+        spread = SpreadClasses.of(table_of([8]), series_of(parts).cat.as_unknown())
+        with pytest.raises(DataError, match="not the same in all partitions"):
+            _ = spread.order
+
+
+BAD_WEIGHTS = {
+    "negative": [1, -1, 1, 1, 1, 1],
+    "missing": [1, np.nan, 1, 1, 1, 1],
+    "infinite": [1, 1, 1, np.inf, 1, 1],
+    "zeros": [0] * 6,
+    "short": [1] * 5,
+    "spread": [1, 1e-30, 1, 1, 1, 1],
+    "large": [1e60] * 6,
+}
+
+
+@pytest.mark.parametrize("name", BAD_WEIGHTS)
+def test_weights_that_are_refused(name):
+    weights = pd.Series(np.array(BAD_WEIGHTS[name], dtype=np.float64))
+    labels = np.array([0, 1] * 3)
+    with pytest.raises(DataError) as expected:
+        row_weights(labels, None, weights)
+    spread = SpreadClasses.of(table_of([2, 4]), labels)
+    with pytest.raises(DataError) as found:
+        spread.weighted(None, series_of(cut(weights, [0, 3])))
+    assert str(found.value) == str(expected.value)
+
+
+def test_partitions_that_change():
+    calls = []
+
+    def part(rows):
+        calls.append(rows)
+        return np.array(["a", "b"] if len(calls) == 1 else ["a", "c"])
+
+    lazy = da.from_delayed(dask.delayed(part, pure=False)(0), (2,), dtype="U1")
+    spread = SpreadClasses.of(table_of([2]), lazy)
+    with pytest.raises(DataError, match="has a class that it had not"):
+        spread.codes.gather(len)
+
+
+FRAME = pd.DataFrame({f"c{j}": (np.arange(60) * (j + 3)) % 7 < 3 for j in range(5)})
+LABELS = pd.Series(np.where(FRAME.c0 & FRAME.c1, "x", np.where(FRAME.c3, "y", "z")))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        fk.PRLClassifier(C=1.0),
+        fk.PRLClassifier(ordinal=True, cut_strategy="mdlp", class_weight="balanced"),
+        fk.HKLClassifier(tol=0.05),
+        fk.HKLClassifier(tol=0.05, ordinal=True, class_weight={"y": 2.0, "z": 1.0, "x": 1.0}),
+        fk.FormulaSVC("a & b", class_weight={"x": 0, "y": 1, "z": 2}),
+    ],
+    ids=["PRL", "PRL ordered", "HKL", "HKL ordered", "SVM"],
+)
+def test_fits_do_not_depend_on_where_classes_are(model):
+    """Classes and weights here, in the partitions of the table, in others: the same to a bit."""
+    weights = pd.Series(np.arange(60) % 3 + 0.0)
+    table = dd.from_pandas(FRAME, npartitions=4)
+    found = []
+    for y, own in (
+        (LABELS, weights),
+        (series_of(cut(LABELS, [15, 30, 45])), series_of(cut(weights, [15, 30, 45]))),
+        (series_of(cut(LABELS, [0, 7, 50])), series_of(cut(weights, [31]))),
+        (blocks_of(cut(LABELS.to_numpy().astype("U1"), [20])), weights.to_numpy()),
+    ):
+        with fk.gather_limit(0):
+            model.fit(table, y, sample_weight=own)
+        scores = model.decision_function(FRAME)
+        found.append((scores.tolist(), model.gap_, model.classes_.tolist()))
+    assert all(one == found[0] for one in found)
+    assert model.classes_.tolist() == ["x", "y", "z"][-len(model.classes_) :]
