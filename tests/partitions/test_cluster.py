@@ -12,6 +12,7 @@ import pytest
 import formulakern as fk
 from formulakern.errors import ClusterError
 from formulakern.partitions.dask_pieces import DelayedPieces, FuturePieces
+from formulakern.partitions.pieces import LocalPieces, as_it_is
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 dask = pytest.importorskip("dask", reason="dask is not installed")
@@ -148,6 +149,13 @@ def test_what_pieces_hold_is_made_again_where_a_worker_is_lost(client, tmp_path)
         factor = 1 if pieces is parts else 2
         assert pieces.combined(np.sum, sum) == factor * 20
         assert [len(v) for v in pieces.together(4, np.concatenate).gather(doubled)] == [6, 9]
+    known = LocalPieces(list("abcdef"))
+    for pieces, others in ((parts, (held, known)), (held, (parts, known)), (known, (parts, held))):
+        for number, values in enumerate(pieces.beside(*others).gather(as_it_is)):
+            sums = [v if isinstance(v, str) else int(v.sum()) for v in values]
+            whole = number * (number - 1) // 2
+            expected = {id(parts): whole, id(held): 2 * whole, id(known): "abcdef"[number]}
+            assert sums == [expected[id(one)] for one in (pieces, *others)]
     answers = held.gather(ends_its_process, str(tmp_path))
     assert [answer.tolist() for answer in answers] == [
         [2 * k + 1 for k in range(n)] for n in range(6)

@@ -42,3 +42,15 @@ def test_answers_are_combined_a_few_at_a_time(number):
     joined = pieces.together(3, np.concatenate)
     assert len(joined) == -(-number // 3)
     assert sum(len(value) for value in joined.values) == number * (number - 1) // 2
+
+
+def test_values_of_other_pieces_lie_beside():
+    pieces = LocalPieces([np.arange(2), np.zeros(0)])
+    both = pieces.beside(pieces.map(scaled, 2), LocalPieces(["a", "b"]))
+    assert [(x.tolist(), y.tolist(), z) for x, y, z in both.values] == [
+        ([0, 1], [0, 2], "a"),
+        ([], [], "b"),
+    ]
+    assert both.traffic is pieces.traffic
+    with pytest.raises(ValueError, match="zip"):
+        pieces.beside(LocalPieces([1]))
