@@ -20,11 +20,14 @@ from joblib.parallel import get_active_backend
 from formulakern.deadline import Deadline
 from formulakern.errors import ClusterError
 from formulakern.partitions.dask_pieces import LOST
+from formulakern.partitions.interrupts import keep_workers
 
 __all__ = ["FoldFits", "Workers"]
 
 #: What is on a cluster already: the client and the future of a value, as long as there is one.
 _SENT: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
+#: How futures stand whose value is nowhere.
+GONE = ("cancelled", "lost", "error")
 #: What is said of workers that end one after another, here.
 KILLED = (
     "a task ended several workers one after another, most likely because it does not fit into "
@@ -58,15 +61,20 @@ class Workers:
             here = getattr(backend, "uses_threads", False)
             self.jobs = 1 if here else int(effective_n_jobs(n_jobs))
         self._client = getattr(backend, "client", None)
+        if self._client is not None:
+            with _told():
+                keep_workers(self._client)
 
     def send(self, value: Any) -> Any:
         """What stands for a value in the arguments of tasks: to a cluster it is sent, once."""
         if self._client is None:
             return value
         client, sent = _SENT.get(value, (None, None))
-        if client is not self._client:
-            with _told():
-                sent = self._client.scatter(value, hash=False)
+        if client is not self._client or sent.status in GONE:
+            with _told(), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Sending large graph")
+                # a task: the scheduler sends it again where the worker that has it is lost
+                sent = self._client.submit(_itself, value, pure=False)
             _SENT[value] = self._client, sent
         return sent
 
@@ -156,6 +164,10 @@ class FoldFits:
         yield from (found[k] for k in range(n))
 
 
+def _itself(value: Any) -> Any:
+    return value
+
+
 def _numbered(k: int, function: Callable[..., Any], *arguments: Any) -> tuple[int, Any]:
     return k, function(*arguments)
 
@@ -199,10 +211,11 @@ def _told() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        problem = (LOST | {"KilledWorker": KILLED}).get(type(error).__name__)
-        if problem is None or isinstance(error, MemoryError):
+        name = type(error).__name__
+        if name not in LOST or isinstance(error, MemoryError):
             raise
+        problem = KILLED if name == "KilledWorker" else LOST[name][0]
         raise ClusterError(
-            f"{problem} ({type(error).__name__}). Look at the logs of the workers, or fit without "
+            f"{problem} ({name}). Look at the logs of the workers, or fit without "
             "joblib.parallel_config(backend='dask')."
         ) from error

@@ -53,6 +53,31 @@ def test_a_linear_model_learns_block_by_block():
     assert model.score(features.transform(FRAME), CLASSES) > 0.97
 
 
+@pytest.mark.filterwarnings("ignore")  # what dask-ml does not yet know of dask and scikit-learn
+def test_linear_models_of_dask_ml():
+    needed = "dask-ml is not installed"
+    wrappers = pytest.importorskip("dask_ml.wrappers", reason=needed)
+    linear = pytest.importorskip("dask_ml.linear_model", reason=needed)
+    frame, classes = cut(FRAME), cut(CLASSES).to_dask_array(lengths=True)
+    features = fk.FormulaFeatures("a & b & c", None, "distinct").fit(frame)
+    rows, shown = features.transform(frame), features.transform(FRAME)
+    alone = SGDClassifier(loss="log_loss", alpha=1e-6, random_state=0).fit(shown, CLASSES)
+    model = wrappers.ParallelPostFit(alone)
+    np.testing.assert_array_equal(model.predict(rows), alone.predict(shown))
+    model = wrappers.Incremental(SGDClassifier(random_state=0), shuffle_blocks=False)
+    model.fit(rows, classes, classes=[0, 1])
+    single = SGDClassifier(random_state=0)
+    for block, told in zip(rows.blocks, classes.blocks, strict=True):
+        single.partial_fit(*dask.compute(block, told), classes=[0, 1])
+    np.testing.assert_array_equal(model.predict(rows), single.predict(shown))
+    dense = features.set_params(sparse_output=False).transform(frame)
+    dense.compute_chunk_sizes()
+    model = linear.LogisticRegression(
+        solver="lbfgs", max_iter=20, solver_kwargs={"normalize": False}
+    ).fit(dense, classes)
+    assert (np.asarray(model.predict(dense)) == CLASSES).mean() > 0.95
+
+
 def test_features_of_rows_that_stay_in_pieces_are_drawn_by_some(monkeypatch):
     every = fk.FormulaFeatures("a & b", None).fit(FRAME)
     with fk.gather_limit(0):

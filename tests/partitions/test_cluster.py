@@ -3,14 +3,17 @@
 import os
 import signal
 import time
+from functools import partial
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
 from formulakern.errors import ClusterError
+from formulakern.estimators import workers
 from formulakern.partitions.dask_pieces import DelayedPieces, FuturePieces
 from formulakern.partitions.pieces import LocalPieces, as_it_is
 
@@ -131,13 +134,58 @@ def test_candidates_and_folds_run_on_workers_and_the_table_is_sent_once(client):
     search = fk.FormulaSearch(["a & b", "a", "a | b"], C=[1.0, 10.0], random_state=0)
     settings = fk.FormulaSVCCV("a & b", Cs=[0.1, 1.0], cv=2, random_state=0)
     alone = search.fit(X, y).results_["mean_score"], settings.fit(X, y).cv_results_["mean_score"]
-    sent, scatter = [], client.scatter
+    sent, submit = [], client.submit
+
+    def submitted(function, *arguments, **options):
+        if function is workers._itself:
+            sent.append(arguments)
+        return submit(function, *arguments, **options)
+
     with pytest.MonkeyPatch.context() as patched, joblib.parallel_config(backend="dask"):
-        patched.setattr(client, "scatter", lambda v, **o: sent.append(v) or scatter(v, **o))
+        patched.setattr(client, "submit", submitted)
         np.testing.assert_array_equal(search.fit(X, y).results_["mean_score"], alone[0])
         assert len(sent) == 1
         np.testing.assert_array_equal(settings.fit(X, y).cv_results_["mean_score"], alone[1])
         assert len(sent) == 2
+
+
+def test_a_worker_that_is_lost_in_the_middle_of_a_search(client, tmp_path):
+    """What it was at work on is done by another; the table is still there."""
+    here = rows_of(0)
+    X, y = here.drop(columns="y"), here.y
+    search = fk.FormulaSearch(["a & b", "a", "a | b"], C=1.0, random_state=0)
+    settings = fk.PRLClassifierCV(degrees=[1, 2], Cs=[1.0], cv=2)
+    alone = [model.fit(X, y).predict(X) for model in (search, settings)]
+    scores = search.results_["mean_score"], settings.cv_results_["mean_score"]
+    for number, model in enumerate((search, settings)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with pytest.MonkeyPatch.context() as patched, joblib.parallel_config(backend="dask"):
+            patched.setattr(workers, "_answer", partial(answer_once_killed, str(folder)))
+            model.fit(X, y)
+        assert (folder / "done").exists()
+        while len(client.scheduler_info()["workers"]) < 2:
+            time.sleep(0.05)
+        np.testing.assert_array_equal(model.predict(X), alone[number])
+    np.testing.assert_array_equal(search.results_["mean_score"], scores[0])
+    np.testing.assert_array_equal(settings.cv_results_["mean_score"], scores[1])
+
+
+def answer_once_killed(folder, function, *arguments):
+    ends_its_process(0, folder)
+    return function(*arguments)
+
+
+@pytest.mark.parametrize("learner", [fk.PRLClassifier, fk.HKLClassifier, fk.FormulaSVC])
+def test_a_limit_shorter_than_the_encoding(client, learner):
+    frame = table(range(3))
+    X = frame.drop(columns="y")
+    model = learner("a & b") if learner is fk.FormulaSVC else learner()
+    with fk.gather_limit(0), pytest.warns(ConvergenceWarning, match="time limit"):
+        model.set_params(time_limit=0.01).fit(X, frame.y)
+    assert model.stopped_.startswith("time")
+    assert len(model.predict(X).compute()) == 450
+    assert model.gap_ > model.tol
 
 
 def test_what_pieces_hold_is_made_again_where_a_worker_is_lost(client, tmp_path):
