@@ -4,6 +4,7 @@ import io
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 from sklearn.exceptions import ConvergenceWarning
@@ -245,3 +246,38 @@ def test_the_time_of_a_regression_begins_with_its_table(monkeypatch):
         with pytest.warns(ConvergenceWarning, match="the time limit was reached"):
             model.fit(X, X[:, 0])
         assert model.stopped_ == "time_limit"
+
+
+def test_stages_before_learning_say_how_many_parts_are_done(terminal, monkeypatch, capsys):
+    """A bar of its own for each stage; elsewhere a line every ten seconds."""
+    dask = pytest.importorskip("dask.dataframe", reason="dask's data frames are not installed")
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    stages, usual = [], FitProgress.parts
+
+    def parts(bar, done, total):
+        usual(bar, done, total)
+        stages.append((bar._what, bar._share, bar._known))
+
+    monkeypatch.setattr(FitProgress, "parts", parts)
+    model = fk.PRLClassifier(verbose=1)
+    with fk.gather_limit(0):
+        model.fit(dask.from_pandas(frame, npartitions=3), y)
+    for what in ("finding propositions", "packing rows"):
+        told = [(share, known) for one, share, known in stages if one == what]
+        assert told[:3] == [(k / 3, f"{k} of 3 parts") for k in (1, 2, 3)]
+    assert "parts" not in terminal[1][-1]  # learning has a share of its own
+    now = [0.0]
+
+    def clock():
+        now[0] += 3.0
+        return now[0]
+
+    monkeypatch.setattr(Deadline, "clock", staticmethod(clock))
+    capsys.readouterr()
+    with FitProgress(1, "PRLClassifier", drawn=False), progress.stage("packing rows"):
+        for done in range(1, 9):
+            progress.answered(done, 8)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("packing rows: ")
