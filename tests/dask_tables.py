@@ -3,7 +3,13 @@
 import itertools
 
 #: Where the rows are cut: one partition, several, uneven and empty ones.
-CUTS = {"one": [], "two": [100], "seven": [10, 10, 60, 61, 180, 239], "first empty": [0, 50]}
+CUTS = {
+    "one": [],
+    "two": [100],
+    "seven": [10, 10, 60, 61, 180, 239],
+    "first empty": [0, 50],
+    "last empty": [50, 240],
+}
 
 
 def cut_frame(rows, cuts):

@@ -1,10 +1,9 @@
 """Fits on collections of dask are those of the table in memory, whatever its partitions are."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
+from dask_tables import CUTS, cut_frame
 
 import formulakern as fk
 from formulakern.partitions.collections import in_memory
@@ -29,17 +28,6 @@ LABELS = pd.Series(
     np.where((FRAME.odor == "foul") | (FRAME["size"] > 11), "poisonous", "edible"), name="class"
 )
 NUMBERS = pd.Series(FRAME.rings + (FRAME.odor == "foul") * 2.0, name="height")
-
-#: Where the rows are cut: one partition, several, and empty ones.
-CUTS = {"one": [], "two": [100], "seven": [10, 10, 60, 61, 180, 239], "last empty": [50, N]}
-
-
-def parts(rows, cuts):
-    """A frame or series of dask, cut before these rows."""
-    ends = [0, *cuts, N]
-    delayed = [dask.delayed(rows.iloc[a:b]) for a, b in itertools.pairwise(ends)]
-    return dd.from_delayed(delayed, meta=rows.iloc[:0])
-
 
 LEARNERS = {
     "PRL": fk.PRLClassifier(time_limit=None),
@@ -68,7 +56,7 @@ def _synchronous():
 def test_the_encoder(cuts, negations):
     encoder = fk.PropositionEncoder(negations=negations, calendar=["month"])
     here, there = encoder.fit(FRAME), fk.PropositionEncoder(**encoder.get_params())
-    packed = there.fit_packed(parts(FRAME, CUTS[cuts]))
+    packed = there.fit_packed(cut_frame(FRAME, CUTS[cuts]))
     assert there.plans_ == here.plans_
     assert there.column_types_ == here.column_types_
     assert there.feature_names_in_.tolist() == here.feature_names_in_.tolist()
@@ -80,7 +68,7 @@ def test_learners(name):
     model = LEARNERS[name]
     here = fk_clone(model).fit(FRAME, LABELS)
     for cuts in ("two", "seven"):
-        there = fk_clone(model).fit(parts(FRAME, CUTS[cuts]), parts(LABELS, CUTS[cuts]))
+        there = fk_clone(model).fit(cut_frame(FRAME, CUTS[cuts]), cut_frame(LABELS, CUTS[cuts]))
         assert there.predict(FRAME).tolist() == here.predict(FRAME).tolist()
         if name != "SVM":
             assert str(there.rules_) == str(here.rules_)
@@ -90,7 +78,7 @@ def test_learners(name):
 @pytest.mark.parametrize("cuts", ["two", "seven"])
 def test_rows_that_stay_where_they_are(cuts):
     """Of the same optimum: values and objectives to the tolerance, and the same predictions."""
-    table, labels = parts(FRAME, CUTS[cuts]), parts(LABELS, CUTS[cuts])
+    table, labels = cut_frame(FRAME, CUTS[cuts]), cut_frame(LABELS, CUTS[cuts])
     with fk.gather_limit(0):
         game = fk.PRLClassifier().fit(table, labels)
         lattice = fk.HKLClassifier(linear=False).fit(table, labels)
@@ -113,7 +101,7 @@ def test_rows_that_stay_where_they_are(cuts):
 def test_numbers_and_weights():
     weights = pd.Series(GENERATOR.integers(0, 3, N).astype(float))
     here = fk.HKLRegressor().fit(FRAME, NUMBERS, sample_weight=weights)
-    cut = [parts(rows, CUTS["seven"]) for rows in (FRAME, NUMBERS, weights)]
+    cut = [cut_frame(rows, CUTS["seven"]) for rows in (FRAME, NUMBERS, weights)]
     there = fk.HKLRegressor().fit(cut[0], cut[1], sample_weight=cut[2])
     assert there.predict(FRAME).tolist() == here.predict(FRAME).tolist()
 
@@ -122,7 +110,7 @@ def test_numbers_as_they_are():
     numbers = FRAME[["size", "rings"]].fillna(0)
     for model in (fk.ChoquetSVC(), fk.PRLClassifier("polynomial")):
         here, there = fk_clone(model).fit(numbers, LABELS), fk_clone(model)
-        there.fit(parts(numbers, CUTS["two"]), LABELS)
+        there.fit(cut_frame(numbers, CUTS["two"]), LABELS)
         assert there.feature_names_in_.tolist() == ["size", "rings"]
         assert there.predict(numbers).tolist() == here.predict(numbers).tolist()
 
@@ -157,14 +145,14 @@ def test_collections_come_here_partition_by_partition(kind):
         "categories": LABELS.astype("category"),
         "frame": FRAME,
     }[kind]
-    found = in_memory(parts(rows, CUTS["seven"]))
+    found = in_memory(cut_frame(rows, CUTS["seven"]))
     there = rows.notna().to_numpy()
     assert (found.notna().to_numpy() == there).all()
     assert found.to_numpy()[there].tolist() == rows.to_numpy()[there].tolist()
 
 
 def test_tables_are_read_whole():
-    table = fk.Table.of(parts(FRAME, CUTS["seven"]))
+    table = fk.Table.of(cut_frame(FRAME, CUTS["seven"]))
     assert table == fk.Table.of(FRAME)
 
 
@@ -182,7 +170,7 @@ def test_partitions_that_disagree():
 
 def test_rows_and_classes_differ_in_number():
     with pytest.raises(fk.DataError, match="inconsistent numbers of samples"):
-        fk.PRLClassifier().fit(parts(FRAME, [10]), dd.from_pandas(LABELS[:99], npartitions=2))
+        fk.PRLClassifier().fit(cut_frame(FRAME, [10]), dd.from_pandas(LABELS[:99], npartitions=2))
 
 
 def test_no_rows():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_conjunctions import cases, naive
+from test_conjunctions import cases, check_against_enumeration
 
 from formulakern.deadline import TimeIsOver
 from formulakern.encoding.zero_one import read_packed
@@ -41,31 +41,12 @@ def pieces_of(X, weights, division):
 @given(cases(), st.none() | st.integers(1, 40), DIVISIONS, st.sampled_from([1, 1 << 10]))
 def test_equals_enumeration_on_pieces(case, top, division, batch):
     X, weights, options = case
-    every = naive(X, weights, options)
     pieces, vectors = pieces_of(X, weights, division)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(batches, "LARGEST_BATCH", batch)
         patch.setattr(batches, "FIRST_BATCH", batch)
         result = mine_on_pieces(pieces, vectors, X.shape[1], top=top, **options)
-    assert result.proven
-    assert len(set(result.conjunctions)) == len(result.conjunctions)
-    close = 1e-9
-    for w, s, sums in zip(result.conjunctions, result.scores, result.sums, strict=True):
-        assert w == tuple(sorted(w))
-        assert s == pytest.approx(every[w], abs=close)
-        covered = X[:, list(w)].all(axis=1)
-        assert sums == pytest.approx(weights[covered].sum(axis=0), abs=close)
-    wanted = {w: s for w, s in every.items() if s > options["threshold"]}
-    best = sorted(wanted.values(), reverse=True)[:top]
-    certain = [s for s in best if s > options["threshold"] + close]
-    assert result.scores[: len(certain)] == pytest.approx(certain, abs=close)
-    missing = [s for w, s in every.items() if w not in set(result.conjunctions)]
-    assert max(missing, default=-math.inf) <= result.bound + 1e-15
-    if top is None:
-        assert result.complete
-        assert {w for w, s in wanted.items() if s > options["threshold"] + close} <= set(
-            result.conjunctions
-        )
+    check_against_enumeration(result, X, weights, options, top)
 
 
 def large(m=3_000, p=40, seed=0):
