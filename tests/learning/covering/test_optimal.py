@@ -238,9 +238,17 @@ def test_without_time_for_all_antecedents_shorter_ones_are_searched(monkeypatch,
     assert found.objective == pytest.approx(short.objective)
 
 
-@pytest.mark.parametrize("at", [1, 2, 3])
-def test_interrupt_keeps_the_best_list(at):
+@pytest.fixture(scope="module")
+def noisy():
+    """A table with noise, and its best list of four rules."""
     X, weights = planted(noise=0.3)
+    best = optimal_rule_list(read_packed(X), weights, max_rules=4, penalty=0.001)
+    return X, weights, best
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_interrupt_keeps_the_best_list(at, noisy):
+    X, weights, best = noisy
     seen = []
 
     def report(known):
@@ -254,13 +262,11 @@ def test_interrupt_keeps_the_best_list(at):
         )
     assert found.stopped == "interrupted"
     assert found.history == tuple(seen)
-    best = optimal_rule_list(read_packed(X), weights, max_rules=4, penalty=0.001)
     assert found.bound <= best.objective <= found.objective
 
 
-def test_tolerance():
-    X, weights = planted(noise=0.3)
-    exact = optimal_rule_list(read_packed(X), weights, max_rules=4, penalty=0.001)
+def test_tolerance(noisy):
+    X, weights, exact = noisy
     close = optimal_rule_list(read_packed(X), weights, max_rules=4, penalty=0.001, tol=0.02)
     assert close.stopped == "optimal"
     assert close.gap <= 0.02 + CLOSE
