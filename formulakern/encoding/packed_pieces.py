@@ -17,7 +17,7 @@ from formulakern.errors import DataError
 from formulakern.partitions.pieces import Pieces
 from formulakern.progress import stage
 
-__all__ = ["PackedPieces"]
+__all__ = ["PackedPieces", "degrees_of"]
 
 #: Partitions are joined to pieces of so many rows, as long as there are so many pieces.
 PIECE_ROWS, LEAST_PIECES = 500_000, 8
@@ -130,12 +130,17 @@ class PackedPieces:
             return made.made()
 
 
-def _packed(table: Any, encoder: Any, kept: NDArray[np.intp], terms: Sequence[Any]) -> PackedTable:
-    packed: PackedTable = encoder.pack(table).select(kept)
+def degrees_of(table: Any, terms: Sequence[Any]) -> FloatArray:
+    """The numbers that linear terms have on the rows of a table, a column each."""
     degrees = np.empty((len(table), len(terms)))
     for j, term in enumerate(terms):
         degrees[:, j] = term(table)
-    return packed.with_degrees(degrees)
+    return degrees
+
+
+def _packed(table: Any, encoder: Any, kept: NDArray[np.intp], terms: Sequence[Any]) -> PackedTable:
+    packed: PackedTable = encoder.pack(table).select(kept)
+    return packed.with_degrees(degrees_of(table, terms))
 
 
 def _words(

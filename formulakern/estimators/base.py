@@ -14,7 +14,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import validate_data
 
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.packed_pieces import PackedPieces
+from formulakern.encoding.packed_pieces import PackedPieces, degrees_of
 from formulakern.encoding.pieced_table import PiecedTable
 from formulakern.encoding.real import RealTable
 from formulakern.encoding.selection import column_positions
@@ -278,12 +278,7 @@ def encoded_rows(
     if isinstance(table, PiecedTable):
         return PackedPieces(table, encoder, terms)
     packed = encoder.pack(table)
-    if not terms:
-        return packed
-    degrees = np.empty((len(table), len(terms)))
-    for j, term in enumerate(terms):
-        degrees[:, j] = term(table)
-    return packed.with_degrees(degrees)
+    return packed.with_degrees(degrees_of(table, terms)) if terms else packed
 
 
 class Classifier(ClassifierMixin):  # type: ignore[misc]
