@@ -12,6 +12,7 @@ __all__ = [
     "aligned",
     "blocks",
     "clip",
+    "counted",
     "is_unicode",
     "markdown",
     "preformatted",
@@ -118,6 +119,15 @@ def clip(text: str, limit: int) -> str:
     ('a & b…', 'a & b')
     """
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, with the noun in the singular where there is one.
+
+    >>> counted(1, "epoch"), counted(1200, "rule")
+    ('1 epoch', '1,200 rules')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def significant(values: Sequence[float]) -> list[str]:

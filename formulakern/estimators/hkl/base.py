@@ -41,6 +41,7 @@ from formulakern.learning.hkl.problem import HierarchicalModel, learn
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
 from formulakern.solvers.solution import share_done
+from formulakern.text import counted
 
 __all__ = ["HierarchicalEstimator", "HierarchicalLearner"]
 
@@ -255,11 +256,11 @@ class HierarchicalLearner(HierarchicalEstimator):
 
     def _warn_if_open(self) -> None:
         """Say by how much the gap is not closed."""
-        gap = self.gap_
+        gap, size = self.gap_, counted(self.hull_size_, "conjunction")
         if self.stopped_ == "interrupted":
             warnings.warn(
-                f"interrupted at {self.hull_size_} conjunctions: the best model so far is kept, "
-                f"whose relative duality gap is {gap:.2g}.",
+                f"interrupted at {size}: the best model so far is kept, whose relative duality gap "
+                f"is {gap:.2g}.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -273,8 +274,8 @@ class HierarchicalLearner(HierarchicalEstimator):
             "node limit": "Raise max_active or tol, lower rho towards 1, or choose a smaller C.",
         }.get(self.stopped_, "Raise tol, or choose a smaller C.")
         warnings.warn(
-            f"stopped by the {self.stopped_} at {self.hull_size_} conjunctions; the relative "
-            f"duality gap is {gap:.2g}, above tol={self.tol:g}. {advice}",
+            f"stopped by the {self.stopped_} at {size}; the relative duality gap is {gap:.2g}, "
+            f"above tol={self.tol:g}. {advice}",
             ConvergenceWarning,
             stacklevel=4,
         )

@@ -18,6 +18,7 @@ from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.templates import TemplateFeatures
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
+from formulakern.text import counted
 
 __all__ = ["TrainingRows", "advice_on", "largest_alone", "ordered_rules_of", "rules_of"]
 
@@ -157,12 +158,13 @@ def advice_on(
     why_long: str = "",
 ) -> tuple[str, type[Warning]] | None:
     """What a user would otherwise find out late, as a warning; None where all is well."""
+    taken = counted(len(outcome.history), "epoch")
     if outcome.reason == "time":
         gap = 1 - max(estimator.value_, 0.0) / estimator.bound_
         kept = "" if outcome.columns else " No rule was found: the largest class is predicted."
         return (
-            f"stopped by the time limit after {len(outcome.history)} epochs; the gap is {gap:.2%} "
-            f"of the bound, above tol={estimator.tol:g}.{kept} "
+            f"stopped by the time limit after {taken}; the gap is {gap:.2%} of the bound, above "
+            f"tol={estimator.tol:g}.{kept} "
             f"{why_long or 'Allow more time, or a larger tol.'}"
         ), ConvergenceWarning
     lost = estimator.margin == "hard" and estimator.value_ <= ZERO * family.unit
@@ -195,7 +197,7 @@ def advice_on(
                 "tol."
             )
         return (
-            f"{len(outcome.history)} epochs closed the gap to "
-            f"{1 - last.value / last.bound:.2%} of the bound, not to tol={estimator.tol:g}. {more}"
+            f"{taken} closed the gap to {1 - last.value / last.bound:.2%} of the bound, not to "
+            f"tol={estimator.tol:g}. {more}"
         ), ConvergenceWarning
     return None

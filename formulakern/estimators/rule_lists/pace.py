@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from formulakern.estimators.long_fits import Cause, Pace, many_propositions
 from formulakern.estimators.rule_lists.learners import SHORT
 from formulakern.learning.covering.sequential import TrainingTable
+from formulakern.text import counted
 
 __all__ = ["list_pace", "warn_late"]
 
@@ -55,7 +56,7 @@ def warn_late(model: Any, n_rules: int, why: str) -> None:
         what = f"another list may have an objective that is smaller by {model.gap_:.2g}"
         advice = "Allow more time, or a larger tol."
     else:
-        what = f"the list has {n_rules} rules so far"
+        what = f"the list has {counted(n_rules, 'rule')} so far"
         advice = "Allow more time."
     warnings.warn(
         f"stopped by the time limit: {what}. {why or advice}", ConvergenceWarning, stacklevel=3

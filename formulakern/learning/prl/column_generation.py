@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.learning.prl.features import FeatureFamily, Priced
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solution
+from formulakern.text import counted
 
 __all__ = ["ZERO", "ColumnGeneration", "Epoch", "Outcome"]
 
@@ -161,9 +162,9 @@ class ColumnGeneration:
             if not self.outcome.history:
                 raise
             self.outcome.reason = "interrupted"
+            taken = counted(len(self.outcome.history), "epoch")
             warnings.warn(
-                f"interrupted after {len(self.outcome.history)} epochs: the best hypothesis so far "
-                "is kept.",
+                f"interrupted after {taken}: the best hypothesis so far is kept.",
                 stacklevel=5,
             )
         return self.outcome

@@ -240,7 +240,7 @@ def test_few_rules_of_a_hard_margin():
 
 def test_a_limit_of_epochs_is_told_beside_a_limit_of_rules():
     X, y = table(np.random.default_rng(0), 2, m=60)
-    with pytest.warns(ConvergenceWarning, match="1 epochs closed the gap") as limited:
+    with pytest.warns(ConvergenceWarning, match="1 epoch closed the gap") as limited:
         PRLClassifier(C=0.5, epochs=1, budget=4, max_rules=3).fit(X, y)
     with pytest.warns(ConvergenceWarning) as free:
         PRLClassifier(C=0.5, epochs=1, budget=4).fit(X, y)
