@@ -260,13 +260,20 @@ def test_stages_before_learning_say_how_many_parts_are_done(terminal, monkeypatc
         stages.append((bar._what, bar._share, bar._known))
 
     monkeypatch.setattr(FitProgress, "parts", parts)
-    model = fk.PRLClassifier(verbose=1)
-    with fk.gather_limit(0):
-        model.fit(dask.from_pandas(frame, npartitions=3), y)
-    for what in ("finding propositions", "packing rows"):
-        told = [(share, known) for one, share, known in stages if one == what]
-        assert told[:3] == [(k / 3, f"{k} of 3 parts") for k in (1, 2, 3)]
-    assert "parts" not in terminal[1][-1]  # learning has a share of its own
+    parted, classes, weights = (
+        dask.from_pandas(one, npartitions=3)
+        for one in (frame, pd.Series(y), pd.Series(np.ones(len(y))))
+    )
+    for model in (fk.PRLClassifier(verbose=1), fk.HKLClassifier(tol=0.1, verbose=1)):
+        stages.clear()
+        with fk.gather_limit(0):
+            model.fit(parted, classes, sample_weight=weights)
+        passes = ["finding propositions", "comparing propositions"]
+        passes += ["reading classes", "reading weights", "packing rows"]
+        for what in passes if isinstance(model, fk.HKLClassifier) else passes[:1] + passes[2:]:
+            told = [(share, known) for one, share, known in stages if one == what]
+            assert told[:3] == [(k / 3, f"{k} of 3 parts") for k in (1, 2, 3)], what
+        assert "parts" not in terminal[1][-1]  # learning has a share of its own
     now = [0.0]
 
     def clock():

@@ -84,12 +84,14 @@ class PackedPieces:
         ends = np.cumsum([0, *self.table.lengths])
         parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
         own = [part - start for part, start in zip(parts, ends, strict=False)]
-        answers = self.table.pieces().gather(_some_words, self.encoder, self.kept, each=own)
+        with stage(PACKING):
+            answers = self.table.pieces().gather(_some_words, self.encoder, self.kept, each=own)
         return PackedTable.of_rows(np.concatenate(answers), self.n_columns)
 
     def different_columns(self) -> NDArray[np.intp]:
         """As :meth:`PackedTable.different_columns` of all rows."""
-        answers = self.table.pieces().gather(_equal_columns, self.encoder, self.kept)
+        with stage("comparing propositions"):
+            answers = self.table.pieces().gather(_equal_columns, self.encoder, self.kept)
         counts = np.sum([count for count, _ in answers], axis=0)
         alike = np.stack([first for _, first in answers], axis=1)
         _, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)

@@ -30,6 +30,7 @@ from formulakern.estimators.targets import (
 )
 from formulakern.partitions.collections import is_dask, joined
 from formulakern.partitions.pieces import LocalPieces, Pieces
+from formulakern.progress import stage
 
 __all__ = ["SpreadClasses", "SpreadWeights"]
 
@@ -80,7 +81,8 @@ class SpreadClasses:
             return cls(table, y, classes, counts, _split(narrow, table))
         with refused(ONE_EACH):
             column = PiecedColumn.of(_one_dimension(y, len(table)), table.traffic)
-        parts: list[Told] = column.pieces().gather(told, MOST)
+        with stage("reading classes"):
+            parts: list[Told] = column.pieces().gather(told, MOST)
         lengths = [part.n_rows for part in parts]
         with refused(ONE_EACH):
             check_consistent_length(range(len(table)), range(sum(lengths)))
@@ -123,8 +125,9 @@ class SpreadClasses:
             least = most = np.ones(len(self.classes))
             sums = self.counts.astype(np.float64)
         else:
-            own = self._own_weights(sample_weight, n)
-            parts = self.codes.beside(own).gather(_weights_by_class, len(self.classes))
+            with stage("reading weights"):
+                own = self._own_weights(sample_weight, n)
+                parts = self.codes.beside(own).gather(_weights_by_class, len(self.classes))
             by_class = zip(*(part.sums.tolist() for part in parts), strict=True)
             sums = np.array([math.fsum(some) for some in by_class])
             least = np.min([part.least for part in parts], axis=0)
