@@ -80,7 +80,8 @@ class PackedPieces:
 
     def drawn(self, n: int, generator: np.random.Generator) -> PackedTable:
         """So many of the rows, drawn at random without replacement, here, in their order."""
-        chosen = np.sort(generator.permutation(self.n_rows)[:n])
+        n = min(n, self.n_rows)
+        chosen = np.sort(generator.choice(self.n_rows, n, replace=False, shuffle=False))
         ends = np.cumsum([0, *self.table.lengths])
         parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
         own = [part - start for part, start in zip(parts, ends, strict=False)]

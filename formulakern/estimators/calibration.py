@@ -201,7 +201,8 @@ class Calibrated:
                 "probability=True holds out rows, and fewer than two classes with 2 rows or more "
                 "are there. Pass more rows, or probability=False."
             )
-        if _interrupted(self):
+        if getattr(self, "stopped_", "") == "interrupted":
+            _warn_interrupted()
             return
         X = in_memory(X)  # folds take rows out of it
         model: Any = self._chosen_settings()
@@ -275,17 +276,9 @@ class _HeldOut:
         return scores
 
 
-def _interrupted(model: Any) -> bool:
-    """Whether Ctrl-C ended a fit, which is said."""
-    interrupted = getattr(model, "stopped_", "") == "interrupted"
-    if interrupted:
-        _warn_interrupted()
-    return interrupted
-
-
 def _warn_interrupted() -> None:
     said = "the fit was interrupted: the model is kept, without probabilities."
-    warnings.warn(said, stacklevel=5)
+    warnings.warn(said, stacklevel=4)
 
 
 def _quiet(model: Any) -> dict[str, Any]:

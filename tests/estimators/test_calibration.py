@@ -168,17 +168,20 @@ def test_weights_of_rows_count():
         assert mean == pytest.approx(np.average(drawn, weights=weights), abs=0.04)
 
 
-def test_an_interrupted_fit_keeps_the_model():
+@pytest.mark.parametrize("of_all", [True, False], ids=["all rows", "a fold"])
+def test_an_interrupted_fit_keeps_the_model(of_all):
     X, y, _ = table()
 
     class Interrupted(fk.FormulaSVC):
         def _solve(self, *given):
             super()._solve(*given)
-            self.stopped_ = "interrupted"
+            if self.probability == of_all:
+                self.stopped_ = "interrupted"
 
     model = Interrupted(probability=True)
-    with pytest.warns(UserWarning, match="without probabilities"):
+    with pytest.warns(UserWarning, match="without probabilities") as told:
         model.fit(X, y)
+    assert [one.filename for one in told] == [__file__]
     assert set(model.predict(X)) <= {*y}
     with pytest.raises(NotFittedError, match="to the end"):
         model.predict_proba(X)

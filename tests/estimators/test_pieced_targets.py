@@ -157,6 +157,7 @@ HOSTILE = {
     "long": pd.Series([0, 1] * 4),
     "two columns": pd.DataFrame({"a": [0, 1] * 3, "b": [1, 0] * 3}),
     "three axes": np.zeros((6, 1, 2)),
+    "one number": np.array(1.0),
 }
 
 
@@ -165,8 +166,8 @@ def test_what_is_refused_in_memory_is_refused_with_the_same_sentence(name):
     y = HOSTILE[name]
     with pytest.raises(DataError) as expected:
         read_classes(y, 6)
-    if isinstance(y, np.ndarray) and y.ndim == 3:
-        lazy = da.from_array(y, chunks=(2, 1, 2))
+    if isinstance(y, np.ndarray) and y.ndim != 1:
+        lazy = da.from_array(y, chunks=(2, 1, 2)[: y.ndim])
     else:
         lazy = (blocks_of if isinstance(y, np.ndarray) else series_of)(cut(y, [1, 1, 3]))
     with pytest.raises(DataError) as found:

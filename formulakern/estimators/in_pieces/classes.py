@@ -232,8 +232,8 @@ def _one_dimension(y: Any, n_rows: int) -> Any:
     if y.ndim == 2 and y.shape[1] == 1:
         column_or_1d(np.empty((0, 1)), warn=True)
         return y[:, 0] if hasattr(y, "chunks") else y[y.columns[0]]
-    shape = y.shape[1:] if y.ndim > 1 else ()
-    return column_or_1d(np.broadcast_to(0.0, (n_rows, *shape)))  # says that it is none
+    shape = (n_rows, *y.shape[1:]) if y.ndim else ()
+    return column_or_1d(np.broadcast_to(0.0, shape))  # says that it is none
 
 
 def _classes_told(parts: Sequence[Told]) -> NDArray[Any]:
