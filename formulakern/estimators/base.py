@@ -274,6 +274,10 @@ def encoded_rows(
     table : Table or PiecedTable
         Of the latter nothing is read yet.
     terms : sequence of LinearTerm
+
+    Returns
+    -------
+    PackedTable, or of a PiecedTable PackedPieces
     """
     if isinstance(table, PiecedTable):
         return PackedPieces(table, encoder, terms)

@@ -26,9 +26,9 @@ __all__ = ["FoldFits", "Workers"]
 
 #: What is on a cluster already: the client and the future of a value, as long as there is one.
 _SENT: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
-#: How futures stand whose value is nowhere.
+#: The status of a future whose value no worker has.
 GONE = ("cancelled", "lost", "error")
-#: What is said of workers that end one after another, here.
+#: What is said here of workers that end one after another.
 KILLED = (
     "a task ended several workers one after another, most likely because it does not fit into "
     "their memory"

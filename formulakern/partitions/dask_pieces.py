@@ -35,7 +35,7 @@ __all__ = ["DelayedPieces", "FuturePieces", "cluster_client", "partitions_of"]
 AGAIN = "Connect to a cluster that runs, and fit again."
 LOGS = "Look at the logs of the workers."
 SMALLER = "Make partitions smaller by X.repartition, or give workers more memory."
-#: Seconds between two looks at how many answers are there, and how those stand that never will be.
+#: Seconds between two looks at how many answers are there; the status of one that never will be.
 LOOKED, FAILED = 0.25, ("error", "cancelled", "lost")
 #: What distributed raises where workers or the scheduler are gone, by name, as it may be absent:
 #: what that means, and what to do.
@@ -81,7 +81,7 @@ def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
     Raises
     ------
     DataError
-        If an array has other than one or two dimensions, or no rows' blocks.
+        If an array has neither one nor two dimensions.
     """
     if is_dask_array(X):
         if X.ndim == 2:
@@ -161,7 +161,8 @@ class DaskPieces(Pieces):
 
     def together(self, number: int, combine: Callable[[list[Any]], Any]) -> Pieces:
         """As :meth:`Pieces.together`."""
-        return replace(self, values=self._combined(combine, self.values, number))
+        with _told():
+            return replace(self, values=self._combined(combine, self.values, number))
 
     def _tasks(
         self, function: Callable[..., Any], shared: tuple[Any, ...], each: Sequence[Any] | None

@@ -295,7 +295,8 @@ class HierarchicalLearner(HierarchicalEstimator):
         Where it speaks against one class, ``loser``, a rule of negative weight is one for that;
         else the weight stays negative.  ``right`` marks the rows of the class ``winner``; of the
         rows of positive weight those that a rule covers and those of the class are counted by
-        ``weights``, which are 1 unless the user gave others; a row stands for one of ``numbers``.
+        ``weights``, which are 1 unless the user gave others.  A row of the table stands for
+        ``numbers`` rows, 1 by default.
         """
         used = weights > 0
         weights = weights[used]

@@ -31,7 +31,8 @@ class SeenRows(NamedTuple):
     labels : ndarray of shape (m,)
         Classes.
     weights, counts, numbers : float64 (m,)
-        What each weighs in learning, what the user said that it weighs, and how many it is.
+        What each weighs in learning, the sum of the weights that the user gave its rows, and how
+        many rows it stands for.
     """
 
     table: PackedTable
@@ -88,7 +89,10 @@ class TrainingRows(ABC):
 
     @abstractmethod
     def seen(self, rules: Sequence[Sequence[Node | int]]) -> SeenRows:
-        """Of classes: what the rules of all models tell apart, at least."""
+        """All rows, or groups on which every rule of every model is constant.
+
+        For classes alone.  ``rules`` has those of each model.
+        """
 
 
 @dataclass(eq=False)
@@ -98,7 +102,7 @@ class WholeRows(TrainingRows):
     Parameters
     ----------
     targets : list of float64 (n_rows,)
-        For each problem what is learned: −1 and 1, numbers, or of ordered classes the place.
+        For each problem what is learned: −1 or 1, a number, or the place of an ordered class.
     weights : float64 (n_rows,)
         Rows of weight 0 are left out.
     known : SeenRows, optional

@@ -34,7 +34,7 @@ from formulakern.progress import stage
 
 __all__ = ["SpreadClasses", "SpreadWeights"]
 
-#: No more different classes are told apart.
+#: There are at most so many classes.
 MOST = 10_000
 ONE_EACH = "Pass one class per row: all text, or all numbers or bools."
 
@@ -64,14 +64,23 @@ class SpreadClasses:
 
     @classmethod
     def of(cls, table: PiecedTable, y: Any) -> SpreadClasses:
-        """What :func:`.read_classes` reads, of which no row comes here if y is one of dask.
+        """The class of every row, checked as :func:`.read_classes` checks it.
 
-        Its partitions need not be those of the table: rows go by their order.
+        Parameters
+        ----------
+        table : PiecedTable
+        y : array-like of shape (n_rows,)
+            Of a series or an array of dask no row comes here.  Its partitions need not be those of
+            the table, as rows go by their order.
 
         Raises
         ------
         DataError
-            As :func:`.read_classes`, or if there are more than 10,000 different classes.
+            As :func:`.read_classes`, or if a y of dask has more than 10,000 different classes.
+
+        Notes
+        -----
+        Of a y of dask one pass, in which each partition tells its different values.
         """
         if not is_dask(y):
             labels = read_classes(y, len(table))
@@ -93,8 +102,8 @@ class SpreadClasses:
                 where = f" in partition {number}" if len(part.rows) > MOST else ""
                 raise DataError(
                     f"y has more than {MOST:,} different values{where}; expected the class of "
-                    "every row, of fewer classes. Join classes, or bring the rows here with "
-                    "formulakern.gather_limit, if they fit into memory."
+                    f"every row, of at most {MOST:,} classes. Join classes, or bring the rows here "
+                    "with formulakern.gather_limit, if they fit into memory."
                 )
         sums = np.zeros(len(classes), dtype=np.int64)
         np.add.at(sums, codes, np.concatenate([part.counts for part in parts]))
@@ -115,10 +124,20 @@ class SpreadClasses:
     def weighted(self, class_weight: Any, sample_weight: Any) -> SpreadWeights:
         """With the weight of every row: its own times that of its class.
 
+        Parameters
+        ----------
+        class_weight : mapping of class to float, "balanced" or None
+        sample_weight : array-like of shape (n_rows,), or None
+            Of a series or an array of dask no row comes here, as of a y.
+
         Raises
         ------
         DataError
             As :func:`.row_weights` and :func:`.several_classes`.
+
+        Notes
+        -----
+        Where there are weights two passes: one counts those of dask, and one adds them up by class.
         """
         n, own = len(self.table), None
         if sample_weight is None:
@@ -242,7 +261,8 @@ def _classes_told(parts: Sequence[Told]) -> NDArray[Any]:
     starts = np.cumsum([0, *(part.n_rows for part in parts)])
     rows = np.concatenate([part.rows + s for part, s in zip(parts, starts, strict=False)])
     some = joined([part.some for part in parts])
-    # as many rows more as tell few classes from numbers
+    # of more than twenty rows that are mostly of different classes there is a warning: to give it
+    # where all rows would, and only there, some rows are repeated
     more = min(n_rows, 2 * n_told + 22) - n_told if n_told else 0
     places = np.concatenate([np.arange(n_told), np.zeros(more, dtype=np.intp)])
     longer = some.iloc[places] if hasattr(some, "iloc") else some[places]

@@ -130,7 +130,7 @@ def fit_in_time(
         On how many rows the best candidates were scored.
     deadline : Deadline
     why : str
-        It takes long.
+        Why it takes long; "" where nothing is unusual.
 
     Warns
     -----

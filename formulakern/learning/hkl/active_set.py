@@ -171,8 +171,8 @@ def grow_hierarchical(
     signs : Signs, optional
         Of the weights.
     groups : Groups, optional
-        Rows in pieces; then what else is said of rows is what these say at first, and this changes
-        as they tell more of them apart.
+        Of rows in pieces.  What else is given of examples is then that of these groups at first,
+        and is replaced by theirs whenever they are divided.
     tol : float
         The relative duality gap to reach, over the whole lattice.
     max_nodes : int

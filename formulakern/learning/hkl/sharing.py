@@ -26,8 +26,9 @@ from formulakern.partitions.pieces import LocalPieces, Pieces
 
 __all__ = ["AHEAD", "FIRST", "SHARED", "TAIL", "SharingFrontier"]
 
-#: Conjunctions that the first search lists at most; one for what is shared so many times as many:
-#: where it does not reach, W must hold much more, and rounds take longer than the search.
+#: Conjunctions that the first search lists at most.  A search for what is shared lists as many for
+#: each node of W, but for no more than SHARED nodes: where these are too few, W is much too small,
+#: and the rounds until it is not take longer than the search.
 FIRST, SHARED = 1000, 40
 #: What is allowed beside a loose solution, in κ².
 AHEAD = 1.02
@@ -118,7 +119,7 @@ class SharingFrontier:
         carried : float
             What all carry besides.
         surely : float, optional
-            The part of it that is no bound on what is not known.
+            The part of it that is known, where the rest is only bounded; all of it by default.
         """
         worst = max(given, float(loads.max())) + carried
         square = allowed * worst ** (2 / self.dual)
@@ -145,9 +146,9 @@ class SharingFrontier:
         listed : list of tuple of int
         q : float64 (listed,)
         rest : float
-            A bound on the sum, and whether
+            A bound on Σ q_w^ρ' over what is not listed.
         reached : bool
-            it is at most the goal.
+            Whether it is at most the goal.
         """
         items = np.arange(self.table.n_columns)
         sides = [(items, True, True)]

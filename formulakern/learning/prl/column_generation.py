@@ -26,11 +26,11 @@ from formulakern.text import counted
 
 __all__ = ["ZERO", "ColumnGeneration", "Epoch", "Outcome"]
 
-#: Columns of a weight below this share of the largest one count as unused,
+#: Columns of a weight below this share of the largest one count as unused.
 UNUSED = 1e-5
-#: or below this one where many rows are told apart,
+#: Where many rows are told apart, those below this share are dropped.
 LIGHT = 1e-2
-#: and from so many budgets of columns on, those unused for longest are dropped.
+#: From so many budgets of columns on, those unused for longest are dropped.
 CROWDED = 15
 #: Some columns that are drawn are there already; so often the rest is drawn again.
 REFILLS = 8

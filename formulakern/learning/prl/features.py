@@ -177,7 +177,7 @@ class FeatureFamily(ABC):
     def prepare(  # noqa: B027 - where features have values on rows, nothing is to be done
         self, game: RestrictedGame, features: Sequence[Any], deadline: Deadline = UNLIMITED
     ) -> None:
-        """Get ready to say what the values of features are, which may need finer rows."""
+        """Get ready to say what the values of features are, which may need smaller groups."""
 
     def settle(self, game: RestrictedGame, p: FloatArray) -> FloatArray:  # noqa: ARG002
         """Forget what no column of a game needs, after some went; p on what is left."""

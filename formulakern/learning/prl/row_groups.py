@@ -6,8 +6,9 @@ shares their strategy out by weight, in any case.  So nothing is kept here for a
 class, a weight, a number of rows, and the values of the features that came in.
 
 When features come in, every piece divides its groups by them and says which parts it has; when
-features go, groups become one again.  Weights are first rounded to whole multiples of a unit, so
-that their sums, and all that follows, are the same in any division into pieces.
+features go, groups become one again.  Where some weight is no whole number, those of merged rows
+are first rounded to whole multiples of a unit.  Sums of weights are then exact, in whatever order
+they are added up.
 """
 
 from __future__ import annotations
@@ -148,10 +149,7 @@ class RowGroups:
         return not conjunction or conjunction in self._places
 
     def vectors(self, weights: FloatArray) -> list[FloatArray]:
-        """Weights of groups, (G, K), for a unit of weight of a row, for the groups of each piece.
-
-        Zeros where a piece has no rows.
-        """
+        """The part of its group's weights, (G, K), that a row of weight 1 has; piece by piece."""
         each = weights / self.weights[:, None]
         return [each[places] for places in self._global]
 

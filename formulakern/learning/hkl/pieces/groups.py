@@ -109,8 +109,8 @@ class Groups:
     n_propositions, n_others, n_classes : int
         Propositions, degrees, and classes.
     examples_of : callable, optional
-        What is learned from, made of one example for every group, of which y is the class: these
-        examples by default.
+        Makes what is learned from of one example for every group, whose y is its class; by default
+        these examples are it.
 
     Attributes
     ----------
@@ -247,8 +247,8 @@ class PiecedFrontier(SharingFrontier):
         inside: float | None = None,
         loose: bool = False,
     ) -> tuple[float, list[Node]]:
-        """As :meth:`.Frontier.examine`, of which ``enough`` is what the first search tells."""
-        assert inside is not None
+        """As :meth:`.Frontier.examine`; whatever is ``enough``, the violators are all returned."""
+        assert inside is not None  # no search of sums alone fails, so that sharing is always tried
         if not self.sources or not self.beta.any():
             return 0.0, []
         if loose or inside >= allowed:  # else nothing is left for what lies outside

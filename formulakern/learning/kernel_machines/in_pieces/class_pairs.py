@@ -57,15 +57,21 @@ def has_values(rows: WeightedRows, kernel: MatrixKernel) -> bool:
 
 
 def counted_covers(
-    rows: WeightedRows, features: Sequence[Instance], classes: int
+    rows: WeightedRows, features: Sequence[Instance], n_classes: int
 ) -> npt.NDArray[np.int64]:
-    """How many rows of each class each feature is true in, and last how many there are in all.
+    """How many rows of each class each feature covers, and last how many there are in all.
+
+    Parameters
+    ----------
+    rows : WeightedRows
+    features : sequence of Instance
+    n_classes : int
 
     Returns
     -------
-    int64 (len(features) + 1, classes)
+    int64 (len(features) + 1, n_classes)
     """
-    counts = np.zeros((len(features) + 1, classes), dtype=np.int64)
+    counts = np.zeros((len(features) + 1, n_classes), dtype=np.int64)
     for number, feature in enumerate([*features, None] if len(rows) else []):
         cover: Any = slice(None) if feature is None else feature.values(rows.table)
         np.add.at(counts[number], rows.codes[cover], rows.numbers[cover])
