@@ -189,7 +189,7 @@ folds.'
 def comparing_pace(
     model: Any,
     deadline: Deadline,
-    tables: Sequence[Any],
+    shapes: Sequence[tuple[int, int]],
     n_settings: int,
     instead: str,
     what: str = "settings",
@@ -201,8 +201,8 @@ def comparing_pace(
     ----------
     model : TableEstimator
     deadline : Deadline
-    tables : sequence of PackedTable or RealTable
-        The training rows of every fold; none where nothing is fitted.
+    shapes : sequence of (int, int)
+        The training rows of every fold, and their columns; none where nothing is fitted.
     n_settings : int
     instead : str
         What would make fits fewer.
@@ -211,9 +211,9 @@ def comparing_pace(
     searched : bool
         Whether conjunctions are searched, which takes longer with more propositions.
     """
-    causes: list[Cause | None] = [many_fits(n_settings, len(tables), what, instead)]
-    if tables:
-        rows, columns = tables[0].shape
+    causes: list[Cause | None] = [many_fits(n_settings, len(shapes), what, instead)]
+    if shapes:
+        rows, columns = shapes[0]
         causes.append(many_rows(rows, different=False))
         causes.append(many_propositions(model, columns) if searched else None)
     return Pace(deadline, lambda: causes)

@@ -21,7 +21,7 @@ from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.choquet.base import ChoquetEstimator, Problem, Solution
 from formulakern.estimators.choquet.monotone import Losses, solve_monotone
 from formulakern.estimators.choquet.set_function import RowFunction
-from formulakern.estimators.svm.prediction import said_of_grams
+from formulakern.estimators.svm.prediction import answers_from_grams
 from formulakern.estimators.targets import (
     read_classes,
     require_target,
@@ -270,7 +270,7 @@ class ChoquetSVC(Calibrated, Classifier, ChoquetEstimator):
         degrees = self.degrees(X)
         if self.enforce_monotone:
             return _by_class(self._solution.scores(degrees))
-        return said_of_grams(self.svc_, "decision_function", self._grams(degrees))
+        return answers_from_grams(self.svc_, "decision_function", self._grams(degrees))
 
     @lazily
     def predict(self, X: Any) -> npt.NDArray[Any]:

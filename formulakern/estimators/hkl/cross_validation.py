@@ -317,7 +317,8 @@ class HKLClassifierCV(HierarchicalClassifier):
         solved: dict[float, list[HKLClassifier]] = {}
         best: Trial | None = None
         fits = FoldFits(parts)
-        pace = comparing_pace(self, deadline, [p.train for p in parts], len(pairs), "fewer Cs")
+        shapes = [part.train.shape for part in parts]
+        pace = comparing_pace(self, deadline, shapes, len(pairs), "fewer Cs")
         for depth in reversed(depths):
             starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
             worse = 0

@@ -321,9 +321,9 @@ class PRLClassifierCV(PreferenceModel):
         """What is known of each setting; None for those that were left out."""
         trials: list[Trial | None] = [None] * len(settings)
         path, best, bar = None, None, self._bar
-        tables = [fold.train for fold in folds]
+        shapes = [fold.train.shape for fold in folds]
         fits, columns = FoldFits(folds), [()] * len(folds)
-        pace = comparing_pace(self, deadline, tables, len(settings), "fewer Cs or degrees")
+        pace = comparing_pace(self, deadline, shapes, len(settings), "fewer Cs or degrees")
         try:
             for place, setting in enumerate(settings):
                 if setting[1:] != path:

@@ -22,7 +22,7 @@ from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
 from formulakern.estimators.svm.classifier import SOLVED
 from formulakern.estimators.svm.extraction import pair_weights
-from formulakern.estimators.svm.prediction import grams_with_training, said_of_grams
+from formulakern.estimators.svm.prediction import answers_from_grams, grams_with_training
 from formulakern.estimators.targets import (
     read_classes,
     require_target,
@@ -223,7 +223,7 @@ class StringSVC(Reported, Calibrated, Saved, Classifier, BaseEstimator):  # type
         ndarray of shape (n_rows,) for two classes, else (n_rows, n_classes), or per pair
         """
         check_is_fitted(self, "svc_")
-        return said_of_grams(self.svc_, "decision_function", self._grams(X))
+        return answers_from_grams(self.svc_, "decision_function", self._grams(X))
 
     @lazily
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -238,7 +238,7 @@ class StringSVC(Reported, Calibrated, Saved, Classifier, BaseEstimator):  # type
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self, "svc_")
-        return said_of_grams(self.svc_, "predict", self._grams(X))
+        return answers_from_grams(self.svc_, "predict", self._grams(X))
 
     @property
     def _pair_weights(self) -> npt.NDArray[np.float64]:

@@ -160,9 +160,10 @@ class FormulaSVCCV(FormulaSVC):
         fits, last = FoldFits([folds] * n_folds), [None] * n_folds
         scores = np.full((len(values), max(1, n_folds)), np.nan)
         gaps, late = np.full(len(values), np.nan), 0
-        parts = [folds.table.take(train) for train, _ in folds.splits] if folds else []
+        n = folds.table.shape[1] if folds else 0
+        shapes = [(len(train), n) for train, _ in folds.splits] if folds else []
         often = (len(values), "fewer Cs or folds", "values of C")
-        pace = comparing_pace(self, deadline, parts, *often, searched=False)
+        pace = comparing_pace(self, deadline, shapes, *often, searched=False)
         try:
             for place, C in enumerate(values):
                 nearer = C / values[place - 1] if place else 1.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.kernels.algebra import Kernel
 
-__all__ = ["grams_with_training", "said_of_grams"]
+__all__ = ["answers_from_grams", "grams_with_training"]
 
 #: Kernel values that are held at a time.
 PREDICTION_BLOCK = 1 << 24
@@ -45,8 +45,8 @@ def grams_with_training(
         yield gram
 
 
-def said_of_grams(model: Any, method: str, grams: Iterable[FloatArray]) -> NDArray[Any]:
-    """What a model of scikit-learn says of rows, from :func:`grams_with_training`.
+def answers_from_grams(model: Any, method: str, grams: Iterable[FloatArray]) -> NDArray[Any]:
+    """What a model of scikit-learn answers for rows, from :func:`grams_with_training`.
 
     Parameters
     ----------

@@ -61,9 +61,8 @@ class OutsideSearch:
 
     def fast(self, most: int) -> tuple[float, list[Node], list[int]]:
         """What :meth:`examine` returns, of short conjunctions alone and without a bound."""
+        assert isinstance(self.frontier, Frontier)  # rows in pieces are searched as a whole
         try:
-            if isinstance(self.frontier, PiecedFrontier):
-                raise TimeIsOver
             return 0.0, standing_out(self.frontier, self.allowed, most), self.wanted
         except TimeIsOver:
             return 0.0, [], self.wanted

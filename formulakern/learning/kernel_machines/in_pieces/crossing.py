@@ -106,11 +106,9 @@ def crossing(
         if all(part.complete for part in steps):
             place = min(int(np.searchsorted(least, level)), len(points) - 1)
             ends = [*points[place + 1 :][:1].tolist(), *(part.beyond for part in steps)]
-            following = min(end for end in ends)
-            point = float(points[place])
-            return Crossing(
-                point, following if np.isfinite(following) else point, float(least[place])
-            )
+            point, following = float(points[place]), min(ends)
+            following = following if np.isfinite(following) else point
+            return Crossing(point, following, float(least[place]))
         if least[-1] < level and np.isinf(high):  # not even all of them
             return Crossing(float(points[-1]), float(points[-1]), float(least[-1]))
         short, enough = np.flatnonzero(greatest < level), np.flatnonzero(least >= level)
