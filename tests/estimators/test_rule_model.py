@@ -29,6 +29,29 @@ NUMBER = pd.Series(10 + 3.0 * LARGE - 2.0 * FRAME["ring"] + 0.1 * (FRAME["legs"]
 @pytest.mark.parametrize(
     ("model", "target"),
     [
+        (PRLClassifier(C=5), THREE),
+        (HKLClassifier(C=10), TWO),
+        (HKLClassifier(C=10), THREE),
+        (fk.FormulaSVC("a & b"), THREE),
+    ],
+)
+def test_classes_that_are_dates(model, target):
+    """Of nanoseconds too, which NumPy lists as whole numbers that are equal to none of them."""
+    codes = np.unique(target, return_inverse=True)[1]
+    dates = np.datetime64("2024-01-01", "ns") + codes * np.timedelta64(1, "D")
+    found = []
+    for y in (codes, dates):
+        model.fit(FRAME, y)
+        rules = model.rules_ if hasattr(model, "rules_") else model.rules(top=4).ensemble
+        told = [(r.weight, r.support, r.precision, r.base_rate) for r in rules.rules]
+        found.append((told, (model.predict(FRAME) == y).tolist()))
+    assert found[0] == found[1]
+    assert sum(found[0][1]) > 100
+
+
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
         (PRLClassifier(C=5), TWO),
         (PRLClassifier(C=5), THREE),
         (HKLClassifier(C=10), TWO),

@@ -306,7 +306,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         bias = np.full(len(names), -np.inf)
         for k, model in zip(learned, self._models, strict=True):
             against = names[0] if two else None
-            right, n = seen.labels == names[k], seen.numbers
+            right, n = seen.labels == self.classes_[k], seen.numbers
             found += self._rules_of(model, seen.table, seen.counts, right, names[k], against, n)
             bias[k] = model.bias
         if not two and not np.isfinite(bias).all():  # never predicted
@@ -351,9 +351,8 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
             codes = np.array([place_of.get(one, -1) for one in labels.tolist()], dtype=np.float64)
             targets = [codes]
         else:
-            names = classes.tolist()
-            learned = [1] if len(names) == 2 else np.flatnonzero(present).tolist()
-            targets = [np.where(labels == names[k], 1.0, -1.0) for k in learned]
+            learned = [1] if len(classes) == 2 else np.flatnonzero(present).tolist()
+            targets = [np.where(labels == classes[k], 1.0, -1.0) for k in learned]
         rows = WholeRows.of(table, targets, weights, seen, ordered=order is not None)
         return rows, present, class_sums(labels, weights, classes)
 

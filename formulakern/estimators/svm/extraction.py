@@ -281,9 +281,10 @@ class TrainedModel:
 
     def _covered(self, asked: Sequence[tuple[Instance, Any]]) -> list[tuple[int, int, int, int]]:
         """Of features, and a class for each: covered rows, those of the class, its rows, all."""
-        told = []
+        told, names = [], self.svc.classes_.tolist()
         for feature, voted in asked:
-            cover, right = feature.values(self.rows), self.classes == voted
+            cover = feature.values(self.rows)
+            right = self.classes == self.svc.classes_[names.index(voted)]  # dates have other names
             sums = int(cover.sum()), int(right[cover].sum()), int(right.sum())
             told.append((*sums, len(self.classes)))
         return told
