@@ -236,6 +236,12 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
         deadline: Deadline | None,
     ) -> None:
         """As :meth:`_fit_encoded`, to rows that stay in pieces."""
+        if self.solver == "libsvm" or self.probability:
+            name = "probability=True" if self.probability else 'solver="libsvm"'
+            raise ParameterError(
+                f"{name} needs all rows in this process, and these stay in pieces. Leave it out, "
+                "or allow more by formulakern.gather_limit."
+            )
         if len(classes.classes) < 2:
             raise one_class(classes.classes.tolist()[0], weighted=False)
         check_number("C", self.C, 0, above=True)
@@ -264,12 +270,6 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
         deadline : Deadline, optional
         """
         limits = self._limits(deadline)
-        if self.solver == "libsvm" or self.probability:
-            name = "probability=True" if self.probability else 'solver="libsvm"'
-            raise ParameterError(
-                f"{name} needs all rows in this process, and these stay in pieces. Leave it out, "
-                "or allow more by formulakern.gather_limit."
-            )
         pace = self._pace(limits, deadline, table, len(labels))
         model, support = solve_pieces(
             pieces, labels, self.kernel_, float(self.C), limits, table.shape, pace.step
