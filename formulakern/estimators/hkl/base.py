@@ -254,15 +254,15 @@ class HierarchicalLearner(HierarchicalEstimator):
         what = f"growing {problem}" if problem else "growing"
         self._bar.at(share, what, known, step_line(problem, step))
 
-    def _warn_if_open(self) -> None:
-        """Say by how much the gap is not closed."""
+    def _warn_if_open(self, stacklevel: int = 4) -> None:
+        """Say by how much the gap is not closed; of a fit that calls this itself, at level 3."""
         gap, size = self.gap_, counted(self.hull_size_, "conjunction")
         if self.stopped_ == "interrupted":
             warnings.warn(
                 f"interrupted at {size}: the best model so far is kept, whose relative duality gap "
                 f"is {gap:.2g}.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=stacklevel,
             )
             return
         if self.max_rules is not None:  # what the limit costs is no fault of the search
@@ -277,7 +277,7 @@ class HierarchicalLearner(HierarchicalEstimator):
             f"stopped by the {self.stopped_} at {size}; the relative duality gap is {gap:.2g}, "
             f"above tol={self.tol:g}. {advice}",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
     def _rules_of(

@@ -262,7 +262,7 @@ class HKLClassifierCV(HierarchicalClassifier):
             self.best_estimator_ = model
             self._copy_from(model, ("classes_", "_features"))
             self._stretch(model, shares)
-            model._warn_if_open()
+            model._warn_if_open(stacklevel=3)
             if model.stopped_ not in EARLY:  # else it is said, or known, why
                 warn_of_one_class(self, whole, labels, sample_weight)
             self._calibrate(X, order[labels] if self.ordinal else labels, sample_weight, deadline)

@@ -120,7 +120,7 @@ class HKLRegressor(Regressor, HierarchicalLearner):
                 for feature, rule in self._rules_of(model, table, weights)
             ]
             self._set_rules(found, None, [self.intercept_], str(getattr(y, "name", None) or "y"))
-            self._warn_if_open()
+            self._warn_if_open(stacklevel=3)
             bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
             return self
 

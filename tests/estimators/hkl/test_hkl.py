@@ -263,11 +263,15 @@ def test_limits_are_told():
         ({"time_limit": 0}, "time limit.*above tol=0.001. Allow more time"),
     ):
         limited = HKLClassifier(C=100, depth_penalty=2, tol=1e-3, encoder=None, **options)
-        with pytest.warns(ConvergenceWarning, match=message):
+        with pytest.warns(ConvergenceWarning, match=message) as told:
             model = limited.fit(X, y)
+        assert told[0].filename == __file__
         assert model.gap_ > 1e-3
         assert 0 <= model.lower_bound_ < model.objective_
         assert model.stopped_ in message
+    with pytest.warns(ConvergenceWarning, match="time limit.*above tol") as told:
+        fk.HKLRegressor(C=100, tol=1e-3, encoder=None, time_limit=0).fit(X, y + 0.0)
+    assert told[0].filename == __file__
 
 
 def test_an_interrupted_fit_keeps_the_best_so_far(monkeypatch, capsys):
