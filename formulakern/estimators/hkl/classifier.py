@@ -175,7 +175,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     which answer for sums over covers.  Here are groups of rows that are equal in class, in the
     propositions in use and in the linear terms in use; linear terms of many different values make
     as many groups, so that ``linear=False`` may be needed.  The bound is then one from sums alone:
-    weak for ``rho`` near 2, where ``gap_`` says how far it went.
+    weak for ``rho`` near 2, where ``gap_`` says how far it went.  ``probability=True`` is refused.
 
     Decisions of equal size for two classes go to the class that stands first.
 
@@ -225,9 +225,9 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads.
+            Anything that :class:`formulakern.Table` reads, or a collection of dask.
         y : array-like of shape (n_rows,)
-            Classes, of any type.
+            Classes, of any type; a series or an array of dask, too.
         sample_weight : array-like of shape (n_rows,), optional
             Not negative; s.
 

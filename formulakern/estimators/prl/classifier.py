@@ -18,13 +18,8 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.in_pieces.classes import SpreadClasses
+from formulakern.estimators.prl import on_pieces
 from formulakern.estimators.prl.history import EpochHistory
-from formulakern.estimators.prl.on_pieces import (
-    described_groups,
-    row_groups,
-    rows_here,
-    usual_budget,
-)
 from formulakern.estimators.prl.pace import USUAL_TOL, open_share, pace_of, reporter
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
 from formulakern.estimators.prl.prediction import PreferenceModel
@@ -188,6 +183,10 @@ class PRLClassifier(Calibrated, PreferenceModel):
     restricted linear program is solved for every set that is tried, so ``value_`` is exactly what
     the rules are worth.  The bias rule does not count.
 
+    Rows of a collection of dask beyond :func:`formulakern.gather_limit` stay in their partitions.
+    Here are groups of rows that the rules at hand do not tell apart.  Then ``features`` are
+    ``"rules"`` or ``"conjunctions"``, columns are exact, and ``probability=True`` is refused.
+
     References
     ----------
     Polato & Aiolli (2019), Interpretable preference learning: a game theoretic framework for large
@@ -244,9 +243,9 @@ class PRLClassifier(Calibrated, PreferenceModel):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads.
+            Anything that :class:`formulakern.Table` reads, or a collection of dask.
         y : array-like of shape (n_rows,)
-            Classes, of any type.
+            Classes, of any type; a series or an array of dask, too.
         sample_weight : array-like of shape (n_rows,), optional
             Not negative; what the preferences of a row weigh.
 
@@ -274,7 +273,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
             encoded, labels = self._read_training(X, y, what)
             rows: TrainingRows | RowGroups
             if isinstance(labels, SpreadClasses):
-                encoded = rows = row_groups(self, encoded, labels, sample_weight)
+                encoded = rows = on_pieces.row_groups(self, encoded, labels, sample_weight)
                 preferences = rows.preferences()
             else:
                 self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
@@ -330,7 +329,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
                 "its labels is right."
             )
         with self._showing():
-            encoded = rows_here(self._fit_table(X, None))
+            encoded = on_pieces.rows_here(self._fit_table(X, None))
             read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
             rows = TrainingRows(np.ones(encoded.shape[0], dtype=np.int64))
             self._solve(encoded, read, rows, templates, deadline=deadline)
@@ -390,7 +389,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
         known = [family.scaled(column) for column in known if family.admits(column.feature)]
         self._bar.at(0.0, "growing")
         pace = pace_of(self, family, preferences, automatic_C(preferences), deadline)
-        budget = usual_budget(self, rows) if self.budget is None else self.budget
+        budget = on_pieces.usual_budget(self, rows) if self.budget is None else self.budget
         generation = ColumnGeneration(
             game, family, budget, self.epochs, self.tol, deadline, reporter(self, pace), known
         )
@@ -399,7 +398,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
         if outcome.softened:
             self.C_ = given
         if isinstance(rows, RowGroups):
-            rows = described_groups(rows, outcome)
+            rows = on_pieces.described_groups(rows, outcome)
         if isinstance(family, OrderedFeatures):
             items, ends = ordered_rules_of(outcome, family, rows, self._leaves)
             if outcome.stopped_short and not items:

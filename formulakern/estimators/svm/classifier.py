@@ -137,6 +137,7 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
     more than :func:`formulakern.gather_limit` allows, where they are: pieces compute the kernel
     values of their rows, and keep the gradient.  The rows of small problems, those near the margin
     once they are few, and sums come here; the gap is that of all rows all the same.
+    ``solver="libsvm"`` and ``probability=True`` are refused then.
 
     References
     ----------
@@ -175,7 +176,7 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
             Anything that :class:`formulakern.Table` reads, or a collection of dask.  A sparse 0/1
             table stays sparse.
         y : array-like of shape (n_rows,)
-            Classes, of any type.
+            Classes, of any type; a series or an array of dask, too.
         sample_weight : array-like of shape (n_rows,), optional
             Multiplies C per row.
 

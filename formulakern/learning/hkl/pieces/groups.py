@@ -133,7 +133,6 @@ class Groups:
         examples_of: Callable[[Examples], Examples] | None = None,
     ) -> None:
         self._examples_of = examples_of
-        self._n_columns = n_propositions
         self._pieces = rows.map(_begun)
         self._places = [np.arange(n_classes)] * len(rows)  # of each piece's groups, among all
         self.codes = np.arange(n_classes)
