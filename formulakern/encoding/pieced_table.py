@@ -65,11 +65,6 @@ class PiecedTable:
                 "0 feature(s) while a minimum of 1 is required: the table has no columns."
             )
 
-    @classmethod
-    def named(cls, other: PiecedTable, names: Sequence[str]) -> PiecedTable:
-        """The same rows under other names of the columns."""
-        return cls(other._source, names)
-
     def pieces(self, names: Sequence[str] | None = None) -> Pieces:
         """Pieces whose values are tables with the columns of these names, or all of them."""
         source = self._source

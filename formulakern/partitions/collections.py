@@ -20,7 +20,6 @@ __all__ = [
     "is_dask",
     "is_dask_array",
     "is_dask_frame",
-    "is_dask_series",
     "joined",
     "kind_of",
 ]
@@ -57,11 +56,6 @@ def is_dask(X: object) -> bool:
 def is_dask_frame(X: object) -> bool:
     """Whether X is a data frame of dask."""
     return kind_of(X) == "frame"
-
-
-def is_dask_series(X: object) -> bool:
-    """Whether X is a series of dask."""
-    return kind_of(X) == "series"
 
 
 def is_dask_array(X: object) -> bool:

@@ -11,7 +11,6 @@ from formulakern.partitions.collections import (
     is_dask,
     is_dask_array,
     is_dask_frame,
-    is_dask_series,
     kind_of,
 )
 
@@ -30,7 +29,6 @@ def test_kinds():
     assert in_memory(frame.a).tolist() == [1, 2]
     assert in_memory(others) is others
     assert is_dask_frame(frame)
-    assert is_dask_series(frame["b"])
     assert is_dask_array(array)
     for X in (frame.compute(), array.compute(), [1], None, "DataFrame", dd.DataFrame, np.ndarray):
         assert not is_dask(X)
