@@ -81,9 +81,10 @@ def warn_stopped(stopped: str, gap: float, tol: float, why: str = "", stacklevel
         "interrupted": "it was interrupted",
         "stalled": "no step changes float64 numbers any more",
     }
-    advice = {"stalled": "Normalize the kernel, or choose a smaller C."}.get(
-        stopped, "Allow more, choose a smaller C, or a larger tol."
-    )
+    advice = {
+        "stalled": "Normalize the kernel, or choose a smaller C.",
+        "interrupted": "The best coefficients so far are kept.",
+    }.get(stopped, "Allow more, choose a smaller C, or a larger tol.")
     share = f"{gap:.2g} of the objective" if math.isfinite(gap) else "not known"
     warnings.warn(
         f"the duality gap is {share}, above tol={tol:.2g}: {reasons[stopped]}. {why or advice}",

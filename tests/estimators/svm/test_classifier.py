@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -22,6 +22,7 @@ from formulakern import datasets
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.svm import prediction
 from formulakern.estimators.svm.classifier import FormulaSVC
+from formulakern.estimators.svm.pace import SolverPace
 
 # One line each, as scikit-learn's own SVC has them.
 WEIGHTS = "cut points are quantiles of the unweighted rows, and libsvm stops at a tolerance"
@@ -495,3 +496,17 @@ def test_graded_inputs_have_no_rules():
         FormulaSVC(fk.strings.spectrum(2)).fit(["AC", "CA"], [0, 1])
     with pytest.raises(DataError, match="from 0 to 1"):
         FormulaSVC(inputs="graded", encoder=None).fit(2 * X, y)
+
+
+def test_an_interrupt_keeps_the_coefficients(boards, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SolverPace, "step", interrupted)
+    X, y, Z = boards
+    message = "it was interrupted. The best coefficients so far are kept"
+    with pytest.warns(ConvergenceWarning, match=message) as told:
+        model = FormulaSVC("a & b").fit(X, y)
+    assert model.stopped_ == "interrupted"
+    assert told[0].filename == __file__
+    assert model.predict(Z).shape == (100,)
