@@ -281,7 +281,8 @@ class PRLClassifier(Calibrated, PreferenceModel):
             name = str(getattr(y, "name", None) or "class")
             until = self._learning(deadline)
             self._solve(encoded, preferences, rows, templates, name=name, deadline=until)
-            if len(self.rules_) and isinstance(encoded, PackedTable):  # else it is said why
+            early = self.stopped_ in ("time", "interrupted")  # it is said why, as without rules
+            if len(self.rules_) and not early and isinstance(encoded, PackedTable):
                 warn_of_one_class(self, encoded, labels, sample_weight)
             self._calibrate(X, labels, sample_weight, deadline)
             gap = open_share(self.value_, self.bound_)
