@@ -50,6 +50,8 @@ COST = {"prl": 100.0, "hkl": 100_000.0, "svm": 100_000.0}
 LEARNERS = ("prl", "hkl", "svm", "features")
 #: Rows of which features are made together.
 AT_ONCE = 4_000
+#: Penalties that logistic regression is tried with.
+PENALTIES = (1e-4, 1e-5, 1e-6, 1e-7)
 
 
 def planted(n: int, seed: int) -> pd.DataFrame:
@@ -118,14 +120,15 @@ def linear(frame):
     """Logistic regression on all features of "a & b", some rows at a time; its accuracy.
 
     Features take far more memory than the columns they are made of.  So partitions come here one by
-    one, and features are made of a few thousand of their rows.  The last partition is held out.
+    one, and features are made of a few thousand of their rows.  The penalty is that of which the
+    model of the first partition is best on the second.  The last partition is held out.
     """
     from sklearn.linear_model import SGDClassifier
 
     encoder = fk.PropositionEncoder(cut_points=1)
     features = fk.FormulaFeatures("a & b", None, encoder=encoder, dtype=np.float32)
     features.fit(frame.drop(columns="y"))
-    model, names = SGDClassifier(loss="log_loss", random_state=0), np.unique(frame.y.head(1000))
+    names = np.unique(frame.y.head(1000))
 
     def parts(k):
         rows = frame.partitions[k].compute()
@@ -134,11 +137,18 @@ def linear(frame):
             some = slice(start, start + AT_ONCE)
             yield features.transform(X[some]), y[some]
 
-    for k in range(frame.npartitions - 1):
-        for X, y in parts(k):
+    def accuracy(model, k):
+        return np.concatenate([model.predict(X) == y for X, y in parts(k)]).mean()
+
+    models = [SGDClassifier(loss="log_loss", random_state=0, alpha=alpha) for alpha in PENALTIES]
+    for X, y in parts(0):
+        for model in models:
             model.partial_fit(X, y, classes=names)
-    right = [model.predict(X) == y for X, y in parts(frame.npartitions - 1)]
-    return np.concatenate(right).mean()
+    best = max(models, key=lambda model: accuracy(model, 1))
+    for k in range(1, frame.npartitions - 1):
+        for X, y in parts(k):
+            best.partial_fit(X, y)
+    return accuracy(best, frame.npartitions - 1)
 
 
 def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> None:
