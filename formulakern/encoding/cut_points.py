@@ -109,7 +109,7 @@ def cuts(
     >>> cuts(np.arange(8), 4, "mdlp", np.array([0, 0, 0, 1, 1, 1, 1, 1]))
     (Cut(at_most=2, at_least=3),)
     """
-    distinct, gaps = cut_gaps(values, number, strategy, classes, repeats)
+    distinct, gaps = cut_gaps(values, number, strategy, classes, repeats, grain is None)
     if not len(gaps):
         return ()
     cut_at = cutter(distinct, kind, grain)
@@ -156,12 +156,16 @@ def cut_gaps(
     strategy: Strategy = "quantile",
     classes: NDArray[np.intp] | None = None,
     repeats: NDArray[np.int64] | None = None,
+    listed: bool = True,
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The different values of a column, and after which of them :func:`cuts` cuts.
 
     Parameters
     ----------
     values, number, strategy, classes, repeats : as of :func:`cuts`
+    listed : bool
+        Whether all values of the column are here; else those about the cuts, and of the column
+        there are more than ``number + 1``.
 
     Returns
     -------
@@ -190,7 +194,7 @@ def cut_gaps(
         place = np.searchsorted(distinct, values[finite])
         np.add.at(table, (place, classes[finite]), 1 if repeats is None else repeats[finite])
         gaps = informative_gaps(table, number)
-    elif strategy == "all" or (number >= len(distinct) - 1 and strategy == "quantile"):
+    elif strategy == "all" or (strategy == "quantile" and listed and number >= len(distinct) - 1):
         gaps = np.arange(len(distinct) - 1)
     elif strategy == "quantile":
         below_gap = np.cumsum(times)

@@ -40,7 +40,8 @@ def gathered_summaries(
     classes : Pieces, optional
         Beside the table: the classes of the rows of every piece, whole numbers.
     many : int
-        Numbers with more different values in one piece are not listed.
+        Numbers with more different values in one piece are not listed; ``cut_points + 4`` are
+        always: so many leave ``cut_points + 1`` beside missing and infinite ones.
 
     Returns
     -------
@@ -57,6 +58,7 @@ def gathered_summaries(
     -----
     One pass over the table, and two to five over all columns of very many numbers.
     """
+    many = max(many, cut_points + 4)
     pieces = read(None)
     if classes is None:
         found = pieces.gather(count_columns, None, many)

@@ -80,6 +80,14 @@ def test_numbers(numbers, ends, many, strategy, cut_points, listed, few):
         assert_same_plans(table, ends, many, strategy=strategy, cut_points=cut_points)
 
 
+def test_many_cuts_of_a_column_with_one_frequent_value():
+    """Fewer values are kept than cuts are asked for: they are not all that the column has."""
+    table = Table({"a": np.concatenate([np.zeros(900, np.int64), np.arange(1, 41)])})
+    plan = assert_same_plans(table, [300, 920], 20, cut_points=12)[0]
+    assert len(plan.propositions) < 12
+    assert_same_plans(table, [920], 7, cut_points=50)  # all gaps, as many values as there are
+
+
 @given(
     st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=60),
     st.sampled_from(["M8[s]", "M8[D]", "m8[ms]"]),
