@@ -71,15 +71,16 @@ class WeighedRows:
         As of :class:`GroupedRows`.
     vectors : ndarray of shape (G, K), float64
         In units.
-    rounded : ndarray of shape (G, K), bool, optional
-        Whether a vector was rounded already; else weights of rows are.
+    lost : ndarray of shape (K,), float64, optional
+        How often half a unit was lost when vectors were rounded, also those of rows that were left
+        out; none by default.
     """
 
     words: Words
     group: NDArray[np.intp]
     share: FloatArray
     vectors: FloatArray
-    rounded: NDArray[np.bool_] | None = None
+    lost: FloatArray | None = None
 
 
 class Question(NamedTuple):
@@ -140,12 +141,13 @@ def weighed(rows: GroupedRows, exponent: int, whole: bool, vectors: FloatArray) 
         first, kind = different_rows(np.ascontiguousarray(exact + 0.0).view(np.uint64))
         exact, group = exact[first], kind[group]
     units = np.rint(exact) if whole else exact
+    lost = np.bincount(group, share, len(exact)) @ (units != exact)
     kept = (units != 0).any(axis=1)[group]
     some = np.flatnonzero(kept) if np.count_nonzero(kept) < (1 - IDLE) * len(kept) else None
     order = together(group, share, some)
     if order is not None:
         table, group, share = table.take(order), group[order], share[order]
-    return WeighedRows(table.columns, group, share, units, units != exact)
+    return WeighedRows(table.columns, group, share, units, lost)
 
 
 def together(
@@ -186,16 +188,16 @@ def together(
 def totals(rows: WeighedRows) -> tuple[int, FloatArray, FloatArray]:
     """The number of rows, sums of weights in units, (K,), and how often half a unit was lost."""
     width = rows.vectors.shape[1]
-    sums, rounded = np.zeros(width), np.zeros(width)
-    if rows.rounded is not None:
-        rounded += np.bincount(rows.group, rows.share, len(rows.vectors)) @ rows.rounded
+    sums, lost = np.zeros(width), np.zeros(width)
+    if rows.lost is not None:
+        lost += rows.lost
     for start in range(0, len(rows.group), ROWS):
         some = slice(start, start + ROWS)
         exact = rows.vectors[rows.group[some]] * rows.share[some, None]
         units = np.rint(exact)
         sums += units.sum(axis=0)
-        rounded += (units != exact).sum(axis=0)
-    return len(rows.group), sums, rounded
+        lost += (units != exact).sum(axis=0)
+    return len(rows.group), sums, lost
 
 
 def added(answers: list[FloatArray]) -> FloatArray:

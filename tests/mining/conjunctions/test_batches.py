@@ -1,6 +1,7 @@
 """Mining in batches over pieces: equal to the search that has all rows, in any division."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -89,6 +90,19 @@ def test_the_division_is_of_no_effect_on_any_bit():
     assert found[0][0] == exact.conjunctions
     assert found[0][1] == pytest.approx(exact.scores.tolist(), rel=1e-12)
     assert found[0][2] >= exact.scores[-1]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_bound_allows_for_weights_that_are_rounded_to_nothing(whole):
+    """Rows of less than half a unit each are left out; together they weigh many units."""
+    weights = np.full((2000, 1), 2.0**-44)
+    weights[:100] = 1.0  # the unit is 2^-43
+    X = np.ones((2000, 2), dtype=int)
+    X[100:, 0] = 0
+    pieces, vectors = pieces_of(X, weights, (2, [0, 1]))
+    result = mine_on_pieces(pieces, vectors, 2, top=1, max_length=1, whole=whole)
+    assert result.conjunctions == [(0,)]  # in units as heavy as (1,), which is heavier
+    assert Fraction(result.bound) >= sum(map(Fraction, weights[:, 0].tolist()))
 
 
 def test_rows_without_weight_are_of_no_effect():
