@@ -30,6 +30,7 @@ __all__ = [
     "joined_grain",
     "shortest_between",
     "unit_of",
+    "within",
 ]
 
 #: Greatest common divisors of values as multiples of 1, 0.1, …; None where they are none.
@@ -260,7 +261,7 @@ def grain_of(values: NDArray[Any]) -> Grain:
     found: list[int | None] = []
     largest = float(np.abs(values).max(initial=0.0))
     for decimals in range(DECIMALS + 1):
-        if largest < 2**53 / 10**decimals and np.array_equal(np.round(values, decimals), values):
+        if _told(largest, decimals) and np.array_equal(np.round(values, decimals), values):
             multiples = np.rint(values * 10.0**decimals).astype(np.int64)
             found.append(int(np.gcd.reduce(multiples)) if len(multiples) else 0)
         else:
@@ -284,6 +285,22 @@ def joined_grain(grains: Iterable[Grain]) -> Grain:
         None if any(v is None for v in column) else math.gcd(*(v for v in column if v is not None))
         for column in zip(*padded, strict=True)
     )
+
+
+def within(grain: Grain, largest: float) -> Grain:
+    """The grain of floating point numbers that are no larger: none beyond 2⁵³ multiples.
+
+    >>> within((10, 100, 1000), 2.0**52)
+    (10, None, None)
+    """
+    return tuple(
+        common if _told(largest, decimals) else None for decimals, common in enumerate(grain)
+    )
+
+
+def _told(largest: float, decimals: int) -> bool:
+    """Whether float64 tells apart all multiples of 10^−decimals up to a number."""
+    return largest < 2**53 / 10.0**decimals
 
 
 def unit_of(distinct: NDArray[Any]) -> Decimal | None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.columns import Column, text_column
-from formulakern.encoding.cut_points import Grain, counted, grain_of, joined_grain
+from formulakern.encoding.cut_points import Grain, counted, grain_of, joined_grain, within
 from formulakern.encoding.summaries.summary import Summary
 from formulakern.encoding.table import Table
 from formulakern.encoding.temporal_columns import is_temporal
@@ -205,6 +205,8 @@ def joined(parts: Sequence[ColumnCounts]) -> ColumnCounts:
     grains = [part.grain or grain_of(part.column[part.finite]) for _, part in told]
     others = sum(part.others for part in parts)
     grain = joined_grain(grains)
+    if dtype.kind == "f":  # some parts may hold whole numbers, which have a divisor at any size
+        grain = within(grain, float(np.abs(values[np.isfinite(values)]).max()))
     return listed_ends(ColumnCounts(*named, repeats, None, (), first.kind, grain, others))
 
 

@@ -160,6 +160,17 @@ def test_whole_parts_read_alone_are_the_table():
     assert planner.plans_of(summaries) == planner.plans(Table.of(frame))
 
 
+@pytest.mark.parametrize("large", [10**15, 2**53])
+def test_large_whole_numbers_in_one_part_and_decimals_in_another(large):
+    """Together they have no unit, as float64 does not tell its multiples apart."""
+    parts = [large + 2 * np.arange(30), np.arange(30) * 0.5]
+    tables = [Table({"a": part}) for part in parts]
+    summaries, _ = gathered_summaries(lambda _: LocalPieces(tables), 4, "quantile", many=10)
+    whole = Table({"a": np.concatenate(parts)})
+    planner = Planner(**PARAMETERS)
+    assert planner.plans_of(summaries) == planner.plans(whole)
+
+
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
