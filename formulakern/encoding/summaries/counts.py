@@ -185,6 +185,11 @@ def joined(parts: Sequence[ColumnCounts]) -> ColumnCounts:
     if any(part.empty and len(part.column) for part in parts) and dtype.kind in "biu":
         dtype = np.dtype(np.float64)
     values, place = _different(np.concatenate([_as(part, dtype) for part in parts]))
+    if dtype.kind == "O" and len(values) > MOST_TEXTS:
+        raise DataError(
+            f'column "{first.name}" has more than {MOST_TEXTS:,} different texts, as an identifier '
+            "has. Leave it out, or shorten it to what rules may say."
+        )
     repeats = np.concatenate([part.repeats for part in parts])
     named = first.name, values
     if first.classes is not None:
@@ -195,11 +200,6 @@ def joined(parts: Sequence[ColumnCounts]) -> ColumnCounts:
         named = first.name, values[pairs // width]
         return ColumnCounts(*named, repeats, groups, first.order, first.kind)
     _, repeats = counted(place, repeats)
-    if dtype.kind == "O" and len(values) > MOST_TEXTS:
-        raise DataError(
-            f'column "{first.name}" has more than {MOST_TEXTS:,} different texts, as an identifier '
-            "has. Leave it out, or shorten it to what rules may say."
-        )
     if all(part.grain is None for part in parts):
         return ColumnCounts(*named, repeats, None, first.order, first.kind)
     grains = [part.grain or grain_of(part.column[part.finite]) for _, part in told]

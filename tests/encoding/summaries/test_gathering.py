@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from formulakern.encoding.column_plan import ColumnPlan
 from formulakern.encoding.planning import Planner
-from formulakern.encoding.summaries import order_statistics
+from formulakern.encoding.summaries import counts, order_statistics
 from formulakern.encoding.summaries.gathering import gathered_summaries
 from formulakern.encoding.summaries.summary import nearest_rank
 from formulakern.encoding.table import Table
@@ -182,6 +182,16 @@ def test_parts_that_disagree(parts, said):
     tables = [Table(part) for part in parts]
     with pytest.raises(DataError, match=said):
         gathered_summaries(lambda _: LocalPieces(tables), 4, "quantile")
+
+
+@pytest.mark.parametrize("classes", [None, np.zeros(40, dtype=np.intp)])
+def test_identifiers_are_refused(classes, monkeypatch):
+    monkeypatch.setattr(counts, "MOST_TEXTS", 30)
+    table = Table({"a": [f"n{k}" for k in range(40)]})
+    with pytest.raises(DataError, match='column "a" has more than 30 different texts'):
+        plans_of_parts(
+            table, [20], 1000, classes, strategy="mdlp" if classes is not None else "all"
+        )
 
 
 def test_what_needs_all_values_is_refused_where_they_are_too_many():
