@@ -384,7 +384,7 @@ def ones(_: Any, word: Any) -> Any:
     return word(word), code
 
 
-@compiled("void(uint64[:, ::1], uint64[:, ::1])")
+@compiled("void(Array(uint64, 2, 'C', readonly=True), uint64[:, ::1])")
 def turn(words: Any, columns: Any) -> None:
     """Write a packed table with its rows as columns.
 
