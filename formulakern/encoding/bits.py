@@ -162,8 +162,8 @@ def pack_coordinates(
 
 def all_ones(n: int) -> Words:
     """n ones, packed: uint64 of shape (ceil(n / 64),)."""
-    ones: Words = pack_truths(np.ones((1, n), dtype=np.bool_))[0]
-    return ones
+    words: Words = pack_truths(np.ones((1, n), dtype=np.bool_))[0]
+    return words
 
 
 def transposed(words: Words, n_columns: int) -> Words:

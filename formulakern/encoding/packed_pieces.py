@@ -121,6 +121,11 @@ class PackedPieces:
             The codes that classes get instead; rows of a class that gets −1 are left out.
         factors : ndarray of shape (K,), float64, optional
             What the weights of the rows of each class are multiplied by.
+
+        Raises
+        ------
+        DataError
+            If a piece of the table has another number of rows than its classes or weights.
         """
         rows = self.table.pieces().beside(codes, *(() if weights is None else (weights,)))
         shared = self.encoder, self.kept, self.terms, places, factors
@@ -176,11 +181,12 @@ def _weighted(
 ) -> WeightedRows:
     table, narrow, *own = beside
     if any(len(column) != len(table) for column in (narrow, *own)):
-        others = " and ".join(str(len(column)) for column in beside[1:])
+        others = " and ".join(f"{len(column):,}" for column in beside[1:])
+        given = "classes and weights" if own else "classes"
         raise DataError(
-            f"a partition has {len(table)} rows, and {others} classes or weights, and had as many "
-            "when they were counted; expected that it is the same whenever it is read. Write what "
-            "makes the rows to files, and read these."
+            f"a partition has {len(table):,} rows and {others} {given}; expected as many. Where it "
+            "had so many when it was first read, what makes it gives other rows whenever it runs: "
+            "write these to files, and read them."
         )
     codes = narrow.astype(np.intp)
     weights = own[0] if own else np.ones(len(codes))

@@ -10,7 +10,7 @@ from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.encoding.pieced_table import PiecedTable
 from formulakern.encoding.table import Table
 from formulakern.encoding.weighted_rows import WeightedRows
-from formulakern.errors import ParameterError
+from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.partitions.limit import GATHERED, gather_limit, gathered_bytes
 from formulakern.partitions.pieces import LocalPieces
@@ -82,6 +82,19 @@ def _joined(pieces):
             total, before = sums.get(tuple(key), (0.0, 0))
             sums[tuple(key)] = total + weight, before + number
     return sums
+
+
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [([[0]], "has 2 rows and 1 classes;"), ([[0, 1], [1.0] * 3], "2 and 3 classes and weights;")],
+)
+def test_pieces_of_other_lengths_than_their_classes_are_refused(beside, said):
+    parts = pieced(Table({"a": [True, False]}), [])
+    encoder = PropositionEncoder()
+    encoder.learn(parts)
+    columns = [LocalPieces([np.array(column)]) for column in beside]
+    with pytest.raises(DataError, match=said):
+        PackedPieces(parts, encoder).weighted(*columns)
 
 
 def test_rows_that_differ_in_degrees_alone_stay_apart():

@@ -86,9 +86,15 @@ class Summary:
     def refuse_many(self, what: str) -> None:
         """Refuse what needs every value, where only some are here.
 
+        Parameters
+        ----------
+        what : str
+            Ends the sentence "column … has too many different values for".
+
         Raises
         ------
         DataError
+            If not all values are here.
         """
         if self.grain is not None:
             raise DataError(

@@ -78,7 +78,7 @@ def mine_on_pieces(
     Raises
     ------
     DataError
-        If there are no rows or propositions.
+        If there are no pieces or no propositions.
     ParameterError
         If an option is out of its range.
 
