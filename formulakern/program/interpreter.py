@@ -98,7 +98,11 @@ def run(
 
 @dataclass(frozen=True)
 class _Arrays:
-    """Arrays of one dtype, at these counts."""
+    """Arrays of one dtype, at these counts.
+
+    Arithmetic on arrays of Python integers without axes returns a bare integer, for which NumPy
+    would choose a machine type: what makes an array of one names the dtype.
+    """
 
     s: Sequence[Array]
     p: Sequence[Array]
@@ -113,7 +117,7 @@ class _Arrays:
         value = cell_count(node.cell, self.s[g], self.p[g], self.q[g], self.sizes[g])
         if node.used:
             value = np.maximum(value - node.used, 0)
-        value = np.asarray(value).astype(self.dtype)
+        value = np.asarray(value).astype(self.dtype)  # to Python integers where it is object
         return value if self.weights is None else value * self.weights[g]
 
     def constant(self, value: int) -> Array:
@@ -148,14 +152,15 @@ class _Arrays:
     def quotient(self, operand: Array, divisor: int) -> Array:
         """Where the quotient is an integer that float64 holds, that integer."""
         if not self._floating:
-            return np.asarray(operand // divisor)
+            return np.asarray(operand // divisor, dtype=self.dtype)
         value = operand / float(divisor)
         return np.where(np.abs(value) < 2.0**50, np.rint(value), value)
 
     def _limited(self, values: Array) -> Array:
         if self.limit is None:
             return values
-        return np.asarray(np.minimum(values, np.array(self.limit, dtype=object)))
+        limit = np.array(self.limit, dtype=object)
+        return np.asarray(np.minimum(values, limit), dtype=object)
 
     @property
     def _floating(self) -> bool:
