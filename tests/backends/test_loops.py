@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import formulakern as fk
 from formulakern.backends.base import Task
 from formulakern.backends.interpreter import InterpreterBackend
 from formulakern.backends.lookup import LookupBackend, fill_by_count
@@ -14,7 +15,6 @@ from formulakern.backends.tables import PANEL, ROWS, pair_tables
 from formulakern.encoding.zero_one import read_packed
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import lower
-from formulakern.syntax.parser import parse
 
 HEIGHTS = [1, 3, 15, 16, 17, 255, 256, 257]
 WIDTHS = [1, 2, 63, 64, 65, 127, 128, 129, 130]
@@ -91,7 +91,7 @@ def filled(fill, rows: slice, columns: slice) -> np.ndarray:
 @cache
 def exact_blocks(text: str, scale: str) -> tuple[Task, list[np.ndarray]]:
     """A task, and its blocks by the interpreter."""
-    program = lower(rewrite(parse(text), "bound").formula, "bound")
+    program = lower(rewrite(fk.parse(text), "bound").formula, "bound")
     widths = [70, 9][: len(program.domains)]
     laid_out = tables([table(13, w) for w in widths], [table(290, w, 1) for w in widths])
     task = Task(program, laid_out, scale)

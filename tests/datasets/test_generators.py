@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import formulakern as fk
 from formulakern.datasets import Dataset, balance_scale, load, monks, poker_hands, tic_tac_toe
 from formulakern.datasets.generators import BUILT_IN, DISTINCT_HANDS, _cards_of, poker_labels
 from formulakern.datasets.reader import read_table
-from formulakern.encoding.table import Table
-from formulakern.errors import ParameterError
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("FORMULAKERN_DATA", ROOT / ".." / "shared" / "data"))
@@ -66,19 +65,19 @@ def test_datasets_unpack():
         assert y is dataset.target
         assert dataset.description.endswith(".")
     X, y = monks(2, return_X_y=True)
-    assert isinstance(X, Table)
+    assert isinstance(X, fk.Table)
     assert y.sum() == 142
     for pair in (tic_tac_toe(return_X_y=True), balance_scale(return_X_y=True)):
         assert len(pair) == 2
 
 
 def test_errors_list_what_there_is():
-    with pytest.raises(ParameterError, match=r"tic-tac-toe, monks-1, .*, balance-scale"):
+    with pytest.raises(fk.ParameterError, match=r"tic-tac-toe, monks-1, .*, balance-scale"):
         load("iris")
-    with pytest.raises(ParameterError, match="problem=4; expected one of 1, 2, 3"):
+    with pytest.raises(fk.ParameterError, match="problem=4; expected one of 1, 2, 3"):
         monks(4)
     for n in (0, 2.5, True):
-        with pytest.raises(ParameterError, match=f"n={n}; expected an integer, at least 1"):
+        with pytest.raises(fk.ParameterError, match=f"n={n}; expected an integer, at least 1"):
             poker_hands(n)
 
 

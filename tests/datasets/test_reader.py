@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import formulakern as fk
 from formulakern.datasets import read_table
-from formulakern.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("FORMULAKERN_DATA", ROOT / ".." / "shared" / "data"))
@@ -102,17 +102,19 @@ def test_gzip_whatever_the_name(write):
     ],
 )
 def test_broken_files(write, content, sentence):
-    with pytest.raises(DataError, match=sentence):
+    with pytest.raises(fk.DataError, match=sentence):
         read_table(write(content))
 
 
 def test_no_such_file_column_or_kind(write, tmp_path):
     with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "nothing.csv")
-    with pytest.raises(DataError, match="is a folder"):
+    with pytest.raises(fk.DataError, match="is a folder"):
         read_table(tmp_path)
     path = write("colour,class\nred,apple\n")
-    with pytest.raises(DataError, match=r'no column "color" in fruit\.csv; did you mean "colour"'):
+    with pytest.raises(
+        fk.DataError, match=r'no column "color" in fruit\.csv; did you mean "colour"'
+    ):
         read_table(path, target="color")
 
 

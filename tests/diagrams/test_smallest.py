@@ -7,13 +7,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import formulakern as fk
 from formulakern.diagrams import covering, smallest
 from formulakern.diagrams.counting import count_models, models, models_with_each
 from formulakern.diagrams.covering import cheapest_columns
 from formulakern.diagrams.implicants import cube_function, irredundant_cover, prime_implicants
 from formulakern.diagrams.manager import Diagrams
 from formulakern.diagrams.smallest import smallest_cover
-from formulakern.errors import FormulaSizeError
 
 N = 3
 #: A function of N variables is the set of its points; point p has variable k if bit k is set.
@@ -203,7 +203,7 @@ def test_long_covers_are_refused_before_they_are_listed():
     d = Diagrams()
     parity = d.connect("0110", [d.variable(k) for k in range(40)])
     assert irredundant_cover(d, parity, parity).n_cubes == 2**39
-    with pytest.raises(FormulaSizeError, match="549,755,813,888 conjunctions"):
+    with pytest.raises(fk.FormulaSizeError, match="549,755,813,888 conjunctions"):
         smallest_cover(d, parity, parity)
     pairs = d.either([d.both([d.variable(2 * k), d.variable(2 * k + 1)]) for k in range(200)])
     found = smallest_cover(d, pairs, pairs)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import formulakern as fk
 from formulakern.encoding import bits
 from formulakern.encoding.bits import (
     first_offence,
@@ -13,7 +14,6 @@ from formulakern.encoding.bits import (
     select_bits,
     unpack_rows,
 )
-from formulakern.errors import DataError
 
 DTYPES = ["?", "u1", "i1", "i2", "i4", "i8", "u8", "f2", "f4", "f8", ">f8", ">i4", "O"]
 
@@ -65,7 +65,7 @@ def test_two_threads_give_the_same(dtype, monkeypatch):
         select_bits(pack_rows(table), 70, chosen), naive_words(table[:, chosen])
     )
     table[300, 69] = 3
-    with pytest.raises(DataError, match="row 300, column 69 holds"):
+    with pytest.raises(fk.DataError, match="row 300, column 69 holds"):
         pack_rows(table)
 
 
@@ -88,7 +88,7 @@ def test_every_other_value_is_refused(dtype, value):
     table[7, 66] = value
     table[8, 1] = 1
     assert first_offence(table) == (7, 66)
-    with pytest.raises(DataError, match="row 7, column 66"):
+    with pytest.raises(fk.DataError, match="row 7, column 66"):
         pack_rows(table)
 
 
@@ -98,5 +98,5 @@ def test_negative_zero_is_zero():
 
 
 def test_a_vector_is_refused():
-    with pytest.raises(DataError, match=r"shape \(3,\)"):
+    with pytest.raises(fk.DataError, match=r"shape \(3,\)"):
         pack_rows(np.zeros(3))

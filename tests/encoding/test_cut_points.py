@@ -8,16 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import formulakern as fk
 from formulakern.encoding.cut_points import cuts, shortest_between, unit_of
 from formulakern.encoding.entropy_cuts import informative_gaps
-from formulakern.encoding.table import Table
-from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.hkl.classifier import HKLClassifier
-from formulakern.estimators.hkl.cross_validation import HKLClassifierCV
-from formulakern.estimators.hkl.regressor import HKLRegressor
-from formulakern.estimators.prl.cross_validation import PRLClassifierCV
-from formulakern.estimators.search.estimator import FormulaSearch
 from tests.oracle import informative_cuts
 
 UNITS = [Fraction(10) ** k * five for k in range(4, -7, -1) for five in (1, Fraction(1, 2))]
@@ -115,45 +108,45 @@ Y = np.array(["low", "high"])[(X["age"] >= 12).astype(int)]
 
 
 def test_cuts_by_class_in_the_encoder():
-    encoder = PropositionEncoder(strategy="mdlp").fit(X, Y)
+    encoder = fk.PropositionEncoder(strategy="mdlp").fit(X, Y)
     assert encoder.get_feature_names_out()[:2].tolist() == ["age <= 11", "age >= 12"]
-    with pytest.raises(DataError, match="requires y to be passed"):
-        PropositionEncoder(strategy="mdlp").fit(X)
-    with pytest.raises(DataError, match="continuous"):
-        PropositionEncoder(strategy="mdlp").fit(X, np.linspace(0, 1, 60))
-    gaps = PropositionEncoder(strategy="all", numeric="<=").fit(X).get_feature_names_out()
+    with pytest.raises(fk.DataError, match="requires y to be passed"):
+        fk.PropositionEncoder(strategy="mdlp").fit(X)
+    with pytest.raises(fk.DataError, match="continuous"):
+        fk.PropositionEncoder(strategy="mdlp").fit(X, np.linspace(0, 1, 60))
+    gaps = fk.PropositionEncoder(strategy="all", numeric="<=").fit(X).get_feature_names_out()
     assert len(gaps) == 29 + 59 + 2
-    many = Table({"time": 2 * np.arange(5002)})
-    with pytest.raises(DataError, match='column "time" has 5,002 different values'):
-        PropositionEncoder(strategy="all").fit(many)
-    assert len(PropositionEncoder(strategy="all").fit(many[:-1]).propositions_) == 10_000
+    many = fk.Table({"time": 2 * np.arange(5002)})
+    with pytest.raises(fk.DataError, match='column "time" has 5,002 different values'):
+        fk.PropositionEncoder(strategy="all").fit(many)
+    assert len(fk.PropositionEncoder(strategy="all").fit(many[:-1]).propositions_) == 10_000
 
 
 def test_cut_strategy_of_rule_models():
-    model = HKLClassifier(cut_strategy="mdlp", linear=False).fit(X, Y)
+    model = fk.HKLClassifier(cut_strategy="mdlp", linear=False).fit(X, Y)
     assert [str(item.rule) for item in model.rules_] == ["age <= 11"]
     assert model.encoder_.strategy == "mdlp"
-    with pytest.raises(ParameterError, match="HKLRegressor learns numbers"):
-        HKLRegressor(cut_strategy="mdlp").fit(X, X["age"])
-    by_class = PropositionEncoder(strategy="mdlp")
-    for search in (PRLClassifierCV(encoder=by_class), FormulaSearch(encoder=by_class)):
-        with pytest.raises(ParameterError, match="encodes the rows that it holds out"):
+    with pytest.raises(fk.ParameterError, match="HKLRegressor learns numbers"):
+        fk.HKLRegressor(cut_strategy="mdlp").fit(X, X["age"])
+    by_class = fk.PropositionEncoder(strategy="mdlp")
+    for search in (fk.PRLClassifierCV(encoder=by_class), fk.FormulaSearch(encoder=by_class)):
+        with pytest.raises(fk.ParameterError, match="encodes the rows that it holds out"):
             search.fit(X, Y)
-    with pytest.raises(ParameterError, match="'quantile', 'uniform', 'mdlp', 'all'"):
-        HKLClassifier(cut_strategy="median").fit(X, Y)
+    with pytest.raises(fk.ParameterError, match="'quantile', 'uniform', 'mdlp', 'all'"):
+        fk.HKLClassifier(cut_strategy="median").fit(X, Y)
 
 
 def test_cross_validation_cuts_by_the_classes_of_each_fold():
     """Classes of what is held out do not move the cuts with which it is scored."""
     read = []
 
-    class Reader(PropositionEncoder):
+    class Reader(fk.PropositionEncoder):
         def learn(self, table, y=None):
             read.append(len(table))
             super().learn(table, y)
 
     for strategy, times in (("mdlp", 4), ("quantile", 1)):
         read.clear()
-        search = HKLClassifierCV([1.0], (4.0,), cv=3, encoder=Reader(strategy=strategy))
+        search = fk.HKLClassifierCV([1.0], (4.0,), cv=3, encoder=Reader(strategy=strategy))
         search.fit({"age": X["age"]}, Y)
         assert read == [60, 40, 40, 40][:times]

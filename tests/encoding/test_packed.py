@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import tables
 
+import formulakern as fk
 from formulakern.encoding import bits
 from formulakern.encoding.bits import pack_rows, select_bits, transposed
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError
 
 HOW = ["rows", "columns", "sparse"]
 X2 = np.array([[1, 0], [1, 1], [0, 1]])
@@ -98,16 +98,16 @@ def test_equal_rows_and_columns(X):
 
 @pytest.mark.parametrize("rows", [np.array([True]), np.array([5]), np.array([-1])])
 def test_bad_rows_are_refused(rows):
-    with pytest.raises(DataError):
+    with pytest.raises(fk.DataError):
         read_packed(X2).take(rows)
 
 
 def test_bad_positions_are_refused():
-    with pytest.raises(DataError, match="0 to 1"):
+    with pytest.raises(fk.DataError, match="0 to 1"):
         read_packed(X2).cover([2])
 
 
 def test_words_of_another_size_are_refused():
     words = read_packed(X2).columns
-    with pytest.raises(DataError, match="do not hold"):
+    with pytest.raises(fk.DataError, match="do not hold"):
         PackedTable.of_columns(words, 100)

@@ -5,14 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import formulakern as fk
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.encoding.pieced_table import PiecedTable
-from formulakern.encoding.table import Table
 from formulakern.encoding.weighted_rows import WeightedRows
-from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.partitions.limit import GATHERED, gather_limit, gathered_bytes
+from formulakern.partitions.limit import GATHERED, gathered_bytes
 from formulakern.partitions.pieces import LocalPieces
 
 ROWS = st.lists(
@@ -22,7 +20,7 @@ ROWS = st.lists(
 )
 
 
-def pieced(table: Table, ends: list[int]) -> PiecedTable:
+def pieced(table: fk.Table, ends: list[int]) -> PiecedTable:
     parts = np.split(np.arange(len(table)), sorted(ends))
     return PiecedTable(LocalPieces([table[rows] for rows in parts]))
 
@@ -31,8 +29,8 @@ def pieced(table: Table, ends: list[int]) -> PiecedTable:
 @settings(max_examples=60, deadline=None)
 def test_pieces_are_the_table(rows, ends, data):
     flags, numbers, texts, codes = map(np.array, zip(*rows, strict=True))
-    table = Table({"flag": flags, "same": flags, "number": numbers, "text": texts.tolist()})
-    encoder = PropositionEncoder(nominal=["text"], negations=True)
+    table = fk.Table({"flag": flags, "same": flags, "number": numbers, "text": texts.tolist()})
+    encoder = fk.PropositionEncoder(nominal=["text"], negations=True)
     parts = pieced(table, ends)
     encoder.learn(parts)
     whole = encoder.pack(table)
@@ -89,11 +87,11 @@ def _joined(pieces):
     [([[0]], "has 2 rows and 1 classes;"), ([[0, 1], [1.0] * 3], "2 and 3 classes and weights;")],
 )
 def test_pieces_of_other_lengths_than_their_classes_are_refused(beside, said):
-    parts = pieced(Table({"a": [True, False]}), [])
-    encoder = PropositionEncoder()
+    parts = pieced(fk.Table({"a": [True, False]}), [])
+    encoder = fk.PropositionEncoder()
     encoder.learn(parts)
     columns = [LocalPieces([np.array(column)]) for column in beside]
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(fk.DataError, match=said):
         PackedPieces(parts, encoder).weighted(*columns)
 
 
@@ -105,8 +103,8 @@ def test_rows_that_differ_in_degrees_alone_stay_apart():
 
 
 def test_the_limit_is_that_of_the_block():
-    with gather_limit(7):
+    with fk.gather_limit(7):
         assert gathered_bytes() == 7
     assert gathered_bytes() == GATHERED
-    with pytest.raises(ParameterError, match="n_bytes=-1"), gather_limit(-1):
+    with pytest.raises(fk.ParameterError, match="n_bytes=-1"), fk.gather_limit(-1):
         pass

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import formulakern as fk
 from formulakern.encoding.cut_points import cuts, shortest_between
 from formulakern.encoding.propositions import evaluate_formula, evaluate_proposition
-from formulakern.encoding.table import Table
-from formulakern.errors import DataError
 from formulakern.syntax.comparison import ColumnName, Comparison
-from formulakern.syntax.formula import FALSE, TRUE, Variable
+from formulakern.syntax.formula import FALSE, TRUE
 
-TABLE = Table(
+TABLE = fk.Table(
     {
         "size": [3, 5, 7],
         "weight": [1.5, None, 3.0],
@@ -90,36 +89,36 @@ def test_comparisons(comparison):
 
 
 def test_boolean_columns():
-    assert text(evaluate_proposition(Variable("flag"), TABLE)) == "101"
-    assert text(evaluate_proposition(Variable("maybe"), TABLE)) == "100"
-    assert text(evaluate_proposition(Variable("words"), TABLE)) == "100"
-    assert text(evaluate_proposition(Variable("none"), TABLE)) == "000"
+    assert text(evaluate_proposition(fk.Variable("flag"), TABLE)) == "101"
+    assert text(evaluate_proposition(fk.Variable("maybe"), TABLE)) == "100"
+    assert text(evaluate_proposition(fk.Variable("words"), TABLE)) == "100"
+    assert text(evaluate_proposition(fk.Variable("none"), TABLE)) == "000"
 
 
 @pytest.mark.parametrize(
     ("leaf", "sentence"),
     [
-        (Variable("size"), r'column "size" holds 3 \(row 0\)'),
-        (Variable("odor"), r"column \"odor\" holds 'foul' \(row 0\)"),
-        (Variable("flag", "group"), "over the columns of a domain"),
-        (Variable("flags"), 'did you mean "flag"'),
+        (fk.Variable("size"), r'column "size" holds 3 \(row 0\)'),
+        (fk.Variable("odor"), r"column \"odor\" holds 'foul' \(row 0\)"),
+        (fk.Variable("flag", "group"), "over the columns of a domain"),
+        (fk.Variable("flags"), 'did you mean "flag"'),
         (Comparison("odour", "=", 1), 'did you mean "odor"'),
         (Comparison("odor", "<", 3), r"column \"odor\" holds 'foul' \(row 0\), which is not a"),
         (Comparison("code", ">=", 3), r"holds 'x' \(row 2\)"),
         (Comparison("size", "<", ColumnName("odor")), 'column "odor" holds'),
         (Comparison("size", "=", ColumnName("nothing")), 'no column "nothing"'),
-        (TRUE & Variable("flag"), "neither a comparison nor"),
+        (TRUE & fk.Variable("flag"), "neither a comparison nor"),
     ],
 )
 def test_refusals(leaf, sentence):
-    with pytest.raises(DataError, match=sentence):
+    with pytest.raises(fk.DataError, match=sentence):
         evaluate_proposition(leaf, TABLE)
 
 
 def test_formulas():
     small, foul = Comparison("size", "<", 6), Comparison("odor", "=", "foul")
     assert text(evaluate_formula(small & ~foul, TABLE)) == "010"
-    assert text(evaluate_formula(foul >> Variable("flag"), TABLE)) == "111"
+    assert text(evaluate_formula(foul >> fk.Variable("flag"), TABLE)) == "111"
     assert text(evaluate_formula(TRUE, TABLE)) == "111"
     assert text(evaluate_formula(FALSE | FALSE, TABLE)) == "000"
     assert evaluate_formula(small, TABLE[:0]).shape == (0,)
@@ -127,7 +126,7 @@ def test_formulas():
 
 
 def test_monks_1_is_one_rule():
-    table = Table({"a1": [1, 1, 2], "a2": [1, 2, 3], "a5": [4, 1, 3]})
+    table = fk.Table({"a1": [1, 1, 2], "a2": [1, 2, 3], "a5": [4, 1, 3]})
     rule = Comparison("a1", "=", ColumnName("a2")) | Comparison("a5", "=", 1)
     assert text(evaluate_formula(rule, table)) == "110"
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, EQUAL, UNEQUAL, RankedColumn, RankedTable
-from formulakern.encoding.table import Table
 from formulakern.encoding.zero_one import read_packed
 from formulakern.syntax.parser import parse_rule
 
@@ -64,7 +63,7 @@ def every_condition(column):
 @settings(max_examples=60)
 @given(tables())
 def test_conditions_say_what_they_are(frame):
-    table = Table.of(frame)
+    table = fk.Table.of(frame)
     encoder = fk.PropositionEncoder(nominal=["text"])
     encoder.fit(frame)
     ranked = RankedTable.of(table, encoder.plans_)
@@ -87,23 +86,23 @@ def test_orders_of_categories():
         {"a": pd.Categorical(["mid", "low"], levels, ordered=True), "b": ["x", "y"]}
     )
     for table in (
-        Table.of(frame),
-        Table(dict(frame)),
-        Table.of(
+        fk.Table.of(frame),
+        fk.Table(dict(frame)),
+        fk.Table.of(
             pl.DataFrame(
                 {"a": ["mid", "low"], "b": ["x", "y"]}, schema_overrides={"a": pl.Enum(levels)}
             )
         ),
     ):
         assert dict(table.orders) == {"a": tuple(levels)}
-        assert dict(table[[1]].orders) == dict(Table.of(table).orders) == dict(table.orders)
+        assert dict(table[[1]].orders) == dict(fk.Table.of(table).orders) == dict(table.orders)
         assert dict(table.select(["b"]).orders) == {}
-        assert dict(Table.of(table, ["c", "d"]).orders) == {"c": tuple(levels)}
-    plain = Table.of(frame.astype({"a": "str"}))
+        assert dict(fk.Table.of(table, ["c", "d"]).orders) == {"c": tuple(levels)}
+    plain = fk.Table.of(frame.astype({"a": "str"}))
     assert not plain.orders
-    assert plain != Table.of(frame)
+    assert plain != fk.Table.of(frame)
     unordered = frame.assign(a=frame["a"].cat.as_unordered())
-    assert Table.of(unordered) == plain
+    assert fk.Table.of(unordered) == plain
 
 
 def test_an_ordered_column_is_cut_where_its_values_are():
@@ -137,7 +136,7 @@ def test_columns_of_zero_and_one(text):
 
 
 def test_weights_by_class_are_sums_over_equal_rows():
-    table = Table({"a": ["x", "y", "x", "x"]})
+    table = fk.Table({"a": ["x", "y", "x", "x"]})
     ranked = RankedTable.of(table, fk.PropositionEncoder().fit(table).plans_)
     weights = ranked.weights_by_class(np.array([0, 1, 1, 0]), 2, np.array([1.0, 2.0, 4.0, 8.0]))
     assert weights[ranked.row[0]].tolist() == [9.0, 4.0]
@@ -145,7 +144,7 @@ def test_weights_by_class_are_sums_over_equal_rows():
 
 
 def test_infinite_entries_of_a_nominal_column_are_not_said_to_be_missing():
-    table = Table({"a": [1.0, np.inf, None]})
+    table = fk.Table({"a": [1.0, np.inf, None]})
     encoder = fk.PropositionEncoder(nominal="all").fit(table)
     [column] = RankedTable.of(table, encoder.plans_).columns
     assert not column.missing

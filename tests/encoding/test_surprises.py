@@ -10,7 +10,6 @@ import pytest
 
 import formulakern as fk
 from formulakern.datasets import read_table
-from formulakern.estimators.encoder import PropositionEncoder
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
 ROWS = 60
@@ -31,21 +30,21 @@ OTHERS = {
 def test_an_identifier_is_told(name):
     frame = pd.DataFrame({"id": IDENTIFIERS[name], "other": ["a", "b"] * (ROWS // 2)})
     with pytest.warns(UserWarning, match='column "id" has another value in every row'):
-        PropositionEncoder().fit(frame)
+        fk.PropositionEncoder().fit(frame)
     with pytest.warns(UserWarning, match="leave it out"):
         fk.PRLClassifier().fit(frame, frame["other"])
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_columns_are_no_identifiers(name):
-    PropositionEncoder().fit({"x": OTHERS[name]})
-    PropositionEncoder().fit({"x": IDENTIFIERS["text"][:19]})
+    fk.PropositionEncoder().fit({"x": OTHERS[name]})
+    fk.PropositionEncoder().fit({"x": IDENTIFIERS["text"][:19]})
     pooled = {"x": IDENTIFIERS["text"], "y": [0, 1] * (ROWS // 2)}
-    PropositionEncoder(min_frequency=2).fit(pooled)
+    fk.PropositionEncoder(min_frequency=2).fit(pooled)
 
 
 def test_values_that_training_did_not_show_are_told():
-    encoder = PropositionEncoder().fit({"city": ["Paris", "Lund"] * 20})
+    encoder = fk.PropositionEncoder().fit({"city": ["Paris", "Lund"] * 20})
     later = {"city": ["Paris"] * 30 + ["paris"] * 10 + [None] * 3}
     assert encoder.unseen(later) == {"city": 0.25}
     with pytest.warns(UserWarning, match=r'column "city" \(25%\), and count as none'):
@@ -53,7 +52,7 @@ def test_values_that_training_did_not_show_are_told():
     encoder.transform({"city": ["Paris"] * 90 + ["Oslo"] * 9})
     encoder.transform({"city": ["Oslo"] * 9})
     encoder.transform({"city": ["Paris"] * 91 + ["Oslo"] * 10})
-    once = PropositionEncoder().fit({"city": [*IDENTIFIERS["text"][:30], *["Lund"] * 30]})
+    once = fk.PropositionEncoder().fit({"city": [*IDENTIFIERS["text"][:30], *["Lund"] * 30]})
     once.transform({"city": [f"other {k}" for k in range(30)]})  # half of training was so, too
 
 
@@ -66,5 +65,5 @@ def test_halves_of_real_tables_do_not_surprise():
         order = np.random.default_rng(0).permutation(len(X))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            encoder = PropositionEncoder().fit(X[order[::2]])
+            encoder = fk.PropositionEncoder().fit(X[order[::2]])
             encoder.transform_packed(X[order[1::2]])

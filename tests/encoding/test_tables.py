@@ -14,30 +14,30 @@ import scipy.sparse as sp
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import cross_val_score
 
+import formulakern as fk
 from formulakern.encoding import sources
 from formulakern.encoding.columns import read_number
-from formulakern.encoding.table import Table
-from formulakern.errors import DataError, MissingDependencyError
+from formulakern.errors import MissingDependencyError
 
 COLUMNS = {"odor": ["foul", None, "none"], "size": [3, 1, 4], "weight": [1.5, None, 2.0]}
-TABLE = Table(COLUMNS)
+TABLE = fk.Table(COLUMNS)
 
 
 def test_frames_dicts_and_rows_agree():
     frame = pd.DataFrame(COLUMNS)
     rows = [list(row) for row in zip(*COLUMNS.values(), strict=True)]
-    assert Table.of(frame) == TABLE
-    assert Table.of(pl.DataFrame(COLUMNS)) == TABLE
-    assert Table.of(COLUMNS) == TABLE
-    assert Table.of(TABLE) == TABLE
-    assert Table.of(rows, names=list(COLUMNS)) == TABLE
-    assert Table.of(np.array(rows, dtype=object), names=list(COLUMNS)) == TABLE
-    assert Table.of(frame.convert_dtypes()) == TABLE
-    assert Table.of(TABLE.to_pandas()) == TABLE
+    assert fk.Table.of(frame) == TABLE
+    assert fk.Table.of(pl.DataFrame(COLUMNS)) == TABLE
+    assert fk.Table.of(COLUMNS) == TABLE
+    assert fk.Table.of(TABLE) == TABLE
+    assert fk.Table.of(rows, names=list(COLUMNS)) == TABLE
+    assert fk.Table.of(np.array(rows, dtype=object), names=list(COLUMNS)) == TABLE
+    assert fk.Table.of(frame.convert_dtypes()) == TABLE
+    assert fk.Table.of(TABLE.to_pandas()) == TABLE
 
 
 def test_numpy_columns_are_numbered_as_in_scikit_learn():
-    table = Table.of(np.array([[1.0, 0.0], [np.nan, 2.0]], dtype=np.float32))
+    table = fk.Table.of(np.array([[1.0, 0.0], [np.nan, 2.0]], dtype=np.float32))
     assert table.names == ("x0", "x1")
     assert table["x0"].dtype == np.float64
     assert table.missing("x0").tolist() == [False, True]
@@ -47,13 +47,13 @@ def test_numpy_columns_are_numbered_as_in_scikit_learn():
 @pytest.mark.parametrize("flavour", ["matrix", "array"])
 def test_sparse(kind, flavour):
     dense = np.array([[0, 2, 0], [1, 0, 0]])
-    assert Table.of(getattr(sp, f"{kind}_{flavour}")(dense)) == Table.of(dense)
+    assert fk.Table.of(getattr(sp, f"{kind}_{flavour}")(dense)) == fk.Table.of(dense)
 
 
 def test_large_sparse_is_refused():
     wide = sp.csr_array((1000, sources.MAX_DENSE_ENTRIES))
-    with pytest.raises(DataError, match="too large to spread out"):
-        Table.of(wide)
+    with pytest.raises(fk.DataError, match="too large to spread out"):
+        fk.Table.of(wide)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_large_sparse_is_refused():
     ids=repr,
 )
 def test_columns_have_three_normal_forms(values, dtype, expected):
-    table = Table({"c": values})
+    table = fk.Table({"c": values})
     assert table["c"].dtype == dtype
     found = [table.entry("c", row) for row in range(len(table))]
     if dtype.startswith("M8"):
@@ -128,20 +128,20 @@ def test_columns_have_three_normal_forms(values, dtype, expected):
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else value,
 )
 def test_what_is_no_table_is_refused(X, sentence):
-    with pytest.raises(DataError, match=sentence):
-        Table.of(X)
+    with pytest.raises(fk.DataError, match=sentence):
+        fk.Table.of(X)
 
 
 def test_names():
-    with pytest.raises(DataError, match="2 names for a table with 1 columns"):
-        Table.of(np.zeros((2, 1)), names=["a", "b"])
-    with pytest.raises(DataError, match="non-empty str"):
-        Table({"": [1]})
-    with pytest.raises(DataError, match='no column "odour" in the table; did you mean "odor"'):
+    with pytest.raises(fk.DataError, match="2 names for a table with 1 columns"):
+        fk.Table.of(np.zeros((2, 1)), names=["a", "b"])
+    with pytest.raises(fk.DataError, match="non-empty str"):
+        fk.Table({"": [1]})
+    with pytest.raises(fk.DataError, match='no column "odour" in the table; did you mean "odor"'):
         TABLE.column("odour")
-    with pytest.raises(DataError, match='did you mean "odor"'):
+    with pytest.raises(fk.DataError, match='did you mean "odor"'):
         TABLE["ODOR"]
-    assert Table.of(pd.DataFrame([[1, 2]])).names == ("0", "1")
+    assert fk.Table.of(pd.DataFrame([[1, 2]])).names == ("0", "1")
     assert "odor" in TABLE
     assert "x" not in TABLE
     assert list(TABLE) == list(TABLE.columns) == list(COLUMNS)
@@ -154,7 +154,7 @@ def test_rows():
     assert TABLE[[]].shape == (0, 3)
     assert TABLE[[-1], ...]["size"].tolist() == [4]
     for key in ([3], [True], [[0]], 1.5, ["odor"], (0, 1)):
-        with pytest.raises(DataError):
+        with pytest.raises(fk.DataError):
             TABLE[key]
 
 
@@ -170,7 +170,7 @@ def test_immutable():
     with pytest.raises(TypeError, match="unhashable"):
         hash(TABLE)
     source = np.array([[1.0], [2.0]])
-    table = Table.of(source)
+    table = fk.Table.of(source)
     source[0, 0] = 9
     assert table["x0"].tolist() == [1.0, 2.0]
 
@@ -181,8 +181,8 @@ def test_equality_and_pickle():
     assert not again["size"].flags.writeable
     assert TABLE.select(["size", "odor", "weight"]) != TABLE
     assert TABLE[:2] != TABLE
-    assert Table({"a": [1]}) == Table({"a": [1.0]})
-    assert Table({"a": [1]}) != Table({"a": ["1"]})
+    assert fk.Table({"a": [1]}) == fk.Table({"a": [1.0]})
+    assert fk.Table({"a": [1]}) != fk.Table({"a": ["1"]})
     assert TABLE != "table"
 
 
@@ -195,21 +195,21 @@ def test_arrays():
 
 
 def test_scikit_learn_can_index_it():
-    table = Table({"a": list("xyxyxyxyxy"), "b": range(10)})
+    table = fk.Table({"a": list("xyxyxyxyxy"), "b": range(10)})
     y = [0, 1] * 5
     scores = cross_val_score(DummyClassifier(strategy="prior"), table, y, cv=5)
     assert scores.tolist() == [0.5] * 5
 
 
 def test_repr_is_compact_and_html_is_escaped():
-    wide = Table({f"column {j} <b>": ["a\nb" * 30] * 100 for j in range(60)})
+    wide = fk.Table({f"column {j} <b>": ["a\nb" * 30] * 100 for j in range(60)})
     text = repr(wide)
     assert len(text.splitlines()) == 9
     assert max(map(len, text.splitlines())) <= 115
     assert "more" in text
     assert "<b>" not in wide._repr_html_()
     assert "column 0 &lt;b&gt;" in wide._repr_html_()
-    assert repr(Table({})) == "Table: 0 rows, 0 columns"
+    assert repr(fk.Table({})) == "Table: 0 rows, 0 columns"
 
 
 def test_pandas_is_optional(monkeypatch):

@@ -11,12 +11,11 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import formulakern as fk
 from formulakern.encoding.bits import pack_rows
 from formulakern.encoding.packed import check_same_columns, paired_rows
 from formulakern.encoding.selection import column_positions
-from formulakern.encoding.table import Table
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError
 
 U = (np.random.default_rng(1).random((20, 130)) < 0.3).astype(np.uint8)
 NAMES = [f"c{j}" for j in range(130)]
@@ -48,7 +47,7 @@ SOURCES = {
     "pandas sparse": pd.DataFrame.sparse.from_spmatrix(sp.csr_array(U), columns=NAMES),
     "polars": pl.DataFrame(U, schema=NAMES),
     "polars bool": pl.DataFrame(U.astype(bool), schema=NAMES),
-    "Table": Table.of(U),
+    "Table": fk.Table.of(U),
     "dict": {name: U[:, j] for j, name in enumerate(NAMES)},
 } | {
     f"{kind}_{flavour}": getattr(sp, f"{kind}_{flavour}")(sp.coo_array(U), dtype=dtype)
@@ -107,12 +106,12 @@ def with_entry(value, dtype=float):
         (lambda a: pd.DataFrame(a, columns=NAMES), 'column "c5"'),
         (lambda a: pd.DataFrame(a, columns=NAMES).astype(SPARSE), 'column "c5"'),
         (lambda a: pl.DataFrame(a, schema=NAMES), 'column "c5"'),
-        (lambda a: Table.of(a, names=NAMES), 'column "c5"'),
+        (lambda a: fk.Table.of(a, names=NAMES), 'column "c5"'),
     ],
     ids=["C", "F", "csr", "csc", "pandas", "pandas-sparse", "polars", "Table"],
 )
 def test_the_column_and_the_row_are_named(make, label, value):
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(fk.DataError) as caught:
         read_packed(make(with_entry(value)))
     assert str(caught.value) == (
         f"{label} holds {value!r} (row 17); a formula kernel reads 0 and 1.\n"
@@ -125,7 +124,7 @@ def test_the_column_and_the_row_are_named(make, label, value):
 def test_objects(value):
     table = U.astype(object)
     table[17, 5] = value
-    with pytest.raises(DataError, match=r"column 5 of Z holds .* \(row 17\)"):
+    with pytest.raises(fk.DataError, match=r"column 5 of Z holds .* \(row 17\)"):
         read_packed(table, role="Z")
 
 
@@ -164,7 +163,7 @@ def test_objects(value):
     ],
 )
 def test_refusals(X, sentence):
-    with pytest.raises(DataError, match=sentence):
+    with pytest.raises(fk.DataError, match=sentence):
         read_packed(X)
 
 
@@ -206,19 +205,19 @@ def test_huge_sparse_tables():
     table = read_packed(x)
     assert inner_products(table, table).trace() == x.nnz
     identity = read_packed(sp.eye_array(1_000_000, format="csr"))
-    with pytest.raises(DataError, match=r"1,000,000 sparse rows .* 116\.4 GiB"):
+    with pytest.raises(fk.DataError, match=r"1,000,000 sparse rows .* 116\.4 GiB"):
         paired_rows(identity, identity)
-    with pytest.raises(DataError, match="4 GiB"):
+    with pytest.raises(fk.DataError, match="4 GiB"):
         _ = identity.rows
 
 
 def test_same_columns():
     check_same_columns(read_packed(FRAME), read_packed(U))
-    with pytest.raises(DataError, match="X has 130 columns and Z has 5"):
+    with pytest.raises(fk.DataError, match="X has 130 columns and Z has 5"):
         check_same_columns(read_packed(U), read_packed(U[:, :5]))
-    with pytest.raises(DataError, match="different order"):
+    with pytest.raises(fk.DataError, match="different order"):
         check_same_columns(read_packed(FRAME), read_packed(FRAME[NAMES[::-1]]))
-    with pytest.raises(DataError, match='column 3 is "c3" in X and "d" in Z'):
+    with pytest.raises(fk.DataError, match='column 3 is "c3" in X and "d" in Z'):
         paired_rows(read_packed(FRAME), read_packed(FRAME.rename(columns={"c3": "d"})))
 
 
@@ -242,7 +241,7 @@ def test_same_columns():
 )
 def test_column_positions(spec, expected):
     frame = pd.DataFrame(U[:, :4], columns=NAMES[:4])
-    for table in (frame, pl.from_dict(dict(frame)), Table.of(frame), read_packed(frame)):
+    for table in (frame, pl.from_dict(dict(frame)), fk.Table.of(frame), read_packed(frame)):
         assert column_positions(table, spec) == expected
 
 
@@ -265,7 +264,7 @@ def test_column_positions(spec, expected):
     ids=repr,
 )
 def test_bad_column_positions(spec, sentence):
-    with pytest.raises(DataError, match=sentence):
+    with pytest.raises(fk.DataError, match=sentence):
         column_positions(pd.DataFrame(U[:, :4], columns=NAMES[:4]), spec)
 
 
@@ -273,5 +272,5 @@ def test_names_need_a_named_table():
     assert column_positions(U, [1, 0]) == (1, 0)
     assert column_positions([[1, 0]], 1) == (1,)
     assert column_positions(sp.csr_array(U), slice(0, 2)) == (0, 1)
-    with pytest.raises(DataError, match="the table has no names"):
+    with pytest.raises(fk.DataError, match="the table has no names"):
         column_positions(U, ["x0"])

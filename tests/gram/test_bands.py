@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram import bands, dense
 
 random = np.random.default_rng(0)
@@ -90,28 +89,28 @@ def test_what_is_beyond_float32_is_refused():
     k = fk.boolean.monotone_conjunctive(60)
     table = np.ones((3, 180), dtype=int)
     assert np.isfinite(k(table)).all()
-    with pytest.raises(MagnitudeError, match="end of float32"):
+    with pytest.raises(fk.MagnitudeError, match="end of float32"):
         k(table, dtype="float32")
 
 
 def test_wrong_arguments():
-    with pytest.raises(ParameterError, match="float16"):
+    with pytest.raises(fk.ParameterError, match="float16"):
         A(X, dtype="float16")
-    with pytest.raises(ParameterError, match="'no type'"):
+    with pytest.raises(fk.ParameterError, match="'no type'"):
         A(X, dtype="no type")
-    with pytest.raises(ParameterError, match="out holds int64"):
+    with pytest.raises(fk.ParameterError, match="out holds int64"):
         A(X, out=np.empty((150, 150), dtype=np.int64))
-    with pytest.raises(ParameterError, match="expected a float32 array"):
+    with pytest.raises(fk.ParameterError, match="expected a float32 array"):
         A(X, out=np.empty((150, 150)), dtype="float32")
-    with pytest.raises(ParameterError, match=r"float64 \(3, 150\)"):
+    with pytest.raises(fk.ParameterError, match=r"float64 \(3, 150\)"):
         A(X, out=np.empty((3, 150)))
-    with pytest.raises(ParameterError, match="C-contiguous"):
+    with pytest.raises(fk.ParameterError, match="C-contiguous"):
         A(X, out=np.empty((150, 150)).T)
-    with pytest.raises(ParameterError, match="rows"):
+    with pytest.raises(fk.ParameterError, match="rows"):
         A.blocks(X, rows=0)
-    with pytest.raises(ParameterError, match="67 rows of Z"):
+    with pytest.raises(fk.ParameterError, match="67 rows of Z"):
         A.matvec(X, np.ones(150), Z)
-    with pytest.raises(ParameterError, match="finite"):
+    with pytest.raises(fk.ParameterError, match="finite"):
         A.matvec(X, np.full(150, np.nan))
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.errors import GramSizeError
 from formulakern.gram import dense
 from formulakern.gram.dense import assemble, n_threads
 
@@ -100,7 +99,7 @@ def test_a_failure_in_another_thread_is_raised(monkeypatch):
 
 
 def test_a_matrix_beyond_memory_is_refused():
-    with pytest.raises(GramSizeError, match="Nystroem"):
+    with pytest.raises(fk.GramSizeError, match="Nystroem"):
         assemble((1 << 24, 1 << 24), False, fill_from(numbered((1, 1))))
 
 

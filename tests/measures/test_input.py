@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from formulakern.errors import DataError
+import formulakern as fk
 from formulakern.measures import input as gram_input
 from formulakern.measures.input import (
     check_semidefinite,
@@ -58,19 +58,19 @@ def test_the_memory_of_a_ready_matrix_is_used():
     ],
 )
 def test_refusals(K, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(fk.DataError, match=message):
         read_semidefinite(K)
 
 
 def test_refusals_beyond_the_first_band():
     K = np.eye(gram_input.BAND + 40)
     K[-1, -3] = 0.5
-    with pytest.raises(DataError, match=r"K\[293, 295\] = 0.0, but K\[295, 293\] = 0.5"):
+    with pytest.raises(fk.DataError, match=r"K\[293, 295\] = 0.0, but K\[295, 293\] = 0.5"):
         read_gram(K)
     K[-3, -1] = 0.5
     assert read_gram(K)[0] is K
     K[0, 280] = K[280, 0] = -1.5
-    with pytest.raises(DataError, match=r"K\[0, 280\] = -1.5 is larger"):
+    with pytest.raises(fk.DataError, match=r"K\[0, 280\] = -1.5 is larger"):
         read_gram(K)
 
 
@@ -82,10 +82,10 @@ def test_negative_eigenvalues_are_found(monkeypatch, decided, scale):
     points = rng.normal(size=(100, 10))
     K = points @ points.T
     check_semidefinite(scale * K)
-    with pytest.raises(DataError, match=r"eigenvalue (at most|equal to) -"):
+    with pytest.raises(fk.DataError, match=r"eigenvalue (at most|equal to) -"):
         check_semidefinite(scale * np.ascontiguousarray(np.tanh(K - 1)))
     vector = rng.normal(size=100)
-    with pytest.raises(DataError, match="eigenvalue"):
+    with pytest.raises(fk.DataError, match="eigenvalue"):
         check_semidefinite(scale * (K - np.outer(vector, vector)))
 
 
@@ -115,7 +115,7 @@ def test_rounding_is_no_negative_eigenvalue(monkeypatch, decided):
     ],
 )
 def test_labels_that_are_refused(y, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(fk.DataError, match=message):
         read_labels(y, 3)
 
 
@@ -123,5 +123,5 @@ def test_labels():
     classes, codes = read_labels(np.array([True, False, True]), 3)
     assert classes.tolist() == [False, True]
     assert codes.tolist() == [1, 0, 1]
-    with pytest.raises(DataError, match="3 classes; a margin lies between two"):
+    with pytest.raises(fk.DataError, match="3 classes; a margin lies between two"):
         read_labels([3, 1, 2], 3, most=2)

@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
 from formulakern import measures
-from formulakern.errors import DataError, MagnitudeError, ParameterError
 
 POINTS = hnp.arrays(
     np.float64,
@@ -200,43 +199,47 @@ Y = [0, 1, 1]
 )
 def test_what_is_no_gram_matrix_is_refused(measure):
     for K in (INDEFINITE, np.diag([1, -1, 1]), np.triu(np.ones((3, 3))), np.diag([1, np.nan, 1])):
-        with pytest.raises(DataError):
+        with pytest.raises(fk.DataError):
             measure(K)
     for K in (np.zeros((0, 0)), [[1, 0], [0]], np.ones((2, 3))):
-        with pytest.raises(DataError):
+        with pytest.raises(fk.DataError):
             measure(K)
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: measures.margin(EYE, [0, 1]), DataError, "K has 3 rows"),
-        (lambda: measures.margin(EYE, [[0], [0, 1]]), DataError, "cannot be read"),
-        (lambda: measures.margin(EYE, [0, 0, 0]), DataError, "one class only"),
-        (lambda: measures.margin(EYE, [0, 1, 2]), DataError, "3 classes"),
-        (lambda: measures.radius_margin_ratio(EYE, [1, 1, 1]), DataError, "one class only"),
-        (lambda: measures.alignment(EYE, [1, 1, 1]), DataError, "one class only"),
-        (lambda: measures.alignment(EYE, np.eye(4)), DataError, "3 rows and the second matrix 4"),
-        (lambda: measures.alignment(0 * EYE, Y), DataError, "K is zero, so"),
-        (lambda: measures.alignment(0 * EYE + 5, Y, centered=True), DataError, "about its mean"),
-        (lambda: measures.spectral_ratio(0 * EYE), DataError, "K is zero"),
-        (lambda: measures.spectral_ratio([[2.0]]), DataError, "one row"),
-        (lambda: measures.radius_margin_ratio(0 * EYE, Y), DataError, "all feature vectors"),
-        (lambda: measures.radius_margin_ratio(0 * EYE + 5, Y), DataError, "all feature vectors"),
-        (lambda: measures.margin(EYE, Y, 0), ParameterError, "C=0"),
-        (lambda: measures.margin(EYE, Y, -1.0), ParameterError, "C=-1.0"),
-        (lambda: measures.margin(EYE, Y, math.nan), ParameterError, "C=nan"),
-        (lambda: measures.margin(EYE, Y, "big"), ParameterError, "C='big'"),
-        (lambda: measures.margin(EYE, Y, 1e200), ParameterError, "C=1e\\+200 is too large"),
-        (lambda: measures.margin(EYE, Y, 1.0, loss="log"), ParameterError, "loss='log'"),
-        (lambda: measures.radius_margin_ratio(EYE, Y, C=0), ParameterError, "C=0"),
-        (lambda: measures.radius(EYE, tol=0), ParameterError, "tol=0"),
-        (lambda: measures.radius(EYE, tol=1.5), ParameterError, "tol=1.5"),
-        (lambda: measures.radius(EYE, tol="1"), ParameterError, "tol='1'"),
-        (lambda: measures.radius(EYE, max_iter=0), ParameterError, "max_iter=0"),
-        (lambda: measures.radius(EYE, max_iter=1e3), ParameterError, "max_iter=1000.0"),
-        (lambda: measures.radius(1e150 * EYE), MagnitudeError, "1e\\+150"),
-        (lambda: measures.margin(1e-150 * EYE, Y), MagnitudeError, "1e-150"),
+        (lambda: measures.margin(EYE, [0, 1]), fk.DataError, "K has 3 rows"),
+        (lambda: measures.margin(EYE, [[0], [0, 1]]), fk.DataError, "cannot be read"),
+        (lambda: measures.margin(EYE, [0, 0, 0]), fk.DataError, "one class only"),
+        (lambda: measures.margin(EYE, [0, 1, 2]), fk.DataError, "3 classes"),
+        (lambda: measures.radius_margin_ratio(EYE, [1, 1, 1]), fk.DataError, "one class only"),
+        (lambda: measures.alignment(EYE, [1, 1, 1]), fk.DataError, "one class only"),
+        (
+            lambda: measures.alignment(EYE, np.eye(4)),
+            fk.DataError,
+            "3 rows and the second matrix 4",
+        ),
+        (lambda: measures.alignment(0 * EYE, Y), fk.DataError, "K is zero, so"),
+        (lambda: measures.alignment(0 * EYE + 5, Y, centered=True), fk.DataError, "about its mean"),
+        (lambda: measures.spectral_ratio(0 * EYE), fk.DataError, "K is zero"),
+        (lambda: measures.spectral_ratio([[2.0]]), fk.DataError, "one row"),
+        (lambda: measures.radius_margin_ratio(0 * EYE, Y), fk.DataError, "all feature vectors"),
+        (lambda: measures.radius_margin_ratio(0 * EYE + 5, Y), fk.DataError, "all feature vectors"),
+        (lambda: measures.margin(EYE, Y, 0), fk.ParameterError, "C=0"),
+        (lambda: measures.margin(EYE, Y, -1.0), fk.ParameterError, "C=-1.0"),
+        (lambda: measures.margin(EYE, Y, math.nan), fk.ParameterError, "C=nan"),
+        (lambda: measures.margin(EYE, Y, "big"), fk.ParameterError, "C='big'"),
+        (lambda: measures.margin(EYE, Y, 1e200), fk.ParameterError, "C=1e\\+200 is too large"),
+        (lambda: measures.margin(EYE, Y, 1.0, loss="log"), fk.ParameterError, "loss='log'"),
+        (lambda: measures.radius_margin_ratio(EYE, Y, C=0), fk.ParameterError, "C=0"),
+        (lambda: measures.radius(EYE, tol=0), fk.ParameterError, "tol=0"),
+        (lambda: measures.radius(EYE, tol=1.5), fk.ParameterError, "tol=1.5"),
+        (lambda: measures.radius(EYE, tol="1"), fk.ParameterError, "tol='1'"),
+        (lambda: measures.radius(EYE, max_iter=0), fk.ParameterError, "max_iter=0"),
+        (lambda: measures.radius(EYE, max_iter=1e3), fk.ParameterError, "max_iter=1000.0"),
+        (lambda: measures.radius(1e150 * EYE), fk.MagnitudeError, "1e\\+150"),
+        (lambda: measures.margin(1e-150 * EYE, Y), fk.MagnitudeError, "1e-150"),
     ],
 )
 def test_refusals(call, error, message):
@@ -248,7 +251,7 @@ def test_unchecked_matrices_are_still_read():
     assert measures.radius(EYE, check=False) == pytest.approx(math.sqrt(2 / 3), rel=1e-3)
     assert measures.margin(EYE, Y, check=False).distance > 0
     assert measures.radius_margin_ratio(EYE, Y, check=False) > 0
-    with pytest.raises(DataError, match="square"):
+    with pytest.raises(fk.DataError, match="square"):
         measures.radius(np.ones((2, 3)), check=False)
 
 

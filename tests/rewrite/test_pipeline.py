@@ -7,12 +7,13 @@ from oracle import on_all_counts
 from strategies import countable, formulas
 from work import assert_linear
 
+import formulakern as fk
 from formulakern.rewrite import catalogue
 from formulakern.rewrite.passes import RewriteStep
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import READINGS, lower
-from formulakern.syntax.formula import Formula, Operation, Variable
-from formulakern.syntax.parser import parse, parse_rule
+from formulakern.syntax.formula import Operation
+from formulakern.syntax.parser import parse_rule
 from formulakern.syntax.traversal import postorder
 
 RULES = [*catalogue.definitions(), *catalogue.de_morgan(), *catalogue.constants()]
@@ -66,7 +67,7 @@ def test_rewriting_twice_changes_nothing(formula, reading):
 
 @given(formulas(max_leaves=8), readings, st.randoms(use_true_random=False))
 def test_commuted_formulas_become_equal(formula, reading, random):
-    def shuffled(node: Formula) -> Formula:
+    def shuffled(node: fk.Formula) -> fk.Formula:
         if node.connective is None:
             return node
         arguments = [shuffled(argument) for argument in node.arguments]
@@ -78,8 +79,8 @@ def test_commuted_formulas_become_equal(formula, reading, random):
 
 
 def test_a_constant_is_not_a_variable_of_its_name():
-    variable = Variable("constant", "True")
-    one, other = parse("false") & variable, variable & parse("false")
+    variable = fk.Variable("constant", "True")
+    one, other = fk.parse("false") & variable, variable & fk.parse("false")
     assert rewrite(one, "free").formula == rewrite(other, "free").formula
 
 
@@ -101,15 +102,15 @@ FREE = {
 @pytest.mark.parametrize("text", FREE)
 def test_repeated_names_stay_two_occurrences_under_free(text):
     """The contrary of simplification: merging two occurrences would change the kernel."""
-    after = rewrite(parse(text), "free").formula
+    after = rewrite(fk.parse(text), "free").formula
     assert str(after) == FREE[text]
 
 
 @given(formulas())
 def test_free_keeps_every_variable_occurrence(formula):
-    def occurrences(node: Formula) -> list[Formula]:
+    def occurrences(node: fk.Formula) -> list[fk.Formula]:
         if node.connective is None:
-            return [node] if isinstance(node, Variable) else []
+            return [node] if isinstance(node, fk.Variable) else []
         return [leaf for argument in node.arguments for leaf in occurrences(argument)]
 
     before, after = occurrences(formula), occurrences(rewrite(formula, "free").formula)
@@ -135,6 +136,8 @@ LONG = {
 @pytest.mark.parametrize("which", LONG)
 def test_long_formulas_are_rewritten_with_work_in_proportion(which):
     n, text_of = LONG[which]
-    rewrite(parse(text_of(n)))
+    rewrite(fk.parse(text_of(n)))
     for reading in READINGS:
-        assert_linear(lambda small, r=reading: rewrite(small, r), lambda n: parse(text_of(n)), 150)
+        assert_linear(
+            lambda small, r=reading: rewrite(small, r), lambda n: fk.parse(text_of(n)), 150
+        )

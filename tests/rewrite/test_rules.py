@@ -6,20 +6,18 @@ import numpy as np
 import oracle
 import pytest
 
-from formulakern.errors import FormulaError
+import formulakern as fk
 from formulakern.rewrite import catalogue
 from formulakern.rewrite.rule import ALL_READINGS, FUNCTION_READINGS, Rule
 from formulakern.syntax.evaluation import evaluate
-from formulakern.syntax.formula import Formula, Variable
-from formulakern.syntax.parser import parse
 
 CATALOGUE = [*catalogue.definitions(), *catalogue.de_morgan(), *catalogue.constants()]
 X = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 0, 0]])
 
 
-def truth_table(formula: Formula, letters: str = "pqrst") -> list[bool]:
+def truth_table(formula: fk.Formula, letters: str = "pqrst") -> list[bool]:
     return [
-        bool(evaluate(formula, dict(zip(map(Variable, letters), values, strict=True)).get))
+        bool(evaluate(formula, dict(zip(map(fk.Variable, letters), values, strict=True)).get))
         for values in itertools.product([False, True], repeat=len(letters))
     ]
 
@@ -60,7 +58,7 @@ def test_soundness_is_read_from_the_letters(text):
 
 @pytest.mark.parametrize("text", ["p & q ==> p | q", "p ==> ~p", "p -> q ==> q -> p"])
 def test_what_is_no_equivalence_is_no_rule(text):
-    with pytest.raises(FormulaError, match="not an equivalence"):
+    with pytest.raises(fk.FormulaError, match="not an equivalence"):
         Rule("wrong", text)
 
 
@@ -99,8 +97,8 @@ APPLIED = {
 
 @pytest.mark.parametrize(("rule", "before"), APPLIED)
 def test_application(rule, before):
-    after = Rule("", rule).apply(parse(before))
+    after = Rule("", rule).apply(fk.parse(before))
     expected = APPLIED[rule, before]
     assert (None if after is None else str(after)) == expected
     if after is not None:
-        assert truth_table(after, "abcd") == truth_table(parse(before), "abcd")
+        assert truth_table(after, "abcd") == truth_table(fk.parse(before), "abcd")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.program.magnitude import choices as choices_of
-from formulakern.syntax.choice import MAX_NESTING, Choice, columns_read
+from formulakern.syntax.choice import MAX_NESTING, columns_read
 from tests import oracle
 from tests.strategies import choices, choosing, countable, tables
 
@@ -76,7 +76,7 @@ def test_choices_among_variables_equal_enumeration(reading, formula, X, Z):
 )
 @settings(max_examples=40)
 def test_nested_choices_equal_enumeration(reading, outer, inner, degree, least, X):
-    formula = Choice(outer, inner, degree, least if outer in ("atleast", "exactly") else None)
+    formula = fk.Choice(outer, inner, degree, least if outer in ("atleast", "exactly") else None)
     if count(formula, reading) is None:
         return
     expected = oracle.gram(formula, X, X, reading)
@@ -256,10 +256,10 @@ def test_choices_are_values():
 def test_nesting_is_limited():
     formula = fk.Variable("x")
     for _ in range(MAX_NESTING):
-        formula = Choice("all", formula, 1)
+        formula = fk.Choice("all", formula, 1)
     assert fk.kernel(formula)(np.eye(2)).tolist() == [[1, 0], [0, 1]]
     with pytest.raises(fk.FormulaSizeError, match="nested"):
-        Choice("all", formula, 1)
+        fk.Choice("all", formula, 1)
 
 
 @pytest.mark.parametrize(
@@ -270,11 +270,11 @@ def test_nesting_is_limited():
 )  # fmt: skip
 def test_bad_degrees_are_refused(kind, degree, k):
     with pytest.raises(fk.ParameterError):
-        Choice(kind, fk.Variable("x"), degree, k)
+        fk.Choice(kind, fk.Variable("x"), degree, k)
 
 
 def test_numpy_integers_are_degrees():
-    assert Choice("all", fk.Variable("x"), np.int64(2)) == fk.parse("all[2](x)")
+    assert fk.Choice("all", fk.Variable("x"), np.int64(2)) == fk.parse("all[2](x)")
 
 
 def test_all_of_many_equals_products():

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import countable
 
-from formulakern.errors import FormulaError, FormulaSizeError
+import formulakern as fk
 from formulakern.semantics import bound, distinct, lower, pairs
 from formulakern.semantics.pairs import reach
-from formulakern.syntax.parser import parse
 
 
 def lowered_and_counted(formula, reading):
@@ -37,7 +36,7 @@ def lowered_and_counted(formula, reading):
 def test_counts_are_those_of_the_recursion(formula, reading):
     try:
         found = lowered_and_counted(formula, reading)
-    except FormulaError:  # two domains for a name, or what stands beside a choice
+    except fk.FormulaError:  # two domains for a name, or what stands beside a choice
         return
     for unrolled, counted in found:
         assert unrolled == counted
@@ -54,14 +53,14 @@ LONG = [
 
 @pytest.mark.parametrize(("reading", "text"), LONG)
 def test_counts_of_long_formulas(reading, text):
-    found = lowered_and_counted(parse(text), reading)
+    found = lowered_and_counted(fk.parse(text), reading)
     assert found
     for unrolled, counted in found:
         assert unrolled == counted
 
 
 def test_a_count_stops_where_it_passes_the_limit():
-    formula = parse(LONG[0][1])
+    formula = fk.parse(LONG[0][1])
     whole = lowered_and_counted(formula, "distinct")[0][0]
     space = distinct._Space(formula, {None: 0}, None)
     count = distinct.count_states(space.diagrams, space.top, space.top, 500, space.domain_of)
@@ -87,10 +86,10 @@ def test_too_many_states_are_refused_before_they_are_unrolled(monkeypatch, readi
     monkeypatch.setattr(bound, "MAX_PAIRS", limit)
     monkeypatch.setattr(distinct, "MAX_STATES", limit)
     monkeypatch.setattr(pairs, "MEASURED", 500)
-    formula = parse(text)
+    formula = fk.parse(text)
     tracemalloc.start()
     try:
-        with pytest.raises(FormulaSizeError, match=f"more than {limit:,}"):
+        with pytest.raises(fk.FormulaSizeError, match=f"more than {limit:,}"):
             lower(formula, reading)
         used = tracemalloc.get_traced_memory()[1]
     finally:

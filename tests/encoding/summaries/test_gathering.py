@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import formulakern as fk
 from formulakern.encoding.column_plan import ColumnPlan
 from formulakern.encoding.planning import Planner
 from formulakern.encoding.summaries import counts, order_statistics
 from formulakern.encoding.summaries.gathering import gathered_summaries
 from formulakern.encoding.summaries.summary import nearest_rank
-from formulakern.encoding.table import Table
-from formulakern.errors import DataError
 from formulakern.partitions.pieces import LocalPieces
 
 PARAMETERS = {
@@ -30,7 +29,7 @@ PARAMETERS = {
 }
 
 
-def plans_of_parts(table: Table, ends: list[int], many: int, classes=None, **parameters):
+def plans_of_parts(table: fk.Table, ends: list[int], many: int, classes=None, **parameters):
     """The plans of a table that is cut before these rows."""
     planner = Planner(**PARAMETERS | parameters)
     parts = np.split(np.arange(len(table)), sorted(ends))
@@ -73,7 +72,7 @@ NUMBERS = st.one_of(
 @settings(max_examples=400, deadline=None)
 def test_numbers(numbers, ends, many, strategy, cut_points, listed, few):
     """Values are listed at once, after some digits, or after all of them."""
-    table = Table({"a": np.array(numbers)})
+    table = fk.Table({"a": np.array(numbers)})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order_statistics, "LISTED", listed)
         patch.setattr(order_statistics, "FEW", few)
@@ -82,7 +81,7 @@ def test_numbers(numbers, ends, many, strategy, cut_points, listed, few):
 
 def test_many_cuts_of_a_column_with_one_frequent_value():
     """Fewer values are kept than cuts are asked for: they are not all that the column has."""
-    table = Table({"a": np.concatenate([np.zeros(900, np.int64), np.arange(1, 41)])})
+    table = fk.Table({"a": np.concatenate([np.zeros(900, np.int64), np.arange(1, 41)])})
     plan = assert_same_plans(table, [300, 920], 20, cut_points=12)[0]
     assert len(plan.propositions) < 12
     assert_same_plans(table, [920], 7, cut_points=50)  # all gaps, as many values as there are
@@ -106,7 +105,7 @@ def test_dates(counts, dtype, missing, ends, many, strategy, listed):
         column[0] = "NaT"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order_statistics, "LISTED", listed)
-        assert_same_plans(Table({"a": column}), ends, many, strategy=strategy)
+        assert_same_plans(fk.Table({"a": column}), ends, many, strategy=strategy)
 
 
 @given(
@@ -116,7 +115,7 @@ def test_dates(counts, dtype, missing, ends, many, strategy, listed):
 )
 @settings(max_examples=60, deadline=None)
 def test_texts(texts, ends, least):
-    assert_same_plans(Table({"a": texts}), ends, 1000, min_frequency=least, negations=True)
+    assert_same_plans(fk.Table({"a": texts}), ends, 1000, min_frequency=least, negations=True)
 
 
 @given(
@@ -130,7 +129,7 @@ def test_texts(texts, ends, least):
 @settings(max_examples=60, deadline=None)
 def test_cuts_by_classes(rows, ends):
     numbers, texts, classes = zip(*rows, strict=True)
-    table = Table({"a": list(numbers), "b": list(texts)})
+    table = fk.Table({"a": list(numbers), "b": list(texts)})
     codes = np.unique(classes, return_inverse=True)[1]
     assert_same_plans(table, ends, 5, codes, strategy="mdlp")
 
@@ -139,7 +138,7 @@ def test_ordered_categories_and_missing_entries():
     size = pd.Categorical(["s", "l", None, "m", "l", "s"], ["s", "m", "l"], ordered=True)
     flag = [None, None, True, False, True, None]
     rows = pd.DataFrame({"size": size, "flag": flag, "none": [None] * 6, "k": [1, 2, 3, 4, 5, 6]})
-    table = Table.of(rows)
+    table = fk.Table.of(rows)
     for ends in ([], [1], [2, 2, 4], [0, 6]):
         assert_same_plans(table, ends, 1000)
     assert_same_plans(table, [3], 1000, graded={"k": "rank"})
@@ -150,23 +149,23 @@ def test_whole_parts_read_alone_are_the_table():
     frame = pd.DataFrame(
         {"a": [1, 2, None, 3], "b": ["x", None, None, "y"], "c": [True, False] * 2}
     )
-    parts = [Table.of(frame[:2].convert_dtypes()), Table.of(frame[2:])]
+    parts = [fk.Table.of(frame[:2].convert_dtypes()), fk.Table.of(frame[2:])]
 
     def read(names):
         return LocalPieces([part if names is None else part.select(names) for part in parts])
 
     planner = Planner(**PARAMETERS)
     summaries, _ = gathered_summaries(read, 4, "quantile")
-    assert planner.plans_of(summaries) == planner.plans(Table.of(frame))
+    assert planner.plans_of(summaries) == planner.plans(fk.Table.of(frame))
 
 
 @pytest.mark.parametrize("large", [10**15, 2**53])
 def test_large_whole_numbers_in_one_part_and_decimals_in_another(large):
     """Together they have no unit, as float64 does not tell its multiples apart."""
     parts = [large + 2 * np.arange(30), np.arange(30) * 0.5]
-    tables = [Table({"a": part}) for part in parts]
+    tables = [fk.Table({"a": part}) for part in parts]
     summaries, _ = gathered_summaries(lambda _: LocalPieces(tables), 4, "quantile", many=10)
-    whole = Table({"a": np.concatenate(parts)})
+    whole = fk.Table({"a": np.concatenate(parts)})
     planner = Planner(**PARAMETERS)
     assert planner.plans_of(summaries) == planner.plans(whole)
 
@@ -179,25 +178,25 @@ def test_large_whole_numbers_in_one_part_and_decimals_in_another(large):
     ],
 )
 def test_parts_that_disagree(parts, said):
-    tables = [Table(part) for part in parts]
-    with pytest.raises(DataError, match=said):
+    tables = [fk.Table(part) for part in parts]
+    with pytest.raises(fk.DataError, match=said):
         gathered_summaries(lambda _: LocalPieces(tables), 4, "quantile")
 
 
 @pytest.mark.parametrize("classes", [None, np.zeros(40, dtype=np.intp)])
 def test_identifiers_are_refused(classes, monkeypatch):
     monkeypatch.setattr(counts, "MOST_TEXTS", 30)
-    table = Table({"a": [f"n{k}" for k in range(40)]})
-    with pytest.raises(DataError, match='column "a" has more than 30 different texts'):
+    table = fk.Table({"a": [f"n{k}" for k in range(40)]})
+    with pytest.raises(fk.DataError, match='column "a" has more than 30 different texts'):
         plans_of_parts(
             table, [20], 1000, classes, strategy="mdlp" if classes is not None else "all"
         )
 
 
 def test_what_needs_all_values_is_refused_where_they_are_too_many():
-    table = Table({"a": np.arange(100) / 7})
+    table = fk.Table({"a": np.arange(100) / 7})
     for parameters in ({"strategy": "all"}, {"nominal": "all"}, {"graded": "rank"}):
-        with pytest.raises(DataError, match='column "a" has too many different values'):
+        with pytest.raises(fk.DataError, match='column "a" has too many different values'):
             plans_of_parts(table, [50], 20, **parameters)
 
 

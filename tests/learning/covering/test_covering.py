@@ -12,7 +12,6 @@ from scipy.stats import chi2
 import formulakern as fk
 from formulakern.deadline import Deadline
 from formulakern.encoding.ranks import RankedTable
-from formulakern.encoding.table import Table
 from formulakern.learning.covering.cn2 import BeamOptions, cn2_list, cn2_set
 from formulakern.learning.covering.description_length import exception_bits, theory_bits
 from formulakern.learning.covering.one_rule import one_rule
@@ -22,7 +21,7 @@ from formulakern.learning.covering.sequential import TrainingTable, of_condition
 
 def training(columns, y, weights=None, **options):
     """A training table of named columns, and its classes."""
-    table = Table(columns)
+    table = fk.Table(columns)
     encoder = fk.PropositionEncoder(max_nominal=0).fit(table)
     ranked = RankedTable.of(table, encoder.plans_)
     classes, codes = np.unique(y, return_inverse=True)

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import tables
 
+import formulakern as fk
 from formulakern.deadline import Deadline
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError, ParameterError
 from formulakern.learning.covering import optimal
 from formulakern.learning.covering.branch_and_bound import antecedents, search
 from formulakern.learning.covering.optimal import optimal_rule_list
@@ -329,12 +329,12 @@ def test_nothing_to_tell_apart(X, weights, penalty):
 )
 def test_errors(shape, weights, options, message):
     table = PackedTable.of_rows(np.zeros((shape[0], n_words(shape[1])), dtype=np.uint64), shape[1])
-    with pytest.raises((DataError, ParameterError), match=message):
+    with pytest.raises((fk.DataError, fk.ParameterError), match=message):
         optimal_rule_list(table, weights, **options)
 
 
 @pytest.mark.parametrize(("size", "message"), [(9_000, "the covers of the"), (200_000, "prefixes")])
 def test_what_does_not_fit_into_memory_is_refused(size, message):
     X, weights = planted(p=20, noise=0.3)
-    with pytest.raises(ParameterError, match=message):
+    with pytest.raises(fk.ParameterError, match=message):
         optimal_rule_list(read_packed(X), weights, penalty=0.0, max_rules=9, max_bytes=size)

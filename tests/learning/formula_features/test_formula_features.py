@@ -12,7 +12,6 @@ from strategies import choices, countable, tables
 
 import formulakern as fk
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError, FormulaError, FormulaSizeError, ParameterError
 from formulakern.learning.formula_features import sampling
 from formulakern.learning.formula_features.drawing import TrueSubstitutions
 from formulakern.learning.formula_features.evaluation import FeatureColumns
@@ -76,8 +75,8 @@ def test_products_of_choices_are_the_kernel(formula, X, reading):
     k = fk.kernel(formula, reading)
     try:
         expected = k(X)
-    except (ParameterError, FormulaSizeError):
-        with pytest.raises((ParameterError, FormulaSizeError)):
+    except (fk.ParameterError, fk.FormulaSizeError):
+        with pytest.raises((fk.ParameterError, fk.FormulaSizeError)):
             chosen(k, X)
         return
     np.testing.assert_allclose(products(chosen(k, X), X), expected, rtol=1e-13)
@@ -145,7 +144,7 @@ def test_algebra_of_kernels():
 def test_families_of_clauses(k, number, monkeypatch):
     X = data(20, 6)
     if not number:
-        with pytest.raises(ParameterError, match="7"):
+        with pytest.raises(fk.ParameterError, match="7"):
             chosen(k, X)
         return
     found = chosen(k, X)
@@ -170,7 +169,7 @@ def test_columns_are_the_features_one_by_one(formula, rows, n):
     X = data(rows, 5, seed=n, share=n / 40)
     try:
         found = chosen(fk.kernel(formula), X, n)
-    except DataError:
+    except fk.DataError:
         return
     listed, table = found.features, read_packed(X)
     got = matrix(found, X)
@@ -319,21 +318,21 @@ def test_chances_and_pivotal_samples():
 
 def test_what_cannot_be_listed_says_so():
     X = data(30, 40)
-    with pytest.raises(ParameterError, match=r"102,400,000 substitutions .* at most 4,194,304"):
+    with pytest.raises(fk.ParameterError, match=r"102,400,000 substitutions .* at most 4,194,304"):
         chosen(fk.kernel("a & b & c & d & e"), X)
-    with pytest.raises(ParameterError, match="no column can stand for each"):
+    with pytest.raises(fk.ParameterError, match="no column can stand for each"):
         chosen(fk.boolean.dnf(2, 2), X)
-    with pytest.raises(ParameterError, match="clauses of up to 40 columns"):
+    with pytest.raises(fk.ParameterError, match="clauses of up to 40 columns"):
         chosen(fk.boolean.all_subsets(), X)
-    with pytest.raises(ParameterError, match="searched where its factors are formula kernels"):
+    with pytest.raises(fk.ParameterError, match="searched where its factors are formula kernels"):
         chosen(fk.kernel("a", "distinct") * fk.kernel("b"), X)
-    with pytest.raises(FormulaSizeError, match="more than 20 variables"):
+    with pytest.raises(fk.FormulaSizeError, match="more than 20 variables"):
         chosen(fk.kernel("all[21](x)", "distinct"), X, 10)
-    with pytest.raises(FormulaError, match="stands alone"):
+    with pytest.raises(fk.FormulaError, match="stands alone"):
         chosen(fk.kernel("a & all[2](x)", "distinct"), X)
-    with pytest.raises(DataError, match="none of 780 features is true in any row"):
+    with pytest.raises(fk.DataError, match="none of 780 features is true in any row"):
         chosen(fk.kernel("a & b", "distinct"), X * 0, 10)
-    with pytest.raises(DataError, match="no substitution is true in any row"):
+    with pytest.raises(fk.DataError, match="no substitution is true in any row"):
         chosen(fk.kernel("all[7](x)", "distinct"), X * 0, 10)
 
 

@@ -9,7 +9,6 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 
 import formulakern as fk
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError
 from formulakern.learning.kernel_machines import decomposition
 from formulakern.learning.kernel_machines.box_problem import (
     BoxProblem,
@@ -258,7 +257,7 @@ def test_products_do_not_depend_on_the_number_of_threads(monkeypatch):
 
 
 def test_what_cannot_be():
-    with pytest.raises(DataError, match="add up to at most 3"):
+    with pytest.raises(fk.DataError, match="add up to at most 3"):
         novelty(np.ones(3), 4.0).start()
     problem = BoxProblem(np.array([1.0, 1.0]), np.zeros(2), np.full(2, 5.0))
     table = read_packed([[1, 0], [0, 1]])

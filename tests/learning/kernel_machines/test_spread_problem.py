@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError
 from formulakern.learning.kernel_machines import decomposition
 from formulakern.learning.kernel_machines.box_problem import classification, novelty, regression
 from formulakern.learning.kernel_machines.decomposition import Limits
@@ -171,7 +170,7 @@ def test_what_cannot_be():
     one_class = divided(table, classification(np.ones(2), np.ones(2)), [1])
     found = train_pieces(one_class, KERNEL, here=0)
     assert (len(found.beta), found.gap, found.table.n_columns) == (0, 0.0, 2)
-    with pytest.raises(DataError, match="add up to at most 2"):
+    with pytest.raises(fk.DataError, match="add up to at most 2"):
         train_pieces(divided(table, novelty(np.ones(2), 3.0), [1]), KERNEL, total=3.0, here=0)
 
 

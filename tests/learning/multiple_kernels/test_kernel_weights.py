@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 from sklearn.svm import SVC
 
 import formulakern as fk
-from formulakern import datasets
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.learning.multiple_kernels.easy import easy_weights
 from formulakern.learning.multiple_kernels.family import KernelFamily
@@ -58,7 +57,7 @@ def problems(draw, most=7):
 @pytest.fixture(scope="module")
 def boards():
     """120 tic-tac-toe boards of 0 and 1, their signs, and the normalised kernels of FORMULAS."""
-    X, y = datasets.tic_tac_toe()
+    X, y = fk.datasets.tic_tac_toe()
     rows = np.random.default_rng(0).permutation(len(y))[:120]
     table = fk.PropositionEncoder().fit_transform(X)[rows]
     return table, np.where(y[rows] == "positive", 1, -1), [

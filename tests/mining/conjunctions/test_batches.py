@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_conjunctions import cases, check_against_enumeration
 
+import formulakern as fk
 from formulakern.deadline import TimeIsOver
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError, ParameterError
 from formulakern.mining.conjunctions import batches, best_first
 from formulakern.mining.conjunctions.answers import GroupedRows
 from formulakern.mining.conjunctions.batches import mine_on_pieces
@@ -160,9 +160,9 @@ def test_progress_rises_to_the_end():
 def test_what_is_refused_on_pieces():
     X, weights = large(50, 4)
     pieces, vectors = pieces_of(X, weights, (1, [0]))
-    with pytest.raises(DataError, match="0 pieces of rows"):
+    with pytest.raises(fk.DataError, match="0 pieces of rows"):
         mine_on_pieces(LocalPieces([]), [], 4)
-    with pytest.raises(ParameterError, match="expected a number"):
+    with pytest.raises(fk.ParameterError, match="expected a number"):
         mine_on_pieces(pieces, vectors, 4, threshold=math.nan)
-    with pytest.raises(ParameterError, match="a spread has no sign"):
+    with pytest.raises(fk.ParameterError, match="a spread has no sign"):
         mine_on_pieces(pieces, vectors, 4, objective="spread", direction="positive")

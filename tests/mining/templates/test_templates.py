@@ -9,15 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import combined, tables
 
-from formulakern.errors import DataError, FormulaError, FormulaSizeError, ParameterError
+import formulakern as fk
 from formulakern.mining.templates.expansion import bit_program, expand
 from formulakern.mining.templates.search import mine_templates
-from formulakern.syntax.choice import Choice
 from formulakern.syntax.evaluation import evaluate
-from formulakern.syntax.formula import FALSE, TRUE, Constant, Variable
+from formulakern.syntax.formula import FALSE, TRUE, Constant
 from formulakern.syntax.logic.substitution import substitute
-from formulakern.syntax.parser import parse
-from formulakern.syntax.random import random_formula
 
 WEIGHTS = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 1.0, 2.0]) | st.floats(-5, 5, width=32)
 
@@ -39,7 +36,7 @@ def space(formula, p, distinct, columns):
     atoms = support(formula)
     spaces = []
     for atom in atoms:
-        if isinstance(atom, Choice):
+        if isinstance(atom, fk.Choice):
             inner = space(atom.formula, p, distinct, columns)
             chosen = itertools.combinations(inner, atom.degree)
             counts = [(None, np.sum([f for _, f in c], axis=0)) for c in chosen]
@@ -86,7 +83,7 @@ def function_of(result, rank, p):
     """The truth table of one instance."""
     everything = np.array(list(itertools.product([False, True], repeat=p)))
     said = zip(result.expansion.leaves, result.assignments[rank], strict=True)
-    formula = substitute(result.expansion.formula, {s: Variable(f"x{j}") for s, j in said})
+    formula = substitute(result.expansion.formula, {s: fk.Variable(f"x{j}") for s, j in said})
     value = evaluate(formula, lambda leaf: everything[:, int(leaf.name[1:])])
     return np.broadcast_to(value, len(everything)).tobytes()
 
@@ -122,7 +119,7 @@ def check(formula, X, weights, distinct, top, kind=("absolute", "both"), columns
     return result
 
 
-letters = st.sampled_from("abc").map(Variable)
+letters = st.sampled_from("abc").map(fk.Variable)
 plain = combined(st.one_of(*[letters] * 4, st.sampled_from((TRUE, FALSE))), max_leaves=5)
 
 
@@ -180,7 +177,7 @@ BESIDE = ("a & all[2](x)", "all[2](x) | ~all[2](x)", "any[2](x) ^ all[2](y)", "a
 @given(data(largest=4), st.booleans(), st.none() | st.integers(1, 6))
 def test_choices(text, case, distinct, top):
     X, weights, kind = case
-    check(parse(text), X, weights, distinct, top, kind)
+    check(fk.parse(text), X, weights, distinct, top, kind)
 
 
 @pytest.mark.parametrize("text", BESIDE[:3])
@@ -188,12 +185,12 @@ def test_choices(text, case, distinct, top):
 @given(data(largest=3), st.none() | st.integers(1, 6))
 def test_choices_beside_something(text, case, top):
     X, weights, kind = case
-    check(parse(text), X, weights, False, top, kind)
+    check(fk.parse(text), X, weights, False, top, kind)
 
 
 def test_a_choice_stands_alone_among_distinct_variables():
-    with pytest.raises(FormulaError, match="stands alone"):
-        mine_templates(parse("a & all[2](x)"), [[1, 0]], [1.0], distinct=True)
+    with pytest.raises(fk.FormulaError, match="stands alone"):
+        mine_templates(fk.parse("a & all[2](x)"), [[1, 0]], [1.0], distinct=True)
 
 
 @pytest.mark.parametrize("text", ["a & b & c", "(a & b) | (c & d)", "a ^ b ^ c", "(a & ~b) | c"])
@@ -203,41 +200,41 @@ def test_many_examples(text):
     X = rng.integers(0, 2, (300, 6))
     weights = rng.integers(-2, 3, (300, 1)).astype(float)
     for distinct in (True, False):
-        check(parse(text), X, weights, distinct, 25)
+        check(fk.parse(text), X, weights, distinct, 25)
         for top in (1, 40):
-            check(parse(text), X, rng.normal(size=(300, 1)), distinct, top)
+            check(fk.parse(text), X, rng.normal(size=(300, 1)), distinct, top)
 
 
 def test_what_is_barely_better_is_found():
     """The best instance comes late and beats an early one by half a per cent."""
     X = [[1, 1, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
-    result = mine_templates(parse("a & b & c"), X, [10.0, -9.0, -9.0, 14.95, -5.0], top=1)
+    result = mine_templates(fk.parse("a & b & c"), X, [10.0, -9.0, -9.0, 14.95, -5.0], top=1)
     assert [set(assignment) for assignment in result.assignments] == [{0, 1}]
 
 
 def test_a_feature_is_returned_once():
     X = np.random.default_rng(0).integers(0, 2, (50, 6))
     weights = np.random.default_rng(1).normal(size=50)
-    result = mine_templates(parse("a & b"), X, weights, top=None, threshold=-1.0)
+    result = mine_templates(fk.parse("a & b"), X, weights, top=None, threshold=-1.0)
     assert len(result.assignments) == 6 + 15  # x itself, and pairs
-    result = mine_templates(parse("a & b"), X, weights, top=None, threshold=-1.0, distinct=True)
+    result = mine_templates(fk.parse("a & b"), X, weights, top=None, threshold=-1.0, distinct=True)
     assert len(result.assignments) == 15
 
 
 def test_equal_covers_are_different_features():
     X = np.array([[1, 1, 1], [0, 0, 0]])
-    result = mine_templates(parse("a & b"), X, [1.0, -1.0], distinct=True)
+    result = mine_templates(fk.parse("a & b"), X, [1.0, -1.0], distinct=True)
     assert result.assignments == [(0, 1), (0, 2), (1, 2)]
 
 
 def test_slots_say_which_copy_they_are_in():
-    result = mine_templates(parse("any[2](all[2](x))"), np.eye(4, dtype=int), np.ones(4))
+    result = mine_templates(fk.parse("any[2](all[2](x))"), np.eye(4, dtype=int), np.ones(4))
     assert [slot.copy for slot in result.expansion.slots] == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
 @given(st.integers(0, 10_000), st.data())
 def test_the_program_is_the_formula(seed, more):
-    formula = random_formula(random_state=seed)
+    formula = fk.random_formula(random_state=seed)
     names = formula.variables
     if len(names) > 20:
         return
@@ -255,7 +252,7 @@ def test_the_program_is_the_formula(seed, more):
 def test_a_time_limit_leaves_a_bound():
     rng = np.random.default_rng(0)
     X, weights = rng.integers(0, 2, (2_000, 60)), rng.normal(size=2_000)
-    template = parse("(a & ~b) | (c & d)")
+    template = fk.parse("(a & ~b) | (c & d)")
     result = mine_templates(template, X, weights, time_limit=0.0, top=3)
     longer = mine_templates(template, X, weights, time_limit=1.0, top=3)
     assert not result.proven
@@ -268,7 +265,7 @@ def test_progress_and_interrupt():
     rng = np.random.default_rng(0)
     X, weights = rng.integers(0, 2, (2_000, 40)), rng.normal(size=2_000)
     shares: list[float] = []
-    mine_templates(parse("(a & ~b) | c"), X, weights, progress=shares.append)
+    mine_templates(fk.parse("(a & ~b) | c"), X, weights, progress=shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
 
@@ -276,7 +273,7 @@ def test_progress_and_interrupt():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        mine_templates(parse("(a & ~b) | (c & d)"), X, weights, progress=interrupt)
+        mine_templates(fk.parse("(a & ~b) | (c & d)"), X, weights, progress=interrupt)
 
 
 X2, W2 = [[1, 0], [1, 1]], [1.0, -1.0]
@@ -285,17 +282,17 @@ X2, W2 = [[1, 0], [1, 1]], [1.0, -1.0]
 @pytest.mark.parametrize(
     ("formula", "options", "error", "says"),
     [
-        ("a & b", {}, ParameterError, "got str"),
-        (parse("a & b"), {"columns": {"c": [0]}}, ParameterError, "names 'c'"),
-        (parse("a & b"), {"columns": {"a": [2]}}, ParameterError, "0 to 1"),
-        (parse("a & b"), {"columns": {"a": []}}, ParameterError, "at least one"),
-        (parse("a & b"), {"columns": {"a": [0.5]}}, ParameterError, "integers"),
-        (parse("a & b"), {"top": 0}, ParameterError, "top=0"),
-        (parse("a & b"), {"threshold": "x"}, ParameterError, "threshold='x'"),
-        (parse("a & b"), {"time_limit": "1"}, ParameterError, "time_limit='1'"),
-        (parse("a & b"), {"objective": "spread"}, ParameterError, "K >= 2"),
-        (parse("all[30](x)"), {}, FormulaSizeError, "more than 20"),
-        (parse(" & ".join(f"x{i}" for i in range(30))), {}, FormulaSizeError, "30 variables"),
+        ("a & b", {}, fk.ParameterError, "got str"),
+        (fk.parse("a & b"), {"columns": {"c": [0]}}, fk.ParameterError, "names 'c'"),
+        (fk.parse("a & b"), {"columns": {"a": [2]}}, fk.ParameterError, "0 to 1"),
+        (fk.parse("a & b"), {"columns": {"a": []}}, fk.ParameterError, "at least one"),
+        (fk.parse("a & b"), {"columns": {"a": [0.5]}}, fk.ParameterError, "integers"),
+        (fk.parse("a & b"), {"top": 0}, fk.ParameterError, "top=0"),
+        (fk.parse("a & b"), {"threshold": "x"}, fk.ParameterError, "threshold='x'"),
+        (fk.parse("a & b"), {"time_limit": "1"}, fk.ParameterError, "time_limit='1'"),
+        (fk.parse("a & b"), {"objective": "spread"}, fk.ParameterError, "K >= 2"),
+        (fk.parse("all[30](x)"), {}, fk.FormulaSizeError, "more than 20"),
+        (fk.parse(" & ".join(f"x{i}" for i in range(30))), {}, fk.FormulaSizeError, "30 variables"),
     ],
 )
 def test_bad_input_is_refused(formula, options, error, says):
@@ -306,24 +303,24 @@ def test_bad_input_is_refused(formula, options, error, says):
 def test_a_comparison_is_no_template():
     from formulakern.syntax.comparison import Comparison
 
-    with pytest.raises(FormulaError, match="comparison"):
+    with pytest.raises(fk.FormulaError, match="comparison"):
         mine_templates(Comparison("age", "<", 3), X2, W2)
 
 
 def test_bad_weights_are_refused():
-    with pytest.raises(DataError, match="example 0"):
-        mine_templates(parse("a"), X2, [math.nan, 1.0])
+    with pytest.raises(fk.DataError, match="example 0"):
+        mine_templates(fk.parse("a"), X2, [math.nan, 1.0])
 
 
 def test_constants_have_one_instance():
-    result = mine_templates(parse("true"), X2, [1.0, 2.0])
+    result = mine_templates(fk.parse("true"), X2, [1.0, 2.0])
     assert (result.assignments, result.scores.tolist()) == ([()], [3.0])
-    assert mine_templates(parse("a & ~a"), X2, [1.0, 2.0]).assignments == []
+    assert mine_templates(fk.parse("a & ~a"), X2, [1.0, 2.0]).assignments == []
 
 
 def test_symmetries_are_left_out_by_orders():
     """Pairs in order, and pairs of pairs; no order where nothing can be exchanged."""
-    assert len(expand(parse("a & ~b"), True).orders) == 0
-    square = expand(parse("(a & b) | (c & d)"), True)
+    assert len(expand(fk.parse("a & ~b"), True).orders) == 0
+    square = expand(fk.parse("(a & b) | (c & d)"), True)
     pairs = {(order.left, order.right) for order in square.orders}
     assert pairs == {((0,), (1,)), ((0,), (2,)), ((0,), (3,)), ((2,), (3,))}

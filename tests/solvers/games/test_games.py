@@ -17,12 +17,12 @@ from scipy import sparse
 from scipy.optimize import OptimizeResult
 from sklearn.exceptions import ConvergenceWarning
 
+import formulakern as fk
 from formulakern.deadline import Deadline
-from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.slices import FIRST_WORK
 from formulakern.solvers.games.fictitious_play import BLOCK, FictitiousPlay
 from formulakern.solvers.games.hedge import Hedge
-from formulakern.solvers.games.solve import METHODS, Run, solve_game
+from formulakern.solvers.games.solve import METHODS, Run
 
 every_method = pytest.mark.parametrize("method", list(METHODS))
 iterated = pytest.mark.parametrize("method", ["fictitious-play", "multiplicative-weights"])
@@ -163,7 +163,7 @@ def naive_hedge(M: np.ndarray, rounds: int, priors=None):
 def test_every_method_encloses_the_exact_value(M):
     exact = float(naive_value(M))
     for method in METHODS:
-        solution = solve_game(M, method, tol=1e-7 if method == "linprog" else 0.05)
+        solution = fk.solve_game(M, method, tol=1e-7 if method == "linprog" else 0.05)
         check(M, solution)
         assert solution.converged
         assert solution.lower_bound <= exact + 1e-9
@@ -175,11 +175,11 @@ def test_every_method_encloses_the_exact_value(M):
 @given(REAL)
 @settings(max_examples=50)
 def test_methods_agree_within_their_gaps(M):
-    exact = solve_game(M)
+    exact = fk.solve_game(M)
     check(M, exact)
     assert exact.converged
     for method in ("fictitious-play", "multiplicative-weights"):
-        solution = solve_game(M, method, tol=0, max_iter=2_000)
+        solution = fk.solve_game(M, method, tol=0, max_iter=2_000)
         check(M, solution)
         assert solution.lower_bound <= exact.upper_bound + 1e-9
         assert exact.lower_bound <= solution.upper_bound + 1e-9
@@ -192,10 +192,10 @@ def test_closed_form_of_two_by_two(M):
     (a, b), (c, d) = M
     lower, upper = M.min(axis=0).max(), M.max(axis=1).min()
     value = lower if lower == upper else (a * d - b * c) / (a + d - b - c)
-    assert solve_game(M).value == pytest.approx(value, abs=1e-7)
+    assert fk.solve_game(M).value == pytest.approx(value, abs=1e-7)
     if lower < upper:
         p = (d - c) / (a + d - b - c)
-        assert solve_game(M).row_strategy == pytest.approx([p, 1 - p], abs=1e-6)
+        assert fk.solve_game(M).row_strategy == pytest.approx([p, 1 - p], abs=1e-6)
 
 
 @given(
@@ -213,7 +213,9 @@ def test_fictitious_play_is_the_naive_one_round_by_round(M, rounds, tol):
     for factor in (1, 1024, 1 / 64):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            solution = solve_game(M * factor, "fictitious-play", tol=tol * factor, max_iter=rounds)
+            solution = fk.solve_game(
+                M * factor, "fictitious-play", tol=tol * factor, max_iter=rounds
+            )
         assert solution.iterations == rounds or solution.gap <= tol * factor
         counts = naive_fictitious_play(M, solution.iterations)
         assert solution.row_counts.tolist() == counts[0].tolist()
@@ -226,7 +228,7 @@ def test_fictitious_play_is_the_naive_one_round_by_round(M, rounds, tol):
 @given(REAL, st.integers(1, 40))
 @settings(max_examples=60)
 def test_multiplicative_weights_are_the_naive_ones(M, rounds):
-    solution = solve_game(M, "multiplicative-weights", tol=0, max_iter=rounds)
+    solution = fk.solve_game(M, "multiplicative-weights", tol=0, max_iter=rounds)
     if solution.iterations == rounds:  # else the gap was 0 before
         p, q = naive_hedge(M - (M.min() + M.max()) / 2, rounds)
         assert solution.upper_bound == pytest.approx((p @ M).max(), abs=1e-6)
@@ -239,7 +241,9 @@ def test_multiplicative_weights_are_the_naive_ones_on_a_larger_game():
     priors = [np.linspace(1, 2, size) / np.linspace(1, 2, size).sum() for size in M.shape]
     start = tuple(2 * prior - 1 / len(prior) for prior in priors)
     for given_start, given_priors in ((None, None), (start, priors)):
-        solution = solve_game(M, "multiplicative-weights", tol=0, max_iter=200, start=given_start)
+        solution = fk.solve_game(
+            M, "multiplicative-weights", tol=0, max_iter=200, start=given_start
+        )
         p, q = naive_hedge(M, 200, given_priors)
         assert solution.row_strategy == pytest.approx(p, abs=1e-9)
         assert solution.column_strategy == pytest.approx(q, abs=1e-9)
@@ -251,7 +255,7 @@ def test_multiplicative_weights_are_the_naive_ones_on_a_larger_game():
 @every_method
 def test_rock_paper_scissors(method):
     M = [[0, 1, -1], [-1, 0, 1], [1, -1, 0]]
-    solution = solve_game(M, method, tol=1e-2)
+    solution = fk.solve_game(M, method, tol=1e-2)
     check(M, solution)
     assert solution.converged
     assert solution.row_strategy == pytest.approx([1 / 3] * 3, abs=2e-2)
@@ -261,7 +265,7 @@ def test_rock_paper_scissors(method):
 @every_method
 def test_saddle_point(method):
     M = np.array([[4, 5, 6], [1, 2, 0], [3, 9, 7]])  # row 1 and column 1 hold each other
-    solution = solve_game(M, method, tol=1e-3)
+    solution = fk.solve_game(M, method, tol=1e-3)
     check(M, solution)
     assert solution.value == pytest.approx(2, abs=1e-3)
     assert solution.row_strategy == pytest.approx([0, 1, 0], abs=1e-2)
@@ -271,7 +275,7 @@ def test_saddle_point(method):
 @every_method
 def test_a_diagonal_is_played_in_inverse_proportion(method):
     sizes = np.array([1.0, 2, 4, 8])
-    solution = solve_game(np.diag(sizes), method, tol=1e-3)
+    solution = fk.solve_game(np.diag(sizes), method, tol=1e-3)
     assert solution.value == pytest.approx(1 / (1 / sizes).sum(), abs=1e-3)
     expected = (1 / sizes) / (1 / sizes).sum()
     assert solution.row_strategy == pytest.approx(expected, abs=1e-2)
@@ -282,7 +286,7 @@ def test_a_diagonal_is_played_in_inverse_proportion(method):
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (5, 1), (3, 70)])
 def test_one_payoff_everywhere(method, constant, shape):
     M = np.full(shape, constant)
-    solution = solve_game(M, method)
+    solution = fk.solve_game(M, method)
     check(M, solution)
     assert solution.converged
     assert solution.value == pytest.approx(constant, rel=1e-12)
@@ -291,7 +295,7 @@ def test_one_payoff_everywhere(method, constant, shape):
 @every_method
 def test_payoffs_too_small_to_tell_apart(method):
     for M in ([[5e-324, 0.0]], [[1e-313, -1e-313], [-1e-313, 1e-313]], [[1e-201], [0.0]]):
-        solution = solve_game(M, method)
+        solution = fk.solve_game(M, method)
         check(M, solution)
         assert solution.converged
 
@@ -299,8 +303,8 @@ def test_payoffs_too_small_to_tell_apart(method):
 @every_method
 def test_one_row_or_one_column(method):
     line = np.array([3.0, -1.0, 4.0, 1.0, -5.0])
-    assert solve_game(line[None, :], method, tol=1e-3).value == pytest.approx(4, abs=1e-3)
-    assert solve_game(line[:, None], method, tol=1e-3).value == pytest.approx(-5, abs=1e-3)
+    assert fk.solve_game(line[None, :], method, tol=1e-3).value == pytest.approx(4, abs=1e-3)
+    assert fk.solve_game(line[:, None], method, tol=1e-3).value == pytest.approx(-5, abs=1e-3)
 
 
 # -- what must not change, and what must change along -------------------------------------------
@@ -309,22 +313,22 @@ def test_one_row_or_one_column(method):
 @every_method
 def test_shift_scale_and_exchange_of_the_players(method):
     M = game(12, 9)
-    reference = solve_game(M, method)
+    reference = fk.solve_game(M, method)
     for a, b in ((1e-60, 0.0), (1e60, 0.0), (1.0, 1e6), (0.37, -5.0)):
-        moved = solve_game(a * M + b, method)
+        moved = fk.solve_game(a * M + b, method)
         assert moved.converged
         allowed = a * (reference.gap + 1e-9) + moved.gap + 1e-9 * abs(b) * 1e-3
         assert abs(moved.value - (a * reference.value + b)) <= allowed
-    for exchanged in (solve_game(-M.T, method), solve_game(np.asfortranarray(-M.T), method)):
+    for exchanged in (fk.solve_game(-M.T, method), fk.solve_game(np.asfortranarray(-M.T), method)):
         assert abs(exchanged.value + reference.value) <= exchanged.gap + reference.gap + 1e-9
 
 
 def test_multiplicative_weights_do_not_see_shift_and_scale():
     M = game(12, 9)
     options = {"tol": 0, "max_iter": 300}
-    reference = solve_game(M, "multiplicative-weights", **options)
+    reference = fk.solve_game(M, "multiplicative-weights", **options)
     for a, b in ((2.0**-100, 0.0), (2.0**100, 0.0), (1.0, 1e6), (0.37, -5.0)):
-        moved = solve_game(a * M + b, "multiplicative-weights", **options)
+        moved = fk.solve_game(a * M + b, "multiplicative-weights", **options)
         assert moved.row_strategy == pytest.approx(reference.row_strategy, abs=1e-6)
         assert moved.column_strategy == pytest.approx(reference.column_strategy, abs=1e-6)
 
@@ -332,11 +336,11 @@ def test_multiplicative_weights_do_not_see_shift_and_scale():
 @every_method
 def test_doubled_rows_and_columns_and_another_order(method):
     M = game(10, 8)
-    reference = solve_game(M)
+    reference = fk.solve_game(M)
     rng = np.random.default_rng(1)
     rows = rng.permutation(np.r_[np.arange(10), rng.integers(0, 10, 7)])
     columns = rng.permutation(np.r_[np.arange(8), rng.integers(0, 8, 9)])
-    solution = solve_game(M[np.ix_(rows, columns)], method)
+    solution = fk.solve_game(M[np.ix_(rows, columns)], method)
     assert solution.converged
     assert abs(solution.value - reference.value) <= solution.gap + reference.gap + 1e-9
     if method == "linprog":
@@ -350,11 +354,11 @@ def test_dominated_choices_are_not_played():
     larger = np.vstack([M, worse_row])
     worse_column = larger[:, 3] - 0.5
     larger = np.column_stack([larger, worse_column])
-    solution = solve_game(larger)
-    assert solution.value == pytest.approx(solve_game(M).value, abs=1e-8)
+    solution = fk.solve_game(larger)
+    assert solution.value == pytest.approx(fk.solve_game(M).value, abs=1e-8)
     assert solution.row_strategy[6] == pytest.approx(0, abs=1e-9)
     assert solution.column_strategy[6] == pytest.approx(0, abs=1e-9)
-    played = solve_game(larger, "fictitious-play", tol=0, max_iter=5_000)
+    played = fk.solve_game(larger, "fictitious-play", tol=0, max_iter=5_000)
     assert played.row_counts[6] == 0
     assert played.column_counts[6] == 0
 
@@ -364,7 +368,7 @@ def test_margins_of_examples_is_a_game(method):
     """M = ZZ', as preferences play: its value is the squared distance of their hull from 0."""
     Z = signs(60, 200, seed=3)
     M = Z @ Z.T
-    solution = solve_game(M, method, tol=0.5)
+    solution = fk.solve_game(M, method, tol=0.5)
     check(M, solution)
     assert solution.converged
     assert solution.lower_bound > 0
@@ -376,11 +380,11 @@ def test_margins_of_examples_is_a_game(method):
 @pytest.mark.parametrize("shape", [(300, 40), (40, 300), (150, 150)])
 def test_methods_agree_on_larger_games(shape):
     for M in (game(*shape), signs(*shape)):
-        exact = solve_game(M)
+        exact = fk.solve_game(M)
         check(M, exact)
         assert exact.converged
         for method in ("fictitious-play", "multiplicative-weights"):
-            solution = solve_game(M, method, tol=0.02)
+            solution = fk.solve_game(M, method, tol=0.02)
             check(M, solution)
             assert solution.converged
             assert solution.lower_bound - 1e-9 <= exact.value <= solution.upper_bound + 1e-9
@@ -395,15 +399,15 @@ def test_bytes_give_way_before_their_sums_overflow():
     assert dynamics.advance(rounds, -1.0) == rounds
     assert dynamics.weights()[0].tolist() == rows.tolist()
     assert dynamics.weights()[1].tolist() == columns.tolist()
-    solution = solve_game(M, "fictitious-play", tol=0, max_iter=rounds, start=start)
+    solution = fk.solve_game(M, "fictitious-play", tol=0, max_iter=rounds, start=start)
     assert solution.row_counts.tolist() == rows.tolist()
 
 
 def test_errors_that_pile_up_do_not_reach_the_bounds():
     """Payoffs of 1e9 with differences of 1: sums over rounds lose digits, the bounds do not."""
     M = game(20, 20) + 1e9
-    exact = solve_game(M - 1e9)
-    solution = solve_game(M, "fictitious-play", tol=0.02)
+    exact = fk.solve_game(M - 1e9)
+    solution = fk.solve_game(M, "fictitious-play", tol=0.02)
     check(M, solution)
     assert solution.converged
     assert solution.gap <= 0.02
@@ -451,9 +455,9 @@ def test_refreshing_changes_nothing_but_rounding():
 @pytest.mark.parametrize("factor", [1, 0.3])
 def test_fictitious_play_goes_on_where_it_ended(factor):
     M = signs(30, 25) * factor
-    whole = solve_game(M, "fictitious-play", tol=0, max_iter=1_000)
-    first = solve_game(M, "fictitious-play", tol=0, max_iter=300)
-    second = solve_game(
+    whole = fk.solve_game(M, "fictitious-play", tol=0, max_iter=1_000)
+    first = fk.solve_game(M, "fictitious-play", tol=0, max_iter=300)
+    second = fk.solve_game(
         M,
         "fictitious-play",
         tol=0,
@@ -470,11 +474,14 @@ def test_fictitious_play_goes_on_where_it_ended(factor):
 @iterated
 def test_a_start_at_the_solution_saves_rounds(method):
     M = game(60, 60)
-    exact = solve_game(M)
+    exact = fk.solve_game(M)
     scale = 1e5 if method == "fictitious-play" else 1
     start = (exact.row_strategy * scale, exact.column_strategy * scale)
     options = {"tol": 0.01 if method == "fictitious-play" else 1e-3}
-    cold, warm = solve_game(M, method, **options), solve_game(M, method, start=start, **options)
+    cold, warm = (
+        fk.solve_game(M, method, **options),
+        fk.solve_game(M, method, start=start, **options),
+    )
     check(M, warm)
     assert cold.converged
     assert warm.converged
@@ -484,7 +491,7 @@ def test_a_start_at_the_solution_saves_rounds(method):
 def test_one_sided_start():
     M = np.array([[1, -1, 0, 0], [-1, 1, 0, 0], [0, 0, 1, -1], [0, 0, -1, 1], [2, 0, 1, 0]])
     start = (np.zeros(5), np.array([0, 3, 0, 1.0]))
-    solution = solve_game(M, "fictitious-play", tol=0, max_iter=50, start=start)
+    solution = fk.solve_game(M, "fictitious-play", tol=0, max_iter=50, start=start)
     rows, columns = naive_fictitious_play(M, 50, start=start)
     assert solution.row_counts.tolist() == rows.tolist()
     assert solution.column_counts.tolist() == columns.tolist()
@@ -499,7 +506,7 @@ def test_the_start_is_left_alone(method):
     start = (np.ones(5), np.ones(4))
     for counts in start:
         counts.flags.writeable = False
-    check(M, solve_game(M, method, start=start))
+    check(M, fk.solve_game(M, method, start=start))
     assert (start[0] == 1).all()
 
 
@@ -509,9 +516,9 @@ def test_the_start_is_left_alone(method):
 @iterated
 def test_too_few_rounds_warn_and_the_bounds_hold(method):
     M = game(40, 40)
-    exact = solve_game(M)
+    exact = fk.solve_game(M)
     with pytest.warns(ConvergenceWarning, match="bounds hold"):
-        solution = solve_game(M, method, tol=1e-6, max_iter=20)
+        solution = fk.solve_game(M, method, tol=1e-6, max_iter=20)
     check(M, solution)
     assert not solution.converged
     assert solution.iterations == 20
@@ -520,7 +527,7 @@ def test_too_few_rounds_warn_and_the_bounds_hold(method):
 
 @iterated
 def test_rounds_that_are_limited_on_purpose_do_not_warn(method):
-    solution = solve_game(game(40, 40), method, tol=0, max_iter=77)
+    solution = fk.solve_game(game(40, 40), method, tol=0, max_iter=77)
     assert solution.iterations == 77
     assert not solution.converged
 
@@ -528,22 +535,22 @@ def test_rounds_that_are_limited_on_purpose_do_not_warn(method):
 @iterated
 @pytest.mark.parametrize("tol", [1.0, 0.3, 0.05])
 def test_the_tolerance_is_the_gap_in_payoffs(method, tol):
-    solution = solve_game(10 * game(30, 30), method, tol=tol)
+    solution = fk.solve_game(10 * game(30, 30), method, tol=tol)
     assert solution.converged
     assert solution.gap <= tol
-    assert solution.iterations < solve_game(10 * game(30, 30), method, tol=tol / 4).iterations
+    assert solution.iterations < fk.solve_game(10 * game(30, 30), method, tol=tol / 4).iterations
 
 
 def test_a_linear_program_that_is_cut_short_falls_back_on_the_start():
     M = game(150, 150)
     start = (np.arange(150.0), np.ones(150))
     with pytest.warns(ConvergenceWarning):
-        solution = solve_game(M, max_iter=1, start=start)
+        solution = fk.solve_game(M, max_iter=1, start=start)
     check(M, solution)
     assert not solution.converged
     assert solution.row_strategy == pytest.approx(start[0] / start[0].sum())
     with pytest.warns(ConvergenceWarning):
-        without = solve_game(M, max_iter=1)
+        without = fk.solve_game(M, max_iter=1)
     assert without.column_strategy == pytest.approx(np.full(150, 1 / 150))
     assert not without.converged
 
@@ -559,7 +566,7 @@ def test_the_time_limit_of_a_linear_program_is_that_of_the_solver(monkeypatch):
     monkeypatch.setattr("scipy.optimize.linprog", stopped)
     monkeypatch.setattr(Deadline, "clock", staticmethod(lambda: 0.0))
     with pytest.warns(ConvergenceWarning, match="the gap of linprog"):
-        solution = solve_game(game(20, 30), time_limit=1e-9)
+        solution = fk.solve_game(game(20, 30), time_limit=1e-9)
     assert asked == [(1e-9, "highs-ipm")]
     assert solution.column_strategy == pytest.approx(np.full(30, 1 / 30))
     assert not solution.converged
@@ -568,7 +575,7 @@ def test_the_time_limit_of_a_linear_program_is_that_of_the_solver(monkeypatch):
 @iterated
 def test_time_limit(method):
     M = game(400, 400)
-    solution = solve_game(M, method, tol=1e-9, max_iter=10**12, time_limit=0)
+    solution = fk.solve_game(M, method, tol=1e-9, max_iter=10**12, time_limit=0)
     check(M, solution)
     assert not solution.converged
     cost = 800 if method == "fictitious-play" else M.size + 30 * 800
@@ -580,7 +587,7 @@ def test_time_limit(method):
 def test_progress_never_falls_and_ends_at_one(method, tol):
     shares: list[float] = []
     options = {} if method == "linprog" else {"max_iter": 300_000 if method[0] == "f" else 1_500}
-    solve_game(game(120, 120), method, tol=tol, progress=shares.append, **options)
+    fk.solve_game(game(120, 120), method, tol=tol, progress=shares.append, **options)
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert min(shares) >= 0
@@ -594,7 +601,7 @@ def test_what_progress_raises_comes_through(method):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        solve_game(game(200, 200), method, tol=0, progress=stop)
+        fk.solve_game(game(200, 200), method, tol=0, progress=stop)
 
 
 @iterated
@@ -602,7 +609,7 @@ def test_interrupt(method):
     main = threading.main_thread().ident
     threading.Timer(0.1, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):  # all rounds would take years
-        solve_game(game(600, 600), method, tol=0, max_iter=10**14)
+        fk.solve_game(game(600, 600), method, tol=0, max_iter=10**14)
 
 
 def test_an_interrupt_does_not_wait_for_the_linear_program(monkeypatch):
@@ -614,7 +621,7 @@ def test_an_interrupt_does_not_wait_for_the_linear_program(monkeypatch):
 
     monkeypatch.setattr("scipy.optimize.linprog", endless)
     with pytest.raises(KeyboardInterrupt):
-        solve_game(game(3, 3))
+        fk.solve_game(game(3, 3))
     ended.set()
 
 
@@ -624,7 +631,7 @@ def test_what_the_linear_program_raises_comes_through(monkeypatch):
 
     monkeypatch.setattr("scipy.optimize.linprog", fails)
     with pytest.raises(MemoryError, match="no room"):
-        solve_game(game(3, 3))
+        fk.solve_game(game(3, 3))
 
 
 # -- input ----------------------------------------------------------------------------------------
@@ -633,7 +640,7 @@ def test_what_the_linear_program_raises_comes_through(monkeypatch):
 @every_method
 def test_every_kind_of_matrix_is_read(method, tmp_path):
     M = signs(20, 15)
-    reference = solve_game(M, method, tol=0.05)
+    reference = fk.solve_game(M, method, tol=0.05)
     on_disk = np.memmap(tmp_path / "M", dtype=np.float64, mode="w+", shape=M.shape)
     on_disk[:] = M
     on_disk.flush()
@@ -651,7 +658,7 @@ def test_every_kind_of_matrix_is_read(method, tmp_path):
         pd.DataFrame(M),
         read_only,
     ):
-        solution = solve_game(other, method, tol=0.05)
+        solution = fk.solve_game(other, method, tol=0.05)
         assert type(solution.row_strategy) is np.ndarray
         assert solution.row_strategy.tolist() == reference.row_strategy.tolist()
         assert solution.value == reference.value
@@ -659,13 +666,13 @@ def test_every_kind_of_matrix_is_read(method, tmp_path):
 
 
 def test_truth_values_are_payoffs():
-    assert solve_game(np.eye(4, dtype=bool)).value == pytest.approx(0.25)
+    assert fk.solve_game(np.eye(4, dtype=bool)).value == pytest.approx(0.25)
 
 
 @iterated
 def test_the_same_again(method):
     M = game(70, 90)
-    first, second = (solve_game(M, method, tol=0, max_iter=500) for _ in range(2))
+    first, second = (fk.solve_game(M, method, tol=0, max_iter=500) for _ in range(2))
     assert first.row_strategy.tolist() == second.row_strategy.tolist()
 
 
@@ -688,15 +695,15 @@ def test_the_same_again(method):
     ],
 )
 def test_what_is_no_matrix_is_refused(M, message):
-    with pytest.raises(DataError, match=message):
-        solve_game(M)
+    with pytest.raises(fk.DataError, match=message):
+        fk.solve_game(M)
 
 
 def test_payoffs_beyond_range_are_refused():
-    with pytest.raises(MagnitudeError, match="Divide M"):
-        solve_game([[1e101, 0.0]])
+    with pytest.raises(fk.MagnitudeError, match="Divide M"):
+        fk.solve_game([[1e101, 0.0]])
     for method in METHODS:
-        assert solve_game([[1e100, -1e100], [-1e100, 1e100]], method).converged
+        assert fk.solve_game([[1e100, -1e100], [-1e100, 1e100]], method).converged
 
 
 @pytest.mark.parametrize(
@@ -725,8 +732,8 @@ def test_payoffs_beyond_range_are_refused():
     ],
 )
 def test_other_arguments_out_of_range_are_refused(options):
-    with pytest.raises(ParameterError, match=r"expected|has 2"):
-        solve_game([[1, 0], [0, 1]], **options)
+    with pytest.raises(fk.ParameterError, match=r"expected|has 2"):
+        fk.solve_game([[1, 0], [0, 1]], **options)
 
 
 def test_hedge_needs_no_whole_prior():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from formulakern.errors import DataError
+import formulakern as fk
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical.losses import LOSSES, loss_of
 from formulakern.solvers.hierarchical.newton import Columns, minimise_ridge, point
@@ -161,5 +161,5 @@ def test_a_ridge_problem_where_steps_cross_zero():
 )
 def test_refusals(given, message):
     columns, nodes, y, _, _ = problem(0, "logistic")
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(fk.DataError, match=message):
         solve_hierarchical(columns, nodes, y, loss="logistic", **given)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from formulakern.errors import DataError, ParameterError
+import formulakern as fk
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical import solve as hierarchical
 from formulakern.solvers.hierarchical.losses import LOSSES, Loss
@@ -218,9 +218,9 @@ def test_a_feature_outside_the_lattice_alone():
         (np.full((40, 1), np.nan), "not finite"),
         (np.ones((39, 1)), "others has shape"),
     ):
-        with pytest.raises(DataError, match=message):
+        with pytest.raises(fk.DataError, match=message):
             solve_hierarchical(np.ones((40, 1)), [()], y, loss="squared", others=wrong)
-    with pytest.raises(ParameterError, match="other_penalty"):
+    with pytest.raises(fk.ParameterError, match="other_penalty"):
         solve_hierarchical(np.ones((40, 1)), [()], y, loss="squared", other_penalty=0)
 
 
@@ -474,7 +474,7 @@ def test_a_time_limit_is_no_failure():
 )
 def test_parameters_out_of_range(options, message):
     columns, nodes, y = problem(0, 2, 10)
-    with pytest.raises(ParameterError, match=message):
+    with pytest.raises(fk.ParameterError, match=message):
         solve_hierarchical(columns, nodes, y, **options)
 
 
@@ -513,5 +513,5 @@ Y = [1, -1, 1]
     ],
 )
 def test_data_that_cannot_be_used(columns, nodes, y, options, message):
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(fk.DataError, match=message):
         solve_hierarchical(columns, nodes, y, **options)
