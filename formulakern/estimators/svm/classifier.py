@@ -304,8 +304,14 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
         """Solve for every pair of classes, by the solver that was asked for."""
         limits = self._limits(deadline)
         if self.solver == "libsvm":
-            svc = SVC(kernel="precomputed", **self._shared_parameters(SVC()))
-            svc.set_params(C=1.0, class_weight=None, probability="deprecated")
+            svc = SVC(
+                kernel="precomputed",
+                tol=self.tol,
+                max_iter=self.max_iter,
+                cache_size=self.cache_size,
+                decision_function_shape=self.decision_function_shape,
+                break_ties=self.break_ties,
+            )
             bar = self._bar
             gram = self.kernel_(table, progress=lambda share: bar.at(share, "Gram matrix"))
             self.svc_ = svc.fit(gram, classes, boxes)

@@ -100,7 +100,13 @@ class FormulaOneClass(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             weights = row_weights(np.zeros(table.shape[0]), None, sample_weight)
             self.kernel_ = self._make_kernel(X)
             if self.solver == "libsvm":
-                one = OneClassSVM(kernel="precomputed", **self._shared_parameters(OneClassSVM()))
+                one = OneClassSVM(
+                    kernel="precomputed",
+                    nu=self.nu,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    cache_size=self.cache_size,
+                )
                 self._take_over(one.fit(self.kernel_(table), sample_weight=weights), table)
             else:
                 inside = float(self.nu) * float(weights.sum())

@@ -109,7 +109,13 @@ class FormulaSVR(Regressor, KernelEstimator):
             C = float(self.C)
             boxes = C * weights
             if self.solver == "libsvm":
-                svr = SVR(kernel="precomputed", **self._shared_parameters(SVR()) | {"C": 1.0})
+                svr = SVR(
+                    kernel="precomputed",
+                    epsilon=self.epsilon,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    cache_size=self.cache_size,
+                )
                 self._take_over(svr.fit(self.kernel_(table), targets, boxes), table)
             else:
                 self._train(regression(targets, boxes, float(self.epsilon)), table, deadline, C)
