@@ -81,10 +81,9 @@ class Formula(Logic["Formula"]):
     no_letter: ClassVar[str] = ""
     #: The truth value of a constant; else None.
     truth: bool | None = None
-    #: The connective at the root, or None for a leaf; its operands, and how many there are.
+    #: The connective at the root, or None for a leaf; its operands.
     connective: Connective | None = None
     arguments: tuple[Formula, ...] = ()
-    _length: int = 0
     #: Number of leaves, with repetition (an exact integer, even where subformulas are shared).
     n_leaves: int
     _hash: int

@@ -29,10 +29,6 @@ class Node(Protocol):
         """Number of leaves, with repetition."""
 
     @property
-    def _length(self) -> int:
-        """The number of operands, which takes no time."""
-
-    @property
     def truth(self) -> bool | None:
         """The truth value of a constant; else None."""
 

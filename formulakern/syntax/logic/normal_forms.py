@@ -14,13 +14,10 @@ from formulakern.syntax.connectives import AND, ARGUMENTS, OR, Connective
 from formulakern.syntax.logic.functions import Functions
 from formulakern.syntax.logic.node import N, both, either, literal, negated
 
-__all__ = ["MAX_CHAIN", "Form", "clauses_of", "from_cubes", "halves", "listed_form", "nnf"]
+__all__ = ["Form", "clauses_of", "from_cubes", "halves", "listed_form", "nnf"]
 
 #: "dnf" is a disjunction of conjunctions of literals, "cnf" a conjunction of disjunctions.
 Form: TypeAlias = Literal["dnf", "cnf"]
-
-#: A conjunction or disjunction of more parts than this is not made.
-MAX_CHAIN = 2_000_000
 
 
 class Half(Generic[N]):
@@ -83,7 +80,7 @@ def _signed(
         return [(node.arguments[0], not sign)], lambda _, parts: parts[0]
     truth = row.truth
     if row.chain == "flat" and truth in ("1000", "1110"):
-        join = _limited(AND if (truth == "1000") == sign else OR)
+        join = both if (truth == "1000") == sign else either
         return [(argument, sign) for argument in node.arguments], join
     if len(node.arguments) > 2:
         if id(node) not in kept:
@@ -98,35 +95,20 @@ def _of_two(left: Any, right: Any, truth: str) -> tuple[list[tuple[Any, bool]], 
     true = [cell for cell, bit in zip(ARGUMENTS, truth, strict=True) if bit == "1"]
     if len(true) == 1:
         (p, q) = true[0]
-        return [(left, p), (right, q)], _limited(AND)
+        return [(left, p), (right, q)], both
     if len(true) == 3:
         (p, q) = next(cell for cell in ARGUMENTS if cell not in true)
-        return [(left, not p), (right, not q)], _limited(OR)
+        return [(left, not p), (right, not q)], either
     (p, q), (r, s) = true
     if p == r:
         return [(left, p)], lambda _, parts: parts[0]
     if q == s:
         return [(right, q)], lambda _, parts: parts[0]
-    conjunction = _limited(AND)
 
     def join(like: Any, parts: list[Any]) -> Any:
-        return _limited(OR)(like, [conjunction(like, parts[:2]), conjunction(like, parts[2:])])
+        return either(like, [both(like, parts[:2]), both(like, parts[2:])])
 
     return [(left, p), (right, q), (left, r), (right, s)], join
-
-
-def _limited(row: Connective) -> Join:
-    """Parts in one chain, which merges with chains inside of it; not too many."""
-
-    def join(like: Any, parts: list[Any]) -> Any:
-        if sum(part._length for part in parts if part.connective is row) > MAX_CHAIN:
-            raise FormulaSizeError(
-                f"a form without other connectives joins more than {MAX_CHAIN:,} parts in one "
-                "place. Bring parts of the formula into this form instead."
-            )
-        return like._built(row, parts)
-
-    return join
 
 
 def listed_form(root: N, form: Form, limit: int) -> N:
