@@ -17,13 +17,10 @@ from sklearn.naive_bayes import BernoulliNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from formulakern import DataError, ParameterError, PropositionEncoder, Table, Variable
 from formulakern.datasets import monks, tic_tac_toe
 from formulakern.encoding.propositions import evaluate_proposition
-from formulakern.encoding.table import Table
-from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.syntax.comparison import Comparison
-from formulakern.syntax.formula import Variable
 from formulakern.syntax.parser import parse_rule
 
 TABLE = Table(

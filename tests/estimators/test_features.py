@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
-from formulakern.errors import DataError, ParameterError
+from formulakern import DataError, ParameterError
 
 
 @parametrize_with_checks(

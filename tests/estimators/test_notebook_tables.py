@@ -102,10 +102,8 @@ def test_entries_are_those_of_the_text(shown):
 
 
 def test_many_rules_are_cut():
-    from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
-
-    items = [WeightedRule(fk.rule(f"x = {k}"), 1.0 + k, "a", "b") for k in range(100)]
-    ensemble = RuleEnsemble.of(items, ("a", "b"))
+    items = [fk.WeightedRule(fk.rule(f"x = {k}"), 1.0 + k, "a", "b") for k in range(100)]
+    ensemble = fk.RuleEnsemble.of(items, ("a", "b"))
     page = Page(ensemble._repr_html_())
     assert len(page.all("tr")) == 61
     assert "and 40 more rules" in page.text("p")

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
+from formulakern import DataError, Table
 from formulakern.encoding.pieced_table import PiecedTable
-from formulakern.encoding.table import Table
-from formulakern.errors import DataError
 from formulakern.estimators.in_pieces import classes as in_pieces
 from formulakern.estimators.in_pieces.classes import SpreadClasses
 from formulakern.estimators.targets import (

@@ -7,11 +7,11 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
+from formulakern import FormulaSVC
 from formulakern.compilation import CompiledFunction
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.estimators.search import run
 from formulakern.estimators.svm import cross_validation
-from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.trials import turn
 from formulakern.learning.prl import column_generation
 from formulakern.mining.search import CompiledSearch

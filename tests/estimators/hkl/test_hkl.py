@@ -15,10 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
-from formulakern import datasets
-from formulakern.estimators.hkl.classifier import HKLClassifier
-from formulakern.estimators.hkl.cross_validation import HKLClassifierCV
-from formulakern.estimators.hkl.regressor import HKLRegressor
+from formulakern import HKLClassifier, HKLClassifierCV, HKLRegressor, datasets
 from formulakern.learning.hkl import problem as hkl_problem
 from formulakern.solvers.hierarchical.solve import solve_hierarchical
 
@@ -30,7 +27,7 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [HKLClassifier(), HKLClassifier(loss="hinge"), HKLRegressor()],
+    [HKLClassifier(C=10, tol=0.1, cut_points=3), HKLRegressor(tol=0.1, cut_points=2)],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 def test_scikit_learn_estimator_checks(estimator, check):
@@ -68,7 +65,7 @@ LOSS = {
 
 
 @pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 5),
@@ -98,7 +95,7 @@ def test_the_objective_is_that_of_the_whole_lattice(seed, p, rho, log_C, loss):
 
 
 @pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.floats(-1, 3))
 def test_rules_are_what_predicts(seed, p, log_C):
     X, y = labelled(seed, 40, p)
@@ -235,7 +232,10 @@ def test_a_weight_of_two_is_two_rows_and_zero_is_none(loss):
     options = {"C": 2.0, "encoder": None, "loss": loss, "tol": 1e-4}
     weighted = HKLClassifier(**options).fit(X, y, sample_weight=weight)
     repeated = HKLClassifier(**options).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
-    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=2e-4)
+    assert weighted.gap_ <= 1e-4
+    assert repeated.gap_ <= 1e-4
+    assert weighted.lower_bound_ <= repeated.objective_ * (1 + 1e-9)
+    assert repeated.lower_bound_ <= weighted.objective_ * (1 + 1e-9)
     np.testing.assert_allclose(
         weighted.decision_function(X), repeated.decision_function(X), atol=0.1
     )
@@ -398,12 +398,12 @@ def test_extremes_do_not_overflow():
     generator = np.random.default_rng(0)
     X = generator.integers(0, 2, (60, 250))
     y = X[:, 0] & X[:, 1]
-    deep = HKLClassifier(encoder=None, C=1e3, depth_penalty=100, time_limit=20).fit(X, y)
+    deep = HKLClassifier(encoder=None, C=1e3, depth_penalty=100).fit(X, y)
     assert deep.stopped_ == "optimal"
     for rho in (1.0001, 1.001):
         assert HKLClassifier(rho=rho, C=10).fit(X[:, :6], y).stopped_ == "optimal"
     with pytest.warns(ConvergenceWarning, match=r"1\.3e\+47 times the automatic one.* C='auto'"):
-        huge = HKLClassifier(C=1e50, time_limit=0.5).fit(X[:, :6], y)
+        huge = HKLClassifier(C=1e50, time_limit=0.1).fit(X[:, :6], y)
     assert huge.lower_bound_ <= huge.objective_
     with pytest.raises(fk.DataError, match="another unit"):
         HKLRegressor().fit(X[:, :6], np.where(y, 1e308, -1e308))
@@ -508,8 +508,13 @@ def test_regression_in_any_units():
     assert model.gap_ <= 1e-3
     assert model.score(X, y) > 0.98
     other = HKLRegressor(C=100, depth_penalty=1.5, tol=1e-3, encoder=None).fit(X, 1e6 - 1e3 * y)
-    np.testing.assert_allclose(1e6 - 1e3 * model.predict(X), other.predict(X), rtol=1e-6)
-    assert other.objective_ == pytest.approx(1e6 * model.objective_, rel=1e-6)
+    assert other.gap_ <= 1e-3
+    assert 1e6 * model.lower_bound_ <= other.objective_ * (1 + 1e-9)
+    assert other.lower_bound_ <= 1e6 * model.objective_ * (1 + 1e-9)
+    # the squared loss is strongly convex: 100 ‖f − f*‖² is at most the gap
+    gaps = [model.objective_ - model.lower_bound_, (other.objective_ - other.lower_bound_) / 1e6]
+    apart = np.linalg.norm(1e3 - other.predict(X) / 1e3 - model.predict(X))
+    assert apart <= np.sqrt(np.array(gaps) / 100).sum() + 1e-6
     loss = 100 * np.sum((y - model.predict(X)) ** 2)
     [solved] = model._models
     assert loss < model.objective_
@@ -520,7 +525,8 @@ def test_regression_in_any_units():
     whole = solve_hierarchical(
         columns, nodes, y, rho=1.1, C=100, depth_penalty=1.5, loss="squared", tol=1e-4
     )
-    assert whole.lower_bound <= model.objective_ <= whole.objective * (1 + 2e-3)
+    assert whole.lower_bound <= model.objective_ * (1 + 1e-9)
+    assert model.lower_bound_ <= whole.objective * (1 + 1e-9)
     assert len(solved.rules) == len(model.rules_)
     np.testing.assert_allclose(
         model.rules_.scores(pd.DataFrame(X, columns=[f"x{j}" for j in range(6)]))[:, 0],
@@ -551,26 +557,22 @@ def planted(seed, lengths, m=1000, p=50, noise=0.05):
 
 @pytest.mark.filterwarnings("ignore:stopped by the node limit")  # the bound is loose for a = 1
 def test_planted_conjunctions_are_recovered():
-    """They are the three heaviest rules for 9 of 10 seeds, and classify rows without noise."""
-    recovered = 0
-    for seed, lengths in enumerate([3, "up to three"] * 5):
+    """They are the three heaviest rules, and classify rows without noise."""
+    for seed, lengths in enumerate([3, "up to three"] * 2):
         X, y, truth = planted(seed, lengths)
         model = HKLClassifier(C=6.0, depth_penalty=1.0, tol=0.05, max_active=30, **HINGE)
         model.fit(X, y)
         Z = planted(seed + 1000, lengths)[0]
         wanted = np.any([Z[:, list(w)].all(axis=1) for w in truth], axis=0)
         heaviest = {item.rule.columns for item in model.rules_.head(3)}
-        same = heaviest == {tuple(f"x{j}" for j in w) for w in truth}
-        recovered += same and np.mean(model.predict(Z) == wanted) > 0.98
-    assert recovered >= 9
+        assert heaviest == {tuple(f"x{j}" for j in w) for w in truth}
+        assert np.mean(model.predict(Z) == wanted) > 0.98
 
 
 def test_planted_pairs_are_recovered_and_certified():
-    recovered = 0
-    for seed in range(10):
+    for seed in range(4):
         X, y, truth = planted(seed, 2, p=100)
         model = HKLClassifier(C=2.0, depth_penalty=1.5, tol=0.02, **HINGE).fit(X, y)
         heaviest = {item.rule.columns for item in model.rules_.head(3)}
-        recovered += heaviest == {tuple(f"x{j}" for j in w) for w in truth}
+        assert heaviest == {tuple(f"x{j}" for j in w) for w in truth}
         assert model.gap_ <= 0.02
-    assert recovered >= 9

@@ -6,9 +6,8 @@ import numpy as np
 import pandas
 import pytest
 
-from formulakern import HKLClassifier, gather_limit
+from formulakern import HKLClassifier, ParameterError, gather_limit
 from formulakern.datasets import load
-from formulakern.errors import ParameterError
 
 dask_frames = pytest.importorskip("dask.dataframe")
 

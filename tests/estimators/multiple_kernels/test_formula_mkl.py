@@ -12,8 +12,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
-from formulakern import datasets
-from formulakern.errors import DataError, ParameterError
+from formulakern import DataError, ParameterError, datasets
 
 WEIGHTS = "cut points are quantiles of the unweighted rows, and libsvm stops at a tolerance"
 EXPECTED_FAILURES = {

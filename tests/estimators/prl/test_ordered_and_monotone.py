@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
-from formulakern.estimators.prl.classifier import PRLClassifier
-from formulakern.estimators.prl.cross_validation import PRLClassifierCV
+from formulakern import PRLClassifier, PRLClassifierCV
 
 TIGHT = {"tol": 1e-4, "epochs": 400}
 WEIGHTS = "cut points are quantiles of the unweighted rows"

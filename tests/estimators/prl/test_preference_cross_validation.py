@@ -5,16 +5,17 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, get_scorer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
+from formulakern import PRLClassifier, PRLClassifierCV
 from formulakern.estimators.prl import folds as prl_folds
-from formulakern.estimators.prl.classifier import PRLClassifier
-from formulakern.estimators.prl.cross_validation import PRLClassifierCV, Setting
+from formulakern.estimators.prl.cross_validation import Setting
 from formulakern.estimators.prl.folds import calibrated_votes
 from formulakern.estimators.trials import Trial
 
@@ -22,7 +23,7 @@ WEIGHTS = "cut points are quantiles of the unweighted rows, and folds do not see
 
 
 @parametrize_with_checks(
-    [PRLClassifierCV([1.0], [1], tol=0.1, cv=2)],
+    [PRLClassifierCV([1.0], [1], tol=0.1, cv=2, cut_points=3)],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
         "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,
@@ -45,7 +46,14 @@ def table(seed=0, m=120):
 def test_scores_are_those_of_the_folds():
     X, y = table()
     folds = StratifiedKFold(3, shuffle=True, random_state=5)
-    options = {"scoring": "f1_macro", "cv": folds, "tol": 1e-4}
+    models = {}
+
+    def scoring(model, rows, classes):
+        setting = model.C, model.degree, model.depth_penalty
+        models.setdefault(setting, []).append(model)
+        return get_scorer("f1_macro")(model, rows, classes)
+
+    options = {"scoring": scoring, "cv": folds, "tol": 1e-4}
     search = PRLClassifierCV([0.5, 0.1], (2, 1), (1, 3), **options).fit(X, y)
     results = search.cv_results_
     assert results["C"].tolist() == [0.1, 0.5] * 3
@@ -54,11 +62,14 @@ def test_scores_are_those_of_the_folds():
     for k, (train, test) in enumerate(folds.split(X, y)):
         for place in range(6):
             C, degree, a = (results[name][place] for name in ("C", "degree", "depth_penalty"))
+            model = models[C, degree, a][k]
+            score = f1_score(y[test], model.predict(X.iloc[test]), average="macro")
+            assert results[f"split{k}_score"][place] == pytest.approx(score, abs=1e-12)
             alone = PRLClassifier(degree=int(degree), C=C, depth_penalty=a, tol=0.03)
             alone.fit(X.iloc[train], y[train])
-            score = f1_score(y[test], alone.predict(X.iloc[test]), average="macro")
-            # paths start elsewhere: within the tolerance rows can change sides
-            assert results[f"split{k}_score"][place] == pytest.approx(score, abs=0.11)
+            assert model.gap_ <= 0.03 * model.bound_
+            assert model.value_ <= alone.bound_ * (1 + 1e-6)
+            assert alone.value_ <= model.bound_ * (1 + 1e-6)
     means = np.mean([results[f"split{k}_score"] for k in range(3)], axis=0)
     np.testing.assert_allclose(results["mean_score"], means)
     assert search.best_score_ == means.max()
@@ -199,30 +210,23 @@ def test_one_class_for_all_rows_is_passed_over(monkeypatch):
 
 
 def test_paths_start_from_columns_of_before(monkeypatch):
+    """Their first game has the columns of the game before; with and without them, V* is one."""
     X, y = table(2)
-    search = PRLClassifierCV(degrees=[1, 2], cv=3, verbose=1)
-    epochs = []
-    solve = PRLClassifier._solve
+    fitted, starts = prl_folds.Fold.fitted, []
 
-    def counted(self, *arguments, **options):
-        columns = solve(self, *arguments, **options)
-        epochs.append(self.n_iter_)
-        return columns
+    def compared(self, model, automatic, known, deadline):
+        cold, _ = fitted(self, clone(model), automatic, (), deadline)
+        warm, columns = fitted(self, model, automatic, known, deadline)
+        starts.append(len(known))
+        assert not known or warm.history_[0].columns == len(known)
+        assert warm.value_ <= cold.bound_ * (1 + 1e-6)
+        assert cold.value_ <= warm.bound_ * (1 + 1e-6)
+        return warm, columns
 
-    monkeypatch.setattr(PRLClassifier, "_solve", counted)
-    search.fit(X, y)
-    with monkeypatch.context() as without:
-        fitted = prl_folds.Fold.fitted
-        without.setattr(
-            prl_folds.Fold, "fitted", lambda self, m, a, known, until: fitted(self, m, a, (), until)
-        )
-        warm, epochs = list(epochs), []
-        monkeypatch.setattr(PRLClassifier, "_solve", counted)
-        cold = PRLClassifierCV(degrees=[1, 2], cv=3).fit(X, y)
-    assert sum(warm) < sum(epochs)
-    np.testing.assert_allclose(
-        search.cv_results_["mean_score"], cold.cv_results_["mean_score"], atol=0.05
-    )
+    monkeypatch.setattr(prl_folds.Fold, "fitted", compared)
+    PRLClassifierCV(degrees=[1, 2], cv=3).fit(X, y)
+    assert starts[:3] == [0, 0, 0]
+    assert all(starts[3:])
 
 
 def test_interrupt_keeps_the_best_setting(monkeypatch):

@@ -17,9 +17,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score, train_test
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
-from formulakern import datasets
+from formulakern import PRLClassifier, datasets
 from formulakern.encoding.zero_one import read_packed
-from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.learning.prl import column_generation as prl_play
 from formulakern.learning.prl.features import ConjunctionFeatures
 from formulakern.learning.prl.preferences import Preferences
@@ -36,9 +35,7 @@ EXPECTED_FAILURES = {
 @parametrize_with_checks(
     [
         PRLClassifier(),
-        PRLClassifier("a & ~b"),
         PRLClassifier("polynomial", degree=1, tol=1e-6),
-        PRLClassifier(column_selection="random", budget=30, epochs=3, random_state=0),
     ],
     expected_failed_checks=lambda estimator: (
         {} if estimator.features == "polynomial" else EXPECTED_FAILURES
@@ -120,7 +117,7 @@ def fit(X, y, **parameters):
         return model.fit(X, y)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=25)
 @given(binary_tables, PRICES, st.integers(2, 3), st.sampled_from(["rules", "conjunctions"]))
 def test_the_value_is_that_of_the_whole_game(generator, C, n_classes, features):
     X = (generator.random((14, 5)) < 0.5).astype(int)
@@ -137,7 +134,7 @@ def test_the_value_is_that_of_the_whole_game(generator, C, n_classes, features):
     assert (np.diff(bounds) <= 0).all()
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=15)
 @given(binary_tables, PRICES, st.integers(1, 3), st.integers(2, 3))
 def test_the_value_over_polynomial_features(generator, C, degree, n_classes):
     X = generator.normal(size=(12, 3)).round(2)
@@ -154,7 +151,7 @@ def test_the_value_over_polynomial_features(generator, C, degree, n_classes):
     assert value <= model.bound_ + 1e-6 * unit
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=15)
 @given(binary_tables, PRICES)
 def test_the_value_over_templates(generator, C):
     X = (generator.random((12, 4)) < 0.5).astype(int)
@@ -167,7 +164,7 @@ def test_the_value_over_templates(generator, C):
     assert model.value_ == pytest.approx(value, rel=2e-4, abs=1e-5)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=15)
 @given(binary_tables, PRICES, st.sampled_from(["rules", "conjunctions"]))
 def test_the_bound_without_a_bias_rule(generator, C, features):
     """What is true on all rows is then a rule like any other."""
@@ -180,7 +177,7 @@ def test_the_bound_without_a_bias_rule(generator, C, features):
     assert value <= model.bound_ + 1e-6
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=10)
 @given(binary_tables)
 def test_solvers_agree_within_their_gaps(generator):
     X = (generator.random((20, 5)) < 0.5).astype(int)
@@ -592,7 +589,9 @@ def test_a_price_that_is_nearly_infinite(C):
     X, y = [["x"], ["y"], ["x"], ["z"]], ["p", "q", "p", "q"]
     hard = PRLClassifier(margin="hard").fit(X, y)
     soft = PRLClassifier(C=C).fit(X, y)
-    assert soft.value_ == pytest.approx(hard.value_, rel=1e-2)
+    assert soft.value_ <= hard.bound_ * (1 + 1e-9) + 1 / C  # slack secures at most 1/C more
+    assert hard.value_ <= soft.bound_ * (1 + 1e-9)
+    assert max(hard.gap_ / hard.bound_, soft.gap_ / soft.bound_) <= 0.01
     with pytest.warns(UserWarning, match="2 preferences are opposite"):
         clash = PRLClassifier(C=C, bias_rule=False).fit([["x"], ["x"]], ["p", "q"])
     assert 0 <= clash.value_ <= 1 / C

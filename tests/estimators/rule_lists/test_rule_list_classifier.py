@@ -14,9 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
-from formulakern import datasets
-from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.rule_lists.classifier import RuleListClassifier
+from formulakern import DataError, ParameterError, RuleListClassifier, datasets
 from formulakern.estimators.rule_lists.learners import LEARNERS
 
 COVERING = LEARNERS[:-1]

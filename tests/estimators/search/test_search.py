@@ -14,19 +14,19 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
-from formulakern import datasets
-from formulakern.errors import (
+from formulakern import (
     DataError,
+    FormulaSearch,
+    FormulaSVC,
     FormulaSyntaxError,
-    MissingDependencyError,
     ParameterError,
+    datasets,
 )
+from formulakern.errors import MissingDependencyError
 from formulakern.estimators.search import run as search_run
 from formulakern.estimators.search.candidates import draw_candidates, equal_kernels
-from formulakern.estimators.search.estimator import FormulaSearch
 from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.scores import log_scores, ratio_of
-from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.measures import radius_margin_ratio
 from formulakern.syntax import random
 

@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import formulakern as fk
-from formulakern.errors import DataError, ParameterError
+from formulakern import DataError, ParameterError
 from formulakern.estimators.strings.classifier import CANDIDATES
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -18,10 +18,8 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
-from formulakern import datasets
-from formulakern.errors import DataError, ParameterError
+from formulakern import DataError, FormulaSVC, ParameterError, datasets
 from formulakern.estimators.svm import prediction
-from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.pace import SolverPace
 
 # One line each, as scikit-learn's own SVC has them.

@@ -9,10 +9,9 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
 import formulakern as fk
-from formulakern import boolean
+from formulakern import Variable, boolean
 from formulakern.estimators.svm.extraction import pair_weights, propositions_of
 from formulakern.syntax.evaluation import evaluate
-from formulakern.syntax.formula import Variable
 from tests import oracle
 
 RNG = np.random.default_rng(0)

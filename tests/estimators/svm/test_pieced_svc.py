@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern import datasets
+from formulakern import ParameterError, datasets
 from formulakern.datasets import read_table
 from formulakern.encoding.weighted_rows import WeightedRows
-from formulakern.errors import ParameterError
 from formulakern.estimators.svm import pieced
 from formulakern.learning.kernel_machines.in_pieces import spread_part, training
 from formulakern.partitions.pieces import LocalPieces
