@@ -225,8 +225,10 @@ def test_easy_weights_are_those_of_the_published_procedure(boards, lam):
     rows, signs, kernels = boards
     rows, signs = rows[:60], signs[:60]
     found = easy_weights(KernelFamily(kernels, rows), [task_of(signs)], lam)
-    grams = np.array([k(rows) for k in kernels])
-    np.testing.assert_allclose(found.weights, slow_easy(grams, signs, lam)[0], atol=1e-4)
+    weights, value = slow_easy(np.array([k(rows) for k in kernels]), signs, lam)
+    assert found.lower_bound <= value * (1 + 1e-6)
+    assert value <= found.upper_bound * (1 + 1e-6)
+    np.testing.assert_allclose(found.weights, weights, atol=1e-4)
 
 
 def test_easy_weights_at_the_ends():
@@ -316,7 +318,6 @@ def test_a_weight_that_comes_to_zero_is_tried_again():
     signs, box = np.array([1, -1, -1, 1, -1]), np.linspace(1, 2, 5)
     found = lp_norm_weights(Given(np.array([first, second])), [task_of(signs, box)], 1.2, tol=1e-5)
     assert found.converged
-    assert found.iterations < 40
 
 
 @pytest.mark.parametrize("p", [1.0, 1.1, 2.0, 8.0, math.inf])
@@ -325,7 +326,6 @@ def test_a_support_vector_machine_with_the_weights_is_as_good_as_certified(board
     family, C = KernelFamily(kernels, rows), 3.0
     found = lp_norm_weights(family, [task_of(signs)], p, C, tol=1e-6)
     assert found.converged
-    assert found.iterations < 40
     assert 0 <= found.gap <= 1e-6
     K = family.combined(found.weights)
     svc = SVC(kernel="precomputed", C=C, tol=1e-9).fit(K, signs)

@@ -472,20 +472,17 @@ def test_fictitious_play_goes_on_where_it_ended(factor):
 
 
 @iterated
-def test_a_start_at_the_solution_saves_rounds(method):
+def test_a_start_at_the_solution_leaves_a_smaller_gap(method):
     M = game(60, 60)
     exact = fk.solve_game(M)
     scale = 1e5 if method == "fictitious-play" else 1
     start = (exact.row_strategy * scale, exact.column_strategy * scale)
-    options = {"tol": 0.01 if method == "fictitious-play" else 1e-3}
-    cold, warm = (
-        fk.solve_game(M, method, **options),
-        fk.solve_game(M, method, start=start, **options),
-    )
+    options = {"tol": 0, "max_iter": 500}
+    cold, warm = (fk.solve_game(M, method, start=one, **options) for one in (None, start))
     check(M, warm)
-    assert cold.converged
-    assert warm.converged
-    assert warm.iterations < 0.7 * cold.iterations
+    assert warm.gap < 0.7 * cold.gap
+    if method == "fictitious-play":  # 500 rounds are 1/200 of what was played before
+        assert warm.gap <= exact.gap + 2 * np.ptp(M) / 200
 
 
 def test_one_sided_start():
@@ -538,7 +535,9 @@ def test_the_tolerance_is_the_gap_in_payoffs(method, tol):
     solution = fk.solve_game(10 * game(30, 30), method, tol=tol)
     assert solution.converged
     assert solution.gap <= tol
-    assert solution.iterations < fk.solve_game(10 * game(30, 30), method, tol=tol / 4).iterations
+    closer = fk.solve_game(10 * game(30, 30), method, tol=tol / 4)
+    assert closer.gap <= tol / 4
+    assert solution.iterations <= closer.iterations  # of the same rounds
 
 
 def test_a_linear_program_that_is_cut_short_falls_back_on_the_start():

@@ -99,8 +99,9 @@ def test_equals_a_general_solver():
     lattices = [read_nodes(nodes, rho=rho, depth_penalty=a)] * K
     start = [np.zeros(n)] * K
     found = solve_together([columns] * K, lattices, codes, c, tol=1e-4, start=start)
-    assert found.objective == pytest.approx(best, rel=1e-3)
-    assert found.lower_bound <= best
+    assert found.objective - found.lower_bound <= 1e-4 * found.objective
+    assert found.lower_bound <= best * (1 + 1e-9)
+    assert found.objective <= best * (1 + 1.1e-4)
 
 
 def test_two_classes_are_the_logistic_loss():
@@ -123,14 +124,12 @@ def test_two_classes_are_the_logistic_loss():
 def test_a_warm_start_ends_at_the_same_optimum():
     nodes, columns, codes, c = problem(7, 4, 50, 3)
     lattices = [read_nodes(nodes, rho=1.1, depth_penalty=2.0)] * 3
-    rounds = []
-    options = {"tol": 1e-4, "report": rounds.append}
     start = [np.zeros(len(nodes))] * 3
-    cold = solve_together([columns] * 3, lattices, codes, c, start=start, **options)
-    n = len(rounds)
-    warm = solve_together([columns] * 3, lattices, codes, c, start=cold.weights, **options)
-    assert warm.objective == pytest.approx(cold.objective, rel=2e-4)
-    assert len(rounds) - n <= n
+    cold = solve_together([columns] * 3, lattices, codes, c, start=start, tol=1e-4)
+    warm = solve_together([columns] * 3, lattices, codes, c, start=cold.weights, tol=1e-4)
+    for one, other in ((cold, warm), (warm, cold)):
+        assert one.objective - one.lower_bound <= 1e-4 * one.objective
+        assert one.lower_bound <= other.objective * (1 + 1e-9)
 
 
 def test_shares_of_the_classes():
