@@ -141,7 +141,7 @@ piece = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     content=st.lists(piece, max_size=12).map(b"".join),
     name=st.sampled_from(["t.csv", "t.tsv", "t.parquet"]),

@@ -51,7 +51,7 @@ def code(s, p, q, same) -> float:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_every_pair_has_its_triple(data):
     n = data.draw(st.integers(1, 9))
@@ -99,7 +99,7 @@ def test_too_many_triples_are_refused():
 # -- kernels -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_values_are_those_of_the_definition(data):
     reading = data.draw(st.sampled_from(["bound", "free", "distinct"]))
@@ -128,7 +128,7 @@ def _combinations(k: fk.Kernel, other: fk.Kernel) -> list[fk.Kernel]:
     ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.data())
 def test_equal_to_the_last_bit_on_any_table(data):
     reading = data.draw(st.sampled_from(["bound", "free", "distinct"]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -22,6 +22,7 @@ POINTS = hnp.arrays(
 )
 
 
+@settings(max_examples=50)
 @given(POINTS, st.sampled_from([np.float64, np.float32, np.float16]))
 def test_gram_matrices_pass(points, dtype):
     K = points.astype(np.float64) @ points.T

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.optimize import minimize
@@ -135,6 +135,7 @@ def naive_alignment(K: np.ndarray, L: np.ndarray, centered: bool) -> float:
     return float(np.trace(K @ L) / math.sqrt(np.trace(K @ K) * np.trace(L @ L)))
 
 
+@settings(max_examples=50)
 @given(POINTS, st.data(), st.booleans())
 def test_alignment_is_the_cosine(points, data, centered):
     K = points @ points.T
@@ -162,6 +163,7 @@ def test_alignment_with_the_target_is_one():
         assert measures.alignment(np.outer(y, y), y, centered=centered) == pytest.approx(1)
 
 
+@settings(max_examples=50)
 @given(POINTS)
 def test_spectral_ratio_is_that_of_the_norms_of_the_eigenvalues(points):
     assume(points.any())

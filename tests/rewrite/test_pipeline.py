@@ -1,7 +1,7 @@
 """The passes: same kernel, same function, replayable trace, one normal form."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import on_all_counts
 from strategies import countable, formulas
@@ -20,6 +20,7 @@ RULES = [*catalogue.definitions(), *catalogue.de_morgan(), *catalogue.constants(
 readings = st.sampled_from(sorted(READINGS))
 
 
+@settings(max_examples=50)
 @given(countable(max_leaves=10), readings)
 def test_programs_count_the_same(formula, reading):
     before, after = lower(formula, reading), lower(rewrite(formula, reading).formula, reading)
@@ -28,6 +29,7 @@ def test_programs_count_the_same(formula, reading):
     assert on_all_counts(before) == on_all_counts(after)
 
 
+@settings(max_examples=50)
 @given(formulas(), readings)
 def test_result_is_and_or_xor_with_negated_leaves(formula, reading):
     for node in postorder(rewrite(formula, reading).formula):
@@ -37,6 +39,7 @@ def test_result_is_and_or_xor_with_negated_leaves(formula, reading):
             assert inner is None or inner.name == "xor"
 
 
+@settings(max_examples=50)
 @given(formulas(), readings)
 def test_trace_replays(formula, reading):
     trace = rewrite(formula, reading)
@@ -59,12 +62,14 @@ def _replays(step: RewriteStep, reading: str) -> None:
     assert all(reading in rule.sound_for for rule in candidates)
 
 
+@settings(max_examples=50)
 @given(formulas(), readings)
 def test_rewriting_twice_changes_nothing(formula, reading):
     once = rewrite(formula, reading).formula
     assert rewrite(once, reading).passes == ()
 
 
+@settings(max_examples=50)
 @given(formulas(max_leaves=8), readings, st.randoms(use_true_random=False))
 def test_commuted_formulas_become_equal(formula, reading, random):
     def shuffled(node: fk.Formula) -> fk.Formula:
@@ -106,6 +111,7 @@ def test_repeated_names_stay_two_occurrences_under_free(text):
     assert str(after) == FREE[text]
 
 
+@settings(max_examples=50)
 @given(formulas())
 def test_free_keeps_every_variable_occurrence(formula):
     def occurrences(node: fk.Formula) -> list[fk.Formula]:

@@ -38,7 +38,7 @@ def count(formula, reading, n=N):
 
 @pytest.mark.parametrize("reading", ["bound", "free", "distinct"])
 @given(formula=choices(countable(2, letters="ab")), X=tables(3, N), Z=tables(2, N))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.filter_too_much])
 def test_a_choice_equals_enumeration(reading, formula, X, Z):
     kernel = fk.kernel(formula, variables=reading)
     if count(formula, reading) is None:
@@ -52,7 +52,7 @@ def test_a_choice_equals_enumeration(reading, formula, X, Z):
 
 @pytest.mark.parametrize("reading", ["bound", "free"])
 @given(formula=choosing(), X=tables(3, N), Z=tables(2, N))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_choices_among_variables_equal_enumeration(reading, formula, X, Z):
     if count(formula, reading) is None:
         return
@@ -74,7 +74,7 @@ def test_choices_among_variables_equal_enumeration(reading, formula, X, Z):
     least=st.integers(0, 1),
     X=tables(3, N),
 )
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_nested_choices_equal_enumeration(reading, outer, inner, degree, least, X):
     formula = fk.Choice(outer, inner, degree, least if outer in ("atleast", "exactly") else None)
     if count(formula, reading) is None:

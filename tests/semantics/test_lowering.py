@@ -42,7 +42,7 @@ def counted(
     return value // program.divisor, sizes
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(
     st.one_of(
         *[
@@ -168,7 +168,7 @@ def _symmetries(formula: fk.Formula) -> int:
     )
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(countable(10, (None, "g"), letters="abcde"))
 def test_divisor_is_the_number_of_symmetries(formula):
     assert lower(formula, "distinct").divisor == _symmetries(formula)

@@ -71,7 +71,7 @@ def score(measure, target, sums):
     return float((shares * np.log2(shares)).sum())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(problems(), st.sampled_from([ENTROPY, LAPLACE]), st.sampled_from([0.0, 2.0]))
 def test_candidates_are_worth_what_they_say(problem, measure, least_ratio):
     ranks, n_values, relations, weights = problem
@@ -130,7 +130,7 @@ SECOND = (
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(problems(), st.integers(0, 1))
 @example(UPWARD, 0)
 @example(DOWNWARD, 0)
@@ -171,7 +171,7 @@ def test_a_rule_grows_no_longer_than_there_is_room():
     assert sorted(longer.tolist()) == [[0, EQUAL, 1], [1, EQUAL, 1]]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_how_many_conditions_are_met(problem, seed):
     ranks, n_values, relations, _ = problem

@@ -33,7 +33,7 @@ def everything(X):
 @example(279754, 2, 18, 1.01, 0.0, 1.0, "hinge", 1)  # weights far below those of the dual norm
 @example(702348, 6, 40, 1.01, 1.9590003982279471, 3.0, "hinge", 2)
 @example(843014, 4, 7, 1.01, 2.7085307776494316, 3.0, "hinge", 1)  # of which smoothing was the rest
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 6),
@@ -64,7 +64,7 @@ def test_equals_the_problem_on_all_nodes(seed, p, m, rho, log_C, a, loss, n_othe
         assert step.objective * (1 - step.gap) <= whole.objective * (1 + 1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(2, 6),
@@ -104,7 +104,7 @@ def test_shares_of_the_subsets_inside(seed, p, rho, a):
             assert set(violators) <= set(frontier.sources)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(2, 6),

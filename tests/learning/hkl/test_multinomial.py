@@ -41,7 +41,7 @@ def learned(X, codes, others, options, **limits):
     return *found, steps
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 5),

@@ -45,7 +45,7 @@ def allowed(X, signs):
     return nodes, np.stack([X[:, list(v)].all(axis=1) for v in nodes], axis=1), np.array(asked)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 5),
@@ -72,7 +72,7 @@ def test_signs_over_all_conjunctions(seed, p, m, rho, log_C, a, loss):
         assert weight * signs.of(feature) >= 0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from([1.1, 1.5]), st.integers(1, 30))
 def test_what_is_listed_has_the_right_sign(seed, p, rho, most):
     X, y, others, signs = problem(seed, p, 25)
@@ -95,7 +95,7 @@ def test_what_is_listed_has_the_right_sign(seed, p, rho, most):
     assert not complete or reached <= threshold + 1e-6
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.floats(-1, 3), st.sampled_from([1.1, 1.5, 2.0]))
 def test_joined_rules_keep_their_signs(seed, p, log_C, rho):
     """Propositions with equal and opposite ones beside them, of other signs."""
@@ -126,7 +126,7 @@ def test_joined_rules_keep_their_signs(seed, p, log_C, rho):
         assert np.isclose(value, before, rtol=1e-6)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 5),

@@ -75,7 +75,7 @@ def problem_of(kind, rng, n):
     return novelty(boxes, float(rng.uniform(0.1, 0.9) * boxes.sum()))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(2, 12),
@@ -100,7 +100,7 @@ def test_the_optimum_is_that_of_a_general_solver(seed, n, kind, kernel):
     assert found.solution.gap <= 1e-9 or found.solution.stopped == "stalled"
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["classes", "numbers", "novelty"]))
 def test_no_other_intercept_has_a_smaller_primal_value(seed, kind):
     rng = np.random.default_rng(seed)
@@ -124,7 +124,7 @@ def test_no_other_intercept_has_a_smaller_primal_value(seed, kind):
     assert all(values.primal <= primal(b) + 1e-9 for b in others)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["classes", "numbers", "novelty"]))
 def test_equal_rows_as_one_have_the_same_optimum(seed, kind):
     rng = np.random.default_rng(seed)

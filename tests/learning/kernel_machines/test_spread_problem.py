@@ -40,7 +40,7 @@ def small_problems(monkeypatch):
     monkeypatch.setattr(crossings, "MOST", 4)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.data())
 def test_the_point_where_sums_of_weights_cross_a_level(data):
     parts = [

@@ -42,7 +42,7 @@ def asked(pairs, nodes, items, columns):
     )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(cases(), st.booleans(), st.sampled_from([1, 128]), st.sampled_from([0.0, 0.25]))
 def test_equals_the_sums_over_all_rows(case, whole, long, idle):
     """Also where rows of one weight come together, and where those without weight are left out."""

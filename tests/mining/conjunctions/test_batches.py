@@ -38,7 +38,7 @@ def pieces_of(X, weights, division):
     return LocalPieces(values), vectors
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(cases(), st.none() | st.integers(1, 40), DIVISIONS, st.sampled_from([1, 1 << 10]))
 def test_equals_enumeration_on_pieces(case, top, division, batch):
     X, weights, options = case
@@ -60,11 +60,11 @@ def large(m=3_000, p=40, seed=0):
 def test_equals_the_search_on_a_larger_table(waiting, monkeypatch):
     """Integer weights: the same scores and bounds, from all divisions, to the last bit."""
     monkeypatch.setattr(best_first, "WAITING", waiting)
-    X, weights = large()
+    X, weights = large(1_500, 24)
     options = {"objective": "spread", "top": 25, "max_length": 4, "threshold": 3.0}
     whole = mine_conjunctions(X, weights, **options)
     for division in [(1, [0]), (2, [0, 1, 1]), (7, [0, 0, 5, 2, 2, 2])]:
-        result = mine_on_pieces(*pieces_of(X, weights, division), 40, **options)
+        result = mine_on_pieces(*pieces_of(X, weights, division), 24, **options)
         assert result.scores.tolist() == whole.scores.tolist()
         assert result.bound == whole.bound
         above = whole.scores > whole.scores[-1]

@@ -34,7 +34,7 @@ def score(sums, totals, objective, direction, complement):
 
 def naive(X, weights, options):
     """Every conjunction of the lengths asked for, with its score: the definition."""
-    m, p = X.shape
+    p = X.shape[1]
     columns = weights.T.tolist()
     totals = [math.fsum(c) for c in columns]
     longest = p if options["max_length"] is None else min(p, options["max_length"])
@@ -47,7 +47,7 @@ def naive(X, weights, options):
                 of = [groups[j] for j in w if groups[j] >= 0]
                 if len(set(of)) < len(of):
                     continue
-            covered = [all(X[i, j] for j in w) for i in range(m)]
+            covered = X[:, list(w)].all(axis=1).tolist()
             sums = [math.fsum(itertools.compress(c, covered)) for c in columns]
             value = score(
                 sums, totals, options["objective"], options["direction"], options["complement"]
@@ -105,7 +105,7 @@ def check_against_enumeration(result, X, weights, options, top):
         )
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(cases(), st.none() | st.integers(1, 40))
 def test_equals_enumeration(case, top):
     X, weights, options = case
@@ -117,7 +117,7 @@ def test_equals_enumeration(case, top):
     assert keys == sorted(keys)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(cases(), st.integers(1, 5))
 def test_integers_are_exact(case, top):
     X, weights, options = case

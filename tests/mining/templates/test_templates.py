@@ -132,14 +132,14 @@ def data(draw, largest=4):
     return X, weights.reshape(len(X), k), draw(st.sampled_from(kinds))
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(plain, data(), st.booleans(), st.none() | st.integers(1, 12), st.sampled_from([0.0, -1.0]))
 def test_equals_enumeration(formula, case, distinct, top, threshold):
     X, weights, kind = case
     check(formula, X, weights, distinct, top, kind, threshold=threshold)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(plain, data(), st.booleans(), st.data())
 def test_ranges_of_variables(formula, case, distinct, more):
     X, weights, kind = case
@@ -232,6 +232,7 @@ def test_slots_say_which_copy_they_are_in():
     assert [slot.copy for slot in result.expansion.slots] == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.data())
 def test_the_program_is_the_formula(seed, more):
     formula = fk.random_formula(random_state=seed)
@@ -254,7 +255,7 @@ def test_a_time_limit_leaves_a_bound():
     X, weights = rng.integers(0, 2, (2_000, 60)), rng.normal(size=2_000)
     template = fk.parse("(a & ~b) | (c & d)")
     result = mine_templates(template, X, weights, time_limit=0.0, top=3)
-    longer = mine_templates(template, X, weights, time_limit=1.0, top=3)
+    longer = mine_templates(template, X, weights, time_limit=0.2, top=3)
     assert not result.proven
     assert not result.complete
     assert longer.scores[0] <= result.bound

@@ -42,7 +42,7 @@ def check(A, u, solution, shift=0.0, tol=1e-6):
 seeds = st.integers(0, 10_000).map(np.random.default_rng)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(seeds, st.integers(1, 25), st.integers(1, 8), st.floats(0.01, 10.0))
 def test_capped(generator, n, k, cap):
     A = generator.integers(-2, 3, (n, k)).astype(np.int8)
@@ -52,7 +52,7 @@ def test_capped(generator, n, k, cap):
     check(A, u, solution)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(seeds, st.integers(1, 25), st.integers(1, 8))
 def test_games(generator, n, k):
     A = generator.normal(size=(n, k))
@@ -74,7 +74,7 @@ def test_blocks_are_the_whole(monkeypatch):
     assert found.alpha.sum() == pytest.approx(expected.alpha.sum(), rel=1e-7)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(seeds, st.integers(1, 40), st.integers(1, 8), st.sampled_from([0.0, 0.5, -3.0]))
 def test_products_by_nonzero_entries(generator, n, k, shift):
     A = generator.integers(-2, 3, (n, k)) * (generator.random((n, k)) < 0.3)
@@ -101,7 +101,7 @@ def test_sparse_and_dense_programs_agree(monkeypatch, capped):
     check(A, u, found, shift)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(seeds, st.integers(1, 60), st.integers(1, 12), st.floats(0.01, 10.0), st.booleans())
 def test_rough_solutions_in_single_precision(generator, n, k, cap, capped):
     """A thousandth is promised, and about that is what both objectives are off."""

@@ -159,6 +159,7 @@ def naive_hedge(M: np.ndarray, rounds: int, priors=None):
 # -- against them -----------------------------------------------------------------------------
 
 
+@settings(max_examples=50)
 @given(TINY)
 def test_every_method_encloses_the_exact_value(M):
     exact = float(naive_value(M))
@@ -173,7 +174,7 @@ def test_every_method_encloses_the_exact_value(M):
 
 
 @given(REAL)
-@settings(max_examples=50)
+@settings(max_examples=30)
 def test_methods_agree_within_their_gaps(M):
     exact = fk.solve_game(M)
     check(M, exact)
@@ -187,6 +188,7 @@ def test_methods_agree_within_their_gaps(M):
         assert solution.gap <= 0.2 * float(np.ptp(M)) + 1e-9
 
 
+@settings(max_examples=50)
 @given(hnp.arrays(np.float64, (2, 2), elements=st.integers(-9, 9)))
 def test_closed_form_of_two_by_two(M):
     (a, b), (c, d) = M
@@ -207,7 +209,7 @@ def test_closed_form_of_two_by_two(M):
     st.integers(1, 300),
     st.sampled_from([0.0, 0.5]),
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_fictitious_play_is_the_naive_one_round_by_round(M, rounds, tol):
     """In bytes, in float64 (whole numbers, too large for a byte; fractions): the same rounds."""
     for factor in (1, 1024, 1 / 64):
@@ -226,7 +228,7 @@ def test_fictitious_play_is_the_naive_one_round_by_round(M, rounds, tol):
 
 
 @given(REAL, st.integers(1, 40))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_multiplicative_weights_are_the_naive_ones(M, rounds):
     solution = fk.solve_game(M, "multiplicative-weights", tol=0, max_iter=rounds)
     if solution.iterations == rounds:  # else the gap was 0 before

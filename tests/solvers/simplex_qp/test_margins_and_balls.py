@@ -88,6 +88,7 @@ def naive_distance(K: np.ndarray, signs: np.ndarray) -> float:
 # -- against them -----------------------------------------------------------------------------
 
 
+@settings(max_examples=50)
 @given(POINTS)
 def test_ball_is_the_enumerated_one(points):
     K = gram_of(points.astype(float))
@@ -104,6 +105,7 @@ def test_ball_is_the_enumerated_one(points):
     assert ((points - centre) ** 2).sum(axis=1).max() <= ball.upper_bound * (1 + 1e-9) + 1e-9
 
 
+@settings(max_examples=50)
 @given(classed_points())
 def test_hard_margin_is_the_enumerated_distance_of_hulls(data):
     points, signs = data
