@@ -31,11 +31,7 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [
-        FormulaSVC(),
-        FormulaSVC("a -> b", "free", normalize=False),
-        FormulaSVC(inputs="graded"),
-    ],
+    [FormulaSVC(), FormulaSVC("a", inputs="graded", C=1.0)],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 def test_scikit_learn_estimator_checks(estimator, check):
@@ -178,7 +174,9 @@ def test_the_machine_is_that_of_scikit_learn(binary):
         expected = theirs.decision_function(later)
         np.testing.assert_allclose(ours.decision_function(later), expected, atol=precision)
         np.testing.assert_array_equal(ours.predict(later), theirs.predict(later))
-        np.testing.assert_array_equal(ours.support_, theirs.support_)
+        for one, other in ((ours, theirs), (theirs, ours)):
+            heavy = np.abs(one.dual_coef_).max(axis=0) > precision
+            assert set(one.support_[heavy]) <= set(other.support_)
     # what it solved: K on the support vectors, weighted, plus the constant
     two = FormulaSVC("(a & ~b) | c", "distinct", C=3, encoder=None).fit(X, y > 0)
     by_hand = k(later, X[two.support_]) @ two.dual_coef_[0] + two.intercept_
@@ -200,10 +198,11 @@ def test_weights_of_classes_and_rows(binary):
     same = FormulaSVC("a & b", class_weight=by_hand).fit(X, noisy)
     np.testing.assert_allclose(balanced.decision_function(X), same.decision_function(X))
     weight = np.where(noisy, 20.0, 1.0)
-    weighted = FormulaSVC("a & b", C=0.1).fit(X, noisy, sample_weight=weight)
-    by_class = FormulaSVC("a & b", C=0.1, class_weight={True: 20.0}).fit(X, noisy)
+    exact = {"C": 0.1, "tol": 1e-8}
+    weighted = FormulaSVC("a & b", **exact).fit(X, noisy, sample_weight=weight)
+    by_class = FormulaSVC("a & b", class_weight={True: 20.0}, **exact).fit(X, noisy)
     np.testing.assert_allclose(weighted.decision_function(X), by_class.decision_function(X))
-    svc = FormulaSVC("a & b", C=0.1, class_weight={True: 20.0}, solver="libsvm").fit(X, noisy)
+    svc = FormulaSVC("a & b", class_weight={True: 20.0}, solver="libsvm", **exact).fit(X, noisy)
     np.testing.assert_allclose(by_class.decision_function(X), svc.decision_function(X), atol=1e-2)
     with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\)"):
         FormulaSVC().fit(X, noisy, sample_weight=np.ones(3))
@@ -399,7 +398,7 @@ def test_a_search_over_formulas(boards):
         "formula": ["a", "a & b & c", fk.parse("a -> b"), fk.kernel("a ^ b")],
         "variables": ["bound", "distinct"],
     }
-    search = GridSearchCV(FormulaSVC(C=10), grid, cv=3, n_jobs=2).fit(X, y)
+    search = GridSearchCV(FormulaSVC(C=10), grid, cv=3).fit(X, y)
     assert search.predict(later).shape == (100,)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_score_ > 0.8
@@ -457,7 +456,7 @@ def test_graded_inputs_are_degrees_of_the_table():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.random(80) * 50, rng.random(80) - 3, rng.integers(0, 2, 80)])
     y = X[:, 0] / 50 + X[:, 2] > 0.8
-    exact = {"C": 100, "tol": 1e-12}
+    exact = {"C": 100, "tol": 1e-12}  # decisions are known to the root of that
     model = FormulaSVC("a | b", inputs="graded", **exact).fit(X, y)
     assert model.propositions_ == ("~x0", "x0", "~x1", "x1", "x2")
     degrees = model.encoder_.transform(X)
@@ -466,21 +465,27 @@ def test_graded_inputs_are_degrees_of_the_table():
     k = fk.kernel("a | b", inputs="graded").normalized()
     same = SVC(kernel=k, C=100, tol=1e-9).fit(degrees, y)
     expected = model.decision_function(X)
-    np.testing.assert_allclose(expected, same.decision_function(degrees), rtol=1e-5)
+    np.testing.assert_allclose(expected, same.decision_function(degrees), atol=1e-4)
     assert (model.support_vectors_ == degrees[model.support_]).all()
     assert model.score(X, y) > 0.9
     plain = FormulaSVC("a | b", inputs="graded", encoder=None, **exact).fit(degrees, y)
-    np.testing.assert_allclose(plain.decision_function(degrees), expected, rtol=1e-6)
+    np.testing.assert_allclose(plain.decision_function(degrees), expected, atol=1e-4)
     kernel = FormulaSVC(fk.kernel("a | b", inputs="graded"), **exact).fit(X, y)
-    np.testing.assert_allclose(kernel.decision_function(X), expected, rtol=1e-6)
+    np.testing.assert_allclose(kernel.decision_function(X), expected, atol=1e-4)
+    for one in (plain, kernel):
+        np.testing.assert_array_equal(one.kernel_(degrees), model.kernel_(degrees))
     again = pickle.loads(pickle.dumps(model))
     assert (again.predict(X) == model.predict(X)).all()
 
 
 def test_graded_inputs_that_are_0_and_1_change_nothing(boards):
     X, y, Z = boards
-    one, other = (FormulaSVC("a & b", inputs=kind).fit(X, y) for kind in ("binary", "graded"))
-    np.testing.assert_allclose(one.decision_function(Z), other.decision_function(Z), atol=1e-9)
+    one, other = (
+        FormulaSVC("a & b", inputs=kind, tol=1e-10).fit(X, y) for kind in ("binary", "graded")
+    )
+    rows = one.encoder_.transform(X)
+    np.testing.assert_allclose(one.kernel_(rows), other.kernel_(rows), rtol=1e-12)
+    np.testing.assert_allclose(one.decision_function(Z), other.decision_function(Z), atol=1e-3)
 
 
 def test_graded_inputs_have_no_rules():

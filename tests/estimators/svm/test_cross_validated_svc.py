@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.metrics import f1_score, get_scorer
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
@@ -18,7 +19,7 @@ EXPECTED = {
 
 
 @parametrize_with_checks(
-    [fk.FormulaSVCCV(Cs=[0.1, 10.0], cv=2)], expected_failed_checks=lambda _: EXPECTED
+    [fk.FormulaSVCCV(Cs=[10.0], cv=2)], expected_failed_checks=lambda _: EXPECTED
 )
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
@@ -31,23 +32,47 @@ def boards():
     return X[chosen], y[chosen]
 
 
+def objectives(model, kernel, X, signs, C):
+    """Primal and dual objective of a machine of two classes, from its coefficients."""
+    coefficients = model.dual_coef_[0]
+    squared = coefficients @ kernel(model.support_vectors_) @ coefficients / 2
+    losses = np.maximum(0, 1 - signs * model.decision_function(X)).sum()
+    return squared + C * losses, np.abs(coefficients).sum() - squared
+
+
 @pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
 @pytest.mark.parametrize("cache_size", [0, 200])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_scores_are_those_of_fits_one_by_one(boards, cache_size, classes):
+def test_scores_are_those_of_fits_to_the_folds(boards, cache_size, classes):
     X, y = boards
     if classes == 3:
         y = np.where(X["middle-middle-square"] == "x", "middle", y)
-    folds = StratifiedKFold(3, shuffle=True, random_state=1)
-    Cs = [0.1, 1.0, 30.0]
+    folds = [*StratifiedKFold(3, shuffle=True, random_state=1).split(X, y)]
+    Cs, models = [0.1, 1.0, 30.0], []
+
+    def scoring(model, rows, truth):
+        models.append(model)
+        return get_scorer("f1_macro")(model, rows, truth)
+
     options = {"cache_size": cache_size, "tol": 1e-6}
-    search = fk.FormulaSVCCV("a & b", "distinct", Cs=Cs, cv=folds, **options).fit(X, y)
+    search = fk.FormulaSVCCV("a & b", "distinct", Cs=Cs, cv=folds, scoring=scoring, **options).fit(
+        X, y
+    )
     encoded = fk.PropositionEncoder().fit_transform(X)
     for place, C in enumerate(Cs):
-        one = fk.FormulaSVC("a & b", "distinct", C=C, encoder=None, solver="libsvm", tol=1e-6)
-        scores = cross_val_score(one, encoded, y, cv=folds, scoring="f1_macro")
-        found = [search.cv_results_[f"split{k}_score"][place] for k in range(3)]
-        np.testing.assert_allclose(found, scores, atol=0.025)  # rows at the boundary
+        for k, (train, test) in enumerate(folds):
+            model = models[3 * place + k]
+            score = f1_score(y[test], model.predict(X[test]), average="macro")
+            assert search.cv_results_[f"split{k}_score"][place] == pytest.approx(score, abs=1e-12)
+            if classes == 3:
+                continue
+            signs = np.where(y[train] == model.classes_[1], 1, -1)
+            one = fk.FormulaSVC("a & b", "distinct", C=C, encoder=None, tol=1e-6)
+            one.fit(encoded[train], y[train])
+            known = objectives(one, search.kernel_, encoded[train], signs, C)
+            found = objectives(model, search.kernel_, X[train], signs, C)
+            assert max(known[1], found[1]) <= min(known[0], found[0]) * (1 + 1e-9)
+            assert found[0] - found[1] <= 0.01 * found[0]
     assert Cs[int(np.argmax(search.cv_results_["mean_score"]))] == search.C_
     whole = fk.FormulaSVC("a & b", "distinct", C=search.C_, **options).fit(X, y)
     np.testing.assert_allclose(search.decision_function(X), whole.decision_function(X))

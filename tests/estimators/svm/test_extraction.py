@@ -10,6 +10,7 @@ from sklearn.svm import SVC
 
 import formulakern as fk
 from formulakern import Variable, boolean
+from formulakern.deadline import Deadline
 from formulakern.estimators.svm.extraction import pair_weights, propositions_of
 from formulakern.syntax.evaluation import evaluate
 from tests import oracle
@@ -191,13 +192,15 @@ def test_rules_speak_the_words_of_the_table():
     assert "Proven" in str(result)
 
 
-def test_a_time_limit_leaves_a_valid_bound():
+def test_a_time_limit_leaves_a_valid_bound(monkeypatch):
     kernel = fk.kernel("any[3](all[3](x))", variables="distinct")
     svc, X, y, _ = machine(kernel, n=40, rows=150, seed=8)
-    result = fk.extract_rules(svc, kernel, X, y, top=3, time_limit=0.3)
+    with monkeypatch.context() as counted:
+        counted.setattr(Deadline, "clock", staticmethod(itertools.count().__next__))
+        result = fk.extract_rules(svc, kernel, X, y, top=3, time_limit=10)
+    longer = fk.extract_rules(svc, kernel, X, y, top=3, time_limit=0.5)
     assert not result.proven
     assert "time limit" in str(result)
-    longer = fk.extract_rules(svc, kernel, X, y, top=3, time_limit=2.0)
     assert longer[0].weight <= result.bounds[1, 0] * (1 + 1e-9)
 
 

@@ -67,33 +67,36 @@ def table_of(name):
 @pytest.mark.parametrize("cuts", [[], [100], [0, 3, 60, 60, 200, 450]])
 def test_the_model_is_that_of_the_table_in_memory(name, cuts):
     X, y = table_of(name)
-    inside = fk.FormulaSVC(C=1.0, tol=1e-5).fit(X, y)
-    model = fitted_to_pieces(fk.FormulaSVC(C=1.0, tol=1e-5), X, y, cuts)
+    inside = fk.FormulaSVC(C=1.0, tol=1e-10).fit(X, y)
+    model = fitted_to_pieces(fk.FormulaSVC(C=1.0, tol=1e-10), X, y, cuts)
     assert model.stopped_ == "optimal"
-    assert model.gap_ <= 1e-5
+    assert max(model.gap_, inside.gap_) <= 1e-10
     assert model.classes_.tolist() == inside.classes_.tolist()
     assert model.n_support_.sum() == len(model.support_) == model.dual_coef_.shape[1]
     ours, theirs = model.decision_function(X), inside.decision_function(X)
-    np.testing.assert_allclose(ours, theirs, atol=1e-2)
-    assert (model.predict(X) == inside.predict(X)).mean() > 0.995
+    np.testing.assert_allclose(ours, theirs, atol=1e-3)
+    ranked = np.sort(np.column_stack([theirs, -theirs]) if theirs.ndim == 1 else theirs)
+    clear = ranked[:, -1] - ranked[:, -2] > 2e-3
+    assert clear.mean() > 0.99
+    np.testing.assert_array_equal(model.predict(X)[clear], inside.predict(X)[clear])
 
 
 def test_classes_and_rows_may_weigh():
     X, y = table_of("tic-tac-toe")
     weights = np.random.default_rng(2).integers(1, 4, len(y)).astype(float)
-    inside = fk.FormulaSVC(C=0.5, tol=1e-6).fit(X, y, sample_weight=weights)
-    model = fitted_to_pieces(fk.FormulaSVC(C=0.5, tol=1e-6), X, y, [7, 300], weights)
-    np.testing.assert_allclose(model.decision_function(X), inside.decision_function(X), atol=5e-3)
+    inside = fk.FormulaSVC(C=0.5, tol=1e-10).fit(X, y, sample_weight=weights)
+    model = fitted_to_pieces(fk.FormulaSVC(C=0.5, tol=1e-10), X, y, [7, 300], weights)
+    np.testing.assert_allclose(model.decision_function(X), inside.decision_function(X), atol=1e-3)
 
 
 def test_equal_support_vectors_of_pieces_are_one():
     X, y = table_of("tic-tac-toe")
     twice = np.concatenate([np.arange(len(y))] * 2)
-    model = fitted_to_pieces(fk.FormulaSVC(C=1.0), X[twice], y[twice], [len(y)])
+    model = fitted_to_pieces(fk.FormulaSVC(C=1.0, tol=1e-10), X[twice], y[twice], [len(y)])
     rows = np.column_stack([model.support_vectors_, np.repeat([0, 1], model.n_support_)])
     assert len(np.unique(rows, axis=0)) == len(rows) == len(model.support_)
-    inside = fk.FormulaSVC(C=2.0).fit(X, y)
-    np.testing.assert_allclose(model.decision_function(X), inside.decision_function(X), atol=0.05)
+    inside = fk.FormulaSVC(C=2.0, tol=1e-10).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), inside.decision_function(X), atol=1e-3)
 
 
 def test_rules_know_the_rows_of_all_pieces():
@@ -135,12 +138,12 @@ def test_fit_on_a_frame_of_dask():
     X, y = table_of("tic-tac-toe")
     pandas = pytest.importorskip("pandas")
     frame, classes = pandas.DataFrame({name: X[name] for name in X.names}), pandas.Series(y)
-    inside = fk.FormulaSVC(tol=1e-5).fit(frame, classes)
+    inside = fk.FormulaSVC(tol=1e-10).fit(frame, classes)
     with dask.config.set(scheduler="synchronous"), fk.gather_limit(0):
-        model = fk.FormulaSVC(tol=1e-5).fit(
+        model = fk.FormulaSVC(tol=1e-10).fit(
             frames.from_pandas(frame, npartitions=3), frames.from_pandas(classes, npartitions=3)
         )
     np.testing.assert_allclose(
-        model.decision_function(frame), inside.decision_function(frame), atol=1e-2
+        model.decision_function(frame), inside.decision_function(frame), atol=1e-3
     )
     assert model.svc_.shape_fit_ == inside.svc_.shape_fit_
