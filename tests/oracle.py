@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from formulakern.program.interpreter import run
-from formulakern.program.node import Program
+from formulakern.program.fold import fold, last
+from formulakern.program.node import Count, Program, cell_count
 from formulakern.rules.rule_list import RuleList
 from formulakern.rules.rule_set import RuleSet
 from formulakern.syntax.choice import Choice
@@ -172,19 +172,56 @@ def dimension(
     return len(features(formula, np.zeros(n, dtype=int), reading, domains))
 
 
+class PythonIntegers:
+    """The algebra of a program at one triple of counts per domain, without NumPy."""
+
+    def __init__(self, s: int, p: int, q: int, n: int) -> None:
+        self.counts = (s, p, q, n)
+
+    def count(self, node: Count) -> int:
+        return max(cell_count(node.cell, *self.counts) - node.used, 0)
+
+    constant = staticmethod(int)
+    sum = staticmethod(sum)
+    product = staticmethod(math.prod)
+    binomial = staticmethod(math.comb)
+
+    def quotient(self, operand: int, divisor: int) -> int:
+        assert operand % divisor == 0
+        return operand // divisor
+
+
+def value_at(program: Program, s: int, p: int, q: int, n: int) -> int:
+    """The kernel at these counts, the same in every domain, as an exact integer."""
+    algebra = PythonIntegers(s, p, q, n)
+    return algebra.quotient(last(fold(program, algebra)), program.divisor)
+
+
 def on_all_counts(program: Program, n: int = 4) -> list[int]:
     """The kernel for every possible (s, p, q) over n columns, the same in every domain."""
-    triples = [
-        (s, p, q)
+    return [
+        value_at(program, s, p, q, n)
         for p in range(n + 1)
         for q in range(n + 1)
         for s in range(max(0, p + q - n), min(p, q) + 1)
     ]
-    s, p, q = (
-        [np.array(c, dtype=object)] * len(program.domains) for c in zip(*triples, strict=True)
-    )
-    value = run(program, s, p, q, [n] * len(program.domains), object)[0]
-    return [int(v) // program.divisor for v in np.broadcast_to(value, len(triples))]
+
+
+def joint_counts(formula: Formula, s: int, p: int, q: int, n: int) -> tuple[int, int, int, int]:
+    """How many substitutions are 11, 10, 01, 00 if every occurrence is a variable of its own."""
+    if formula.connective is None:
+        return s, p - s, q - s, n - p - q + s
+    parts = [joint_counts(argument, s, p, q, n) for argument in formula.arguments]
+    if formula.connective.arity == 1:
+        return parts[0][::-1]
+    total, *others = parts
+    for part in others:
+        cells = [0, 0, 0, 0]
+        for (i, left), (j, right) in itertools.product(enumerate(total), enumerate(part)):
+            in_x, in_z = formula.connective(i < 2, j < 2), formula.connective(not i % 2, not j % 2)
+            cells[2 * (not in_x) + (not in_z)] += left * right
+        total = tuple(cells)
+    return total
 
 
 def decision_of_list(rules: RuleList, row: dict[str, object]) -> tuple[object, list[float]]:

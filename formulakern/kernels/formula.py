@@ -24,7 +24,7 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.base import n_columns
 from formulakern.kernels.graded import GradedKernel, graded
 from formulakern.kernels.inspection import Section, clip_lines, stages
-from formulakern.program.magnitude import FLOAT64_MAX, choices, dimension
+from formulakern.program.magnitude import FLOAT64_MAX, choices, dimension, upper_bound
 from formulakern.program.node import Program
 from formulakern.rewrite.pipeline import Rewriting, rewrite
 from formulakern.semantics import check_reading, lower
@@ -308,8 +308,17 @@ class FormulaKernel(Kernel):
         return dimension(self.program, sizes)
 
     def scaled_into_range(self, pair: TablePair) -> FormulaKernel:
-        """This kernel, or at scale="probability" where its counts may pass float64."""
-        if self.scale == "probability" or self.task(pair).bound <= FLOAT64_MAX:
+        """Return this kernel, or scale="probability" if its counts may pass float64.
+
+        The values of x with x and of z with z, by which cosines divide, are counts here too.
+        """
+        tables = self.task(pair).tables
+        most = [
+            int(max(x.max(initial=0), z.max(initial=0)))
+            for x, z in zip(tables.x_counts, tables.z_counts, strict=True)
+        ]
+        largest = upper_bound(self.program, tables.sizes, most, most)
+        if self.scale == "probability" or largest <= FLOAT64_MAX:
             return self
         made = replace(self, scale="probability")
         made.__dict__["rewriting"], made.__dict__["program"] = self.rewriting, self.program
