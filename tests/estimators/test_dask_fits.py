@@ -77,23 +77,23 @@ def test_learners(name):
 
 @pytest.mark.parametrize("cuts", ["two", "seven"])
 def test_rows_that_stay_where_they_are(cuts):
-    """Of the same optimum: values and objectives to the tolerance, and the same predictions."""
+    """Values and objectives agree to the tolerance; nearly all predictions are the same."""
     table, labels = cut_frame(FRAME, CUTS[cuts]), cut_frame(LABELS, CUTS[cuts])
     with fk.gather_limit(0):
         game = fk.PRLClassifier().fit(table, labels)
         lattice = fk.HKLClassifier(linear=False).fit(table, labels)
-        vectors = fk.FormulaSVC("a & b").fit(table, labels)
+        vectors = fk.FormulaSVC("a & b", tol=1e-10).fit(table, labels)
     here = fk.PRLClassifier().fit(FRAME, LABELS)
-    assert game.value_ == pytest.approx(here.value_, rel=0.01)
+    assert game.gap_ <= game.tol * game.bound_ + 1e-6
     assert here.value_ <= game.bound_ + 1e-9
     assert game.value_ <= here.bound_ + 1e-9
     known = fk.HKLClassifier(linear=False).fit(FRAME, LABELS)
     assert lattice.lower_bound_ <= known.objective_ * (1 + 1e-9)
     assert known.lower_bound_ <= lattice.objective_ * (1 + 1e-9)
     assert lattice.gap_ <= lattice.tol
-    alone = fk.FormulaSVC("a & b").fit(FRAME, LABELS)
+    alone = fk.FormulaSVC("a & b", tol=1e-10).fit(FRAME, LABELS)
     margins = alone.decision_function(FRAME)
-    assert vectors.decision_function(FRAME) == pytest.approx(margins, abs=0.05)
+    assert vectors.decision_function(FRAME) == pytest.approx(margins, abs=1e-3)
     for model, other in ((game, here), (lattice, known), (vectors, alone)):
         assert (model.predict(FRAME) == other.predict(FRAME)).mean() > 0.97
 

@@ -72,7 +72,7 @@ KINDS = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_as_in_memory(data):
     """Whatever the partitions are: empty ones, without some class, other than those of the table.

@@ -275,7 +275,8 @@ def test_constrained_solutions_are_optimal(C, weight, seed):
     )  # fmt: skip
     losses = Losses(np.arange(30), y, np.ones(30), np.full(30, C))
     solved = solve_monotone(X, 2, losses, weight, 1e-8)
-    assert solved.objective == pytest.approx(found.fun, rel=1e-6)
+    assert solved.objective <= found.fun * (1 + 1e-6)
+    assert solved.objective - solved.gap <= found.fun * (1 + 1e-6)
     assert solved.gap <= 1e-8 * solved.objective
     m = np.append(solved.function.single, solved.function.pairs[np.triu_indices(3, 1)])
     assert (A @ m).min() >= -1e-12

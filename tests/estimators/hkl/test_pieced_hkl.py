@@ -41,8 +41,8 @@ def fitted(frame, y, n, **options):
 def same(model, whole, frame, y):
     assert model.stopped_ == whole.stopped_ == "optimal"
     assert model.gap_ <= model.tol
-    assert model.objective_ == pytest.approx(whole.objective_, rel=model.tol)
     assert model.lower_bound_ <= whole.objective_ * (1 + 1e-9)
+    assert whole.lower_bound_ <= model.objective_ * (1 + 1e-9)
     assert len(model.history_) == model.n_iter_
     # scores are as close as the gaps let them be
     close = np.mean(model.predict(frame) == whole.predict(frame))
@@ -80,13 +80,16 @@ def test_weights_order_and_signs():
     with gather_limit(0):
         model = HKLClassifier(**options).fit(X, labels, weights)
     assert model.gap_ <= 0.02
-    assert model.objective_ == pytest.approx(whole.objective_, rel=0.02)
+    assert model.lower_bound_ <= whole.objective_ * (1 + 1e-9)
+    assert whole.lower_bound_ <= model.objective_ * (1 + 1e-9)
     assert model.thresholds_ == pytest.approx(whole.thresholds_, abs=0.3)
     asked = {"C": 10.0, "tol": 0.02, "monotone": {"noise": 1}, "class_weight": "balanced"}
     frame, y = table_of()
     whole = HKLClassifier(**asked).fit(frame, y)
     model = fitted(frame, y, 7, **asked)
-    assert model.objective_ == pytest.approx(whole.objective_, rel=0.02)
+    assert model.gap_ <= 0.02
+    assert model.lower_bound_ <= whole.objective_ * (1 + 1e-9)
+    assert whole.lower_bound_ <= model.objective_ * (1 + 1e-9)
 
 
 def test_no_time_and_what_cannot_be():

@@ -53,9 +53,10 @@ FORMULAS = ("a", "a & b", "a & b & c", "a | ~b")
 def test_the_model_is_the_svm_of_the_weighted_sum(binary, method, classes, unit):
     X, y, later = binary
     y = np.minimum(y, classes - 1)
-    model = fk.FormulaMKL(FORMULAS, method, "distinct", unit_variance=unit, encoder=None).fit(X, y)
+    options = {"unit_variance": unit, "encoder": None, "tol": 1e-8}
+    model = fk.FormulaMKL(FORMULAS, method, "distinct", **options).fit(X, y)
     assert model.weights_.shape == (4,)
-    assert model.gap_ <= model.tol
+    assert model.gap_ <= 1e-8
     kernels = [fk.kernel(text, "distinct").normalized() for text in FORMULAS]
     if unit:
         grams = [k(X) for k in kernels]
@@ -67,11 +68,13 @@ def test_the_model_is_the_svm_of_the_weighted_sum(binary, method, classes, unit)
     ]
     gram = sum(w * k(X) for w, k in zip(model.weights_, kernels, strict=True))
     np.testing.assert_allclose(model.kernel_(X), gram, rtol=1e-7, atol=1e-9)
-    svc = SVC(kernel="precomputed", C=3).fit(gram, y)
+    svc = SVC(kernel="precomputed", C=3, tol=1e-8).fit(gram, y)
     cross = sum(w * k(later, X) for w, k in zip(model.weights_, kernels, strict=True))
     decision = model.decision_function(later)
-    np.testing.assert_allclose(decision, svc.decision_function(cross), atol=0.02)
-    assert (model.predict(later) == svc.predict(cross)).mean() > 0.95
+    np.testing.assert_allclose(decision, svc.decision_function(cross), atol=1e-3)
+    clear = np.abs(decision if classes == 2 else np.diff(np.sort(decision))[:, -1]) > 2e-3
+    assert clear.mean() > 0.95
+    np.testing.assert_array_equal(model.predict(later)[clear], svc.predict(cross)[clear])
     norm = 1.0 if method == "easy" else 1.5
     assert np.linalg.norm(model.weights_, norm) == pytest.approx(1)
     assert model.summary_.shares.sum() == pytest.approx(1)
@@ -94,22 +97,23 @@ def test_the_formula_of_the_game_weighs_most(boards):
 
 def test_one_formula_is_formula_svc(boards):
     X, y, later = boards
-    one = fk.FormulaMKL(["a & b"], C=5, unit_variance=False).fit(X, y)
+    one = fk.FormulaMKL(["a & b"], C=5, unit_variance=False, tol=1e-8).fit(X, y)
     assert one.weights_.tolist() == [1.0]
-    svc = fk.FormulaSVC("a & b", C=5).fit(X, y)
+    svc = fk.FormulaSVC("a & b", C=5, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(
-        one.decision_function(later), svc.decision_function(later), atol=5e-3
+        one.decision_function(later), svc.decision_function(later), atol=1e-3
     )
 
 
 def test_infinite_p_is_the_uniform_sum(boards):
     X, y, later = boards
-    model = fk.FormulaMKL(["a", "a & b"], "lp", p=math.inf, unit_variance=False).fit(X, y)
+    options = {"p": math.inf, "unit_variance": False, "tol": 1e-8}
+    model = fk.FormulaMKL(["a", "a & b"], "lp", **options).fit(X, y)
     assert model.weights_.tolist() == [1.0, 1.0]
     both = fk.kernel("a").normalized() + fk.kernel("a & b").normalized()
-    svc = fk.FormulaSVC(both, C=3, normalize=False).fit(X, y)
+    svc = fk.FormulaSVC(both, C=3, normalize=False, tol=1e-8).fit(X, y)
     np.testing.assert_allclose(
-        model.decision_function(later), svc.decision_function(later), atol=5e-3
+        model.decision_function(later), svc.decision_function(later), atol=1e-3
     )
 
 

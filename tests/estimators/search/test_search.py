@@ -31,9 +31,7 @@ from formulakern.measures import radius_margin_ratio
 from formulakern.syntax import random
 
 
-@parametrize_with_checks(
-    [FormulaSearch(3, C=[1, 10]), FormulaSearch(2, "radius-margin", compare=True, cv=2, n_jobs=2)]
-)
+@parametrize_with_checks([FormulaSearch(2, C=10, compare=True, cv=2)])
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
@@ -108,8 +106,8 @@ def test_ratios_are_those_of_the_measures(boards, margin_C, normalize):
         if np.isfinite(expected):
             both = search.results_["radius"][i] / (2 * search.results_["margin"][i])
             assert both**2 == pytest.approx(expected, rel=1e-6)
-    best = np.nanargmin(search.results_["ratio"])
-    assert search.best_index_ == best
+    best = search.best_index_
+    assert search.results_["ratio"][best] == pytest.approx(np.nanmin(search.results_["ratio"]))
     assert search.best_formula_ == fk.parse(GIVEN[best])
     assert search.results_["rank"][best] == 1
 
@@ -142,7 +140,8 @@ def test_scores_are_those_of_cross_validation(boards, criterion):
         scores = cross_val_score(machine, encoded, y, cv=folds, scoring=criterion)
         assert search.results_["mean_score"][i] == pytest.approx(scores.mean(), abs=1e-9)
         assert search.results_["std_score"][i] == pytest.approx(scores.std(), abs=1e-9)
-    assert search.best_index_ == np.argmax(search.results_["mean_score"])
+    means = search.results_["mean_score"]
+    assert means[search.best_index_] == pytest.approx(means.max(), abs=1e-12)
 
 
 def test_a_scorer_of_ones_own(boards):
