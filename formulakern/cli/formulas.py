@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from formulakern.checks import check_integer
-from formulakern.cli.output import add_command
+from formulakern.cli.output import add_command, add_output, check_output, unwritable
 from formulakern.cli.tables import read_dataset
 from formulakern.errors import ParameterError
 from formulakern.progress import Progress
@@ -138,7 +138,7 @@ def add_formulas(commands: Any, table: argparse.ArgumentParser) -> None:
         data,
         kernel,
     )
-    gram.add_argument("--out", required=True, type=Path, metavar="K.npy")
+    add_output(gram, "--out", required=True, metavar="K.npy")
     gram.add_argument("--normalize", action="store_true", help="cosines")
     gram.add_argument(
         "--dtype", choices=["float64", "float32"], default="float64", help="of the entries"
@@ -301,11 +301,12 @@ def _gram(options: argparse.Namespace) -> None:
     import numpy as np
 
     from formulakern.cli.report import data_line
+    from formulakern.files.replacing import replacing
     from formulakern.text import blocks
 
     plain = _kernel(options)
     _check_domains(plain)
-    _check_writable(options.out)
+    check_output(options.out, options.force, options.data)
     dataset = read_dataset(options)
     encoded = _encoder(options).fit_transform(dataset.data)
     kernel = plain.normalized() if options.normalize else plain
@@ -313,27 +314,23 @@ def _gram(options: argparse.Namespace) -> None:
     if size > ASKED:
         _confirm(size, options)
     begin = perf_counter()
-    # a file that is there stays until all is computed
-    part = options.out.with_name(f"{options.out.name}.part")
+    shape = (encoded.shape[0],) * 2
     try:
-        shape = (encoded.shape[0],) * 2
-        gram = _opened(part, shape, options.dtype) if size > ASKED else None
-        with Progress(total=100) as progress:
-            gram = kernel(
-                encoded,
-                out=gram,
-                dtype=options.dtype,
-                progress=lambda share: progress.reach(share, "Gram matrix"),
-            )
-        seconds = perf_counter() - begin
-        if size <= ASKED:
-            with part.open("wb") as file:
-                np.save(file, gram)
-        part.replace(options.out)
+        with replacing(options.out) as new:
+            gram = _opened(new, shape, options.dtype) if size > ASKED else None
+            with Progress(total=100) as progress:
+                gram = kernel(
+                    encoded,
+                    out=gram,
+                    dtype=options.dtype,
+                    progress=lambda share: progress.reach(share, "Gram matrix"),
+                )
+            seconds = perf_counter() - begin
+            if size <= ASKED:
+                with new.open("wb") as file:
+                    np.save(file, gram)
     except OSError as error:
-        raise _not_written(options.out, error.strerror or "the disk refuses") from None
-    finally:
-        part.unlink(missing_ok=True)  # half a matrix helps nobody
+        raise unwritable(options.out, error.strerror or "the disk refuses") from None
     done = [
         ("data", f"{data_line(dataset)} → {encoded.shape[1]:,} propositions"),
         ("kernel", repr(kernel)),
@@ -367,18 +364,3 @@ def _opened(path: Path, shape: tuple[int, int], dtype: str) -> Any:
         with path.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
     return matrix
-
-
-def _check_writable(path: Path) -> None:
-    """Refuse before the work what would fail after it."""
-    folder = path.parent
-    if not folder.is_dir():
-        raise _not_written(path, f"there is no folder {folder}")
-    if path.is_dir():
-        raise _not_written(path, "it is a folder; name a file in it")
-    if not os.access(path if path.exists() else folder, os.W_OK):
-        raise _not_written(path, "no permission")
-
-
-def _not_written(path: Path, reason: str) -> ParameterError:
-    return ParameterError(f"cannot write {path}: {reason[:1].lower()}{reason[1:]}.")

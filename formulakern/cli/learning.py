@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from formulakern.cli.learners import LEARNERS, learner, listed_learners, plain_learners
-from formulakern.cli.output import add_command, refuse_folder
+from formulakern.cli.output import add_command, add_output, check_output
 from formulakern.cli.report import data_line
 from formulakern.cli.scoring import Score, fold_scores, held_scores, scores_table
 from formulakern.cli.tables import columns_of, identifier_advice, read_dataset
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import DataError, FormulaKernError, ParameterError
+from formulakern.files.replacing import replacing
 from formulakern.progress import Progress
 from formulakern.text import blocks, clip
 
@@ -27,6 +28,8 @@ __all__ = ["add_learning", "learnt_text"]
 
 #: Larger tables are sampled for the scores.
 MAX_ROWS = 50_000
+#: A column with more different numbers is not one of classes.
+MAX_NUMBERS = 100
 #: Rules that are shown of a model.
 SHOWN = 15
 #: The search for the rules of a support vector machine stops after so many seconds.
@@ -84,7 +87,7 @@ def add_learning(commands: Any, data: argparse.ArgumentParser) -> None:
         help="a parameter of the model; may be given again",
     )
     learn.add_argument("--test", metavar="FILE", help="a table whose rows are only predicted")
-    learn.add_argument("-o", "--out", type=Path, metavar="model.json", help="save the model")
+    add_output(learn, "-o", "--out", metavar="model.json", help="save the model")
     learn.set_defaults(run=_learn)
     compare = add_command(
         commands,
@@ -101,7 +104,7 @@ def add_learning(commands: Any, data: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help=f"which, with commas, or all of classes (default: {COMPARED})",
     )
-    compare.add_argument("--picture", type=Path, metavar="FILE", help="draw the scores (png, svg)")
+    add_output(compare, "--picture", metavar="FILE", help="draw the scores (png, svg)")
     compare.set_defaults(run=_compare)
 
 
@@ -117,7 +120,7 @@ def _learn(options: argparse.Namespace) -> None:
     test = _test_rows(options, dataset, numbers)
     _check_target(dataset, numbers, known.novelty)
     if options.out is not None:
-        refuse_folder(options.out)
+        check_output(options.out, options.force, options.data, options.test)
     about = _about(dataset, numbers, known.novelty)
     if options.model != "strings":
         about += identifier_advice(dataset.data, options)
@@ -129,27 +132,28 @@ def _learn(options: argparse.Namespace) -> None:
         if options.cv and not known.novelty:
             scores = fold_scores({options.model: model, **others}, dataset, options, numbers)
             print(f"\n{scores_table(scores, f'{options.cv} folds', numbers)}", flush=True)
-        with Progress(total=1 + (len(others) + 1 if test else 0)) as progress:
-            progress.advance(f"{options.model} on {len(dataset):,} rows")
-            fitted = model.fit(dataset.data, None if known.novelty else dataset.target)
+        with Progress(total=1 + (len(others) if test else 0)) as progress:
             if test is not None and not known.novelty:
-                every = {options.model: fitted, **others}
+                every = {options.model: model, **others}
                 scores = held_scores(every, dataset, test, numbers, progress)
+            else:
+                progress.advance(f"{options.model} on {len(dataset):,} rows")
+                model.fit(dataset.data, None if known.novelty else dataset.target)
     if known.novelty:
-        print(f"\n{blocks(_unlike(fitted, dataset, test))}")
+        print(f"\n{blocks(_unlike(model, dataset, test))}")
     elif test is not None:
         print(f"\n{scores_table(scores, f'{len(test):,} test rows', numbers)}")
-    print(f"\n{learnt_text(fitted, SHOWN)}")
+    print(f"\n{learnt_text(model, SHOWN)}")
     foot = [("time", f"{perf_counter() - begin:.1f} s in all")]
     if options.out is not None:
-        fitted.save(options.out)
+        model.save(options.out)
         size, path = options.out.stat().st_size, shlex.quote(str(options.out))
         foot.append(("written", f"{options.out}, {size:,} bytes"))
         shown = options.data if options.test is None else options.test
         page = f"formulakern report {path} {shlex.quote(shown)}"
         if options.test is None:
             page += "  (fairer: rows that were not learned from)"
-        after = [f"formulakern show {path}", *[page] * hasattr(fitted, "report")]
+        after = [f"formulakern show {path}", *[page] * hasattr(model, "report")]
         foot.append(("next", "\n".join(after)))
     else:
         foot.append(("next", "-o model.json keeps the model"))
@@ -225,11 +229,14 @@ def _check_target(dataset: Dataset, numbers: bool, novelty: bool) -> None:
             f'the column "{dataset.target_name}" is no number. Name another one by --target, or '
             "take a learner of classes."
         )
-    many = len(np.unique(target))
-    if not (numbers or novelty) and target.dtype.kind == "f" and many > max(20, len(target) // 10):
+    if numbers or novelty or target.dtype.kind not in "iuf":
+        return
+    many, classes = len(np.unique(target)), 20 if target.dtype.kind == "f" else 50
+    if many > min(MAX_NUMBERS, max(classes, len(target) // 10)):
         raise DataError(
-            f'the column "{dataset.target_name}" has {many:,} different numbers. Take a model that '
-            "predicts numbers, as --model hkl-regression, or another --target."
+            f'the column "{dataset.target_name}" is a number: it has {many:,} different values. '
+            "Predict it with --model hkl-regression (HKLRegressor in Python), or name a column of "
+            "classes by --target."
         )
 
 
@@ -262,7 +269,7 @@ def _compare(options: argparse.Namespace) -> None:
     if len(kinds) > 1:
         raise ParameterError("--models has learners of classes and of numbers. Name one kind.")
     if options.picture is not None:
-        _check_picture(options.picture)
+        _check_picture(options)
     numbers = kinds.pop()
     dataset = read_dataset(options)
     _check_target(dataset, numbers, False)
@@ -291,11 +298,12 @@ def _same_table(options: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def _check_picture(path: Path) -> None:
+def _check_picture(options: argparse.Namespace) -> None:
     """Refuse before the work a picture that could not be drawn."""
     from formulakern.optional import needed
 
-    refuse_folder(path)
+    path = options.picture
+    check_output(path, options.force, options.data)
     canvas = needed("matplotlib.backend_bases", "--picture", "plot").FigureCanvasBase
     kinds = sorted(canvas.get_supported_filetypes())
     if path.suffix.lower().removeprefix(".") not in kinds:
@@ -327,4 +335,6 @@ def _draw(scores: Sequence[Score], path: Path, numbers: bool) -> None:
     axes.set_xlabel("R2" if numbers else "accuracy in percent: mean and deviation over folds")
     axes.grid(axis="x", alpha=0.3)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 1.15), ncols=2, frameon=False)
-    axes.figure.savefig(path, bbox_inches="tight", dpi=150)
+    with replacing(path) as new:
+        kind = path.suffix.removeprefix(".").lower()
+        axes.figure.savefig(new, format=kind, bbox_inches="tight", dpi=150)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.cli.learning import learnt_text
-from formulakern.cli.output import add_command, opened_output, refuse_folder
+from formulakern.cli.output import add_command, add_output, check_output, opened_output
 from formulakern.cli.tables import columns_of, read_blocks, table_arguments
 from formulakern.datasets.parquet import ParquetBlocks, ParquetWriter
 from formulakern.encoding.table import Table
@@ -43,7 +43,7 @@ def add_models(commands: Any) -> None:
         model,
     )
     show.add_argument("--top", type=int, metavar="N", help="only the N heaviest rules")
-    show.add_argument("--html", type=Path, metavar="FILE", help="write a page instead")
+    add_output(show, "--html", metavar="FILE", help="write a page instead")
     show.set_defaults(run=_show)
 
     predict = add_command(
@@ -58,10 +58,10 @@ def add_models(commands: Any) -> None:
         model,
         rows,
     )
-    predict.add_argument(
+    add_output(
+        predict,
         "-o",
         "--out",
-        type=Path,
         metavar="FILE",
         help="CSV, or .parquet of a Parquet file (default: CSV on the terminal)",
     )
@@ -107,7 +107,7 @@ def add_models(commands: Any) -> None:
     which.add_argument("--latex", action="store_true", help="a table of the rules")
     which.add_argument("--json", action="store_true", help="the rules alone")
     export.add_argument("--table", default="data", help="name of the table (default: data)")
-    export.add_argument("-o", "--out", type=Path, metavar="FILE", help="default: the terminal")
+    add_output(export, "-o", "--out", metavar="FILE", help="default: the terminal")
     export.set_defaults(run=_export)
 
 
@@ -119,7 +119,7 @@ def _show(options: argparse.Namespace) -> None:
     if options.top is not None and options.top < 1:
         raise ParameterError(f"--top is a number of at least 1; got {options.top}.")
     if options.html is not None:
-        with opened_output(options.html) as file:
+        with opened_output(options.html, options.force, options.model) as file:
             file.write(_page(model, options.model))
         return
     about = [("model", clip(" ".join(repr(model).split()), 300))]
@@ -169,6 +169,8 @@ def _predict(options: argparse.Namespace) -> None:
             f"this {type(model).__name__} has no probabilities. Learn it with --set "
             "probability=True."
         )
+    if options.out is not None:
+        check_output(options.out, options.force, options.model, options.data)
     rows = read_blocks(options)
     classes = getattr(model, "classes_", ()) if options.probabilities else ()
     known = [*rows.names]
@@ -178,7 +180,7 @@ def _predict(options: argparse.Namespace) -> None:
     if options.out is not None and options.out.suffix.lower() in (".parquet", ".pq"):
         _write_parquet(model, rows, names, options)
         return
-    with opened_output(options.out) as file:
+    with opened_output(options.out, options.force) as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow([*rows.names, *names])
         for whole, texts in rows:
@@ -193,7 +195,6 @@ def _write_parquet(model: Any, rows: Any, names: list[str], options: argparse.Na
             f"{options.out} is to be Parquet, and {options.data} is text, whose columns have no "
             "types. Write CSV, or give a Parquet file."
         )
-    refuse_folder(options.out)
     whole, writer = False, ParquetWriter(options.out)
     try:
         for table, frame in rows:
@@ -316,5 +317,5 @@ def _export(options: argparse.Namespace) -> None:
         text = rules.to_latex()
     else:
         text = rules.to_json()
-    with opened_output(options.out) as file:
+    with opened_output(options.out, options.force, options.model) as file:
         file.write(text.rstrip("\n") + "\n")

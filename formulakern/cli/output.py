@@ -14,7 +14,16 @@ from typing import Any, TextIO
 
 from formulakern.text import blocks, within
 
-__all__ = ["add_command", "end_output", "failed", "opened_output", "prepared", "refuse_folder"]
+__all__ = [
+    "add_command",
+    "add_output",
+    "check_output",
+    "end_output",
+    "failed",
+    "opened_output",
+    "prepared",
+    "unwritable",
+]
 
 
 def add_command(
@@ -50,6 +59,12 @@ def add_command(
     return parser
 
 
+def add_output(parser: argparse.ArgumentParser, *names: str, **options: Any) -> None:
+    """Add the argument that names the file to write, and ``--force``."""
+    parser.add_argument(*names, type=Path, **options)
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+
+
 @contextmanager
 def prepared() -> Iterator[None]:
     """On a terminal reports keep to its width; warnings become notes, each told once."""
@@ -71,36 +86,56 @@ def prepared() -> Iterator[None]:
 
 
 @contextmanager
-def opened_output(path: Path | None) -> Iterator[TextIO]:
-    """The terminal, or a file that replaces what was there when it is complete."""
+def opened_output(path: Path | None, force: bool, *inputs: str | None) -> Iterator[TextIO]:
+    """Open the terminal, or a file that :func:`check_output` accepts, for text."""
+    from formulakern.files.replacing import replacing
+
     if path is None:
         yield sys.stdout
         return
-    refuse_folder(path)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    check_output(path, force, *inputs)
+    with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
+        yield file
     print(blocks([("written", str(path))]))
 
 
-def refuse_folder(path: Path) -> None:
-    """Refuse to write what could not be written in the end.
+def check_output(path: Path, force: bool, *inputs: str | None) -> None:
+    """Refuse, before any work, a file that cannot or must not be written.
+
+    Parameters
+    ----------
+    path : Path
+    force : bool
+        Accept a file that exists.
+    *inputs : str or None
+        Files that the command reads, under any name; None is ignored.
 
     Raises
     ------
     ParameterError
-        If the path is a folder, or there is no folder that it is in.
+        If ``path`` is a folder, its folder does not exist or is read-only, the file is an input,
+        or it exists and ``force`` is False.
     """
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise unwritable(path, "it is a folder; name a file in it")
+    if not folder.is_dir():
+        raise unwritable(path, f"there is no folder {path.parent}")
+    if not os.access(path if path.exists() and not path.is_file() else folder, os.W_OK):
+        raise unwritable(path, "no permission")
+    if not path.is_file():
+        return
+    if any(name is not None and os.path.exists(name) and path.samefile(name) for name in inputs):
+        raise unwritable(path, "this command reads the same file; name another file")
+    if not force:
+        raise unwritable(path, "the file exists; pass --force to replace it")
+
+
+def unwritable(path: Path, reason: str) -> Exception:
+    """Return the error for a file that is not written."""
     from formulakern.errors import ParameterError
 
-    if path.is_dir():
-        raise ParameterError(f"{path} is a folder; name a file in it.")
-    if not path.absolute().parent.is_dir():
-        raise ParameterError(f"there is no folder {path.parent} to write {path.name} to.")
+    return ParameterError(f"cannot write {path}: {reason[:1].lower()}{reason[1:]}.")
 
 
 def end_output() -> None:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from formulakern.cli.output import add_command, refuse_folder
+from formulakern.cli.output import add_command, add_output, check_output
 from formulakern.cli.tables import columns_of, read_blocks, read_dataset, table_arguments
 from formulakern.errors import DataError, ParameterError
 from formulakern.files.model_file import load
@@ -35,10 +35,10 @@ def add_page(commands: Any) -> None:
         more="Give rows that were not learned from.  The page needs no network; it holds the "
         "entries\nof the rows that it shows.",
     )
-    report.add_argument(
+    add_output(
+        report,
         "-o",
         "--out",
-        type=Path,
         metavar="FILE",
         default=Path("report.html"),
         help="default: report.html",
@@ -65,7 +65,7 @@ def _report(options: argparse.Namespace) -> None:
     model = load(options.model)
     if not hasattr(model, "report"):
         raise ParameterError(f"{type(model).__name__} predicts nothing that a report could show.")
-    refuse_folder(options.out)
+    check_output(options.out, options.force, options.model, options.data)
     table, classes, name = _rows(model, options)
     model.report(
         options.out,

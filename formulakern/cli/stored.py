@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import csv
-from pathlib import Path
 from typing import Any
 
 from formulakern import cache
-from formulakern.cli.output import add_command, opened_output
+from formulakern.cli.output import add_command, add_output, opened_output
 from formulakern.errors import ParameterError
 from formulakern.text import blocks, table
 
@@ -24,7 +23,7 @@ def add_stored(commands: Any) -> None:
         ["", "monks-1", "monks-1 -o monks-1.csv"],
     )
     sets.add_argument("name", nargs="?", help="write this one (default: list all)")
-    sets.add_argument("-o", "--out", type=Path, metavar="FILE", help="default: the terminal")
+    add_output(sets, "-o", "--out", metavar="FILE", help="default: the terminal")
     sets.set_defaults(run=_datasets)
     stored = add_command(
         commands,
@@ -41,7 +40,7 @@ def _datasets(options: argparse.Namespace) -> None:
 
     if options.name is not None:
         dataset = datasets.load(options.name)
-        with opened_output(options.out) as file:
+        with opened_output(options.out, options.force) as file:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow([*dataset.data.names, dataset.target_name])
             columns = [dataset.data[name].tolist() for name in dataset.data.names]

@@ -105,11 +105,17 @@ def _check_exists(name: str, built_in: list[str]) -> None:
         except OSError:
             entries = []
         known = [entry for entry in entries if any(end in entry.lower() for end in ENDINGS)]
-    near = difflib.get_close_matches(sought, known, n=1)
+    close = [entry for entry in known if difflib.get_close_matches(_stem(sought), [_stem(entry)])]
+    near = difflib.get_close_matches(sought, close, n=1, cutoff=0)
     hint = f"built in are {', '.join(built_in)}." if built_in else "give the path of one."
     if near:
         hint = f"did you mean {path.parent / near[0]}?"
     raise ParameterError(f"there is no {what}; {hint}")
+
+
+def _stem(name: str) -> str:
+    """Return the lower-case name without its endings, which most tables share."""
+    return name.lower().partition(".")[0]
 
 
 def _dropped(dataset: Dataset, options: argparse.Namespace) -> Dataset:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
+from formulakern.files.replacing import replacing
 from formulakern.optional import needed
 
 if TYPE_CHECKING:
@@ -115,16 +116,15 @@ class ParquetWriter:
     def close(self, whole: bool) -> None:
         """Join the parts, if all went well; and remove them."""
         polars = needed("polars", "a Parquet file", "tables")
-        joined = self._path.with_name(f".{self._path.name}.part")
         try:
             if whole:
-                if len(self._parts) == 1:
-                    self._parts[0].replace(joined)
-                else:
-                    polars.scan_parquet(self._parts, glob=False).sink_parquet(joined)
-                joined.replace(self._path)
+                with replacing(self._path) as joined:
+                    if len(self._parts) == 1:
+                        self._parts[0].replace(joined)
+                    else:
+                        polars.scan_parquet(self._parts, glob=False).sink_parquet(joined)
         finally:
-            for part in (*self._parts, joined):
+            for part in self._parts:
                 part.unlink(missing_ok=True)
 
 

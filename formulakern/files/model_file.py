@@ -11,6 +11,7 @@ from typing import Any
 from formulakern.errors import DataError
 from formulakern.files.names import NAMES
 from formulakern.files.plain import Reader, Writer, canonical
+from formulakern.files.replacing import replacing
 
 __all__ = ["Saved", "load"]
 
@@ -64,13 +65,8 @@ class Saved:
             "digest": hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest(),
         }
         whole = f'{canonical(header)[:-1]},\n"model":{body}}}\n'
-        target = Path(path)
-        part = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            part.write_bytes(whole.encode(errors="surrogatepass"))
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        with replacing(path) as file:
+            file.write_bytes(whole.encode(errors="surrogatepass"))
 
 
 def load(path: str | os.PathLike[str]) -> Any:

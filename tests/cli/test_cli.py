@@ -178,7 +178,7 @@ def test_fit_target_by_name(capsys, fruit):
 
 
 def test_nominal(capsys, fruit, tmp_path):
-    options = ("gram", "a", fruit, "--out", tmp_path / "K.npy")
+    options = ("gram", "a", fruit, "--out", tmp_path / "K.npy", "--force")
     widths = []
     for nominal in ("auto", "all", "size", "size, ripe"):
         status, out, _ = run(capsys, *options, "--nominal", nominal)
@@ -284,11 +284,11 @@ def test_a_large_matrix_is_written_when_told_so(capsys, tmp_path, monkeypatch, d
     assert expected.dtype == dtype
     monkeypatch.setattr(formulas, "ASKED", 1000)
     path.write_text("older")
-    status, out, err = run(capsys, *options, "--out", path)
+    status, out, err = run(capsys, *options, "--out", path, "--force")
     assert (status, out) == (1, "")
     assert "--yes" in err
     assert path.read_text() == "older"
-    status, _, err = run(capsys, *options, "--out", path, "--yes")
+    status, _, err = run(capsys, *options, "--out", path, "--yes", "--force")
     assert (status, err) == (0, "")
     np.testing.assert_array_equal(np.load(path), expected)
     for answer, written in (("n\n", False), ("", False), ("yes\n", True)):
@@ -318,6 +318,7 @@ ERRORS = {
     "unknown set, nothing near": (("fit", "zzz", *FIT), "built in are tic-tac-toe, monks-1"),
     "missing file": (("fit", "{tmp}/nowhere.txt", *FIT), "there is no file {tmp}/nowhere.txt"),
     "misspelt file": (("fit", "{tmp}/friut.csv", *FIT), "did you mean {tmp}/fruit.csv?"),
+    "nothing near": (("fit", "{tmp}/nosuch.csv", *FIT), "there is no file {tmp}/nosuch.csv; built in are"),
     "missing folder": (("fit", "{tmp}/no/fruit.csv", *FIT), "there is no folder {tmp}/no"),
     "folder": (("fit", "{tmp}", *FIT), "{tmp} is a folder; expected a CSV file."),
     "one class": (

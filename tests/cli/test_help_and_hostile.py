@@ -74,6 +74,8 @@ def test_examples_run(line, folder, capsys, monkeypatch):
         words += ["--models", "rules"]
     if words[0] in ("learn", "compare") and "-o" not in words and "--picture" not in words:
         words += ["--cv", "0"] if words[0] == "learn" else []
+    if words[0] == "report" or {"-o", "--out", "--picture", "--html"} & {*words}:
+        words.append("--force")
     status, out, err = run(capsys, *words)
     assert (status, err) == (0, "")
     assert out.strip()
@@ -82,7 +84,7 @@ def test_examples_run(line, folder, capsys, monkeypatch):
 def test_what_the_examples_made(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     model = fk.load("model.json")
-    done = run(capsys, "predict", "model.json", "new.parquet", "-o", "p.parquet")
+    done = run(capsys, "predict", "model.json", "new.parquet", "-o", "p.parquet", "--force")
     assert done[0] == 0
     frame = polars.read_parquet("p.parquet")
     names = list(model.feature_names_in_)
@@ -146,7 +148,7 @@ WRONG = {
     "no such file": ("predict model.json knew.csv", "did you mean new.csv?"),
     "a folder to write to": ("predict model.json new.csv -o .", "is a folder; name a file"),
     "no folder": ("learn bank.csv -o there/model.json", "there is no folder there"),
-    "text as Parquet": ("predict model.json new.csv -o p.parquet", "whose columns have no types"),
+    "text as Parquet": ("predict model.json new.csv -o q.parquet", "whose columns have no types"),
     "no such row": ("explain model.json new.csv --row 1,99", "there is no row 99"),
     "row 0": ("explain model.json new.csv --row 0", "names no rows"),
     "too many rows": ("explain model.json new.csv --row 1-999999999", "more than 1,000 rows"),

@@ -3,6 +3,7 @@
 import csv
 import io
 import sqlite3
+import time
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def done(capsys, *arguments):
 
 def learned(capsys, fruit, *more):
     model = fruit.with_name("model.json")
-    return done(capsys, "learn", fruit, "--cv", 0, "-o", model, *more), model
+    return done(capsys, "learn", fruit, "--cv", 0, "-o", model, "--force", *more), model
 
 
 def test_learn_says_scores_and_rules_and_saves(capsys, fruit):
@@ -71,6 +72,92 @@ def test_numbers_are_learned(capsys, fruit):
         'formulakern: the column "class" is no number. Name another one by --target, or take a '
         "learner of classes.\n",
     )
+
+
+@pytest.mark.parametrize("value", ["{}", "{}.5"])
+def test_a_number_is_no_class(capsys, fruit, value):
+    """The regression learner is named at once, whatever the other options are."""
+    rows = [f"{k % 7},{value.format(k % 300)}" for k in range(4000)]
+    fruit.write_text("\n".join(["x,amount", *rows]))
+    for command in (["learn", "--cv", 0], ["learn"], ["compare"]):
+        status, out, err = run(capsys, command[0], fruit, *command[1:], "--target", "amount")
+        assert (status, out) == (1, "")
+        assert err == (
+            'formulakern: the column "amount" is a number: it has 300 different values. Predict it '
+            "with --model hkl-regression (HKLRegressor in Python), or name a column of classes by "
+            "--target.\n"
+        )
+
+
+def test_seconds_are_those_of_the_fit(monkeypatch, fruit, capsys):
+    usual = fk.PRLClassifier.fit
+
+    def slow(*arguments):
+        time.sleep(0.3)
+        return usual(*arguments)
+
+    monkeypatch.setattr(fk.PRLClassifier, "fit", slow)
+    out = done(capsys, "learn", fruit, "--model", "prl", "--cv", 0, "--test", fruit)
+    (line,) = (line for line in out.splitlines() if line.startswith("prl "))
+    assert float(line.split()[-1]) >= 0.3
+
+
+def test_an_input_is_not_written(capsys, fruit, monkeypatch):
+    """Under no name, not even with --force; and any other file that exists only with --force."""
+    _, model = learned(capsys, fruit, "--model", "rules")
+    folder = fruit.parent
+    monkeypatch.chdir(folder)
+    (folder / "link.csv").symlink_to(fruit)
+    (folder / "hard.csv").hardlink_to(fruit)
+    (folder / "in").mkdir()
+    parquet = folder / "fruit.parquet"
+    pytest.importorskip("polars").read_csv(fruit, null_values="?").write_parquet(parquet)
+    before = {path: path.read_bytes() for path in (fruit, model, parquet)}
+    commands = [
+        *(("predict", model, fruit, "-o", name) for name in (fruit, "link.csv", "hard.csv")),
+        ("predict", model, fruit, "-o", "in/../fruit.csv"),
+        ("predict", model, "link.csv", "-o", "fruit.csv"),
+        ("predict", model, fruit, "-o", model),
+        ("predict", model, parquet, "-o", parquet),
+        ("learn", fruit, "--cv", 0, "-o", "hard.csv"),
+        ("learn", parquet, "--cv", 0, "--test", fruit, "-o", "hard.csv"),
+        ("compare", fruit, "--picture", fruit),
+        ("report", model, fruit, "-o", fruit),
+        ("report", model, fruit, "-o", model),
+        ("show", model, "--html", model),
+        ("export", model, "--json", "-o", model),
+        ("gram", "a", fruit, "--out", "link.csv"),
+    ]
+    for command in commands:
+        for more in ((), ("--force",)):
+            status, out, err = run(capsys, *command, *more)
+            assert (status, out) == (1, ""), command
+            assert "this command reads the same file; name another file" in err
+    assert before == {path: path.read_bytes() for path in before}
+    other = folder / "other.png"
+    writing = [
+        ("predict", model, fruit, "-o", other),
+        ("predict", model, parquet, "-o", folder / "other.parquet"),
+        ("learn", fruit, "--model", "rules", "--cv", 0, "-o", other),
+        ("compare", fruit, "--models", "rules", "--cv", 2, "--picture", other),
+        ("report", model, fruit, "-o", other),
+        ("show", model, "--html", other),
+        ("export", model, "--json", "-o", other),
+        ("gram", "a", fruit, "--out", other),
+        ("datasets", "monks-1", "-o", other),
+    ]
+    for command in writing:
+        command[-1].write_text("older")
+        status, out, err = run(capsys, *command)
+        assert (status, out) == (1, ""), command
+        assert err == (
+            f"formulakern: cannot write {command[-1]}: the file exists; pass --force to replace "
+            "it.\n"
+        )
+        assert command[-1].read_text() == "older"
+        assert run(capsys, *command, "--force")[0] == 0
+        assert command[-1].read_bytes() != b"older"
+    assert not list(folder.glob(".*"))
 
 
 def test_columns_are_dropped(capsys, fruit):
@@ -237,17 +324,17 @@ def test_report(capsys, fruit, tmp_path):
     header, *lines = table.read_text().splitlines()
     turned = tmp_path / "turned.csv"
     turned.write_text("\n".join(",".join(line.split(",")[::-1]) for line in [header, *lines]))
-    assert run(capsys, "report", model, turned, "-o", page, "--rows", 3)[0] == 0
+    assert run(capsys, "report", model, turned, "-o", page, "--rows", 3, "--force")[0] == 0
     assert page.read_text(encoding="utf-8").count("<tr>") == first.count("<tr>")
     bare = tmp_path / "bare.csv"
     bare.write_text("\n".join(line.rpartition(",")[0] for line in [header, *lines]) + "\n")
-    status, out, _ = run(capsys, "report", model, bare, "-o", page, "--title", "<Fruit>")
+    status, out, _ = run(capsys, "report", model, bare, "-o", page, "--force", "--title", "<Fruit>")
     assert status == 0
     assert "nothing is said of how good" in " ".join(out.split())
     assert "<h1>&lt;Fruit&gt;</h1>" in page.read_text(encoding="utf-8")
     more = tmp_path / "more.csv"
     more.write_text("\n".join(f"a,b,{line.rpartition(',')[0]}" for line in [header, *lines]) + "\n")
-    status, _, err = run(capsys, "report", model, more, "-o", page)
+    status, _, err = run(capsys, "report", model, more, "-o", page, "--force")
     assert status == 1
     assert "Name it by --target" in err
     assert run(capsys, "report", model, table, "-o", tmp_path)[0] == 1

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import pathlib
 import subprocess
 import sys
 from importlib import import_module
@@ -20,6 +21,7 @@ import formulakern as fk
 from formulakern.errors import DataError
 from formulakern.files.names import _CLASSES, NAMES
 from formulakern.files.plain import Writer, canonical
+from formulakern.files.replacing import replacing
 
 X = pd.DataFrame({"a": np.arange(60) % 7, "b": (np.arange(60) * 5 % 11) / 2, "c": list("xyz") * 20})
 TWO = np.where((X.a > 3) | (X.c == "x"), "yes", "no")
@@ -94,6 +96,26 @@ def test_a_model_that_is_not_fitted_has_its_parameters(tmp_path):
     same = fk.load(tmp_path / "model.json")
     assert (same.C, same.monotone) == (3.5, {"a": 1})
     assert not hasattr(same, "rules_")
+
+
+def test_a_file_is_replaced_when_complete(tmp_path):
+    """Links stay, permissions stay, and an error leaves the old file and nothing else."""
+    path, link = tmp_path / "model.json", tmp_path / "link.json"
+    path.write_text("older")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    with contextlib.suppress(UnicodeEncodeError), replacing(link) as new:
+        new.write_text("half", encoding="utf-8")
+        new.write_text("\ud800", encoding="utf-8")
+    assert path.read_text() == "older"
+    fk.PropositionEncoder().fit({"a": ["x", "y"]}).save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert fk.load(path).get_feature_names_out().tolist() == ["a = x", "a = y"]
+    assert {file.name for file in tmp_path.iterdir()} == {"model.json", "link.json"}
+    with replacing("/dev/null") as new:
+        new.write_text("nothing")
+    assert not pathlib.Path("/dev/null").is_file()
 
 
 def test_another_process_predicts_the_same(tmp_path):

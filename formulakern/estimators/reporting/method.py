@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -11,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.checks import check_integer
 from formulakern.display.report.page import page
 from formulakern.estimators.reporting.collect import collect
+from formulakern.files.replacing import replacing
 
 __all__ = ["Reported"]
 
@@ -83,10 +83,5 @@ class Reported:
         check_integer("max_rows", max_rows)
         check_integer("top", top)
         text = page(collect(self, X, y, max_rows, top, title, "Written by formulakern."))
-        target = Path(path)
-        part = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            part.write_text(text, encoding="utf-8", errors="replace", newline="\n")
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        with replacing(path) as file:
+            file.write_text(text, encoding="utf-8", errors="replace", newline="\n")
