@@ -292,6 +292,8 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     with refused("Pass one weight per row, some of them positive."):
         none = np.empty((n_rows, 0))
         given = _check_sample_weight(in_memory(sample_weight), none, copy=True)
+        if not given.any():  # scikit-learn 1.6 accepts this
+            raise ValueError("Sample weights must contain at least one non-zero number.")
     weights = np.asarray(given, dtype=np.float64)
     check_signs(weights)
     return weights
