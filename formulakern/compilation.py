@@ -41,8 +41,8 @@ __all__ = [
 
 #: So many numbers NumPy computes in milliseconds, faster than machine code is loaded.
 FEW_NUMBERS = 1 << 21
-#: Seconds that reading machine code takes at least, and with the import of numba.
-LOADING, IMPORTING = 0.1, 1.5
+#: Seconds to read machine code from disk, and to import numba and read the first.
+READING, IMPORTING = 0.012, 0.4
 
 #: What numba is told by the environment, or by a file in the folder, that changes machine code.
 SETTINGS = (
@@ -171,7 +171,7 @@ class CompiledFunction(Generic[P, R]):
         """
         if self.made or not deadline.limited:
             return True
-        moment = LOADING if "numba" in sys.modules else IMPORTING
+        moment = READING if "numba" in sys.modules else IMPORTING
         if self._maker is None and not deadline.over(moment):
             self._maker = threading.Thread(target=self._made, args=(self.signatures[0],))
             self._maker.start()

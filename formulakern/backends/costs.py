@@ -17,6 +17,7 @@ from formulakern.backends.interpreter import exact_dtype
 from formulakern.backends.lookup import count_entries
 from formulakern.backends.loops import fill_block, look_up, look_up_domains
 from formulakern.backends.numba_cpu import loop_of_task
+from formulakern.compilation import IMPORTING, READING
 from formulakern.program.staging import stages
 
 __all__ = [
@@ -41,8 +42,6 @@ LOOK_UP, NEAR, NUMPY_LOOK_UP = 0.18, 4096, 9.0
 ENTRY, ENTRY_OPERATION = 45.0, 1.4
 #: Seconds: to begin interpreting, with tables, with emitted code.
 INTERPRETER, TABLES, EMITTED = 3e-4, 7e-4, 4e-4
-#: Seconds: to read machine code, to import numba.
-READING, IMPORTING = 0.012, 0.4
 #: Seconds: to compile the loop over blocks, a formula, an operation of it.
 COMPILING_LOOP, COMPILING, COMPILING_OPERATION = 1.5, 0.35, 0.005
 

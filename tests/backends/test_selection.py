@@ -1,6 +1,7 @@
 """What "auto" takes: the cheapest, knowing what is compiled; never at the price of a value."""
 
 import importlib
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ import formulakern as fk
 from formulakern import compilation
 from formulakern.backends import costs
 from formulakern.backends.numba_cpu import loop_of_task
+from formulakern.deadline import Deadline
 from formulakern.gram.pair import TablePair
 
 DENSE = (np.random.default_rng(0).random((2_000, 117)) < 0.5).astype(np.uint8)
@@ -37,6 +39,17 @@ def test_what_is_stored_is_read(stored, monkeypatch):
     assert chosen(text, DENSE) == ("numba" if stored else "lookup")
     assert chosen(text, DENSE[:60]) == ("numba" if stored else "interpreter")
     assert chosen("a", DENSE[:20]) == "interpreter"
+
+
+def test_one_model_of_costs(monkeypatch):
+    """A time limit waits for machine code as long as the choice of a backend assumes."""
+    loop = compilation.compiled("float64(float64)")(lambda x: x)
+    monkeypatch.setattr(
+        compilation.CompiledFunction, "_made", lambda self, _: self._code.update(a=1)
+    )
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    assert not loop.ready(Deadline.of(costs.IMPORTING * 0.9))
+    assert loop.ready(Deadline.of(costs.IMPORTING + 0.5))
 
 
 def test_what_is_compiled_is_used():
