@@ -45,9 +45,9 @@ def graded(kernel: Kernel) -> GradedKernel:
     """A kernel of 0/1 rows, for rows of degrees of truth: ∫∫ K(x≥α, z≥β) dα dβ over (0, 1]².
 
     A feature φ of the kernel becomes ∫ φ(x≥α) dα, the share of the levels α at which φ is true of
-    the columns with xᵢ ≥ α: of a column its degree, of a conjunction the least of the degrees, of a
-    disjunction the largest, of a negation 1 less the degree.  On rows of 0 and 1 the kernel stays
-    what it is.
+    the columns with xᵢ ≥ α: of a column its degree, of a conjunction of columns the least of the
+    degrees, of a disjunction the largest, of a negated column 1 less the degree, and of ``a & ~b``
+    the degree by which a exceeds b.  On rows of 0 and 1 the kernel stays what it is.
 
     Parameters
     ----------
@@ -80,6 +80,11 @@ def graded(kernel: Kernel) -> GradedKernel:
 
     Columns 0 and 1 are both true to the degree 0.5 in the first row, and 0.25 in the second: they
     give 0.5 · 0.25.  The other pairs of columns are not true in the second row at all.
+
+    >>> from formulakern import kernel
+    >>> kernel("a & ~b", "distinct", inputs="graded")([[0.5, 0.5], [0.75, 0.5]])
+    array([[0.    , 0.    ],
+           [0.    , 0.0625]])
     """
     if not isinstance(kernel, Kernel) or kernel.reads != "tables":
         raise ParameterError(

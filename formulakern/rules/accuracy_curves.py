@@ -15,7 +15,10 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.rules.refitting import logistic_weights, ridge_weights
 from formulakern.rules.voting import VotingRules, class_codes
 
-__all__ = ["ensemble_curve", "refitted_votes"]
+__all__ = ["RIDGE", "ensemble_curve", "refitted_votes"]
+
+#: The penalty on refitted weights by default: they stay finite if rules separate the classes.
+RIDGE = 1e-3
 
 V = TypeVar("V", bound=VotingRules)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from formulakern.arrays import FloatArray
-from formulakern.rules.accuracy_curves import ensemble_curve, refitted_votes
+from formulakern.rules.accuracy_curves import RIDGE, ensemble_curve, refitted_votes
 from formulakern.rules.export.json import ensemble_from_json
 from formulakern.rules.export.votes import WrittenVotes
 from formulakern.rules.logic.joining import JoinedRules, joined_votes
@@ -218,8 +218,8 @@ class RuleEnsemble(WrittenVotes):
         """
         return joined_votes(self, X, tolerance, max_changed, domains, missing)
 
-    def refitted(self, table: Any, y: Any, ridge: float = 1.0) -> Self:
-        r"""The same rules with weights learned anew, without the shrinkage of how they were found.
+    def refitted(self, table: Any, y: Any, ridge: float = RIDGE) -> Self:
+        r"""Return the same rules with new weights, which the penalty of learning does not shrink.
 
         With the scores s_k(x_i) = b_k + Σ_r β_r D_rk r(x_i), where β_r D_rk are the new votes,
 
@@ -234,8 +234,10 @@ class RuleEnsemble(WrittenVotes):
             Training rows.
         y : array-like of shape (n,)
             Their classes, or numbers.
-        ridge : float, default=1.0
-            Above 0; where few rows tell rules apart, a larger one.
+        ridge : float, default=0.001
+            Above 0.  Without a ridge, weights have no finite optimum if rules separate the classes.
+            The default keeps them finite and hardly changes other weights.  Use a larger ridge,
+            such as 1, if few rows distinguish the rules.
 
         Returns
         -------
@@ -273,7 +275,7 @@ class RuleEnsemble(WrittenVotes):
         max_rules: int | None = None,
         *,
         refit: tuple[Any, Any] | None = None,
-        ridge: float = 1.0,
+        ridge: float = RIDGE,
     ) -> FloatArray:
         """The accuracy of the first k rules alone, k = 0, 1, 2, …; R² of a predicted number.
 
@@ -288,7 +290,8 @@ class RuleEnsemble(WrittenVotes):
             The weights of the first k rules are refitted to these rows for each k, as by
             :meth:`refitted`.  By default rules keep their weights, and the intercept stays, which
             are for all rules together: k of them can do better than that.
-        ridge : float, default=1.0
+        ridge : float, default=0.001
+            See :meth:`refitted`.
 
         Returns
         -------

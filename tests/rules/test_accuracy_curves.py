@@ -120,6 +120,22 @@ def test_a_rule_that_turns_round_speaks_for_the_other_class():
     assert (found.winner, found.weight < 0, found.precision) == ("yes", True, 1 / 3)
 
 
+def test_the_default_does_not_shrink():
+    """Weights are those of an unpenalised fit, and finite if the rules separate the classes."""
+    table, score = table_of(300)
+    y, ensemble = np.where(score > 2, "yes", "no"), two_classes()
+    covers = ensemble.values(table)
+    model = LogisticRegression(C=1e9, tol=1e-10, max_iter=10_000).fit(covers, y)
+    found = ensemble.refitted(table, y)
+    places = [ensemble.rules.index(term) for term in found.rules]
+    difference = found.votes[:, 1] - found.votes[:, 0]
+    np.testing.assert_allclose(difference, model.coef_[0][places], rtol=0.01, atol=1e-3)
+    apart = {"a": [1, 1, 0, 0]}
+    rule = WeightedRule(fk.rule("a"), 0.1, "yes", "no")
+    (one,) = RuleEnsemble.of([rule], ("no", "yes")).refitted(apart, ["yes", "yes", "no", "no"])
+    assert 3 < one.weight < 30
+
+
 def test_classes_without_rows_and_separable_ones():
     table = {"a": [1, 1, 0, 0], "b": [1, 0, 1, 0]}
     items = [WeightedRule(fk.rule("a"), 1.0, 1, 0), WeightedRule(fk.rule("b"), 1.0, 2)]
