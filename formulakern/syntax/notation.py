@@ -8,6 +8,7 @@ comparisons under ``~``, which nobody should take for the negation of their left
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -41,20 +42,33 @@ UNICODE = Notation("unicode", lambda row: row.unicode, "⊤", "⊥")
 LATEX = Notation("latex", lambda row: row.latex, r"\top", r"\bot", r"\left(", r"\right)", " ")
 
 
-def latex_name(name: str) -> str:
-    """A variable's or column's name in LaTeX; ``x12`` becomes a subscript.
+#: Signs of names in mathematics; the others follow a backslash.
+SIGNS = {
+    "\\": r"{\backslash}",
+    "~": r"\text{\textasciitilde}",
+    "^": r"\text{\textasciicircum}",
+    "<": "{<}",
+    ">": "{>}",
+    "|": "{|}",
+}
 
-    >>> latex_name("x12"), latex_name("stalk_root")
-    ('x_{12}', '\\\\mathrm{stalk\\\\_root}')
+
+def latex_name(name: str) -> str:
+    r"""Return a variable's or column's name for math mode: a letter, or text.
+
+    Special characters are outside of ``\text``, because MathJax shows backslashes inside it.
+
+    >>> print(latex_name("a"), latex_name("A14"), latex_name("top-left square"))
+    a \text{A14} \text{top-left square}
+    >>> print(latex_name("stalk_root"))
+    \text{stalk}\_\text{root}
     """
     if len(name) == 1 and name.isalpha():
         return name
-    if name[0].isalpha() and name[1:].isascii() and name[1:].isdigit():
-        return f"{name[0]}_{{{name[1:]}}}"
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    special |= {character: "\\" + character for character in "#$%&_{} "}
-    escaped = "".join(special.get(character, character) for character in name)
-    return rf"\mathrm{{{escaped}}}"
+    parts = re.split(r"([#$%&_{}\\~^<>|])", name)
+    parts[::2] = [rf"\text{{{text}}}" if text else "" for text in parts[::2]]
+    parts[1::2] = [SIGNS.get(sign, "\\" + sign) for sign in parts[1::2]]
+    return "".join(parts)
 
 
 def render(root: Any, notation: Notation) -> str:

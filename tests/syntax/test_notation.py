@@ -106,7 +106,7 @@ PRINTED = {
     "x12 | stalk_root": (
         "x12 | stalk_root",
         "x12 ∨ stalk_root",
-        r"x_{12} \lor \mathrm{stalk\_root}",
+        r"\text{x12} \lor \text{stalk}\_\text{root}",
     ),
     "a:g": ("a:g", "a:g", "a:g"),
     "1 & 0": ("true & false", "⊤ ∧ ⊥", r"\top \land \bot"),
@@ -127,8 +127,14 @@ def test_rule_signs():
 
 
 def test_names_in_latex():
-    assert latex_name("two words") == r"\mathrm{two\ words}"
-    assert latex_name("50%_{}") == r"\mathrm{50\%\_\{\}}"
+    assert latex_name("A14") == r"\text{A14}"
+    assert latex_name("top-left square") == r"\text{top-left square}"
+    assert latex_name("a\\b<c~d^e|f") == (
+        r"\text{a}{\backslash}\text{b}{<}\text{c}\text{\textasciitilde}"
+        r"\text{d}\text{\textasciicircum}\text{e}{|}\text{f}"
+    )
+    assert latex_name("two words") == r"\text{two words}"
+    assert latex_name("50%_{}") == r"\text{50}\%\_\{\}"
     assert fk.Variable("a")._repr_latex_() == "$a$"
 
 

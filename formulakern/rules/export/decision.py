@@ -56,8 +56,8 @@ class WrittenRules(Written, DecisionRules):
         \begin{tabular}{rlrrl}
          & class & covered & accuracy & rule \\
         \hline
-        1 & $\mathrm{bird}$ & 4 & 75.0\% & $\mathrm{fly} = \mathrm{yes}$ \\
-         & $\mathrm{fish}$ &  &  & otherwise \\
+        1 & $\text{bird}$ & 4 & 75.0\% & $\text{fly} = \text{yes}$ \\
+         & $\text{fish}$ &  &  & otherwise \\
         \end{tabular}
         """
         return decision_latex(self, top)

@@ -56,7 +56,11 @@ def ensemble_query(
             lines[-1] += f" <= {query.dialect.number(end, exact=False)} THEN {label}"
         return query.text(cases(lines, labels[-1]), scores=shown)
     labels = query.labels(ensemble.classes or ())
-    return query.text(query.leading(sums, labels, lines), scores=shown)
+    start, votes = ensemble.intercept, ensemble.votes
+    opposite = (
+        len(start) == 2 and start[0] == -start[1] and bool((votes[:, 0] == -votes[:, 1]).all())
+    )
+    return query.text(query.leading(sums, labels, lines, opposite), scores=shown)
 
 
 def list_query(

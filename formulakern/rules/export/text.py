@@ -166,7 +166,8 @@ def how_it_decides(ensemble: VotingRules) -> str:
     if len(names) > 2 or ensemble.votes.sum(axis=1).any():
         known = ", ".join(f"{name} {x:+.4g}" for name, x in zip(names, start, strict=True) if x)
         how = "the class whose weights, for it less against it, have the largest sum"
-        return clip(how + f"; start: {known}" * bool(known), width())
+        whole = how + f"; start: {known}" * bool(known)
+        return textwrap.fill(whole, width(), break_long_words=False, break_on_hyphens=False)
     more = (start[0] - start[1]) / 2
     default, other = names if more >= 0 else reversed(names)
     margin = f" by more than {more:.4g}" if more > 0 else f" by {-more:.4g} or more" if more else ""

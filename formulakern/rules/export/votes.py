@@ -70,7 +70,7 @@ class WrittenVotes(Written, VotingRules):
         \\begin{tabular}{rll}
         weight & speaks & rule \\\\
         \\hline
-        0.5 & for $\\mathrm{large}$ & $\\mathrm{size} \\geq 3$ \\\\
+        0.5 & for $\\text{large}$ & $\\text{size} \\geq 3$ \\\\
         \\end{tabular}
         """
         return ensemble_latex(self if top is None else self.head(top))

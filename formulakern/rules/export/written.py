@@ -91,10 +91,7 @@ class Written:
             WHEN (
               0.0e0
               + CASE WHEN "shirts"."size" >= 3 THEN 0.5e0 ELSE 0 END
-            ) >= (
-              0.0e0
-              + CASE WHEN "shirts"."size" >= 3 THEN -0.5e0 ELSE 0 END
-            ) THEN 'L'
+            ) >= 0 THEN 'L'
             ELSE 'S'
           END AS "predicted_class"
         FROM "shirts"

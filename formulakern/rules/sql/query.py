@@ -171,10 +171,17 @@ class Query:
 
         return largest(in_groups(parts, largest))
 
-    def leading(self, sums: Sequence[Lines], labels: Sequence[str], first: Lines) -> Lines:
-        """The label of the largest sum, of several that of the first, after other cases."""
+    def leading(
+        self, sums: Sequence[Lines], labels: Sequence[str], first: Lines, opposite: bool = False
+    ) -> Lines:
+        """The label of the largest sum, of several that of the first, after other cases.
+
+        ``opposite``: there are two sums, and the second is the first times −1.
+        """
         if len(sums) == 2:
             ahead, (start, *others) = wrapped("WHEN ", sums[0]), wrapped(" >= ", sums[1])
+            if opposite:
+                start, others = " >= 0", []
             ahead[-1] += start
             ahead += others
             ahead[-1] += f" THEN {labels[0]}"

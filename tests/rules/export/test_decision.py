@@ -215,7 +215,7 @@ def test_text_frames_and_latex():
     assert frame["rule"].isna().tolist() == [False, False, True]
     lines = decision.to_latex(1).splitlines()
     assert lines[0] == r"\begin{tabular}{rlrrl}"
-    assert lines[3] == r"1 & $a$ & 2,000.00 & 75.0\% & $\mathrm{color} = \mathrm{red}$ \\"
+    assert lines[3] == r"1 & $a$ & 2,000.00 & 75.0\% & $\text{color} = \text{red}$ \\"
     assert lines[4].endswith(r"& 0.50 & 100.0\% & otherwise \\")
     unknown = RuleSet(items, ("a", "b_1"))
     assert unknown.to_latex().splitlines()[-2] == r" & unknown &  &  & otherwise \\"

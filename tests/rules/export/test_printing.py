@@ -47,6 +47,15 @@ def test_text():
     assert str(RuleEnsemble.of((), ("a", "b"), (0, 1))) == "b for every row"
 
 
+def test_all_intercepts_are_shown():
+    names = [f"a-class-{k}" for k in range(40)]
+    items = [weighted("x = 1", 2.0, names[0])]
+    text = str(RuleEnsemble.of(items, names, [k + 1.5 for k in range(40)]))
+    start = " ".join(text.partition("start: ")[2].partition("\nweight")[0].split())
+    assert start == ", ".join(f"{name} +{k + 1.5:.4g}" for k, name in enumerate(names))
+    assert max(map(len, text.splitlines())) <= 100
+
+
 def test_what_a_rule_speaks_for():
     items = [weighted("x = 1", 2.0, "b", precision=0.7, base=0.4), weighted("y = 1", -0.5, "b")]
     assert str(RuleEnsemble.of(items, ("a", "b", "c"))).splitlines() == [
@@ -104,7 +113,7 @@ def test_linear_terms_say_what_a_step_counts_for():
     number = RuleEnsemble.of([WeightedRule(LinearTerm("income", -5e4, 5e4), -2.0)])
     assert str(number).splitlines()[-1] == "  -2.0  income from -50000 to 50000, -0.2 per 10000"
     assert number.to_latex().splitlines()[3] == (
-        r"-2.0 & $\mathrm{income}\text{ from }-50000\text{ to }50000$, -0.2 per 10000 \\"
+        r"-2.0 & $\text{income}\text{ from }-50000\text{ to }50000$, -0.2 per 10000 \\"
     )
 
 
@@ -118,7 +127,7 @@ def test_text_of_numbers():
     assert "price = 10" in PRICE._repr_html_()
     latex = PRICE.to_latex().splitlines()
     assert latex[:2] == [r"\begin{tabular}{rrl}", r"weight & coverage & rule \\"]
-    assert latex[4] == r"-0.5 & 30.0\% & $\mathrm{size} < 3$ \\"
+    assert latex[4] == r"-0.5 & 30.0\% & $\text{size} < 3$ \\"
 
 
 def test_long_rules_are_broken_after_connectives():
@@ -143,6 +152,6 @@ def test_frame():
 def test_latex():
     text = ENSEMBLE.to_latex(2)
     assert text.count(r"\\") == 3
-    assert r"\mathrm{color}" in text
+    assert r"\text{color}" in text
     assert r"30.0\% & 100.0\% &" in text
     assert "for $c$ &" in ENSEMBLE.to_latex()

@@ -45,6 +45,15 @@ def test_sql_agrees_with_predict(text):
     assert answers(ensemble, table) == ensemble.predict(table).tolist()
 
 
+@pytest.mark.parametrize("start", [(1.5, -1.5), (-1.0, 1.0), (0.0, 0.0), (0.1, -0.1), (1.0, 0.0)])
+def test_opposite_scores_are_written_once(start):
+    items = [weighted("color = red", 0.1, "a", "b"), weighted("size < 3", 1.0, "b", "a")]
+    table = {"color": ["red", "red", "blue", None] * 2, "size": [1, 5, 1, None, 5, 1, 7, 2]}
+    ensemble = RuleEnsemble.of(items, ("a", "b"), start)
+    assert answers(ensemble, table) == ensemble.predict(table).tolist()
+    assert ensemble.to_sql("t", "postgres").count("'red'") == (1 if start[0] == -start[1] else 2)
+
+
 def test_every_shape_of_votes():
     items = [
         weighted("color = red", 2.0, "a", "b"), weighted("size >= 3", 1.5, "b", "c"),
