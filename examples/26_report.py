@@ -7,7 +7,7 @@ In a shell::
     python examples/26_report.py board.html   # writes another file
 
 Half of the boards of tic-tac-toe train a vote of rules.  The other half is explained: of one board
-all that adds up to its score, the intercept included; of many a line each, and a data frame of all
+all that adds up to its score, the intercept included; of many a line each, and an array of all
 terms.  Then a page is written that opens in any browser without a network: rules that sort, ROC
 curve and calibration, the sum behind the score of each board, the columns of the table.
 """
@@ -40,13 +40,13 @@ print(f"\n{model.explain(board)}")
 print(f"decision_function: {model.decision_function(board)[0]:+.4g}")
 
 # %%
-# Many boards, and all terms as a table: sums by row and class are the scores.
+# Many boards, and all terms as an array (``to_frame()`` has names): their sums are the scores.
 explained = model.explain(X[~train])
 print(f"\n{explained[:5]}")
-frame = explained.to_frame()
-sums = frame[frame["class"] == "positive"].groupby("row")["adds"].sum()
+added = explained.added("positive")
+sums = explained.intercept[1] + added.sum(axis=1)
 same = np.allclose(sums, model.decision_function(X[~train]))
-print(f"\n{len(frame):,} terms; their sums are the decisions: {same}")
+print(f"\n{added.size:,} terms; their sums are the decisions: {same}")
 
 # %%
 # The page.
