@@ -1,5 +1,6 @@
 """A real cluster of two processes: the same results, also where a worker is lost on the way."""
 
+import multiprocessing
 import os
 import signal
 import time
@@ -12,7 +13,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
-from formulakern.errors import ClusterError
 from formulakern.estimators import workers
 from formulakern.partitions.dask_pieces import DelayedPieces, FuturePieces
 from formulakern.partitions.pieces import LocalPieces, as_it_is
@@ -20,6 +20,8 @@ from formulakern.partitions.pieces import LocalPieces, as_it_is
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 dask = pytest.importorskip("dask", reason="dask is not installed")
 dd = pytest.importorskip("dask.dataframe", reason="dask's data frames are not installed")
+
+from distributed.utils import get_mp_context  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what a cluster says of ports and processes
 
@@ -29,12 +31,29 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # what a cluster says of port
 SLOW = {"distributed.deploy.lost-worker-timeout": "1 hour"}
 
 
+#: Workers are forked from one process that has imported these modules, if the system can fork.
+IMPORTED = ["distributed", "dask.dataframe", "sklearn.svm", "numba"] + [
+    f"formulakern.estimators.{name}"
+    for name in (
+        "prl.cross_validation",
+        "hkl.classifier",
+        "svm.cross_validation",
+        "search.estimator",
+    )
+]
+FORKED = "forkserver" in multiprocessing.get_all_start_methods()
+METHOD = {"distributed.worker.multiprocessing-method": "forkserver" if FORKED else "spawn"}
+
+
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     folder = str(tmp_path_factory.mktemp("workers"))
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    if FORKED:
+        with dask.config.set(METHOD):
+            get_mp_context().set_forkserver_preload(IMPORTED)
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 10, **SLOW}),
+        dask.config.set({"distributed.scheduler.allowed-failures": 10, **SLOW, **METHOD}),
         distributed.LocalCluster(processes=True, local_directory=folder, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -222,7 +241,7 @@ def test_a_partition_that_ends_every_worker_is_told(client):
     held = DelayedPieces([dask.delayed(np.arange)(3)]).map(doubled)
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
         client.run_on_scheduler(_no_more_failures)
-        with pytest.raises(ClusterError, match="ended several workers one after another"):
+        with pytest.raises(fk.ClusterError, match="ended several workers one after another"):
             held.gather(always_ends)
     client.run_on_scheduler(_more_failures)
 
