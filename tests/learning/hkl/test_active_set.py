@@ -180,14 +180,14 @@ def test_many_propositions_few_nodes():
     rng = np.random.default_rng(3)
     X = rng.integers(0, 2, (120, 45))
     y = np.where(X[:, 5] & X[:, 9] | X[:, 20] & X[:, 40], 1, -1)
-    grown = grow_hierarchical(X, y, C=3.0, depth_penalty=1.3, tol=1e-2, time_limit=60)
+    grown = grow_hierarchical(X, y, C=3.0, depth_penalty=1.3, tol=1e-2)
     assert grown.status == "optimal"
     assert len(grown.nodes) < 2**9
     size = dict(zip(grown.nodes, np.abs(grown.solution.weights), strict=True))
     largest = sorted(size, key=size.get)[-6:]
     assert {(5, 9), (20, 40)} <= set(largest)
-    warm = grow_hierarchical(X, y, C=3.3, depth_penalty=1.3, tol=1e-2, time_limit=60, start=grown)
-    cold = grow_hierarchical(X, y, C=3.3, depth_penalty=1.3, tol=1e-2, time_limit=60)
+    warm = grow_hierarchical(X, y, C=3.3, depth_penalty=1.3, tol=1e-2, start=grown)
+    cold = grow_hierarchical(X, y, C=3.3, depth_penalty=1.3, tol=1e-2)
     assert warm.status == cold.status == "optimal"
     assert warm.history[0].objective < cold.history[0].objective  # the empty conjunction alone
     assert warm.lower_bound <= cold.solution.objective * (1 + 1e-9)

@@ -110,6 +110,8 @@ def test_one_class_against_the_rest_and_signs():
         for cuts in CUTS:
             model = learned(data, "hinge", groups=groups_of(*data, cuts, made), **more)
             assert model.grown.gap <= 0.01
+            assert model.grown.lower_bound <= whole.objective * (1 + 1e-9)
+            assert whole.grown.lower_bound <= model.objective * (1 + 1e-9)
             assert model.objective == pytest.approx(whole.objective, rel=0.02)
             assert len(model.rules) <= more.get("max_rules", 100)
             if "signs" in more:
