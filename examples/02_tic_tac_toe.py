@@ -3,8 +3,11 @@
 
 A win is three squares in a line, so "three different things hold at once", ``a & b & c`` with
 distinct variables, is the feature space to look at: one feature per triple of propositions.
-The script compares the three readings of a formula's names, beside the linear kernel (``a``).
+The script compares the three readings of a formula's names, beside the linear kernel (``a``).  In a
+shell, --quick takes three folds in place of ten.
 """
+
+import sys
 
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
@@ -35,7 +38,7 @@ trials = [("a", "bound")]
 trials += [("a & b & c", reading) for reading in READINGS]
 trials += [("a & (a | b) & c", reading) for reading in READINGS]
 
-folds = StratifiedKFold(10, shuffle=True, random_state=0)
+folds = StratifiedKFold(3 if "--quick" in sys.argv else 10, shuffle=True, random_state=0)
 rows = []
 for formula, reading in trials:
     svm = fk.FormulaSVC(formula, variables=reading, C=10)

@@ -90,7 +90,7 @@ def main():
         X, y = X.iloc[common], y[common]
         for seed in range(n_splits):
             train, test = split(y, 0.5, seed)
-            train = train[: 150 if quick else ROWS]
+            train = train[: 80 if quick else ROWS]
             for learner, model, has_raw in learners():
                 with warnings.catch_warnings():  # gaps of short fits
                     warnings.simplefilter("ignore")

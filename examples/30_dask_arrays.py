@@ -28,7 +28,7 @@ import psutil
 
 import formulakern as fk
 
-SIZES = {True: (8, 2_000, 2_000), False: (50, 20_000, 20_000)}
+SIZES = {True: (4, 1_000, 1_000), False: (50, 20_000, 20_000)}
 
 
 def parse_arguments() -> argparse.Namespace:

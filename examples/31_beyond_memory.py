@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = 4_000 if options.quick else options.rows
+    rows = 1_000 if options.quick else options.rows
     folder = options.folder or Path(tempfile.mkdtemp())
     names = "learner table rows GB workers s CPU-s-here gap-% parts worker-MB here-MB rounds"
     titles = [*names.split(), "MB sent", "in one round", "MB received", "in one round"]
