@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder
 
 import formulakern as fk
-from formulakern.errors import DataError
+from formulakern import DataError
 from formulakern.files.names import _CLASSES, NAMES
 from formulakern.files.plain import Writer, canonical
 from formulakern.files.replacing import replacing

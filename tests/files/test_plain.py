@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import formulakern as fk
-from formulakern.errors import DataError
+from formulakern import DataError
 from formulakern.files.names import NAMES
 from formulakern.files.plain import Reader, Writer, canonical
 

@@ -7,12 +7,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import formulakern as fk
-from formulakern import RuleEnsemble, WeightedRule
-from formulakern.rules.decision import ClassRule
+from formulakern import ClassRule, RuleEnsemble, RuleList, RuleSet, WeightedRule
 from formulakern.rules.features import LinearTerm
 from formulakern.rules.refitting import logistic_weights
-from formulakern.rules.rule_list import RuleList
-from formulakern.rules.rule_set import RuleSet
 
 
 def table_of(n, seed=0):

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from formulakern import RuleEnsemble, WeightedRule, rule
-from formulakern.errors import ParameterError
+from formulakern import ParameterError, RuleEnsemble, WeightedRule, rule
 from formulakern.rules.explanation.votes import Explanation
 from formulakern.rules.features import LinearTerm
 from tests.database import answers

@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern import datasets
-from formulakern.rules.rule import Rule, rule
+from formulakern import Rule, Variable, datasets, rule
 from formulakern.syntax.comparison import ColumnName, Comparison
-from formulakern.syntax.formula import Variable
 
 MUSHROOMS = {
     "odor": ["foul", "foul", "none", None, "foul"],

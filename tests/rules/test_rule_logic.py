@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.encoding.table import Table
-from formulakern.errors import FormulaError, ParameterError
+from formulakern import FormulaError, ParameterError, Table
 from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.traversal import postorder
 from tests.strategies import ENTRIES, class_rules

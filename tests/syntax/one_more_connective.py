@@ -87,7 +87,7 @@ def _new(*arguments: Formula) -> Formula:
 PART = countable(2, letters="abc")
 
 
-@settings(max_examples=40, deadline=None, database=None, phases=[Phase.generate])
+@settings(max_examples=20, deadline=None, database=None, phases=[Phase.generate])
 @given(PART, PART, st.sampled_from(AROUND))
 def counts_what_the_definition_counts(
     left: Formula, right: Formula, around: Callable[[Formula], Formula]

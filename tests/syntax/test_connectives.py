@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from formulakern.errors import ParameterError
+from formulakern import ParameterError
 from formulakern.syntax.connectives import CONNECTIVES, Connective
 
 TESTS = Path(__file__).parents[1]

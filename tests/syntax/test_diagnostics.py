@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formulakern.errors import FormulaKernError, FormulaSyntaxError
-from formulakern.syntax.parser import parse, parse_rule
+from formulakern import FormulaKernError, FormulaSyntaxError, parse
+from formulakern.syntax.parser import parse_rule
 
 FORMULAS = {
     "": ("the formula is empty", 0, 'Write for example "a & ~b".'),

@@ -10,20 +10,12 @@ from hypothesis import given
 from strategies import formulas, rules
 
 import formulakern as fk
-from formulakern.errors import FormulaTypeError, ParameterError
+from formulakern import ParameterError, Variable, parse, variables
+from formulakern.errors import FormulaTypeError
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES, connective
 from formulakern.syntax.evaluation import evaluate
-from formulakern.syntax.formula import (
-    FALSE,
-    TRUE,
-    Constant,
-    Operation,
-    Variable,
-    postorder,
-    variables,
-)
-from formulakern.syntax.parser import parse
+from formulakern.syntax.formula import FALSE, TRUE, Constant, Operation, postorder
 
 A, B, C = variables("a b c")
 

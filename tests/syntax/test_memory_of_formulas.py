@@ -13,15 +13,14 @@ import numpy as np
 import pytest
 
 import formulakern as fk
+from formulakern import Formula, FormulaKernError, Table, Variable
 from formulakern.encoding.propositions import evaluate_formula
-from formulakern.encoding.table import Table
-from formulakern.errors import FormulaKernError
 from formulakern.program.magnitude import dimension
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import lower
 from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR
 from formulakern.syntax.evaluation import evaluate
-from formulakern.syntax.formula import Formula, Operation, Variable
+from formulakern.syntax.formula import Operation
 
 
 def peak(function, *arguments):

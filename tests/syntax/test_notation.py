@@ -5,11 +5,11 @@ from hypothesis import given
 from strategies import formulas, rules
 
 import formulakern as fk
-from formulakern.errors import FormulaSizeError, FormulaSyntaxError
+from formulakern import Formula, FormulaSizeError, FormulaSyntaxError, Variable, parse
 from formulakern.syntax.connectives import IMPLIES
-from formulakern.syntax.formula import Formula, Operation, Variable
+from formulakern.syntax.formula import Operation
 from formulakern.syntax.notation import ASCII, Notation, latex_name, render
-from formulakern.syntax.parser import parse, parse_rule
+from formulakern.syntax.parser import parse_rule
 from formulakern.syntax.traversal import fold
 
 

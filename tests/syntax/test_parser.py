@@ -11,13 +11,13 @@ from strategies import ODD_NAMES, names
 from work import assert_linear
 
 import formulakern as fk
-from formulakern.errors import FormulaKernError, FormulaSizeError, FormulaTypeError
+from formulakern import Choice, FormulaKernError, FormulaSizeError, Variable, parse
+from formulakern.errors import FormulaTypeError
 from formulakern.syntax import names as spelling
-from formulakern.syntax.choice import Choice
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES
-from formulakern.syntax.formula import FALSE, TRUE, Operation, Variable
-from formulakern.syntax.parser import MAX_CHARACTERS, _parser, parse, parse_rule
+from formulakern.syntax.formula import FALSE, TRUE, Operation
+from formulakern.syntax.parser import MAX_CHARACTERS, _parser, parse_rule
 
 A, B, C, D = fk.variables("a b c d")
 

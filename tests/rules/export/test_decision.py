@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern import ClassRule, RuleList, RuleSet
-from formulakern.rules.rule import Rule
+from formulakern import ClassRule, Rule, RuleList, RuleSet
 from tests.database import answers
 from tests.rules.logic.test_properties import GRID
 from tests.rules.test_rule_list import listed, rule_lists

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern import RuleEnsemble, WeightedRule
+from formulakern import Rule, RuleEnsemble, WeightedRule
 from formulakern.rules.features import LinearTerm, Monomial
-from formulakern.rules.rule import Rule
 from tests.strategies import names, rules
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

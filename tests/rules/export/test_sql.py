@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern import RuleEnsemble, WeightedRule
+from formulakern import Rule, RuleEnsemble, Variable, WeightedRule
 from formulakern.rules.features import LinearTerm, Monomial
-from formulakern.rules.rule import Rule
 from formulakern.rules.sums import LONGEST_CHAIN
 from formulakern.syntax.comparison import ColumnName, Comparison
-from formulakern.syntax.formula import FALSE, TRUE, Variable
+from formulakern.syntax.formula import FALSE, TRUE
 from tests.database import answers
 from tests.strategies import combined
 

@@ -9,9 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern import RuleEnsemble, WeightedRule
-from formulakern.encoding.table import Table
-from formulakern.errors import ParameterError
+from formulakern import ParameterError, RuleEnsemble, Table, WeightedRule
 from formulakern.rules.decision import conditions_of
 from formulakern.rules.features import LinearTerm
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern import RuleEnsemble, WeightedRule
-from formulakern.encoding.table import Table
+from formulakern import RuleEnsemble, Table, WeightedRule
 from formulakern.rules.features import LinearTerm, Monomial
 from tests.strategies import ENTRIES, class_rules
 

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.encoding.table import Table
+from formulakern import Rule, Table
 from formulakern.rules.cases.assignments import Assignments
 from formulakern.rules.decision import covers_of
-from formulakern.rules.rule import Rule
 from tests.strategies import ENTRIES, class_rules
 
 ROWS = [*itertools.product(*ENTRIES.values())]
