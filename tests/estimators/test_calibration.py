@@ -31,7 +31,6 @@ CHECKED = [
     check
     for model in (
         fk.FormulaSVC("a", C=0.1, probability=True),
-        fk.PRLClassifier(degree=1, probability=True),
         fk.HKLClassifier(loss="hinge", C=1, tol=0.3, linear=False, cut_points=1, probability=True),
     )
     for check in estimator_checks_generator(model)
