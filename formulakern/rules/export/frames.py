@@ -18,6 +18,7 @@ from formulakern.rules.column_types import ColumnType
 from formulakern.rules.decision import ClassRule, DecisionRules
 from formulakern.rules.export.code import plain_classes
 from formulakern.rules.export.sql import term_types
+from formulakern.rules.export.written import EVERY_ROW
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.sums import in_groups
@@ -55,7 +56,7 @@ class Frames:
 
         def build(node: Formula, parts: list[Expression]) -> Expression:
             if isinstance(node, Constant):
-                return self.library.lit(node.value)
+                return self.constant(node.value)
             if isinstance(node, (Comparison, Variable)):
                 return self._leaf(node).fill_null(False)
             if node.connective is None:
@@ -66,6 +67,15 @@ class Frames:
             return reduce(lambda left, right: _connected(truth, left, right), parts)
 
         return fold(formula, build)
+
+    def constant(self, value: bool | float) -> Expression:
+        """A constant for every row; narwhals treats a literal as a single value in some places."""
+        if self.library.__name__ == "polars":
+            return self.library.lit(value)
+        every = self.library.col(EVERY_ROW)
+        if isinstance(value, bool):
+            return every if value else ~every
+        return every.cast(self.library.Float64) * value
 
     def present(self, name: str) -> Expression:
         """Whether an entry is not missing: neither null nor NaN."""
@@ -112,7 +122,7 @@ class Frames:
             count, rest = divmod(found.nanoseconds, UNITS["us"])
             if rest:  # columns are of microseconds: y < x is y <= c with c the next below x
                 if relation == "=":
-                    return self.library.lit(False)
+                    return self.constant(False)
                 compare = RELATIONS[{"<": "<=", ">=": ">"}.get(relation, relation)]
             return compare(self._counts(name, kind), count)
         if relation == "=":
@@ -135,7 +145,7 @@ class Frames:
         if isinstance(value, str) and kind not in ("text", None):
             value = number_of(value)
         if value is None or (isinstance(value, str) and not is_unicode(value)):
-            return self.library.lit(False)  # no column of a data frame holds it
+            return self.constant(False)  # no column of a data frame holds it
         return column == _held(value)
 
     def _pair(self, name: str, compare: Any, other: str) -> Expression:
@@ -212,17 +222,14 @@ class Frames:
         def added(parts: Sequence[Expression]) -> Expression:
             return reduce(lambda left, right: left + right, parts)
 
+        def total(first: float, weights: Sequence[float]) -> Expression:
+            weighted = (value * w for value, w in zip(values, weights, strict=True) if w)
+            return added(in_groups([self.constant(first), *weighted], added))
+
+        # narwhals refuses two columns of the same name
         return [
-            added(
-                in_groups(
-                    [
-                        self.library.lit(first),
-                        *(value * w for value, w in zip(values, column, strict=True) if w),
-                    ],
-                    added,
-                )
-            )
-            for first, column in zip(intercept, votes.T.tolist(), strict=True)
+            total(first, weights).alias(f"sum {k}")
+            for k, (first, weights) in enumerate(zip(intercept, votes.T.tolist(), strict=True))
         ]
 
     def cases(self, cases: Sequence[tuple[Expression, Any]], otherwise: Any) -> Expression:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["Written", "no_scores"]
+__all__ = ["EVERY_ROW", "Written", "no_scores"]
+
+#: A column of true entries that a frame gets before narwhals evaluates an expression.
+EVERY_ROW = "formulakern: every row"
 
 
 class Written:
@@ -175,7 +178,8 @@ class Written:
         made = self._expression(narwhals, types).alias("predicted")
 
         def answer(frame: pandas.DataFrame) -> pandas.Series[Any]:
-            wide = narwhals.from_native(frame, eager_only=True).with_columns(made)
+            wide = narwhals.from_native(frame, eager_only=True)
+            wide = wide.with_columns(narwhals.lit(True).alias(EVERY_ROW)).with_columns(made)
             found: pandas.Series[Any] = wide.to_native()["predicted"]
             return found
 

@@ -18,7 +18,7 @@ POLARS = {
     "duration": polars.Duration("us"),
 }  # fmt: skip
 PANDAS = {
-    "boolean": "boolean", "integer": "Int64", "number": "float64", "text": "str",
+    "boolean": "boolean", "integer": "Int64", "number": "float64", "text": "string",
     "date": "datetime64[us]", "stamp": "datetime64[us]", "duration": "timedelta64[us]",
 }  # fmt: skip
 
