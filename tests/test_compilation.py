@@ -1,5 +1,6 @@
 """Machine code and its cache: processes, threads and workers agree, and none needs the cache."""
 
+import contextlib
 import hashlib
 import importlib
 import multiprocessing
@@ -18,6 +19,8 @@ from formulakern.backends.numba_cpu import loop_of
 from formulakern.compilation import _linked, _processor, compiled
 from formulakern.errors import FormulaKernError
 from formulakern.notice import NOTICE
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 CODE = """
 import hashlib, numpy as np, formulakern as fk
@@ -66,6 +69,27 @@ def python(code: str, directory: Path) -> subprocess.CompletedProcess:
     )
 
 
+def forked(code: str, directory: Path) -> tuple[str, str]:
+    """What a fork of this process prints, which has numba and reads the cache in this folder."""
+    if not hasattr(os, "fork"):
+        done = python(code, directory)
+        return done.stdout, done.stderr
+    directory.mkdir(exist_ok=True)
+    texts = [directory / "stdout", directory / "stderr"]
+
+    def run() -> None:
+        os.environ["FORMULAKERN_CACHE_DIR"] = str(directory)
+        out, err = (path.open("w", buffering=1) for path in texts)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            exec(code, {"__name__": "__main__"})
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    process.join()
+    assert process.exitcode == 0, texts[1].read_text()
+    return tuple(path.read_text() for path in texts)
+
+
 def entries(directory: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in directory.rglob("*") if path.is_file()}
 
@@ -110,6 +134,7 @@ CALL = """
 import sys
 from formulakern import notice
 notice.PATIENCE = {patience}
+sys.dont_write_bytecode = True  # the files change within a second
 sys.path.insert(0, {folder!r})
 import loops
 print(loops.total(5.0), loops.other(5.0))
@@ -122,8 +147,7 @@ def call(folder: Path, patience: float = 1e6, helpers: str = HELPERS, loops: str
     (folder / "helpers.py").write_text(helpers)
     (folder / "loops.py").write_text(loops)
     code = CALL.format(folder=str(folder), patience=patience)
-    done = python(code, folder / "cache")
-    return done.stdout, done.stderr, len(list(folder.rglob("*.code")))
+    return *forked(code, folder / "cache"), len(list(folder.rglob("*.code")))
 
 
 def test_it_is_known_what_is_stored(tmp_path, monkeypatch):
@@ -256,7 +280,6 @@ def test_joblib_workers_agree():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_agrees():
     here = gram(3)
     with multiprocessing.get_context("fork").Pool(2) as pool:
@@ -291,13 +314,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_waits_until_the_compiler_is_done(tmp_path, times):
     """The second one does not."""
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED.format(times=times)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"FORMULAKERN_CACHE_DIR": str(tmp_path)},
-    )
-    assert done.stdout == "False 2 default_int_handler\n", done.stderr
+    out, err = forked(INTERRUPTED.format(times=times), tmp_path)
+    assert out == "False 2 default_int_handler\n", err
     cached = list(tmp_path.rglob("*.code"))
     assert len(cached) == 1

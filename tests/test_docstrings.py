@@ -9,7 +9,6 @@ import inspect
 import sys
 from pathlib import Path
 
-import pytest
 from numpydoc.docscrape import get_doc_object
 from numpydoc.validate import validate
 
@@ -65,11 +64,12 @@ def mistakes(name: str, checks: set[str]) -> list[str]:
     return [f"{name}: {code} {message}" for code, message in found if code in checks]
 
 
-@pytest.mark.parametrize("name", objects())
-def test_docstring_has_its_parts(name):
-    wrong = mistakes(name, expected(name))
-    for method in methods(name):
-        wrong += mistakes(method, METHODS)
+def test_docstrings_have_their_parts():
+    wrong = []
+    for name in objects():
+        wrong += mistakes(name, expected(name))
+        for method in methods(name):
+            wrong += mistakes(method, METHODS)
     assert not wrong, "\n".join(wrong)
 
 
