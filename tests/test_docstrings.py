@@ -58,9 +58,9 @@ def expected(name: str) -> set[str]:
 
 def mistakes(name: str, checks: set[str]) -> list[str]:
     """What is not as it should be, a line each."""
-    if parts(name).get("Attributes"):
+    found = [error for error in validate(f"formulakern.{name}")["errors"] if error[0] in checks]
+    if found and parts(name).get("Attributes"):
         checks = checks - {"PR01"}  # the fields of what is returned
-    found = validate(f"formulakern.{name}")["errors"]
     return [f"{name}: {code} {message}" for code, message in found if code in checks]
 
 

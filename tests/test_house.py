@@ -56,6 +56,11 @@ def room(module: str) -> str | None:
 
 
 @functools.cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imports(module: str, *, type_checking: bool) -> dict[str, int]:
     """Modules of the package that a module imports, anywhere in it, with the line."""
     found: dict[str, int] = {}
@@ -79,9 +84,10 @@ def imports(module: str, *, type_checking: bool) -> dict[str, int]:
                     whole = f"{node.module}.{name.name}"
                     found.setdefault(whole if whole in MODULES else node.module, node.lineno)
         for child in ast.iter_child_nodes(node):
-            visit(child)
+            if not isinstance(child, ast.expr):  # else it holds no statement
+                visit(child)
 
-    visit(ast.parse(MODULES[module].read_text(encoding="utf-8")))
+    visit(tree(module))
     return found
 
 
