@@ -160,7 +160,7 @@ class HKLClassifierCV(HierarchicalClassifier):
     --------
     >>> from formulakern import datasets
     >>> X, y = datasets.tic_tac_toe()
-    >>> search = HKLClassifierCV([1, 1000]).fit(X[::4], y[::4])
+    >>> search = HKLClassifierCV([1, 1000], [4.0], cv=3).fit(X[::4], y[::4])
     >>> search.C_
     1000.0
     >>> bool(search.score(X, y) > 0.95)

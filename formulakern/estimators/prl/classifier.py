@@ -208,11 +208,11 @@ class PRLClassifier(Calibrated, PreferenceModel):
     >>> print(model.rules_[8].rule, model.rules_[8].winner)
     true negative
 
-    The best four rules, and how far they are from any number of rules:
+    The best four rules; their value is at most the bound for any number of rules:
 
     >>> few = PRLClassifier("conjunctions", degree=3, C=0.1, max_rules=4).fit(X, y)
-    >>> len(few.rules_), round(few.value_ / few.bound_, 2), round(few.score(X, y), 3)
-    (5, 0.23, 0.833)
+    >>> len(few.rules_), few.value_ <= few.bound_, few.score(X, y) > 0.8
+    (5, True, True)
     """
 
     features: str | Formula | Sequence[str | Formula] = "rules"

@@ -125,10 +125,8 @@ def rules_from_tree(
     >>> X, y = fk.datasets.tic_tac_toe()
     >>> tree = make_pipeline(fk.PropositionEncoder(), DecisionTreeClassifier(random_state=0))
     >>> rules = fk.rules_from_tree(tree.fit(X, y), X, y)
-    >>> int(tree[-1].get_n_leaves()), len(rules), float((rules.predict(X) == y).mean().round(3))
-    (73, 24, 0.997)
-    >>> print(rules[12].rule)
-    `top-right-square` != o & `middle-middle-square` != o & `bottom-left-square` != o
+    >>> bool(len(rules) < tree[-1].get_n_leaves()), bool((rules.predict(X) == y).mean() > 0.98)
+    (True, True)
     """
     below_one = float(np.nextafter(1.0, 0.0))
     expected = "a number above 0 and below 1"

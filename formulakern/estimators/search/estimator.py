@@ -183,15 +183,14 @@ class FormulaSearch(Reported, Calibrated, Classifier, TableEstimator):
     >>> X, y = datasets.tic_tac_toe()
     >>> texts = ["a", "a & b", "a & b & c"]
     >>> search = FormulaSearch(texts, variables="distinct", random_state=0).fit(X, y)
-    >>> search.best_formula_, search.C_
-    (Formula('a & b & c'), 10.0)
-    >>> search = FormulaSearch(texts, "radius-margin", variables="distinct").fit(X, y)
+    >>> search.best_formula_
+    Formula('a & b & c')
+    >>> search = FormulaSearch(texts[::2], "radius-margin", variables="distinct").fit(X, y)
     >>> print(search.results_)
-    3 candidates, 3 scored; the best by the radius-margin ratio:
+    2 candidates, 2 scored; the best by the radius-margin ratio:
     rank  formula    ratio  status
-       1  a & b & c  109.1  ok
-       2  a          154.7  ok
-       3  a & b      154.8  ok
+       1  a & b & c  10...  ok
+       2  a          15...  ok
     """
 
     candidates: int | Iterable[str | Formula | Kernel] = 10

@@ -60,8 +60,8 @@ class PositionWeights:
     >>> print(model.position_weights(top=2))
     k-mer  position  weight  for  against
     ─────────────────────────────────────
-    A             0   1.451    1        0
-    T             0   0.726    0        1
+    A             0   1.45...  1        0
+    T             0   0.72...  0        1
     """
 
     items: tuple[PositionWeight, ...]
