@@ -7,7 +7,8 @@ tables of other kinds.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,16 +51,26 @@ def as_frame(X: object) -> Any:
     import narwhals
     from narwhals.exceptions import DuplicateError
 
+    twice: list[str] = []
+    frame: Any = None
     try:
-        frame: Any = narwhals.from_native(X, eager_only=True, pass_through=True)
+        frame = narwhals.from_native(X, eager_only=True, pass_through=True)
+        if not isinstance(frame, narwhals.DataFrame):
+            return None
+        twice = _repeated(frame.columns)  # some versions of narwhals accept them
     except DuplicateError:
-        names = [str(name) for name in X.columns]  # type: ignore[attr-defined]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = _repeated(X.columns)  # type: ignore[attr-defined]
+    if twice:
         raise DataError(
-            f'two columns are named "{twice}"; a rule could not tell them apart. '
+            f'two columns are named "{twice[0]}"; a rule could not tell them apart. '
             "Rename one of them."
-        ) from None
-    return frame if isinstance(frame, narwhals.DataFrame) else None
+        )
+    return frame
+
+
+def _repeated(names: Iterable[object]) -> list[str]:
+    """Return the names that occur several times."""
+    return [str(name) for name, number in Counter(names).items() if number > 1]
 
 
 def is_pandas(X: object) -> bool:

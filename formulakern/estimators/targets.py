@@ -107,6 +107,8 @@ def read_classes(y: Any, n_rows: int, row_of: Callable[[int], int] = int) -> NDA
         if labels.dtype == object:
             _check_kinds(labels, row_of)
             np.unique(labels)  # raises where classes have no order
+        if labels.dtype.kind == "S":
+            raise TypeError("a class of bytes is not supported")
         if labels.dtype.kind in "mM" and np.isnat(labels).any():
             raise _missing(row_of(int(np.isnat(labels).argmax())), "NaT")
         check_classification_targets(labels)

@@ -84,7 +84,7 @@ def test_large_sparse_is_refused():
         (pd.Series([True, None], dtype="boolean"), "float64", [1.0, None]),
         (pd.Series([True, False], dtype="boolean"), "bool", [True, False]),
         (pd.Series(["a", None], dtype="string"), "object", ["a", None]),
-        (pd.Series(pd.to_datetime(["2020-01-02", None])), "M8[us]", ["2020-01-02", None]),
+        (pd.Series(["2020-01-02", None], dtype="M8[us]"), "M8[us]", ["2020-01-02", None]),
         (pd.Series(pd.arrays.SparseArray([0, 3])), "int64", [0, 3]),
         (pl.Series(["b", None]).cast(pl.Categorical), "object", ["b", None]),
         (pl.Series(["b", None], dtype=pl.Enum(["b"])), "object", ["b", None]),

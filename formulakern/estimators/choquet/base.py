@@ -18,7 +18,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import Deadline
 from formulakern.encoding.real import RealTable, read_real
-from formulakern.encoding.sources import default_names
+from formulakern.encoding.sources import as_frame, default_names
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, DataTypeError, MagnitudeError, ParameterError
 from formulakern.estimators.choquet.exported import choquet_python
@@ -365,6 +365,7 @@ class ChoquetEstimator(Reported, LearntFunctions, Showing, Saved, BaseEstimator)
     def _read(self, X: Any, *, reset: bool) -> FloatArray:
         """The table as numbers, checked against that of training."""
         names = None
+        as_frame(X)  # raises DataError if two columns have one name
         if isinstance(X, (Table, Mapping)):
             table = read_real(X)
             X, names = table.values, table.names
