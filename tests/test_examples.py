@@ -114,6 +114,10 @@ for line in sys.stdin:
 """
 
 
+#: Libraries for tables have threads of their own, which do nothing while this process forks.
+THREADS = "ignore::DeprecationWarning:multiprocessing.popen_fork"
+
+
 @pytest.fixture(scope="module")
 def runner():
     """A function that runs a script in a process of its own."""
@@ -121,7 +125,7 @@ def runner():
         yield run
         return
     with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", RUNNER],
+        [sys.executable, "-W", "error", "-W", THREADS, "-c", RUNNER],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -29,6 +29,7 @@ STOREYS = (
         "compilation",
         "deadline",
         "grammar",
+        "interrupts",
         "markup",
         "notice",
         "optional",
