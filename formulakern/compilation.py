@@ -13,13 +13,11 @@ processes that meet an empty cache only ever write the same under the same name.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import platform
-import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial, update_wrapper
 from types import CodeType, FunctionType, ModuleType
@@ -29,6 +27,7 @@ from formulakern import cache as code_cache
 from formulakern.cache.entry import Entry
 from formulakern.deadline import Deadline
 from formulakern.errors import FormulaKernError
+from formulakern.interrupts import held
 from formulakern.notice import noticed
 
 __all__ = [
@@ -243,39 +242,10 @@ _lock = threading.RLock()
 _helpers: dict[str, Any] = {}
 
 
-@contextlib.contextmanager
-def _interrupted_later() -> Iterator[None]:
-    """Let Ctrl-C wait until numba is done; a second one does not wait.
-
-    An interrupt inside a callback of LLVM is lost, one while a class is made becomes a
-    RuntimeError, and one at the wrong moment leaves numba's lock held.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    usual, waiting = signal.getsignal(signal.SIGINT), False
-
-    def note(*_: object) -> None:
-        nonlocal waiting
-        if waiting:
-            signal.signal(signal.SIGINT, usual)
-            signal.raise_signal(signal.SIGINT)
-        waiting = True
-
-    if usual is None:  # not from Python: it cannot be put back
-        yield
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, usual)
-        if waiting:
-            signal.raise_signal(signal.SIGINT)
-
-
 def _machine_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, R]:
-    with _interrupted_later():
+    # An interrupt inside a callback of LLVM is lost, one while a class is made becomes a
+    # RuntimeError, and one at the wrong moment leaves numba's lock held.
+    with held():
         return _compiled_code(loop, signature)
 
 

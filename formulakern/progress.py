@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from formulakern.checks import is_number
 from formulakern.deadline import Deadline
+from formulakern.interrupts import held
 
 __all__ = ["FitProgress", "Progress", "answered", "current", "say", "seconds_text", "stage"]
 
@@ -132,23 +133,36 @@ class Progress:
     def line(self, text: str) -> None:
         """Write a line, above the bar."""
         if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            with held():
+                self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
         elif self is not current():
             current().line(text)
         else:
             say(text)
 
     def __enter__(self) -> Self:
-        if self._bar is not None:
-            self._token = _shown.set(self)
-            self._bar.start()
+        try:
+            with held():
+                self._start()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
+        with held():
+            self._stop()
+
+    def _start(self) -> None:
+        if self._bar is not None:
+            self._token = _shown.set(self)
+            self._bar.start()
+
+    def _stop(self) -> None:
         if self._token is not None:
-            self._bar.stop()
             _shown.reset(self._token)
             self._token = None
+            self._bar.stop()
 
 
 class FitProgress(Progress):
@@ -210,15 +224,15 @@ class FitProgress(Progress):
     def drawn(self) -> bool:  # noqa: D102
         return self._bar is not None
 
-    def __enter__(self) -> Self:
+    def _start(self) -> None:
         self._fit = _fitting.set(self)
-        return super().__enter__()
+        super()._start()
 
-    def __exit__(self, *_: object) -> None:
+    def _stop(self) -> None:
         if self._fit is not None:
             _fitting.reset(self._fit)
             self._fit = None
-        super().__exit__(*_)
+        super()._stop()
 
     def begin(self, what: str) -> None:
         """Begin a stage before the learning, whose share is its own; "" ends it."""

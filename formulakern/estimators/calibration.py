@@ -25,6 +25,7 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import random_source, row_weights
 from formulakern.estimators.trials import folds_of, selectable
 from formulakern.estimators.workers import FoldFits
+from formulakern.interrupts import interruptible
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.progress import current
@@ -225,13 +226,16 @@ class Calibrated:
             current().tell(f"probabilities, fold {number + 1} of {n_folds}")
 
         fits = FoldFits([shared] * n_folds)
-        for out, scores in zip(
-            held_out, fits.answers(_HeldOut.scores, asked, deadline, begins), strict=True
-        ):
-            if scores is None:
-                _warn_interrupted()
-                return
-            found.append((out, scores))
+        answers = fits.answers(_HeldOut.scores, asked, deadline, begins)
+        try:
+            with interruptible(finds=False):
+                for out, scores in zip(held_out, answers, strict=True):
+                    if scores is None:
+                        raise KeyboardInterrupt
+                    found.append((out, scores))
+        except KeyboardInterrupt:
+            _warn_interrupted()
+            return
         seen = np.concatenate([places for places, _ in found])
         scores = np.concatenate([part for _, part in found])
         unit = float(np.sqrt(np.mean(scores**2))) or 1.0

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from formulakern.checks import check_verbosity
+from formulakern.interrupts import completed
 from formulakern.progress import FitProgress
 
 __all__ = ["Showing"]
@@ -16,7 +17,7 @@ class Showing:
 
     @contextmanager
     def _showing(self) -> Iterator[FitProgress]:
-        """Show how far a fit is, as ``verbose`` asks for.
+        """Show how far a fit is, as ``verbose`` asks for; Ctrl-C keeps a model that is found.
 
         Raises
         ------
@@ -26,7 +27,7 @@ class Showing:
         verbose = getattr(self, "verbose", 0)
         check_verbosity(verbose)
         limit = getattr(self, "time_limit", None)
-        with FitProgress(verbose, type(self).__name__, limit) as bar:
+        with completed(), FitProgress(verbose, type(self).__name__, limit) as bar:
             self.__dict__["_progress"] = bar
             try:
                 bar.at(0.0, "reading")

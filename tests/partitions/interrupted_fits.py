@@ -1,6 +1,6 @@
 """A user's script in a terminal: fits on a cluster that it has begun, whose rows stay on workers.
 
-Each would take long.  What came of it is a line of JSON in a file.
+Each would take minutes.  What came of it is a line of JSON in a file.
 """
 
 import fcntl
@@ -16,16 +16,16 @@ import pandas as pd
 import formulakern as fk
 
 LEARNERS = {
-    "PRL": lambda: fk.PRLClassifier(C=1.0, tol=1e-9, verbose=1),
-    "HKL": lambda: fk.HKLClassifier(C=100.0, tol=1e-9, verbose=1),
+    "PRL": lambda: fk.PRLClassifier(C=5.0, tol=1e-9, verbose=1),
+    "HKL": lambda: fk.HKLClassifier(C=1e4, tol=1e-9, verbose=1),
     "SVM": lambda: fk.FormulaSVC("a & b", C=100.0, tol=1e-12, verbose=1),
 }
 
 
 def rows_of(seed, m=1000):
     generator = np.random.default_rng(seed)
-    X = generator.random((m, 30)) < 0.5
-    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(30)])
+    X = generator.random((m, 60)) < 0.5
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(60)])
     return frame.assign(y=(X[:, 0] & X[:, 3] | X[:, 5]) ^ (generator.random(m) < 0.2))
 
 

@@ -40,7 +40,7 @@ class Terminal:
     def until(self, wanted=""):
         """Read until this is written, or the end; the next call looks at what follows."""
         while not wanted or wanted not in self.text[self.seen :]:
-            ready, _, _ = select.select([self.ours], [], [], 120)
+            ready, _, _ = select.select([self.ours], [], [], 600)
             assert ready, self.text
             try:
                 more = os.read(self.ours, 1 << 16).decode(errors="replace")

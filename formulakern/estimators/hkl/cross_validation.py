@@ -41,6 +41,7 @@ from formulakern.estimators.trials import (
     warn_late,
 )
 from formulakern.estimators.workers import FoldFits
+from formulakern.interrupts import interruptible
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.rules.ensemble import RuleEnsemble
 
@@ -242,8 +243,9 @@ class HKLClassifierCV(HierarchicalClassifier):
 
             trials: list[Trial | None] = [None] * len(pairs)
             try:
-                for k, models in self._paths(pairs, trials, parts, model_of, comparing):
-                    trials[k] = trial_of(parts, models, labels, shares, tau, scorer)
+                with interruptible(finds=False):
+                    for k, models in self._paths(pairs, trials, parts, model_of, comparing):
+                        trials[k] = trial_of(parts, models, labels, shares, tau, scorer)
             except KeyboardInterrupt:
                 warn_incomplete(trials, "interrupted")
             everyone = Part(whole, whole, labels, weights, labels, np.arange(len(labels)), self)

@@ -38,6 +38,7 @@ from formulakern.estimators.trials import (
     warn_late,
 )
 from formulakern.estimators.workers import FoldFits
+from formulakern.interrupts import interruptible
 from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["PRLClassifierCV"]
@@ -325,29 +326,34 @@ class PRLClassifierCV(PreferenceModel):
         fits, columns = FoldFits(folds), [()] * len(folds)
         pace = comparing_pace(self, deadline, shapes, len(settings), "fewer Cs or degrees")
         try:
-            for place, setting in enumerate(settings):
-                if setting[1:] != path:
-                    path, best = setting[1:], None
-                elif best is None:
-                    continue  # the path has ended
-                if not folds or (any(trials) and deadline.over()):
-                    warn_late(trials, pace.reason())
-                    break
-                models, until = [], turn(deadline, len(settings) - place)
-                share, what = place / len(settings), f"C {setting.C:g}, degree {setting.degree}"
-                asked = [(self._model(setting, COARSE), self._automatic, one) for one in columns]
-                begins = partial(bar.fold_at, share, what, len(folds))
-                for number, answer in enumerate(fits.answers(Fold.fitted, asked, until, begins)):
-                    model, columns[number] = answer
-                    models.append(model)
-                    bar.foresee(pace, share + len(models) / len(folds) / len(settings))
-                trial = trials[place] = trial_of(folds, models, labels, scorer)
-                bar.at(share, what, line=_line(setting, trial, self._automatic))
-                if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
-                    best = trial
-                behind, error = compared(best.scores, trial.scores)
-                if self._automatic and behind > BEHIND * error > 0:
-                    best = None  # nor will a larger C be better
+            with interruptible(finds=False):
+                for place, setting in enumerate(settings):
+                    if setting[1:] != path:
+                        path, best = setting[1:], None
+                    elif best is None:
+                        continue  # the path has ended
+                    if not folds or (any(trials) and deadline.over()):
+                        warn_late(trials, pace.reason())
+                        break
+                    models, until = [], turn(deadline, len(settings) - place)
+                    share, what = place / len(settings), f"C {setting.C:g}, degree {setting.degree}"
+                    asked = [
+                        (self._model(setting, COARSE), self._automatic, one) for one in columns
+                    ]
+                    begins = partial(bar.fold_at, share, what, len(folds))
+                    for number, answer in enumerate(
+                        fits.answers(Fold.fitted, asked, until, begins)
+                    ):
+                        model, columns[number] = answer
+                        models.append(model)
+                        bar.foresee(pace, share + len(models) / len(folds) / len(settings))
+                    trial = trials[place] = trial_of(folds, models, labels, scorer)
+                    bar.at(share, what, line=_line(setting, trial, self._automatic))
+                    if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
+                        best = trial
+                    behind, error = compared(best.scores, trial.scores)
+                    if self._automatic and behind > BEHIND * error > 0:
+                        best = None  # nor will a larger C be better
         except KeyboardInterrupt:
             warn_incomplete(trials, "interrupted")
         return trials

@@ -20,6 +20,7 @@ from formulakern.estimators.long_fits import Cause, Pace, many_rows
 from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.scores import Scoring
 from formulakern.estimators.workers import Workers
+from formulakern.interrupts import interruptible
 from formulakern.kernels.algebra import Kernel
 from formulakern.progress import FitProgress
 from formulakern.syntax.formula import Formula
@@ -86,19 +87,20 @@ def score_all(
     scores: dict[int, CandidateScore] = {}
     workers, interrupted = Workers(n_jobs), False
     try:
-        if workers.jobs > 1:
-            ready = _in_processes(workers, scoring, kernels, deadline, C)
-        else:
-            jobs = min(effective_n_jobs(n_jobs), len(kernels))
-            ready = _in_threads(scoring, kernels, jobs, deadline, C)
-        with closing(ready):
-            for number, score in ready:
-                scores[number] = score
-                finite = [s.mean_score for s in scores.values() if np.isfinite(s.mean_score)]
-                known = f"best score {max(finite):.4g}" if finite else ""
-                what = f"candidate {len(scores)} of {len(kernels)}"
-                share = 0.0 if deadline.limited else SCORING * len(scores) / len(kernels)
-                bar.at(share, what, known, _line(number, formulas[number], score))
+        with interruptible(finds=False):
+            if workers.jobs > 1:
+                ready = _in_processes(workers, scoring, kernels, deadline, C)
+            else:
+                jobs = min(effective_n_jobs(n_jobs), len(kernels))
+                ready = _in_threads(scoring, kernels, jobs, deadline, C)
+            with closing(ready):
+                for number, score in ready:
+                    scores[number] = score
+                    finite = [s.mean_score for s in scores.values() if np.isfinite(s.mean_score)]
+                    known = f"best score {max(finite):.4g}" if finite else ""
+                    what = f"candidate {len(scores)} of {len(kernels)}"
+                    share = 0.0 if deadline.limited else SCORING * len(scores) / len(kernels)
+                    bar.at(share, what, known, _line(number, formulas[number], score))
     except KeyboardInterrupt:
         if not any(np.isfinite(getattr(score, by)) for score in scores.values()):
             raise

@@ -24,6 +24,7 @@ from formulakern.estimators.svm.pairwise import PairwiseProblem
 from formulakern.estimators.targets import random_source, row_weights, several_classes
 from formulakern.estimators.trials import COMPARING, compared, folds_of, scorer_of, turn
 from formulakern.estimators.workers import FoldFits
+from formulakern.interrupts import interruptible
 from formulakern.learning.kernel_machines.decomposition import DualSolution, Limits
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 
@@ -165,26 +166,27 @@ class FormulaSVCCV(FormulaSVC):
         often = (len(values), "fewer Cs or folds", "values of C")
         pace = comparing_pace(self, deadline, shapes, *often, searched=False)
         try:
-            for place, C in enumerate(values):
-                nearer = C / values[place - 1] if place else 1.0
-                row, found = np.empty(n_folds), np.empty(n_folds)
-                if not folds or deadline.over():
-                    self._warn_incomplete(place, values, pace.reason())
-                    break
-                until = turn(deadline, len(values) - place)
-                asked = [(k, one, limits, C, nearer) for k, one in enumerate(last)]
-                begins = partial(self._bar.fold_at, place / len(values), f"C {C:.3g}", n_folds)
-                for k, answer in enumerate(fits.answers(_Folds.solve, asked, until, begins)):
-                    row[k], found[k], last[k] = answer
-                    self._bar.foresee(pace, (place + (k + 1) / n_folds) / len(values))
-                scores[place], gaps[place] = row, found.max()
-                said = f"C = {C:g}: {self.scoring} {row.mean():.4f}, gap {gaps[place]:.1e}"
-                self._bar.at(place / len(values), f"C {C:.3g}", line=said)
-                best = int(np.nanargmax(scores.mean(axis=1)))
-                behind, error = compared(scores[best], row)
-                late = late + 1 if behind > BEHIND * error and behind > 0 else 0
-                if late >= PATIENCE and self._automatic:
-                    break
+            with interruptible(finds=False):
+                for place, C in enumerate(values):
+                    nearer = C / values[place - 1] if place else 1.0
+                    row, found = np.empty(n_folds), np.empty(n_folds)
+                    if not folds or deadline.over():
+                        self._warn_incomplete(place, values, pace.reason())
+                        break
+                    until = turn(deadline, len(values) - place)
+                    asked = [(k, one, limits, C, nearer) for k, one in enumerate(last)]
+                    begins = partial(self._bar.fold_at, place / len(values), f"C {C:.3g}", n_folds)
+                    for k, answer in enumerate(fits.answers(_Folds.solve, asked, until, begins)):
+                        row[k], found[k], last[k] = answer
+                        self._bar.foresee(pace, (place + (k + 1) / n_folds) / len(values))
+                    scores[place], gaps[place] = row, found.max()
+                    said = f"C = {C:g}: {self.scoring} {row.mean():.4f}, gap {gaps[place]:.1e}"
+                    self._bar.at(place / len(values), f"C {C:.3g}", line=said)
+                    best = int(np.nanargmax(scores.mean(axis=1)))
+                    behind, error = compared(scores[best], row)
+                    late = late + 1 if behind > BEHIND * error and behind > 0 else 0
+                    if late >= PATIENCE and self._automatic:
+                        break
         except KeyboardInterrupt:
             known = int((~np.isnan(gaps)).sum())
             if not known:

@@ -39,6 +39,7 @@ from formulakern.checks import check_integer, check_number
 from formulakern.deadline import Deadline, TimeIsOver, TimeLimit, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError
+from formulakern.interrupts import interruptible
 from formulakern.learning.covering.branch_and_bound.antecedents import (
     Antecedents,
     Grid,
@@ -315,16 +316,17 @@ class _Driver:
         """Search; why it stopped."""
         self.search = search = ListSearch(self.found, max_rules, self.penalty, self.tol, max_bytes)
         try:
-            search.start(self.deadline.over)
-            self._note()
-            while search.objective - self.bound > self.tol:
-                if self.deadline.over():
-                    return "time"
-                self.threshold = self._next_threshold()
-                search.restart(self.threshold)
-                if not run_slices(search, self.deadline, self._look).finished:
-                    return "time"
-                self._raise_bound(search.threshold)
+            with interruptible():
+                search.start(self.deadline.over)
+                self._note()
+                while search.objective - self.bound > self.tol:
+                    if self.deadline.over():
+                        return "time"
+                    self.threshold = self._next_threshold()
+                    search.restart(self.threshold)
+                    if not run_slices(search, self.deadline, self._look).finished:
+                        return "time"
+                    self._raise_bound(search.threshold)
         except KeyboardInterrupt:
             warnings.warn("interrupted: the best rule list so far is kept.", stacklevel=4)
             return "interrupted"

@@ -30,6 +30,7 @@ from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_integer
 from formulakern.deadline import Deadline, TimeIsOver, TimeLimit, check_time_limit
 from formulakern.encoding.zero_one import read_packed
+from formulakern.interrupts import interruptible
 from formulakern.learning.hkl.frontier import Node, frontier_of
 from formulakern.learning.hkl.outside import OutsideSearch
 from formulakern.learning.hkl.pieces.groups import Groups
@@ -256,89 +257,96 @@ def grow_hierarchical(
     history: list[GrowthStep] = []
     grown: GrownSolution | None = None
     try:
-        while True:
-            first = np.array(
-                [*(weights.get(v, 0.0) for v in nodes), *(weights.get(j, 0.0) for j in held)]
-            )
-            inner = max(tol / 2, min(LOOSE, CARE * gap)) if len(violators) > room else tol / 2
-            with warnings.catch_warnings():  # the gap over the whole lattice is what counts
-                warnings.filterwarnings("ignore", message="after .* rounds the relative duality")
-                solution = solve_hierarchical(
-                    np.stack([columns[v] for v in nodes], axis=1),
-                    nodes,
-                    y,
-                    **options,
-                    others=numbers[:, held],
-                    other_penalty=other_penalty,
-                    signs=None if signs is None else signs.of_all([*nodes, *held]),
-                    tol=inner,
-                    time_limit=solving(deadline, len(history)),
-                    start=(first, intercept) if first.any() else None,
+        with interruptible():
+            while True:
+                first = np.array(
+                    [*(weights.get(v, 0.0) for v in nodes), *(weights.get(j, 0.0) for j in held)]
                 )
-            intercept = solution.intercept
-            net = np.bincount(kind, solution.dual, table.n_rows).astype(np.float64)
-            until = deadline.part(searching)
-            outside = partial(frontier_of, table) if groups is None else groups.frontier
-            frontier = outside(net, nodes, rho, depth_penalty, until, signs)
-            room = max(LEAST, int(SHARE * len(nodes)))
-            tight, waiting = inner == tol / 2 and solution.status != "time limit", waiting - 1
-            sharing = waiting < 0 or len(violators) <= room
-            beyond = np.abs(right_signed(solution.dual @ numbers, asked)) / other_penalty
-            search = OutsideSearch(frontier, solution, y, options, tol, beyond)
-            quick = False
-            if fast is not None:
-                room = max(room, ONCE)
-                bound, violators, wanted = search.fast(room)
-                quick = bool(violators or set(wanted) - set(held))
-                fast = fast if quick and not fast.over() else None
-            if not quick:
-                bound, violators, wanted = search.examine(room, sharing=sharing, loose=not tight)
-                searching = 1.0 if search.given_up else SEARCHING
-            wanted = [j for j in wanted if j not in held]
-            if sharing and not quick:  # what failed is tried again after twice as many rounds
-                pause = 0 if frontier.reached else 2 * pause + 1
-                waiting = pause
-            best = max(best, bound)  # each of them holds
-            gap = relative_gap(solution.objective, best)
-            seconds = deadline.taken()
-            n_violators = len(violators) + len(wanted)
-            size = len(nodes) + len(held)
-            n_used = used_weights(solution.weights)
-            step = GrowthStep(size, solution.objective, gap, n_violators, seconds, n_used)
-            history.append(step)
-            status = "optimal" if gap <= tol else ""
-            if not status and deadline.over() and not (quick and len(history) == 1):
-                status = "time limit"
-            if not status and len(nodes) >= max_nodes:
-                violators, wanted = [], []  # a loose solution is followed by a good one
-                status = "node limit" if tight else ""
-            elif not status and not n_violators and search.given_up:
-                pass
-            elif not status and not n_violators and tight:
-                status = "iteration limit"  # the solver gave up
-            earlier = grown
-            grown = GrownSolution(list(nodes), list(held), solution, best, gap, history, status)
-            weights = grown.weights
-            if report is not None:
-                report(step)
-            if progress is not None:
-                done = np.log(1 / max(gap, 1e-300)) / np.log(1 / tol)
-                progress(1.0 if status else float(min(1.0, max(0.0, done))))
-            if status == "time limit" and earlier is not None:  # no time to improve on it
-                better = earlier.solution.objective < solution.objective
-                kept = earlier if better else grown
-                gap = relative_gap(kept.solution.objective, best)
-                return replace(kept, lower_bound=best, gap=gap, status=status)
-            if status:
-                return grown
-            fresh = violators[: min(room, max_nodes - len(nodes))]
-            if groups is not None and groups.tell_apart(fresh, wanted, deadline):
-                table, (kind, y, weight, numbers, group) = groups.table, groups.examples
-                options |= {"sample_weight": weight, "group": group}
-                columns = {v: table.cover(v)[kind] for v in nodes}
-            columns |= {t: table.cover(t)[kind] for t in fresh}
-            nodes += fresh
-            held += wanted
+                inner = max(tol / 2, min(LOOSE, CARE * gap)) if len(violators) > room else tol / 2
+                with warnings.catch_warnings():  # the gap over the whole lattice is what counts
+                    warnings.filterwarnings(
+                        "ignore", message="after .* rounds the relative duality"
+                    )
+                    solution = solve_hierarchical(
+                        np.stack([columns[v] for v in nodes], axis=1),
+                        nodes,
+                        y,
+                        **options,
+                        others=numbers[:, held],
+                        other_penalty=other_penalty,
+                        signs=None if signs is None else signs.of_all([*nodes, *held]),
+                        tol=inner,
+                        time_limit=solving(deadline, len(history)),
+                        start=(first, intercept) if first.any() else None,
+                    )
+                if solution.status == "interrupted":
+                    raise KeyboardInterrupt
+                intercept = solution.intercept
+                net = np.bincount(kind, solution.dual, table.n_rows).astype(np.float64)
+                until = deadline.part(searching)
+                outside = partial(frontier_of, table) if groups is None else groups.frontier
+                frontier = outside(net, nodes, rho, depth_penalty, until, signs)
+                room = max(LEAST, int(SHARE * len(nodes)))
+                tight, waiting = inner == tol / 2 and solution.status != "time limit", waiting - 1
+                sharing = waiting < 0 or len(violators) <= room
+                beyond = np.abs(right_signed(solution.dual @ numbers, asked)) / other_penalty
+                search = OutsideSearch(frontier, solution, y, options, tol, beyond)
+                quick = False
+                if fast is not None:
+                    room = max(room, ONCE)
+                    bound, violators, wanted = search.fast(room)
+                    quick = bool(violators or set(wanted) - set(held))
+                    fast = fast if quick and not fast.over() else None
+                if not quick:
+                    bound, violators, wanted = search.examine(
+                        room, sharing=sharing, loose=not tight
+                    )
+                    searching = 1.0 if search.given_up else SEARCHING
+                wanted = [j for j in wanted if j not in held]
+                if sharing and not quick:  # what failed is tried again after twice as many rounds
+                    pause = 0 if frontier.reached else 2 * pause + 1
+                    waiting = pause
+                best = max(best, bound)  # each of them holds
+                gap = relative_gap(solution.objective, best)
+                seconds = deadline.taken()
+                n_violators = len(violators) + len(wanted)
+                size = len(nodes) + len(held)
+                n_used = used_weights(solution.weights)
+                step = GrowthStep(size, solution.objective, gap, n_violators, seconds, n_used)
+                history.append(step)
+                status = "optimal" if gap <= tol else ""
+                if not status and deadline.over() and not (quick and len(history) == 1):
+                    status = "time limit"
+                if not status and len(nodes) >= max_nodes:
+                    violators, wanted = [], []  # a loose solution is followed by a good one
+                    status = "node limit" if tight else ""
+                elif not status and not n_violators and search.given_up:
+                    pass
+                elif not status and not n_violators and tight:
+                    status = "iteration limit"  # the solver gave up
+                earlier = grown
+                grown = GrownSolution(list(nodes), list(held), solution, best, gap, history, status)
+                weights = grown.weights
+                if report is not None:
+                    report(step)
+                if progress is not None:
+                    done = np.log(1 / max(gap, 1e-300)) / np.log(1 / tol)
+                    progress(1.0 if status else float(min(1.0, max(0.0, done))))
+                if status == "time limit" and earlier is not None:  # no time to improve on it
+                    better = earlier.solution.objective < solution.objective
+                    kept = earlier if better else grown
+                    gap = relative_gap(kept.solution.objective, best)
+                    return replace(kept, lower_bound=best, gap=gap, status=status)
+                if status:
+                    return grown
+                fresh = violators[: min(room, max_nodes - len(nodes))]
+                if groups is not None and groups.tell_apart(fresh, wanted, deadline):
+                    table, (kind, y, weight, numbers, group) = groups.table, groups.examples
+                    options |= {"sample_weight": weight, "group": group}
+                    columns = {v: table.cover(v)[kind] for v in nodes}
+                columns |= {t: table.cover(t)[kind] for t in fresh}
+                nodes += fresh
+                held += wanted
     except TimeIsOver:  # pieces do not answer in time
         if grown is None:
             raise

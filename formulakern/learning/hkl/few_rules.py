@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
+from formulakern.interrupts import held, interruptible
 from formulakern.learning.hkl.frontier import Node
 from formulakern.solvers.hierarchical.norm import right_signed
 
@@ -220,10 +221,12 @@ class FeatureSelection(Generic[Solution]):
     def run(self) -> _Chosen[Solution]:
         """The better of two starts, each improved by exchanges; Ctrl-C keeps the best so far."""
         nothing = np.zeros((self.n_functions, 0))
-        self.best = self._solved(self.support[: self.most], (), nothing)
         try:
-            self._exchanged(self._backward())
-            self._exchanged(self._forward(self._solved((), (), nothing)))
+            with held():
+                self.best = self._solved(self.support[: self.most], (), nothing)
+            with interruptible():
+                self._exchanged(self._backward())
+                self._exchanged(self._forward(self._solved((), (), nothing)))
         except KeyboardInterrupt:
             self.interrupted = True
         return self.best

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.encoding.packed import PackedTable
+from formulakern.interrupts import interruptible
 from formulakern.learning.hkl.active_set import (
     CARE,
     FAST,
@@ -126,66 +127,67 @@ def learn_together(
     solved: list[tuple[Together, list[tuple[list[Node], list[int]]]]] = []  # the last one
     gap, best, status = 1.0, 0.0, ""
     try:
-        while not status:
-            if groups is not None and groups.tell_apart(
-                [v for one in classes for v in one.nodes],
-                [j for one in classes for j in one.held],
-                growing if solved else UNLIMITED,
-            ):
-                examples = Examples.of_groups(groups, options)
-            for one in classes:
-                examples.prepare(one)
-            many = any(len(one.violators) > one.room for one in classes)
-            inner = max(tol / 4, min(LOOSE, CARE * gap)) if many else tol / 4
-            together = solve_together(
-                [one.columns for one in classes],
-                [one.lattice for one in classes],
-                examples.codes,
-                examples.c,
-                tol=inner,
-                start=[one.start() for one in classes],
-                deadline=solving(growing, len(history[0])),
-            )
-            if not solved or together.objective <= solved[0][0].objective:
-                solved = [(together, [(list(one.nodes), list(one.held)) for one in classes])]
-                for one, f in zip(classes, together.weights, strict=True):
-                    one.weights = dict(zip(one.features, f.tolist(), strict=True))
-            loose = inner > tol / 4
-            search = partial(_searched, examples, classes, together, tol / 2, loose)
-            bound, quick, given_up = 0.0, False, False
-            if fast is not None:
-                search(growing.part(SEARCHING), fast=True)
-                quick = any(one.violators or one.wanted for one in classes)
-                fast = fast if quick and not fast.over() else None
-            late = not quick and growing.over(needed)
-            if not quick and not late:
-                begun = Deadline.clock()
-                bound, given_up = search(growing.part(searching), fast=False)
-                searching, needed = 1.0 if given_up else SEARCHING, Deadline.clock() - begun
-            best = max(best, bound)  # each of them holds
-            objective = solved[0][0].objective
-            gap = relative_gap(objective, best)
-            seconds = deadline.taken()
-            for k, one in enumerate(classes):
-                size, found = len(one.features), len(one.violators) + len(one.wanted)
-                n_used = used_weights(together.weights[k])
-                step = GrowthStep(size, objective, gap, found, seconds, n_used)
-                history[k].append(step)
-                report(k, step)
-            if gap <= tol / 2:
-                status = "optimal"
-            elif late or (growing.over() and not (quick and len(history[0]) == 1)):
-                status = "time limit"
-            else:
-                grew = [one.grow(max_nodes, ONCE if quick else 0) for one in classes]
-                if not any(grew) and given_up:
-                    continue
-                if not any(grew) and not loose:  # no room, or the solver gave up
-                    full = any(one.violators for one in classes)
-                    status = "node limit" if full else "iteration limit"
-                elif not any(grew):
-                    for one in classes:  # a loose solution is followed by a good one
-                        one.violators = []
+        with interruptible():
+            while not status:
+                if groups is not None and groups.tell_apart(
+                    [v for one in classes for v in one.nodes],
+                    [j for one in classes for j in one.held],
+                    growing if solved else UNLIMITED,
+                ):
+                    examples = Examples.of_groups(groups, options)
+                for one in classes:
+                    examples.prepare(one)
+                many = any(len(one.violators) > one.room for one in classes)
+                inner = max(tol / 4, min(LOOSE, CARE * gap)) if many else tol / 4
+                together = solve_together(
+                    [one.columns for one in classes],
+                    [one.lattice for one in classes],
+                    examples.codes,
+                    examples.c,
+                    tol=inner,
+                    start=[one.start() for one in classes],
+                    deadline=solving(growing, len(history[0])),
+                )
+                if not solved or together.objective <= solved[0][0].objective:
+                    solved = [(together, [(list(one.nodes), list(one.held)) for one in classes])]
+                    for one, f in zip(classes, together.weights, strict=True):
+                        one.weights = dict(zip(one.features, f.tolist(), strict=True))
+                loose = inner > tol / 4
+                search = partial(_searched, examples, classes, together, tol / 2, loose)
+                bound, quick, given_up = 0.0, False, False
+                if fast is not None:
+                    search(growing.part(SEARCHING), fast=True)
+                    quick = any(one.violators or one.wanted for one in classes)
+                    fast = fast if quick and not fast.over() else None
+                late = not quick and growing.over(needed)
+                if not quick and not late:
+                    begun = Deadline.clock()
+                    bound, given_up = search(growing.part(searching), fast=False)
+                    searching, needed = 1.0 if given_up else SEARCHING, Deadline.clock() - begun
+                best = max(best, bound)  # each of them holds
+                objective = solved[0][0].objective
+                gap = relative_gap(objective, best)
+                seconds = deadline.taken()
+                for k, one in enumerate(classes):
+                    size, found = len(one.features), len(one.violators) + len(one.wanted)
+                    n_used = used_weights(together.weights[k])
+                    step = GrowthStep(size, objective, gap, found, seconds, n_used)
+                    history[k].append(step)
+                    report(k, step)
+                if gap <= tol / 2:
+                    status = "optimal"
+                elif late or (growing.over() and not (quick and len(history[0]) == 1)):
+                    status = "time limit"
+                else:
+                    grew = [one.grow(max_nodes, ONCE if quick else 0) for one in classes]
+                    if not any(grew) and given_up:
+                        continue
+                    if not any(grew) and not loose:  # no room, or the solver gave up
+                        full = any(one.violators for one in classes)
+                        status = "node limit" if full else "iteration limit"
+                    elif not any(grew):
+                        for one in classes:  # a loose solution is followed by a good one
+                            one.violators = []
     except (KeyboardInterrupt, TimeIsOver) as ended:
         status = "time limit" if isinstance(ended, TimeIsOver) else "interrupted"
         if not solved:

@@ -185,6 +185,8 @@ def learn(
                 time_limit=deadline,
                 start=(start[0], -model.bias) if start.any() else None,
             )
+        if solution.status == "interrupted":
+            raise KeyboardInterrupt
         dual = solution.dual[:, np.newaxis]
         return Answer(solution.weights[np.newaxis], solution.objective, dual, solution)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray
 from formulakern.errors import DataError
+from formulakern.interrupts import interruptible
 from formulakern.learning.kernel_machines.box_problem import BoxProblem, Values
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 from formulakern.learning.kernel_machines.part import Part, Rows
@@ -193,10 +194,11 @@ class Descent:
             Where it comes before the first coefficients are known.
         """
         try:
-            if not begun:
-                self.begin(whole)
-            self.note(whole)
-            self.descend(whole, 0.0)
+            with interruptible():
+                if not begun:
+                    self.begin(whole)
+                self.note(whole)
+                self.descend(whole, 0.0)
         except KeyboardInterrupt:
             if whole.values is None:
                 raise

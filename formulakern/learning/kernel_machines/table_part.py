@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
+from formulakern.interrupts import held
 from formulakern.learning.kernel_machines.box_problem import BoxProblem, Values
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 from formulakern.learning.kernel_machines.part import Part, Rows, SmallProblem, Violators
@@ -146,8 +147,10 @@ class TablePart(Part):
 
     def move(self, rows: Rows, beta: FloatArray) -> None:
         """As :meth:`.Part.move`."""
-        self.products = self.products + self._product(rows, beta - self.beta[rows])
-        self.beta[rows] = beta
+        products = self.products + self._product(rows, beta - self.beta[rows])
+        with held():
+            self.products = products
+            self.beta[rows] = beta
 
     def near(self, most: float) -> TablePart | None:
         """As :meth:`.Part.near`."""
@@ -170,8 +173,9 @@ class TablePart(Part):
         assert isinstance(few, TablePart)
         moved = np.flatnonzero(few.beta != few.before)
         change = self._product(few.origin[moved], few.beta[moved] - few.before[moved])
-        self.products = self.products + change
-        self.beta[few.origin] = few.beta
+        with held():
+            self.products = self.products + change
+            self.beta[few.origin] = few.beta
         self.computed += few.computed
 
     def _product(self, rows: Rows, weights: FloatArray) -> FloatArray:

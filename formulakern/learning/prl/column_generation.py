@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.deadline import Deadline, TimeIsOver
+from formulakern.interrupts import held, interruptible
 from formulakern.learning.prl.features import FeatureFamily, Priced
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solution
 from formulakern.text import counted
@@ -152,10 +153,11 @@ class ColumnGeneration:
             Draws a fixed budget of columns in each of a number of epochs.
         """
         try:
-            if generator is None:
-                self._exact()
-            else:
-                self._random(generator)
+            with interruptible():
+                if generator is None:
+                    self._exact()
+                else:
+                    self._random(generator)
         except TimeIsOver:  # rows in pieces did not answer
             self.outcome.reason = "time"
         except KeyboardInterrupt:
@@ -354,9 +356,10 @@ class ColumnGeneration:
         outcome = self.outcome
         if at_any_rate or outcome.solution is None or solution.value >= outcome.value:
             places = _used(solution)
-            outcome.columns = [self.game.columns[j] for j in places.tolist()]
-            outcome.weights = solution.q[places].tolist()
-            outcome.solution = solution
+            with held():
+                outcome.columns = [self.game.columns[j] for j in places.tolist()]
+                outcome.weights = solution.q[places].tolist()
+                outcome.solution = solution
 
     def _epoch(self) -> Epoch:
         outcome, held = self.outcome, len(self.game.columns)

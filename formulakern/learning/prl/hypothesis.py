@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from formulakern.deadline import Deadline
+from formulakern.interrupts import interruptible
 from formulakern.learning.prl.column_generation import ZERO, ColumnGeneration, Outcome
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
 from formulakern.learning.prl.selection import ColumnSelection
@@ -63,7 +64,8 @@ def _limited(generation: ColumnGeneration, outcome: Outcome, C: float, most: int
     selection = ColumnSelection(soft, family, support, most, generation.deadline)
     reason = outcome.reason
     try:
-        selection.run()
+        with interruptible():
+            selection.run()
     except KeyboardInterrupt:
         reason = "interrupted"
         warnings.warn("interrupted: the best rules so far are kept.", stacklevel=5)

@@ -39,6 +39,7 @@ import numpy as np
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.deadline import Deadline, TimeLimit, check_time_limit
+from formulakern.interrupts import interruptible
 from formulakern.slices import run_slices
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical.input import Problem, read_problem, read_start
@@ -253,7 +254,7 @@ def solve_hierarchical(
     first = None if start is None else read_start(start, len(lattice), groups)
     search = _Search(lattice, problem, first, float(tol), max_iter, deadline)
     try:
-        with one_thread():
+        with interruptible(), one_thread():
             finished = run_slices(search, deadline, progress).finished
         status = "iteration limit" if finished else "time limit"
         status = "optimal" if search.gap <= tol else status
