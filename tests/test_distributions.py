@@ -1,9 +1,11 @@
 """Wheel and source distribution: what they hold, and that the wheel works."""
 
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -108,3 +110,17 @@ def test_source_distribution_holds_what_a_wheel_is_made_of(distributions):
     tests = {name for name in others if name.startswith("tests/test_")}
     assert package <= inside
     assert others - tests == {"LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg"}
+
+
+def test_the_lowest_versions_are_those_that_are_declared():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    declared = [project["dependencies"], *(extras[name] for name in extras if name != "lint")]
+    lowest = {
+        re.sub(r"\[.*\]", "", requirement).replace(">=", "==")
+        for requirements in declared
+        for requirement in requirements
+        if not requirement.startswith("formulakern[")
+    }
+    lines = (ROOT / "tests" / "lowest.txt").read_text(encoding="utf-8").splitlines()
+    assert {line for line in lines if not line.startswith("#")} == lowest

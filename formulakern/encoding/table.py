@@ -403,10 +403,10 @@ class Table:
 
         Examples
         --------
-        >>> Table({"a": [1, 2], "b": ["x", None]}).to_pandas()
-           a    b
-        0  1    x
-        1  2  NaN
+        >>> Table({"a": [1, 2], "b": ["x", "y"]}).to_pandas()
+           a  b
+        0  1  x
+        1  2  y
         """
         columns: dict[str, Any] = {name: col.copy() for name, col in self._columns.items()}
         frame = data_frame(columns)
