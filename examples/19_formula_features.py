@@ -137,7 +137,7 @@ def main():
     show("(b) distance from the cosines", head, rows)
 
     model = fk.FormulaFeatures("a & b", None, normalize=False, encoder=None).fit(X)
-    weights = LogisticRegression(C=0.01, max_iter=200, l1_ratio=1.0, solver="liblinear")
+    weights = LinearSVC(C=0.01, penalty="l1", dual=False, random_state=0)
     weights.fit(model.transform(X), y)
     order = np.argsort(-np.abs(weights.coef_[0] * np.sqrt(model.weights_)))[:8]
     said = model.get_feature_names_out(names)

@@ -24,8 +24,9 @@ import warnings
 import numpy as np
 from protocol import read, show, split
 from scipy.special import expit, softmax
-from sklearn.linear_model import LogisticRegressionCV
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import formulakern as fk
@@ -42,13 +43,11 @@ def learners():
     hinge = {"loss": "hinge", "C": 100, "tol": 0.05}
     logistic = make_pipeline(
         fk.PropositionEncoder(),
-        LogisticRegressionCV(
-            Cs=[0.03, 0.1, 0.3, 1, 3],
+        GridSearchCV(
+            LogisticRegression(max_iter=2000),
+            {"C": [0.03, 0.1, 0.3, 1, 3]},
             cv=3,
             scoring="neg_log_loss",
-            max_iter=2000,
-            l1_ratios=(0.0,),
-            use_legacy_attributes=False,
         ),
     )
     return [

@@ -22,6 +22,7 @@ from formulakern.text import clip
 
 __all__ = [
     "Split",
+    "check_any_weight",
     "check_signs",
     "check_spread",
     "class_factors",
@@ -294,11 +295,16 @@ def read_weights(sample_weight: Any, n_rows: int) -> FloatArray:
     with refused("Pass one weight per row, some of them positive."):
         none = np.empty((n_rows, 0))
         given = _check_sample_weight(in_memory(sample_weight), none, copy=True)
-        if not given.any():  # scikit-learn 1.6 accepts this
-            raise ValueError("Sample weights must contain at least one non-zero number.")
+        check_any_weight(bool(given.any()))
     weights = np.asarray(given, dtype=np.float64)
     check_signs(weights)
     return weights
+
+
+def check_any_weight(positive: bool) -> None:
+    """Raise ValueError if no row has a positive weight, as scikit-learn does from 1.7 on."""
+    if not positive:
+        raise ValueError("Sample weights must contain at least one non-zero number.")
 
 
 def check_signs(weights: FloatArray) -> None:

@@ -140,7 +140,7 @@ def _different(part: Any) -> Any:
     if part.ndim != 1 or not (part.dtype == object or str(part.dtype).startswith("str")):
         return part
     try:
-        codes, values = sys.modules["pandas"].factorize(part.array, use_na_sentinel=False)
+        codes, values = part.array.factorize(use_na_sentinel=False)
     except TypeError:  # what cannot be hashed is told of elsewhere
         return part
     return _Text(codes.astype(np.min_scalar_type(len(values))), list(values), part.name)

@@ -177,7 +177,8 @@ def test_what_is_refused_in_memory_is_refused_with_the_same_sentence(name):
 def test_numbers_are_told_of_as_in_memory():
     """Of more than twenty rows with a class of their own, mostly; not of the few that come here."""
     y = np.arange(40)
-    for rows, warned in ((y, True), (np.concatenate([y, y[:-2]]), True), (np.tile(y, 3), False)):
+    for rows, may_warn in ((y, True), (np.concatenate([y, y[:-2]]), True), (np.tile(y, 3), False)):
+        warned = []
         for read in (
             lambda rows: read_classes(rows, len(rows)),
             lambda rows: SpreadClasses.of(table_of([len(rows)]), blocks_of(cut(rows, [30, 70]))),
@@ -185,7 +186,9 @@ def test_numbers_are_told_of_as_in_memory():
             with warnings.catch_warnings(record=True) as found:
                 warnings.simplefilter("always")
                 read(rows)
-            assert any("greater than 50%" in str(one.message) for one in found) == warned
+            warned.append(any("greater than 50%" in str(one.message) for one in found))
+        assert warned[0] == warned[1]  # scikit-learn 1.6.0 does not warn
+        assert may_warn or not warned[0]
 
 
 def test_a_table_of_one_column_is_a_column():

@@ -19,6 +19,7 @@ from formulakern.encoding.pieced_table import PiecedTable
 from formulakern.errors import DataError
 from formulakern.estimators.in_pieces.column import PiecedColumn, Told, first_of_each, told
 from formulakern.estimators.targets import (
+    check_any_weight,
     check_signs,
     check_spread,
     class_factors,
@@ -151,9 +152,8 @@ class SpreadClasses:
             sums = np.array([math.fsum(some) for some in by_class])
             least = np.min([part.least for part in parts], axis=0)
             most = np.max([part.most for part in parts], axis=0)
-            if not most.any():
-                with refused("Pass one weight per row, some of them positive."):
-                    _check_sample_weight(np.zeros(1), np.empty((1, 0)))
+            with refused("Pass one weight per row, some of them positive."):
+                check_any_weight(bool(most.any()))
         factors = class_factors(self.classes, self.counts, class_weight)
         present = factors * most > 0
         if present.any():
