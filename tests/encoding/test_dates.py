@@ -461,8 +461,9 @@ def test_zones_and_units_at_predict():
         berlin.dt.as_unit("s"),
     ):
         np.testing.assert_array_equal(encoder.transform(pd.DataFrame({"x": same})), expected)
-        in_utc = pl.Series("x", same.dt.tz_convert(None).to_numpy().astype("M8[us]")).dt.replace_time_zone("UTC")
-        elsewhere = in_utc.dt.convert_time_zone(str(same.dt.tz)).to_frame()
+        in_utc = same.dt.tz_convert(None).to_numpy().astype("M8[us]")
+        elsewhere = pl.Series("x", in_utc).dt.replace_time_zone("UTC")
+        elsewhere = elsewhere.dt.convert_time_zone(str(same.dt.tz)).to_frame()
         np.testing.assert_array_equal(encoder.transform(elsewhere), expected)
     with pytest.raises(fk.DataError, match="with a time zone"):
         fk.PropositionEncoder().fit(pd.DataFrame({"x": stamps})).transform(
