@@ -7,6 +7,7 @@ sent to a cluster once; a task brings what is its own.
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -173,9 +174,13 @@ def _numbered(k: int, function: Callable[..., Any], *arguments: Any) -> tuple[in
 
 
 def _answer(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A task, in a process that may run others in other threads."""
+    """Run a task, in a process that may run others in other threads.
+
+    If a cluster has one worker left, joblib runs tasks in the process that has sent the values.
+    """
+    sent = getattr(sys.modules.get("distributed"), "Future", ())
     with _FILTERS:
-        return function(*arguments)
+        return function(*(one.result() if isinstance(one, sent) else one for one in arguments))
 
 
 class _KeptFilters:

@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from joblib.parallel import get_active_backend
 from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
@@ -193,9 +194,22 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_search(client, tmp_path):
     np.testing.assert_array_equal(settings.cv_results_["mean_score"], scores[1])
 
 
+ANSWER = workers._answer
+
+
 def answer_once_killed(folder, function, *arguments):
     ends_its_process(0, folder)
-    return function(*arguments)
+    return ANSWER(function, *arguments)
+
+
+def test_tasks_run_in_this_process_if_one_worker_is_left(client, monkeypatch):
+    """The value was sent while there were two."""
+    with joblib.parallel_config(backend="dask"):
+        spread, value = workers.Workers(), LocalPieces(list("abc"))
+        sent = spread.send(value)
+        backend = type(get_active_backend()[0])
+        monkeypatch.setattr(backend, "effective_n_jobs", lambda *_: 1)
+        assert list(spread.answers(len, [(sent,), (value,)])) == [3, 3]
 
 
 @pytest.mark.parametrize("learner", [fk.PRLClassifier, fk.HKLClassifier, fk.FormulaSVC])
