@@ -154,7 +154,7 @@ def test_filters_are_kept_by_tasks_that_overlap():
     first, second = warnings.catch_warnings(), warnings.catch_warnings()
     with _FILTERS:
         first.__enter__()
-        warnings.simplefilter("ignore")
+        warnings.filterwarnings("ignore", message="of this test alone")
         with _FILTERS:
             second.__enter__()
             first.__exit__(None, None, None)

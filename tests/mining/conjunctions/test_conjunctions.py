@@ -185,7 +185,7 @@ def test_a_time_limit_leaves_a_bound(objective):
         if w not in set(result.conjunctions)
     ]
     assert max(missing) <= result.bound
-    assert len(result.conjunctions) == 3
+    assert len(result.conjunctions) <= 3
 
 
 def test_progress_rises_to_one_and_may_interrupt():
