@@ -208,7 +208,7 @@ def on_all_counts(program: Program, n: int = 4) -> list[int]:
 
 
 def joint_counts(formula: Formula, s: int, p: int, q: int, n: int) -> tuple[int, int, int, int]:
-    """How many substitutions are 11, 10, 01, 00 if every occurrence is a variable of its own."""
+    """Count the substitutions in each cell if every occurrence is a variable of its own."""
     if formula.connective is None:
         return s, p - s, q - s, n - p - q + s
     parts = [joint_counts(argument, s, p, q, n) for argument in formula.arguments]
