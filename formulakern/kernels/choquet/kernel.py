@@ -193,7 +193,8 @@ class ChoquetKernel(CountedKernel):
             small = terms.exponent[-1] <= SPREAD and shape[0] * shape[1] * n <= NUMBERS
             if small and not loop.pays(numbers):
                 found = block_at(out, rows, columns, out_row, out_column)
-                found[...] = in_numpy(x, z, terms, block)
+                with np.errstate(over="ignore"):  # infinite values are refused below
+                    found[...] = in_numpy(x, z, terms, block)
             else:
                 settings = (*table, terms.divisor, terms.strict, half)
                 loop(x, z, *settings, block, out, (out_row, out_column))

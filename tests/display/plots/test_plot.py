@@ -13,6 +13,7 @@ from formulakern.rules.explanation.votes import Explanation
 from formulakern.rules.features import LinearTerm
 
 matplotlib = pytest.importorskip("matplotlib")
+pytest.importorskip("matplotlib.pyplot")
 matplotlib.use("agg")
 
 TABLE = {"size": [1, 2, 3, 4, 5, 6], "kind": ["a", "b", "a", "b", "c", "c"]}

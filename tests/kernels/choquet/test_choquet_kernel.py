@@ -230,7 +230,7 @@ def test_bad_parameters():
         fk.choquet(4).dimension(3)
 
 
-def test_small_and_large_numbers():
+def test_small_and_large_numbers(road):
     """The largest entry of a row may be any number; what is lost is said."""
     X = rows((4, 5), digits=3)
     k = fk.choquet()
