@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import (
@@ -18,6 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from sklearn.utils.fixes import parse_version
 
 import formulakern as fk
 from formulakern import DataError, ParameterError
@@ -34,6 +36,8 @@ SEVERAL = [
     GradientBoostingClassifier(n_estimators=3, random_state=0),
     HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2, early_stopping=False),
 ]
+#: Before this version the forests of scikit-learn disagree with themselves on missing values.
+OLD = parse_version(sklearn.__version__) < parse_version("1.9")
 slow = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 
 
@@ -85,8 +89,11 @@ def test_every_tree_of_a_model_covers_every_row_once(seed, missing, model):
     X, y = tables(rng, missing)
     if not X.shape[1]:
         return
-    if missing and isinstance(model, (AdaBoostClassifier, GradientBoostingClassifier)):
-        X = np.nan_to_num(X)  # these do not take missing values
+    unread = (AdaBoostClassifier, GradientBoostingClassifier)  # these do not take missing values
+    if OLD:  # forests send some to another leaf than their nodes' missing_go_to_left
+        unread = (*unread, RandomForestClassifier, ExtraTreesClassifier)
+    if missing and isinstance(model, unread):
+        X = np.nan_to_num(X)
     model.fit(X, y)
     rules = fk.rules_from_tree(model, X, y, prune=False)
     covers = rules.covers(X)
