@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 
 from formulakern.backends.loops import choose, whole
-from formulakern.program.magnitude import FLOAT64_MAX
+from formulakern.program.magnitude import as_float
 from formulakern.program.node import CELLS, Count, Program
 from formulakern.program.staging import stages
 
@@ -110,5 +110,5 @@ def _joined(sign: str, operands: Sequence[str]) -> list[str]:
 
 
 def _float(value: int) -> str:
-    """The literal of a float; beyond float64 infinite (a finite multiple of its inverse is 0)."""
-    return repr(float(value)) if value <= FLOAT64_MAX else "inf"
+    """Return the literal of a float; infinite beyond float64 (a finite multiple is then 0)."""
+    return repr(as_float(value))

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.program.fold import fold
-from formulakern.program.magnitude import capped_choices, exact_choices
+from formulakern.program.magnitude import as_float, capped_choices, exact_choices
 from formulakern.program.node import (
     Count,
     Program,
@@ -121,7 +121,7 @@ class _Arrays:
         return value if self.weights is None else value * self.weights[g]
 
     def constant(self, value: int) -> Array:
-        return np.array(value, dtype=self.dtype)
+        return np.array(as_float(value) if self._floating else value, dtype=self.dtype)
 
     def sum(self, operands: Sequence[Array]) -> Array:
         return self._limited(reduce(add, operands))
@@ -153,7 +153,7 @@ class _Arrays:
         """Where the quotient is an integer that float64 holds, that integer."""
         if not self._floating:
             return np.asarray(operand // divisor, dtype=self.dtype)
-        value = operand / float(divisor)
+        value = operand / as_float(divisor)  # a finite multiple of what is infinite is 0
         return np.where(np.abs(value) < 2.0**50, np.rint(value), value)
 
     def _limited(self, values: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, lgamma, log, log2, prod
+from math import comb, inf, lgamma, log, log2, prod
 
 from formulakern.errors import MagnitudeError
 from formulakern.program.fold import fold, last
@@ -14,6 +14,7 @@ __all__ = [
     "BEYOND",
     "FLOAT64_MAX",
     "MAX_BITS",
+    "as_float",
     "bits",
     "capped_choices",
     "choices",
@@ -29,6 +30,17 @@ MAX_BITS = 8_000_000
 FLOAT64_MAX = (2**53 - 1) * 2 ** (1023 - 52)
 #: Bounds beyond this are this: whoever asks for a bound compares it with the ends of a data type.
 BEYOND = 1 << 4096
+
+
+def as_float(value: int) -> float:
+    """Return a non-negative integer as float64, infinite beyond its range.
+
+    Examples
+    --------
+    >>> as_float(3), as_float(10**309)
+    (3.0, inf)
+    """
+    return float(value) if value <= FLOAT64_MAX else inf
 
 
 def dimension(program: Program, sizes: Sequence[int]) -> int:

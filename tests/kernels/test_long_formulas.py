@@ -154,6 +154,19 @@ def test_the_last_values_that_fit_and_the_first_that_do_not(backend):
         assert (check(fk.kernel(text, reading, backend=backend), X, exact) > 0) == fits
 
 
+@pytest.mark.parametrize("scale", ["count", "probability"])
+def test_symmetries_beyond_float64_inside_of_a_choice(scale, monkeypatch):
+    """180! divides the inner count, in tables that are too long for exact integers too."""
+    X = np.ones((3, 190), int)
+    X[1, 0], X[2, :5] = 0, 0
+    text = f"all[2]({chain('&', 180)})"
+    exact = fk.kernel(text, "distinct", scale=scale, backend="interpreter")(X)
+    monkeypatch.setattr("formulakern.backends.lookup.MAX_EXACT_OPERATIONS", 0)
+    for backend in ("lookup", "numba"):
+        K = fk.kernel(text, "distinct", scale=scale, backend=backend)(X)
+        np.testing.assert_allclose(K, exact, rtol=1e-11, atol=0)
+
+
 @pytest.mark.parametrize("text", LONG, ids=lambda text: text[:16])
 def test_composed_kernels(text):
     """Cosines exist wherever rows have features; sums and products while they fit."""
