@@ -209,6 +209,19 @@ k.dimension(3), fk.rule("x = 3")({"x": [1, 3]})
     assert loaded & {"numba", "sympy", "sklearn", "scipy", "pandas", "polars", "rich"} == set()
 
 
+def test_rules_predict_without_their_learners():
+    code = """
+import importlib, pkgutil, formulakern as fk, formulakern.rules
+for module in pkgutil.walk_packages(formulakern.rules.__path__, "formulakern.rules."):
+    importlib.import_module(module.name)
+vote = fk.WeightedRule(fk.rule("odor = foul"), 2.0, "poisonous", "edible")
+made = fk.RuleEnsemble.of([vote], ("edible", "poisonous"), [1.0, 0.0])
+read = fk.RuleEnsemble.from_json(made.to_json())
+assert read.predict({"odor": ["foul", "none"]}).tolist() == ["poisonous", "edible"]
+"""
+    assert _loaded_after(code) & HEAVY == {"lark"}  # the grammar of rules
+
+
 def test_public_names_resolve():
     for name in formulakern.__all__:
         value = getattr(formulakern, name)
