@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from formulakern.arrays import FloatArray
-from formulakern.rules.refitting import RIDGE, ensemble_curve, refitted_votes
 from formulakern.rules.export.json import ensemble_from_json
 from formulakern.rules.export.votes import WrittenVotes
 from formulakern.rules.logic.joining import JoinedRules, joined_votes
 from formulakern.rules.logic.merging import simplified_votes
+from formulakern.rules.refitting import RIDGE, ensemble_curve, refitted_votes
 from formulakern.rules.voting import WeightedRule
 
 __all__ = ["RuleEnsemble", "WeightedRule"]
