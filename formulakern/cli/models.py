@@ -102,8 +102,6 @@ def add_models(commands: Any) -> None:
     which.add_argument(
         "--python", action="store_true", help="a file with predict(row), which needs nothing else"
     )
-    which.add_argument("--pandas", action="store_true", help="an expression on a pandas frame df")
-    which.add_argument("--polars", action="store_true", help="an expression of polars")
     which.add_argument("--latex", action="store_true", help="a table of the rules")
     which.add_argument("--json", action="store_true", help="the rules alone")
     export.add_argument("--table", default="data", help="name of the table (default: data)")
@@ -305,14 +303,6 @@ def _export(options: argparse.Namespace) -> None:
         )
     elif options.sql:
         text = model.to_sql(options.table, options.sql)
-    elif options.pandas or options.polars:
-        name = "to_pandas_code" if options.pandas else "to_polars_code"
-        if not hasattr(rules, name):
-            raise ParameterError(
-                f"the rules of {type(model).__name__} have no such code, those of --model rules "
-                "have. Use --sql or --python."
-            )
-        text = getattr(rules, name)()
     elif options.latex:
         text = rules.to_latex()
     else:

@@ -14,7 +14,6 @@ from formulakern.rules.decision import ClassRule
 from formulakern.rules.decision_tree import DecisionTree, tree_of
 from formulakern.rules.explanation.decisions import ListExplanation, first_of
 from formulakern.rules.explanation.rows import given_rows
-from formulakern.rules.export.code import list_pandas, list_polars
 from formulakern.rules.export.decision import WrittenRules
 from formulakern.rules.export.frames import list_frames
 from formulakern.rules.export.json import decision_from_json, decision_json
@@ -264,67 +263,6 @@ class RuleList(WrittenRules):
 
     def _expression(self, library: Any, types: Any) -> Any:
         return list_frames(self.rules, self.default, library, types)
-
-    def to_pandas_code(self, frame: str = "df") -> str:
-        """A Python expression of the classes of the rows of a pandas data frame.
-
-        Parameters
-        ----------
-        frame : str
-            The name of the variable that holds the data frame.
-
-        Returns
-        -------
-        str
-            An expression whose value is an array; it needs ``import numpy``.  Numbers in rules are
-            compared with columns of numbers, words with columns of text.
-
-        Raises
-        ------
-        ParameterError
-            If ``frame`` is not the name of a variable.
-        DataError
-            If a class is neither text, a finite number, a bool nor None.
-
-        Examples
-        --------
-        >>> from formulakern.rules.rule import rule
-        >>> print(RuleList([ClassRule(rule("size >= 3"), "L")], ("S", "L"), "S").to_pandas_code())
-        numpy.array(['L', 'S'])[
-            numpy.select([
-                ((df['size'] >= 3)).to_numpy(dtype=bool, na_value=False),
-            ], range(1), 1)
-        ]
-        """
-        return list_pandas(self, frame)
-
-    def to_polars_code(self) -> str:
-        """A Python expression that is a polars expression of the class of a row.
-
-        Returns
-        -------
-        str
-            It needs ``import polars``; use its value in ``frame.select(…)`` or
-            ``frame.with_columns(…)``.  Numbers in rules are compared with columns of numbers, words
-            with columns of text.  NaN is missing, as null is.
-
-        Raises
-        ------
-        DataError
-            If classes are of several types, or neither text, finite numbers, bools nor None.
-
-        Examples
-        --------
-        >>> from formulakern.rules.rule import rule
-        >>> print(RuleList([ClassRule(rule("size < 3"), "S")], ("S", "L"), "L").to_polars_code())
-        (
-            polars.when(((polars.col('size') < 3)).fill_null(False))
-            .then(polars.lit('S'))
-            .otherwise(polars.lit('L'))
-            .alias("predicted_class")
-        )
-        """
-        return list_polars(self)
 
     def to_json(self) -> str:
         """The list as JSON; :meth:`from_json` reads an equal one back.

@@ -15,7 +15,6 @@ from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.decision import ClassRule
 from formulakern.rules.explanation.decisions import SetExplanation
 from formulakern.rules.explanation.rows import given_rows
-from formulakern.rules.export.code import votes_pandas, votes_polars
 from formulakern.rules.export.decision import WrittenRules
 from formulakern.rules.export.frames import votes_frames
 from formulakern.rules.export.json import decision_from_json, decision_json
@@ -207,75 +206,6 @@ class RuleSet(WrittenRules):
 
     def _expression(self, library: Any, types: Any) -> Any:
         return votes_frames(self, self.votes, library, types)
-
-    def to_pandas_code(self, frame: str = "df") -> str:
-        """A Python expression of the classes of the rows of a pandas data frame.
-
-        Parameters
-        ----------
-        frame : str
-            The name of the variable that holds the data frame.
-
-        Returns
-        -------
-        str
-            An expression whose value is an array; it needs ``import numpy``.  Numbers in rules are
-            compared with columns of numbers, words with columns of text.
-
-        Raises
-        ------
-        ParameterError
-            If ``frame`` is not the name of a variable.
-        DataError
-            If a class is neither text, a finite number, a bool nor None.
-
-        Examples
-        --------
-        >>> from formulakern.rules.rule import rule
-        >>> print(RuleSet([ClassRule(rule("size < 3"), "S")], ("S", "L")).to_pandas_code("shirts"))
-        numpy.array([None, 'S', 'L'], dtype=object)[
-            (numpy.column_stack([
-                ((shirts['size'] < 3)).to_numpy(dtype=bool, na_value=False),
-            ]) @ numpy.array([
-                [0.0, 1.0, 0.0],
-            ])).argmax(axis=1)
-        ]
-        """
-        return votes_pandas(self, self.votes, frame)
-
-    def to_polars_code(self) -> str:
-        """A Python expression that is a polars expression of the class of a row.
-
-        Returns
-        -------
-        str
-            It needs ``import polars``; use its value in ``frame.select(…)`` or
-            ``frame.with_columns(…)``.  Numbers in rules are compared with columns of numbers, words
-            with columns of text.  NaN is missing, as null is.
-
-        Raises
-        ------
-        DataError
-            If classes are of several types, or neither text, finite numbers, bools nor None.
-
-        Examples
-        --------
-        >>> from formulakern.rules.rule import rule
-        >>> print(RuleSet([ClassRule(rule("size < 3"), "S")], ("S", "L")).to_polars_code())
-        (
-            polars.concat_list([
-                polars.lit(0.0),
-                polars.lit(0.0)
-                + ((polars.col('size') < 3)).fill_null(False).cast(polars.Float64) * 1.0,
-                polars.lit(0.0),
-            ]).list.arg_max().pipe(lambda best:
-                polars.when(best == 0).then(polars.lit(None))
-                .when(best == 1).then(polars.lit('S'))
-                .otherwise(polars.lit('L'))
-            ).alias("predicted_class")
-        )
-        """
-        return votes_polars(self, self.votes)
 
     def to_json(self) -> str:
         """The set as JSON; :meth:`from_json` reads an equal one back.

@@ -228,10 +228,6 @@ def test_export(capsys, fruit):
     database.close()
     assert fk.RuleEnsemble.from_json(done(capsys, "export", model, "--json")) == saved.rules_
     assert done(capsys, "export", model, "--latex").startswith("\\begin{tabular}")
-    assert "Use --sql" in run(capsys, "export", model, "--pandas")[2]
-    _, model = learned(capsys, fruit, "--model", "rules")
-    code = fk.load(model).rules_.to_pandas_code()
-    assert done(capsys, "export", model, "--pandas") == f"{code}\n"
     _, model = learned(capsys, fruit, "--model", "svm")
     assert "FormulaSVC is no list of rules" in run(capsys, "export", model, "--json")[2]
 

@@ -5,6 +5,7 @@ Both libraries build expressions by ``col``, ``lit`` and ``when``, so one builde
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -16,7 +17,7 @@ from formulakern.encoding.temporal_comparisons import RELATIONS
 from formulakern.errors import DataError
 from formulakern.rules.column_types import ColumnType
 from formulakern.rules.decision import ClassRule, DecisionRules
-from formulakern.rules.export.code import plain_classes
+from formulakern.rules.export.json import plain
 from formulakern.rules.export.sql import term_types
 from formulakern.rules.export.written import EVERY_ROW
 from formulakern.rules.features import Monomial, Term
@@ -95,17 +96,19 @@ class Frames:
         if leaf.value is None:
             present = self.present(name)
             return present if relation == "is not missing" else ~present
-        values, known = leaf.values, self.present(name)
-        for value in values:
-            if isinstance(value, ColumnName):
-                known &= self.present(value.name)
+        named = [value.name for value in leaf.values if isinstance(value, ColumnName)]
+        known = reduce(operator.and_, map(self.present, [name, *named]))
         if relation in ORDERS:
-            return self._ordered(leaf, relation, values[0]) & known
-        equal = reduce(
-            lambda left, right: left | right,
-            (self._ordered(leaf, "=", value).fill_null(False) for value in values),
-        )
-        return (equal if relation in ("=", "in") else ~equal) & known
+            return self._ordered(leaf, relation, leaf.value) & known
+        equal = [self._ordered(leaf, "=", value).fill_null(False) for value in leaf.values]
+        if relation in ("!=", "not in"):
+            return ~reduce(operator.or_, equal) & known
+        present = [
+            self.present(value.name) if isinstance(value, ColumnName) else self.constant(True)
+            for value in leaf.values
+        ]
+        true = reduce(operator.or_, map(operator.and_, equal, present))
+        return true & self.present(name)
 
     def _ordered(self, leaf: Comparison, relation: str, value: Any) -> Expression:
         """A column, or a part of it, beside one value."""
@@ -264,6 +267,30 @@ def _connected(truth: str, left: Expression, right: Expression) -> Expression:
     ((a, b),) = ones if len(ones) == 1 else [case for case in ARGUMENTS if case not in ones]
     both = (left if a else ~left) & (right if b else ~right)
     return both if len(ones) == 1 else ~both
+
+
+def plain_classes(labels: Sequence[Any]) -> list[Any]:
+    """Classes as plain values: all text, all truth values or all numbers, and None.
+
+    Raises
+    ------
+    DataError
+        If they are of several types, or of others; if a text among them has no encoding.
+    """
+    values = [plain(label) for label in labels]
+    kinds = {"number" if type(v) in (int, float) else type(v) for v in values if v is not None}
+    if len(kinds) > 1:
+        raise DataError(
+            f"the classes {values!r} are of several types, which a column of polars does not hold; "
+            "use classes that are all text or all numbers."
+        )
+    for value in values:
+        if isinstance(value, str) and not is_unicode(value):
+            raise DataError(
+                f"the class {value!r} holds half of a surrogate pair, which a column of polars "
+                "does not hold; rename it."
+            )
+    return values
 
 
 def ensemble_frames(ensemble: VotingRules, library: Any, types: Any) -> Expression:
