@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import NotFittedError
 
 from formulakern.arrays import FloatArray
 from formulakern.errors import ParameterError
@@ -25,8 +26,10 @@ __all__ = [
     "colour_of",
     "colour_scale",
     "escaped",
+    "fitted",
     "foreground",
     "ink_on",
+    "label_ends",
     "logarithmic",
     "marker_of",
     "name_points",
@@ -51,6 +54,27 @@ CHARACTER, LINE = 0.56, 1.22
 SMALL = 8.5
 #: A rule is broken after these.
 CONNECTIVES = ("&", "|", "^", "->")
+
+
+def fitted(model: Any, name: str, expected: str) -> Any:
+    """An attribute of a fitted model, or the value itself where it is no model.
+
+    Raises
+    ------
+    NotFittedError
+        If the model was not fitted.
+    ParameterError
+        If it is fitted and has no such attribute.
+    """
+    if hasattr(model, name):
+        return getattr(model, name)
+    if not hasattr(model, "fit"):
+        return model
+    kind = type(model).__name__
+    if not any(key.endswith("_") and not key.startswith("_") for key in vars(model)):
+        raise NotFittedError(f"this {kind} is not fitted; call fit(X, y) before it is drawn.")
+    advice = " Pass model.rules()." if name == "rules_" and hasattr(model, "rules") else ""
+    raise ParameterError(f"{kind} has no {name}; expected {expected}.{advice}")
 
 
 def axes_for(ax: Any, width: float = WIDTH, height: float = 3.8) -> Axes:
@@ -180,6 +204,28 @@ def rule_axes(
 
 def _height(ax: Any) -> float:
     return float(ax.figure.get_figheight())
+
+
+def label_ends(
+    ax: Any, ends: FloatArray, texts: list[str], starts: FloatArray | None = None
+) -> None:
+    """Write a number at the end of each bar, and make room for it."""
+    starts = np.zeros(len(ends)) if starts is None else starts
+    for place, (end, start, text) in enumerate(zip(ends, starts, texts, strict=True)):
+        right = end >= start
+        ax.annotate(
+            text,
+            (end, place),
+            (3 if right else -3, 0),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="center",
+            fontsize=SMALL - 1,
+        )
+    low, high = min(0.0, *ends, *starts), max(0.0, *ends, *starts)
+    room = 0.16 * ((high - low) or 1.0)
+    beside = np.where(ends >= starts, ends + room, ends - room)
+    ax.set_xlim(min(low, *beside), max(high, *beside))
 
 
 def colour_scale(image: Any, label: str) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice
-from formulakern.display.plots.importance import draw_importance
+from formulakern.display.plots.matrices import draw_importance
 from formulakern.estimators.choquet.scaling import column_position
 from formulakern.estimators.choquet.set_function import SetFunction, monotonicity_degree
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from formulakern.display.history import History
-from formulakern.display.plots.histories import draw_gaps
+from formulakern.display.plots.fits import draw_gaps
 from formulakern.learning.hkl.active_set import GrowthStep
 
 __all__ = ["GrowthHistory", "step_line"]

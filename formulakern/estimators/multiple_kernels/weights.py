@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.display.plots.rule_bars import label_ends
-from formulakern.display.plots.style import colour_of, rule_axes, tidy
+from formulakern.display.plots.style import colour_of, label_ends, rule_axes, tidy
 from formulakern.markup import barred, small_table
 from formulakern.optional import data_frame
 from formulakern.text import clip, significant, table

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.display.history import History
-from formulakern.display.plots.histories import draw_bounds
+from formulakern.display.plots.fits import draw_bounds
 from formulakern.learning.prl.column_generation import Epoch
 
 __all__ = ["EpochHistory", "epoch_line"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from formulakern.display.history import History
-from formulakern.display.plots.histories import draw_bounds
+from formulakern.display.plots.fits import draw_bounds
 from formulakern.learning.covering.optimal import ListProgress
 
 __all__ = ["ListHistory", "progress_line"]

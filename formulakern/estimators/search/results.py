@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.display.plots.settings import search_results
+from formulakern.display.plots.fits import search_results
 from formulakern.errors import DataError
 from formulakern.estimators.search.candidates import simplicity
 from formulakern.estimators.trials import compared
@@ -161,7 +161,7 @@ class SearchResults(UserDict[str, Any]):
         return data_frame({**self, "formula": formulas}).iloc[self._order]
 
     def pictured(self, score_name: str = "score") -> dict[str, Any]:
-        """What :class:`formulakern.plot.SearchResultsDisplay` draws: score against ratio.
+        """Return what :func:`formulakern.plot.search_results` draws: score against ratio.
 
         Where only one of both was computed, that against the rank.
 

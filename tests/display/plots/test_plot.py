@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -190,15 +191,14 @@ def several_votes():
 def test_overlap_counts_shared_rows():
     rules = votes("yes", "no", "yes")
     covers = rules.covers(TABLE)
-    shown = fk.plot.RuleOverlapDisplay.from_estimator(rules, TABLE)
+    ax = fk.plot.rule_overlap(rules, TABLE)
     expected = [[int((a & b).sum()) for b in covers.T] for a in covers.T]
-    assert shown.counts.tolist() == expected
-    assert [int(text.get_text()) for text in shown.ax_.texts] == np.ravel(expected).tolist()
+    assert [int(text.get_text()) for text in ax.texts] == np.ravel(expected).tolist()
     either = [[int((a | b).sum()) for b in covers.T] for a in covers.T]
-    np.testing.assert_allclose(shown.image_.get_array(), np.array(expected) / either)
+    np.testing.assert_allclose(ax.images[0].get_array(), np.array(expected) / either)
     votes_twice = fk.RuleEnsemble.of([*several_votes()], ("a", "b", "c"))
-    shown = fk.plot.RuleOverlapDisplay.from_estimator(votes_twice, TABLE)
-    assert shown.texts == ("size >= 3", "kind = a")
+    ax = fk.plot.rule_overlap(votes_twice, TABLE)
+    assert ticks(ax) == ["size >= 3  (1)", "kind = a  (2)"]
     never = fk.RuleEnsemble.of([fk.WeightedRule(fk.rule("size >= 99"), 1.0)])
     assert fk.plot.rule_overlap(never, TABLE).images[0].get_array().tolist() == [[0.0]]
 
@@ -237,11 +237,12 @@ def test_gram_is_ordered_by_class():
     generator = np.random.default_rng(0)
     X, y = generator.integers(0, 2, (12, 5)), generator.choice(["b", "a", "c"], 12)
     k = fk.kernel("a & b")
-    shown = fk.plot.GramDisplay.from_estimator(k, X, y)
-    assert y[shown.order_].tolist() == sorted(y)
-    assert shown.image_.get_array().tolist() == k(X)[np.ix_(shown.order_, shown.order_)].tolist()
+    ax = fk.plot.gram(k, X, y)
+    order = np.argsort(y, kind="stable")
+    assert ax.images[0].get_array().tolist() == k(X)[np.ix_(order, order)].tolist()
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["a", "b", "c"]
     ends = np.cumsum([np.count_nonzero(y == c) for c in "ab"]) - 0.5
-    assert sorted({line.get_xdata()[0] for line in shown.ax_.get_lines()} - {0}) == ends.tolist()
+    assert sorted({line.get_xdata()[0] for line in ax.get_lines()} - {0}) == ends.tolist()
     numbers = generator.normal(size=12)
     found = fk.plot.gram(k(X) - 3.0, y=numbers)
     order = np.argsort(numbers)
@@ -304,14 +305,15 @@ RESULTS = {
 
 
 def test_paths_of_a_cross_validation():
-    shown = fk.plot.CVResultsDisplay(RESULTS, best=1).plot()
-    points = [line.lines[0].get_xydata().tolist() for line in shown.lines_]
+    ax = fk.plot.cv_results(SimpleNamespace(cv_results_=RESULTS, best_index_=1))
+    lines = ax.containers
+    points = [line.lines[0].get_xydata().tolist() for line in lines]
     assert points == [[[1.0, 0.5], [100.0, 0.75]], [[100.0, 0.6]]]
-    bars = [[s[:, 1].tolist() for s in line.lines[2][0].get_segments()] for line in shown.lines_]
+    bars = [[s[:, 1].tolist() for s in line.lines[2][0].get_segments()] for line in lines]
     np.testing.assert_allclose(bars[0], [[0.4, 0.6], [0.7, 0.8]])  # 0.2 and 0.1, over √4
-    assert [line.get_label() for line in shown.lines_] == ["depth penalty 2", "depth penalty 4"]
-    assert shown.ax_.get_xscale() == "log"
-    assert shown.ax_.collections[-1].get_offsets().data.tolist() == [[100.0, 0.75]]
+    assert [line.get_label() for line in lines] == ["depth penalty 2", "depth penalty 4"]
+    assert ax.get_xscale() == "log"
+    assert ax.collections[-1].get_offsets().data.tolist() == [[100.0, 0.75]]
     ax = fk.plot.cv_results(RESULTS, x="mean_rules")
     assert ax.get_lines()[0].get_xydata().tolist() == [[3.0, 0.5], [9.0, 0.75]]
     with pytest.raises(fk.ParameterError, match="x='depth'"):
@@ -354,12 +356,10 @@ def test_other_refusals():
         fk.plot.rule_weights(svm)
 
 
-def test_given_axes_are_used_and_displays_keep_them():
+def test_given_axes_are_used():
     ax, other = matplotlib.pyplot.figure().subplots(1, 2)
-    shown = fk.plot.RuleWeightsDisplay.from_estimator(number(), ax=ax)
-    assert shown.ax_ is ax
-    assert shown.figure_ is ax.figure
-    assert shown.plot(other).ax_ is other
+    assert fk.plot.rule_weights(number(), ax=ax) is ax
+    assert fk.plot.rule_weights(number(), ax=other) is other
     assert fk.plot.gram(np.eye(2), ax=ax) is ax
     assert len(matplotlib.pyplot.get_fignums()) == 1
 
@@ -430,15 +430,11 @@ def test_colours_have_contrast(ground):
 
 
 def test_every_picture_is_documented():
-    """Functions say the same things in the same order; each has a display or says where it is."""
+    """Functions say the same things in the same order."""
     for name in fk.plot.__all__:
         text = getattr(fk.plot, name).__doc__
         heads = re.findall(r"\n    (\w+)\n    -+\n", text)
-        if name[0].isupper():
-            assert heads[0] == "Parameters"
-            assert "Examples" in heads
-        else:
-            assert [h for h in heads if h in ("Parameters", "Returns", "Raises", "Examples")] == [
-                "Parameters", "Returns", "Raises", "Examples",
-            ]  # fmt: skip
-            assert "MissingDependencyError" in text
+        assert [head for head in heads if head not in ("Notes", "References")] == [
+            "Parameters", "Returns", "Raises", "Examples",
+        ]  # fmt: skip
+        assert "MissingDependencyError" in text
