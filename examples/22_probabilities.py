@@ -11,11 +11,12 @@ Half of the rows train, at most 500, and the others are predicted.  The log loss
 −ln p of the right class, and the Brier score the mean of Σ_k (p_k − [k is right])²; less is better.
 
 "raw" is what one would do without calibration: the decisions as they are, through the logistic
-function (for several classes through softmax).  "calibrated" is ``probability=True``, which fits
-the logistic function to decisions on rows that are held out, in five folds within the training
-rows.  HKLClassifier learns with the hinge loss, which has no probabilities of its own, and with the
-logistic one, which has; logistic regression is given the same propositions, and its C by
-cross-validation.
+function (for several classes through softmax).  "calibrated" is scikit-learn's
+``CalibratedClassifierCV(model, ensemble=False)``, which fits the logistic function to decisions on
+rows that are held out, in five folds within the training rows, and the model to all of them.
+HKLClassifier learns with the hinge loss, which has no probabilities of its own, and with the
+logistic one, which has; logistic regression is given the same propositions, and its C by cross-
+validation.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import warnings
 import numpy as np
 from protocol import read, show, split
 from scipy.special import expit, softmax
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
@@ -51,9 +53,9 @@ def learners():
         ),
     )
     return [
-        ("FormulaSVC", fk.FormulaSVC("a & b", C=1, probability=True), True),
-        ("PRLClassifier", fk.PRLClassifier(random_state=0, probability=True), True),
-        ("HKLClassifier, hinge", fk.HKLClassifier(**hinge, probability=True), True),
+        ("FormulaSVC", fk.FormulaSVC("a & b", C=1), True),
+        ("PRLClassifier", fk.PRLClassifier(), True),
+        ("HKLClassifier, hinge", fk.HKLClassifier(**hinge), True),
         ("HKLClassifier, logistic", fk.HKLClassifier(tol=0.05), False),
         ("logistic regression", logistic, False),
     ]
@@ -91,13 +93,16 @@ def main():
             train, test = split(y, 0.5, seed)
             train = train[: 80 if quick else ROWS]
             for learner, model, has_raw in learners():
+                if has_raw:
+                    model = CalibratedClassifierCV(model, ensemble=False)
                 with warnings.catch_warnings():  # gaps of short fits
                     warnings.simplefilter("ignore")
                     model.fit(X.iloc[train], y[train])
                 rows = X.iloc[test]
                 pairs = [(learner, model.predict_proba(rows))]
                 if has_raw:
-                    pairs = [(f"{learner}, raw", raw(model.decision_function(rows))), *pairs]
+                    inside = model.calibrated_classifiers_[0].estimator
+                    pairs = [(f"{learner}, raw", raw(inside.decision_function(rows))), *pairs]
                     pairs[1] = (f"{learner}, calibrated", pairs[1][1])
                 for what, chances in pairs:
                     place = found.setdefault(what, {}).setdefault(name, [])

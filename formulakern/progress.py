@@ -202,7 +202,6 @@ class FitProgress(Progress):
         self.verbose, self._title = int(verbose), title
         self._limit = float(limit) if is_number(limit) and limit else None
         self._share, self._what, self._known = 0.0, "reading", ""
-        self._told, self._pace = False, None
         self._stage, self._done, self._passes, self._said = "", 0, 0, 0.0
         self._fit: Token[FitProgress | None] | None = None
         self._since = Deadline.clock()
@@ -267,8 +266,6 @@ class FitProgress(Progress):
         self._share, self._what, self._known = max(self._share, share), what, known or self._known
         if self._bar is None and known:
             current().tell(known)
-        if self._pace is not None:
-            self.foresee(self._pace, share)
         if line and self.verbose > int(current().drawn):
             current().line(line)
 
@@ -283,24 +280,6 @@ class FitProgress(Progress):
     def tell(self, known: str) -> None:
         """Say what is known so far."""
         self._known = known
-
-    def watch(self, pace: Any) -> None:
-        """Say by this pace from now on why a fit takes long; see :meth:`foresee`."""
-        self._pace = pace
-
-    def foresee(self, pace: Any, share: float) -> None:
-        """Say once why a fit takes long, as soon as its pace shows that.
-
-        Parameters
-        ----------
-        pace : object
-            With ``foreseen(share)`` and ``reason()``, which is "" where nothing is unusual.
-        share : float
-            What is done of it.
-        """
-        if self.verbose and not self._told and pace.foreseen(share) and (why := pace.reason()):
-            self._told = True
-            self.line(why)
 
     def end(self, known: str, told: bool = True) -> None:
         """Write the line that stays when the bar goes.

@@ -18,7 +18,6 @@ LEARNERS = {
     "PRL": lambda: fk.PRLClassifier(verbose=2),
     "HKL": lambda: fk.HKLClassifier(verbose=2),
     "SVM": lambda: fk.FormulaSVC("a & b", verbose=2),
-    "SVM with probabilities": lambda: fk.FormulaSVC("a & b", probability=True, verbose=2),
 }
 PARTITIONED = ["PRL", "HKL", "SVM"]
 

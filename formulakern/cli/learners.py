@@ -17,7 +17,15 @@ from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.text import blocks
 
-__all__ = ["LEARNERS", "Learner", "learner", "listed_learners", "plain_learners"]
+__all__ = [
+    "LEARNERS",
+    "Learner",
+    "learner",
+    "listed_learners",
+    "plain_learners",
+    "uncalibrated",
+    "with_probabilities",
+]
 
 #: Class names of regression estimators end so.
 NUMBERS = ("Regressor", "SVR")
@@ -119,6 +127,39 @@ def learner(name: str, settings: Sequence[str] = (), **usual: Any) -> Any:
             raise ParameterError(f'{made.__name__} has no parameter "{key}"; {hint}')
         given[key] = _value(text.strip())
     return made(**given)
+
+
+def with_probabilities(model: Any, seed: int) -> Any:
+    """A model that has ``predict_proba``: itself, or calibrated on rows that five folds hold out.
+
+    Raises
+    ------
+    ParameterError
+        If it predicts no classes.
+
+    Examples
+    --------
+    >>> with_probabilities(fk.PRLClassifier(), 0).estimator
+    PRLClassifier()
+    """
+    from sklearn.base import is_classifier
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.model_selection import StratifiedKFold
+
+    if not is_classifier(model):
+        raise ParameterError(
+            f"--probabilities with {type(model).__name__}, which predicts no classes. Leave it out."
+        )
+    if hasattr(model, "predict_proba"):
+        return model
+    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    return CalibratedClassifierCV(model, cv=folds, ensemble=False)
+
+
+def uncalibrated(model: Any) -> Any:
+    """The model of this library inside of a fitted one that ``with_probabilities`` made."""
+    calibrated = getattr(model, "calibrated_classifiers_", None)
+    return calibrated[0].estimator if calibrated else model
 
 
 def _defaults(made: Any) -> list[str]:

@@ -13,13 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.cli.learners import LEARNERS, learner, listed_learners, plain_learners
+from formulakern.cli.learners import (
+    LEARNERS,
+    learner,
+    listed_learners,
+    plain_learners,
+    uncalibrated,
+    with_probabilities,
+)
 from formulakern.cli.output import add_command, add_output, check_output
 from formulakern.cli.report import data_line
 from formulakern.cli.scoring import Score, fold_scores, held_scores, scores_table
 from formulakern.cli.tables import columns_of, identifier_advice, read_dataset
 from formulakern.datasets.dataset import Dataset
 from formulakern.errors import DataError, FormulaKernError, ParameterError
+from formulakern.files.model_file import write_model
 from formulakern.files.replacing import replacing
 from formulakern.progress import Progress
 from formulakern.text import blocks, clip
@@ -86,6 +94,11 @@ def add_learning(commands: Any, data: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a parameter of the model; may be given again",
     )
+    learn.add_argument(
+        "--probabilities",
+        action="store_true",
+        help="a model with probabilities of classes, by five further fits where it has none",
+    )
     learn.add_argument("--test", metavar="FILE", help="a table whose rows are only predicted")
     add_output(learn, "-o", "--out", metavar="model.json", help="save the model")
     learn.set_defaults(run=_learn)
@@ -114,6 +127,8 @@ def add_learning(commands: Any, data: argparse.ArgumentParser) -> None:
 def _learn(options: argparse.Namespace) -> None:
     begin = perf_counter()
     model = _made(options.model, options, options.set)
+    if options.probabilities:
+        model = with_probabilities(model, options.seed)
     known = LEARNERS[options.model]
     numbers = known.predicts_numbers
     dataset = read_dataset(options)
@@ -146,14 +161,14 @@ def _learn(options: argparse.Namespace) -> None:
     print(f"\n{learnt_text(model, SHOWN)}")
     foot = [("time", f"{perf_counter() - begin:.1f} s in all")]
     if options.out is not None:
-        model.save(options.out)
+        write_model(model, options.out)
         size, path = options.out.stat().st_size, shlex.quote(str(options.out))
         foot.append(("written", f"{options.out}, {size:,} bytes"))
         shown = options.data if options.test is None else options.test
         page = f"formulakern report {path} {shlex.quote(shown)}"
         if options.test is None:
             page += "  (fairer: rows that were not learned from)"
-        after = [f"formulakern show {path}", *[page] * hasattr(model, "report")]
+        after = [f"formulakern show {path}", *[page] * hasattr(uncalibrated(model), "report")]
         foot.append(("next", "\n".join(after)))
     else:
         foot.append(("next", "-o model.json keeps the model"))
@@ -196,6 +211,7 @@ def learnt_text(model: Any, top: int | None) -> str:
     top : int or None
         At most so many of them; None for all.
     """
+    model = uncalibrated(model)
     rules = getattr(model, "rules_", None)
     if rules is not None:
         more = hasattr(rules, "head") and top is not None and len(rules) > top

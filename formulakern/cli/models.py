@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from formulakern.cli.learners import uncalibrated
 from formulakern.cli.learning import learnt_text
 from formulakern.cli.output import add_command, add_output, check_output, opened_output
 from formulakern.cli.tables import columns_of, read_blocks, table_arguments
@@ -113,7 +114,7 @@ def add_models(commands: Any) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    model = load(options.model)
+    model = uncalibrated(load(options.model))
     if options.top is not None and options.top < 1:
         raise ParameterError(f"--top is a number of at least 1; got {options.top}.")
     if options.html is not None:
@@ -164,8 +165,7 @@ def _predict(options: argparse.Namespace) -> None:
     model = load(options.model)
     if options.probabilities and not hasattr(model, "predict_proba"):
         raise ParameterError(
-            f"this {type(model).__name__} has no probabilities. Learn it with --set "
-            "probability=True."
+            f"this {type(model).__name__} has no probabilities. Learn it with --probabilities."
         )
     if options.out is not None:
         check_output(options.out, options.force, options.model, options.data)
@@ -236,7 +236,7 @@ def _columns(model: Any, table: Table) -> Table:
 
 def _explain(options: argparse.Namespace) -> None:
     wanted = _row_numbers(options.row)
-    model = load(options.model)
+    model = uncalibrated(load(options.model))
     if not hasattr(model, "explain"):
         raise ParameterError(
             f"{type(model).__name__} does not explain rows. Use a model of rules: --model hkl, "
@@ -292,7 +292,7 @@ def _export(options: argparse.Namespace) -> None:
         raise ParameterError(
             f'there is no dialect "{options.sql}"; there are {", ".join(DIALECTS)}.'
         )
-    model = load(options.model)
+    model = uncalibrated(load(options.model))
     rules = getattr(model, "rules_", None)
     if options.python and hasattr(model, "to_python"):
         text = model.to_python()

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from formulakern.cli.learners import uncalibrated
 from formulakern.cli.output import add_command, add_output, check_output
 from formulakern.cli.tables import columns_of, read_blocks, read_dataset, table_arguments
 from formulakern.errors import DataError, ParameterError
@@ -62,7 +63,7 @@ def add_page(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    model = load(options.model)
+    model = uncalibrated(load(options.model))
     if not hasattr(model, "report"):
         raise ParameterError(f"{type(model).__name__} predicts nothing that a report could show.")
     check_output(options.out, options.force, options.model, options.data)

@@ -197,10 +197,10 @@ def turn(deadline: Deadline, remaining: int) -> Deadline:
     return deadline.part(min(1.0, max(1 / remaining, least / left))) if left else deadline
 
 
-def warn_late(trials: Sequence[Trial | None], reason: str) -> None:
-    """Say that the time was over before all settings were compared, and why."""
-    reason = reason or "Allow more time, or pass fewer settings."
-    warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning, f" {reason}", 5)
+def warn_late(trials: Sequence[Trial | None]) -> None:
+    """Warn that the time was over before all settings were compared."""
+    advice = " Allow more time, or pass fewer settings."
+    warn_incomplete(trials, "stopped by the time limit", ConvergenceWarning, advice, 5)
 
 
 def warn_incomplete(

@@ -13,7 +13,7 @@ from formulakern.files.names import NAMES
 from formulakern.files.plain import Reader, Writer, canonical
 from formulakern.files.replacing import replacing
 
-__all__ = ["Saved", "load"]
+__all__ = ["Saved", "load", "write_model"]
 
 #: The format that is written and read.
 FORMAT = "formulakern/model/1"
@@ -52,21 +52,32 @@ class Saved:
         >>> bool((same.predict(X) == model.predict(X)).all())
         True
         """
-        try:
-            body = canonical(Writer(NAMES)(self))
-        except RecursionError:
-            raise DataError(
-                f"a parameter of this {type(self).__name__} contains itself, or is nested too "
-                "deeply to be written. Give plain values."
-            ) from None
-        header = {
-            "format": FORMAT,
-            "class": type(self).__name__,
-            "digest": hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest(),
-        }
-        whole = f'{canonical(header)[:-1]},\n"model":{body}}}\n'
-        with replacing(path) as file:
-            file.write_bytes(whole.encode(errors="surrogatepass"))
+        write_model(self, path)
+
+
+def write_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model, or a ``CalibratedClassifierCV`` of one, as :meth:`Saved.save` does.
+
+    Raises
+    ------
+    DataError
+        As :meth:`Saved.save`.
+    """
+    try:
+        body = canonical(Writer(NAMES)(model))
+    except RecursionError:
+        raise DataError(
+            f"a parameter of this {type(model).__name__} contains itself, or is nested too "
+            "deeply to be written. Give plain values."
+        ) from None
+    header = {
+        "format": FORMAT,
+        "class": type(model).__name__,
+        "digest": hashlib.sha256(body.encode(errors="surrogatepass")).hexdigest(),
+    }
+    whole = f'{canonical(header)[:-1]},\n"model":{body}}}\n'
+    with replacing(path) as file:
+        file.write_bytes(whole.encode(errors="surrogatepass"))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -126,6 +137,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         model = Reader(NAMES)(whole["model"])
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError, RecursionError):
         raise damaged from None
-    if not isinstance(model, Saved):
+    if not isinstance(getattr(model, "estimator", model), Saved):  # of a calibrated model
         raise damaged
     return model

@@ -79,7 +79,11 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.syntax.comparison": ("ColumnName", "Comparison", "Level"),
     "formulakern.syntax.formula": ("Constant", "Variable", "_assemble"),
     "formulakern.syntax.temporal": ("Temporal",),
-    "sklearn.linear_model._logistic": ("LogisticRegression",),
+    "sklearn.calibration": (
+        "CalibratedClassifierCV",
+        "_CalibratedClassifier",
+        "_SigmoidCalibration",
+    ),
     "sklearn.model_selection._split": (
         "KFold",
         "RepeatedKFold",

@@ -193,8 +193,9 @@ def test_predictions_are_those_of_the_model(capsys, fruit, name, monkeypatch):
     assert [",".join(row[:-1]) for row in rows] == FRUIT.split()
 
 
-def test_probabilities_and_names_that_are_there(capsys, fruit):
-    _, model = learned(capsys, fruit, "--set", "probability=True")
+@pytest.mark.parametrize("name", ["hkl", "prl", "svm"])
+def test_probabilities_and_names_that_are_there(capsys, fruit, name):
+    _, model = learned(capsys, fruit, "--model", name, "--probabilities")
     path = fruit.with_name("more.csv")
     path.write_text("prediction,colour,size,ripe\nold,red,3,1\nold,green,2,0\n")
     predicted = fruit.with_name("predicted.csv")
@@ -205,6 +206,17 @@ def test_probabilities_and_names_that_are_there(capsys, fruit):
     assert [row["prediction 2"] for row in rows] == ["apple", "pear"]
     shares = [float(row[f"probability of {name}"]) for name in ("apple", "pear") for row in rows]
     np.testing.assert_allclose(np.reshape(shares, (2, 2)).sum(axis=0), 1)
+    assert str(fk.load(model).predict(read_table(fruit).data)[0]) in ("apple", "pear")
+    done(capsys, "show", model)
+    done(capsys, "report", model, fruit, "-o", fruit.with_name("page.html"))
+    if name != "svm":
+        assert "apple" in done(capsys, "explain", model, fruit, "--row", 1)
+        assert "SELECT" in done(capsys, "export", model, "--sql", "sqlite")
+    _, model = learned(capsys, fruit, "--model", "svm")
+    err = run(capsys, "predict", model, path, "--probabilities")[2]
+    assert "Learn it with --probabilities" in err
+    err = run(capsys, "learn", fruit, "--model", "hkl-regression", "--probabilities")[2]
+    assert "predicts no classes" in err
 
 
 def test_explain(capsys, fruit):

@@ -40,7 +40,6 @@ LEARNERS = {
         encoder=fk.PropositionEncoder(), random_state=0
     ),
     "by classes": fk.PRLClassifier(cut_strategy="mdlp"),
-    "probabilities": fk.PRLClassifier(probability=True, random_state=0),
     "folds": fk.PRLClassifierCV(cv=2, random_state=0),
 }
 

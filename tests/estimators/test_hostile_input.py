@@ -305,7 +305,6 @@ WRONG = {
     "domains": [["a"], 3],
     "decision_function_shape": ["foo"],
     "break_ties": ["x"],
-    "probability": ["x"],
     "degree": [0, 1.5],
     "relations": [("==",), "<", None],
     "monotone": [{"b": 2}, ["b"], {"nope": 1}],

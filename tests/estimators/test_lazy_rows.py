@@ -49,7 +49,7 @@ MODELS = {
     "PRL": lambda: fk.PRLClassifier().fit(FRAME, THREE),
     "HKL": lambda: fk.HKLClassifier(loss="logistic").fit(FRAME, LABELS),
     "HKL of numbers": lambda: fk.HKLRegressor().fit(FRAME, NUMBERS),
-    "SVM": lambda: fk.FormulaSVC("a & b", probability=True).fit(FRAME, LABELS),
+    "SVM": lambda: fk.FormulaSVC("a & b").fit(FRAME, LABELS),
     "SVM of three": lambda: fk.FormulaSVC("a & b", solver="libsvm").fit(FRAME, THREE),
     "SVM of numbers": lambda: fk.FormulaSVR("a & b").fit(FRAME, NUMBERS),
     "one class": lambda: fk.FormulaOneClass("a & b").fit(FRAME),

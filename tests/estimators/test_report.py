@@ -100,7 +100,7 @@ def test_lists_and_sets(tmp_path):
 
 
 KERNELS = {
-    "svc": (lambda: fk.FormulaSVC("a & b", probability=True), FRAME, TWO),
+    "svc": (lambda: fk.FormulaSVC("a & b"), FRAME, TWO),
     "svc of three": (lambda: fk.FormulaSVC("a & b", decision_function_shape="ovo"), FRAME, THREE),
     "graded": (lambda: fk.FormulaSVC("a & b", inputs="graded"), NUMERIC, TWO),
     "svr": (lambda: fk.FormulaSVR("a & b", C=100.0), FRAME, NUMBER),

@@ -25,9 +25,6 @@ MODELS = {
     "HKL": lambda **more: fk.HKLClassifier(C=300, tol=1e-6, **more),
     "HKL, few rules": lambda **more: fk.HKLClassifier(C=300, max_rules=3, tol=1e-6, **more),
     "HKL, hinge": lambda **more: fk.HKLClassifier(C=300, loss="hinge", tol=1e-6, **more),
-    "HKL, probabilities": lambda **more: fk.HKLClassifier(
-        C=300, loss="hinge", tol=1e-6, probability=True, **more
-    ),
     "HKL, cross-validated": lambda **more: fk.HKLClassifierCV(tol=1e-6, **more),
     "search": lambda **more: fk.FormulaSearch(4, random_state=0, **more),
 }

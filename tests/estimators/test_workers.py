@@ -57,8 +57,8 @@ def same(one, other):
 
 CROSS_VALIDATED = [
     fk.PRLClassifierCV(cv=3, degrees=[1, 2]),
-    fk.HKLClassifierCV([1.0, 100.0], cv=3, probability=True),
-    fk.FormulaSVCCV("a & b", Cs=[0.1, 1.0, 10.0], cv=3, probability=True, random_state=0),
+    fk.HKLClassifierCV([1.0, 100.0], cv=3),
+    fk.FormulaSVCCV("a & b", Cs=[0.1, 1.0, 10.0], cv=3, random_state=0),
 ]
 
 
@@ -66,12 +66,12 @@ CROSS_VALIDATED = [
 def test_cross_validations_are_those_of_one_process(model, elsewhere):
     X, y = table()
     here = model.fit(X, y)
-    results, chances = here.cv_results_, here.predict_proba(X)
+    results, decided = here.cv_results_, here.decision_function(X)
     with elsewhere():
         there = model.fit(X, y)
     assert len(Elsewhere.sent) >= 3 * 2
     same(results, there.cv_results_)
-    np.testing.assert_array_equal(chances, there.predict_proba(X))
+    np.testing.assert_array_equal(decided, there.decision_function(X))
 
 
 @pytest.mark.parametrize("limit", [None, 1000.0])

@@ -30,7 +30,7 @@ NUMBERS = X[["a", "b"]].to_numpy(float)
 STRINGS = ["ACG", "CGT", "GGA", "ACT"] * 15
 
 MODELS = {
-    "HKL, probabilities": (fk.HKLClassifier(probability=True), X, THREE),
+    "HKL, probabilities": (fk.HKLClassifier(), X, THREE),
     "HKL, ordered classes": (fk.HKLClassifier(ordinal=True), X, X.a),
     "HKL, few rules": (fk.HKLClassifier(max_rules=3, linear=True), X, TWO),
     "HKL, regression": (fk.HKLRegressor(), X, X.b),
@@ -46,7 +46,7 @@ MODELS = {
     "rule list": (fk.RuleListClassifier(), X, THREE),
     "rule list, optimal": (fk.RuleListClassifier(learner="optimal", max_rules=2), X, TWO),
     "search": (fk.FormulaSearch(["a", "a & b"]), X, TWO),
-    "SVC": (fk.FormulaSVC(probability=True), X, THREE),
+    "SVC": (fk.FormulaSVC(), X, THREE),
     "SVC, LIBSVM": (fk.FormulaSVC("a & ~b", solver="libsvm"), X, TWO),
     "SVC, graded": (fk.FormulaSVC(inputs="graded"), X, TWO),
     "SVC, a family": (fk.FormulaSVC(fk.boolean.conjunctive(2)), X, TWO),

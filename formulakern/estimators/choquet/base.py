@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
-from formulakern.deadline import Deadline
 from formulakern.encoding.real import RealTable, read_real
 from formulakern.encoding.sources import as_frame, default_names
 from formulakern.encoding.table import Table
@@ -34,7 +33,6 @@ from formulakern.estimators.choquet.set_function import (
     RowFunction,
     SetFunction,
 )
-from formulakern.estimators.long_fits import Cause, Pace, many_fits, many_rows
 from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.showing import Showing
 from formulakern.estimators.svm.prediction import grams_with_training
@@ -199,15 +197,10 @@ class ChoquetEstimator(Reported, LearntFunctions, Showing, Saved, BaseEstimator)
         self.directions_ = self.scaling_.directions
         degrees = self.scaling_.degrees(values)
         self._seed = int(random_source(self.random_state).randint(2**31 - 1))
-        causes: list[Cause | None] = [many_rows(len(values), different=False)]
-        self._bar.watch(Pace(Deadline.of(None), lambda: causes))
         best: tuple[Any, ...] = (None, additivities[0], penalties[0])
         if len(additivities) * len(penalties) > 1:
             with refused("Pass a smaller cv, or more rows."):
                 made = folds(self._seed)
-            n_settings = len(additivities) * len(penalties)
-            fewer = "fewer values of C and additivity, or folds"
-            causes.append(many_fits(n_settings, len(made), "settings", fewer))
             best = self._chosen(degrees, target, additivities, penalties, made)
         _, self.additivity_, self.C_ = best
         self._bar.at(LAST, f"C {self.C_:.3g}, all rows")

@@ -10,14 +10,11 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_flag
 from formulakern.estimators.base import Classifier
-from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.choquet.base import ChoquetEstimator, Problem, Solution
 from formulakern.estimators.choquet.monotone import Losses, solve_monotone
 from formulakern.estimators.choquet.set_function import RowFunction
@@ -35,7 +32,7 @@ __all__ = ["ChoquetSVC"]
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetSVC(Calibrated, Classifier, ChoquetEstimator):
+class ChoquetSVC(Classifier, ChoquetEstimator):
     """Support vector classification by a Choquet integral of the attributes.
 
     Every attribute becomes a degree x_i in [0, 1] that grows with the class.  The decision is
@@ -75,9 +72,6 @@ class ChoquetSVC(Calibrated, Classifier, ChoquetEstimator):
         Stopping tolerance of the solver; with ``enforce_monotone`` the relative duality gap.
     max_iter : int, default=-1
         Limit on its iterations; −1 for none.
-    probability : bool, default=False
-        Whether there is ``predict_proba``, at the cost of five further fits with the C and the
-        additivity that were chosen; ``predict`` goes by the decisions all the same.
     random_state : int, RandomState or None, default=0
         For folds, and for the pairs drawn for ``monotonicity_degree_``.
     verbose : bool, default=False
@@ -177,7 +171,6 @@ class ChoquetSVC(Calibrated, Classifier, ChoquetEstimator):
             If ``enforce_monotone`` leaves a duality gap above ``tol``.
         """
         require_target(self, y)
-        check_flag("probability", self.probability)
         values = self._read(X, reset=True)
         labels = read_classes(y, len(values))
         self.classes_ = several_classes(labels)
@@ -186,14 +179,8 @@ class ChoquetSVC(Calibrated, Classifier, ChoquetEstimator):
         self.pairs_ = list(combinations(self.classes_.tolist(), 2))
         with self._showing() as bar:
             self._fit(values, codes, codes.astype(float), 1.0, partial(splits, self.cv, codes))
-            self._calibrate(X, labels)
             bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}", told=False)
         return self
-
-    def _chosen_settings(self) -> ChoquetSVC:
-        chosen: ChoquetSVC = clone(self)
-        chosen.set_params(C=self.C_, additivity=self.additivity_)
-        return chosen
 
     def _solve(self, problem: Problem, target: npt.NDArray[Any], C: float) -> Solution:
         present = np.unique(target)

@@ -26,14 +26,6 @@ from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.history import GrowthHistory, step_line
 from formulakern.estimators.hkl.monotone import asked_of, read_directions, signs_of
 from formulakern.estimators.hkl.training_rows import TrainingRows
-from formulakern.estimators.long_fits import (
-    Cause,
-    Pace,
-    many_propositions,
-    many_rows,
-    penalty_cause,
-    tolerance_cause,
-)
 from formulakern.estimators.rule_model import RuleModel
 from formulakern.learning.hkl.active_set import GrowthStep, relative_gap
 from formulakern.learning.hkl.multinomial import learn_together
@@ -61,8 +53,6 @@ AUTOMATIC_C, AUTOMATIC_SQUARED = 6000.0, 300.0
 #: What a linear term adds to the norm, per unit of its weight; a conjunction of l propositions adds
 #: (1 + depth_penalty)^l.
 LINEAR_PENALTY = 1.0
-#: ``tol`` by default.
-USUAL_TOL = 1e-2
 
 
 @dataclass(eq=False, repr=False)
@@ -71,7 +61,7 @@ class HierarchicalEstimator(RuleModel):
 
     _: KW_ONLY
     relations: Sequence[str] = ("=", "<=", ">=")
-    tol: float = USUAL_TOL
+    tol: float = 1e-2
     max_active: int = 5000
     linear: bool = True
     monotone: Mapping[str, int] | None = None
@@ -137,7 +127,6 @@ class HierarchicalLearner(HierarchicalEstimator):
     loss: Any = field(init=False)
     C_: float = field(init=False)
     _models: list[HierarchicalModel] = field(init=False)
-    _why: str = field(init=False)  # it takes long
 
     def _check_parameters(self) -> None:
         for name, (least, allowed, largest, expected) in RANGES.items():
@@ -173,13 +162,7 @@ class HierarchicalLearner(HierarchicalEstimator):
         limits["max_rules"] = None if self.max_rules is None else int(self.max_rules)
         signs = signs_of(self._leaves, self._terms, self._directions)
         self._bar.at(0.0, "growing")
-        pace = Pace(deadline, partial(self._causes, automatic, rows.table, len(names)))
-
-        def report(name: str, step: GrowthStep) -> None:
-            self._report(name, step)
-            self._bar.foresee(pace, share_done(1.0, step.gap, self.tol))
-
-        reports = [partial(report, name) for name in names]
+        reports = [partial(self._report, name) for name in names]
         if len(names) > 1 and self.loss == "logistic":
             all_classes = rows.together()
             data = all_classes.examples
@@ -232,19 +215,6 @@ class HierarchicalLearner(HierarchicalEstimator):
         self.n_iter_ = max(1, len(self.history_))
         open_ones = [m.grown.status for m in models if m.grown.status != "optimal"]
         self.stopped_ = [*open_ones, "optimal"][0]
-        self._why = pace.reason(steps=[step for step, _ in steps])
-
-    def _causes(
-        self, automatic: float, table: Any, n_classes: int, steps: Sequence[GrowthStep] = ()
-    ) -> list[Cause | None]:
-        """What may make this fit long."""
-        gaps, seconds = [step.gap for step in steps], [step.seconds for step in steps]
-        return [
-            penalty_cause(self.C_, automatic),
-            tolerance_cause(self.tol, USUAL_TOL, gaps, seconds),
-            many_propositions(self, table.n_columns),
-            many_rows(table.n_rows, n_classes),
-        ]
 
     def _report(self, problem: str, step: GrowthStep) -> None:
         """Say how far it is."""
@@ -270,7 +240,7 @@ class HierarchicalLearner(HierarchicalEstimator):
         if gap <= self.tol:
             return
         advice = {
-            "time limit": self._why or "Allow more time, a larger tol, or a smaller C.",
+            "time limit": "Allow more time, a larger tol, or a smaller C.",
             "node limit": "Raise max_active or tol, lower rho towards 1, or choose a smaller C.",
         }.get(self.stopped_, "Raise tol, or choose a smaller C.")
         warnings.warn(

@@ -7,12 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.metaestimators import available_if
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.packed_pieces import PackedPieces
-from formulakern.errors import ParameterError
-from formulakern.estimators.calibration import Calibrated, available_unless
 from formulakern.estimators.hkl.base import HierarchicalEstimator
 from formulakern.estimators.rule_model import RuleClassifier
 from formulakern.learning.hkl.ordinal import log_chances
@@ -27,7 +25,7 @@ RAREST = 1e-12
 
 
 @dataclass(eq=False, repr=False)
-class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
+class HierarchicalClassifier(HierarchicalEstimator, RuleClassifier):
     """The base of :class:`HKLClassifier` and :class:`HKLClassifierCV`."""
 
     _: KW_ONLY
@@ -36,15 +34,6 @@ class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
     ordinal: bool = False
     adjustment_: FloatArray = field(init=False)
     thresholds_: FloatArray = field(init=False)  # of ordered classes
-
-    def _check_pieces(self, table: Any) -> None:
-        """Refuse what rows that stay in pieces cannot tell."""
-        if self.probability and isinstance(table, PackedPieces):
-            raise ParameterError(
-                "probability=True needs all rows in this process, and these stay in pieces. Leave "
-                "it out (loss='logistic' has probabilities without it), or allow more by "
-                "formulakern.gather_limit."
-            )
 
     def _shares(self, sums: FloatArray) -> tuple[FloatArray, float]:
         """The share of every class in the weight of all rows, and τ, 0 where none is asked for."""
@@ -76,23 +65,22 @@ class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
         scores = self._scores(X)
         return np.asarray(scores[:, -1]) if scores.shape[1] <= 2 else scores
 
-    def _no_probabilities(self) -> str:
-        if self.probability or self.loss == "logistic":
-            return ""
-        return (
-            f"{type(self).__name__} has predict_proba with loss='logistic' or probability=True; "
-            f"this one has loss={self.loss!r}. Write probability=True and fit it, which takes at "
-            "most five further fits."
+    def _has_probabilities(self) -> bool:
+        if self.loss == "logistic":
+            return True
+        raise AttributeError(
+            f"{type(self).__name__} has predict_proba with loss='logistic'; this one has "
+            f"loss={self.loss!r}. For others wrap it: sklearn.calibration.CalibratedClassifierCV("
+            "model, ensemble=False)."
         )
 
-    @available_unless(lambda self: self._no_probabilities())
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazily
     def predict_proba(self, X: Any) -> FloatArray:
         """e^{s_k} / Σ_j e^{s_j}, s the scores before they are adjusted (for two classes, half).
 
-        Of ordered classes P(y > k) is 1/(1 + e^{θ_k − s}).  That is with ``loss="logistic"``.  With
-        ``probability=True`` they are a logistic function of the decisions, fitted to rows that were
-        held out.  In both cases :meth:`predict` goes by the decisions.
+        Of ordered classes P(y > k) is 1/(1 + e^{θ_k − s}).  Only with ``loss="logistic"``;
+        :meth:`predict` goes by the decisions.
 
         Parameters
         ----------
@@ -102,8 +90,6 @@ class HierarchicalClassifier(Calibrated, HierarchicalEstimator, RuleClassifier):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        if self.probability:
-            return np.asarray(super().predict_proba(X))
         scores = self._scores(X)
         levels = self.rules_.levels
         if levels is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -119,12 +119,6 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         Which, as ``strategy`` of :class:`PropositionEncoder`; ``"mdlp"`` chooses them by class.
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
-    probability : bool, default=False
-        Whether there is ``predict_proba`` with every loss, fitted to the decisions on rows that are
-        held out, at the cost of five further fits, within ``time_limit`` too.  With the logistic
-        loss there are probabilities without it, too.
-    random_state : int, RandomState or None, default=0
-        For the folds of ``probability``.
     verbose : int, default=0
         1: a progress bar on a terminal or in a notebook, else a line for every round, on standard
         error.  2: both.
@@ -175,7 +169,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     which answer for sums over covers.  Here are groups of rows that are equal in class, in the
     propositions in use and in the linear terms in use; linear terms of many different values make
     as many groups, so that ``linear=False`` may be needed.  The bound is then one from sums alone:
-    weak for ``rho`` near 2, where ``gap_`` says how far it went.  ``probability=True`` is refused.
+    weak for ``rho`` near 2, where ``gap_`` says how far it went.
 
     Decisions of equal size for two classes go to the class that stands first.
 
@@ -216,9 +210,6 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
 
     learns_on_pieces: ClassVar[bool] = True
 
-    _: KW_ONLY
-    random_state: int | np.random.RandomState | None = 0
-
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.
 
@@ -252,18 +243,15 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         with self._showing() as bar:
             deadline = Deadline.of(self.time_limit)
             table, labels = self._read_training(X, y)
-            until = self._learning(deadline)
-            self._check_pieces(table)
             spread = isinstance(labels, SpreadClasses)
             if self.ordinal:
                 name = str(getattr(y, "name", None) or "class")
                 order = labels.order if spread else class_order(y, labels)
-                self._fit_ordered(table, labels, order, sample_weight, None, until, name)
+                self._fit_ordered(table, labels, order, sample_weight, None, deadline, name)
             else:
-                self._fit_encoded(table, labels, sample_weight, None, until)
+                self._fit_encoded(table, labels, sample_weight, None, deadline)
             if self.stopped_ not in EARLY and not spread:
                 warn_of_one_class(self, table, labels, sample_weight)
-            self._calibrate(X, labels, sample_weight, deadline)
             bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
             return self
 

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_verbosity
@@ -25,7 +24,6 @@ from formulakern.estimators.hkl.base import automatic_C
 from formulakern.estimators.hkl.class_scores import EARLY, HierarchicalClassifier, class_sums
 from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.hkl.folds import SHAPE, Part, base_scores, setting_line, trial_of
-from formulakern.estimators.long_fits import comparing_pace
 from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
 from formulakern.estimators.trials import (
     COMPARING,
@@ -101,8 +99,6 @@ class HKLClassifierCV(HierarchicalClassifier):
         As there; ``time_limit`` is for everything: at most half of it for the pairs, of which the
         last may be left out, or all where the table is large (then it is the middle one of ``Cs``
         and the largest depth penalty), the rest for the last fit.
-    probability : bool, default=False
-        As in :class:`HKLClassifier`, for the C and the depth penalty that are chosen.
     random_state : int, RandomState or None, default=0
         For the folds.
     verbose : int, default=0
@@ -226,8 +222,7 @@ class HKLClassifierCV(HierarchicalClassifier):
                         number_of[k]: w for k, w in class_weight.items() if k in number_of
                     }
             weights = row_weights(labels, None, sample_weight)
-            until = self._learning(deadline)
-            comparing = until.part(COMPARING)
+            comparing = deadline.part(COMPARING)
             # a fit takes as long as the encoding did, at least; what cannot be done is not begun
             late = comparing.over(FOLDS * deadline.taken())
             parts = [] if late else self._parts(X, whole, labels, weights)
@@ -258,26 +253,17 @@ class HKLClassifierCV(HierarchicalClassifier):
                 model._share_encoding(self)
                 with warnings.catch_warnings():  # told below
                     warnings.simplefilter("ignore", ConvergenceWarning)
-                    model._fit_ordered(whole, order[labels], order, weights, None, until, name)
+                    model._fit_ordered(whole, order[labels], order, weights, None, deadline, name)
             else:
-                model = everyone.fitted(model, None, until)
+                model = everyone.fitted(model, None, deadline)
             self.best_estimator_ = model
             self._copy_from(model, ("classes_", "_features"))
             self._stretch(model, shares)
             model._warn_if_open(stacklevel=3)
             if model.stopped_ not in EARLY:  # else it is said, or known, why
                 warn_of_one_class(self, whole, labels, sample_weight)
-            self._calibrate(X, order[labels] if self.ordinal else labels, sample_weight, deadline)
             bar.end(f"C {self.C_:.3g}, gap {model.gap_:.2g}, {len(self.rules_)} rules")
             return self
-
-    def _chosen_settings(self) -> HKLClassifier:
-        return self._model(self.C_, self.depth_penalty_)
-
-    def _class_scores(self, X: Any) -> FloatArray:
-        """Those of ``best_estimator_``: not stretched, as those of fits to folds are not."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_._class_scores(X)
 
     def _stretch(self, model: HKLClassifier, shares: FloatArray) -> None:
         """Set the rules, and what else is known of scores, to those of a model, times t."""
@@ -319,14 +305,12 @@ class HKLClassifierCV(HierarchicalClassifier):
         solved: dict[float, list[HKLClassifier]] = {}
         best: Trial | None = None
         fits = FoldFits(parts)
-        shapes = [part.train.shape for part in parts]
-        pace = comparing_pace(self, deadline, shapes, len(pairs), "fewer Cs")
         for depth in reversed(depths):
             starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
             worse = 0
             for place in [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]:
                 if not parts or (best is not None and deadline.over()):
-                    warn_late(trials, pace.reason())
+                    warn_late(trials)
                     return
                 C = pairs[place][0]
                 models: list[HKLClassifier] = []
@@ -338,12 +322,11 @@ class HKLClassifierCV(HierarchicalClassifier):
                 found = fits.answers(Part.fitted, asked, until, begins)
                 while len(models) < len(parts):
                     if best is None and deadline.over():
-                        warn_late(trials, pace.reason())
+                        warn_late(trials)
                         return
                     models.append(next(found))
                     if models[-1].stopped_ == "interrupted":
                         raise KeyboardInterrupt
-                    self._bar.foresee(pace, share + len(models) / len(parts) / len(trials))
                 yield place, models
                 solved[C] = starts = models
                 trial = trials[place]
@@ -359,7 +342,7 @@ class HKLClassifierCV(HierarchicalClassifier):
 
     def _model(self, C: float, depth_penalty: float, held: int | None = None) -> HKLClassifier:
         """A model for all rows, or for a fold, which holds so many conjunctions for each class."""
-        shared = self._shared_parameters(HKLClassifier()) | {"probability": False}
+        shared = self._shared_parameters(HKLClassifier())
         if held is not None:
             shared["tol"] = max(self.tol, COARSE)
             shared["max_active"] = min(self.max_active, held)

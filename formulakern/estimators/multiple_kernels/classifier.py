@@ -17,15 +17,13 @@ from formulakern.checks import check_choice, check_flag, check_integer, check_nu
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import Classifier, TableEstimator
-from formulakern.estimators.calibration import Calibrated
-from formulakern.estimators.multiple_kernels.pace import family_pace
 from formulakern.estimators.multiple_kernels.weights import FormulaWeights
 from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.search.candidates import read_candidates
+from formulakern.estimators.svm.base import warn_stopped
 from formulakern.estimators.svm.classifier import SOLVED, FormulaSVC
 from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
-from formulakern.estimators.svm.pace import warn_stopped
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
 from formulakern.estimators.svm.prediction import PREDICTION_BLOCK
 from formulakern.estimators.targets import row_weights, several_classes
@@ -52,7 +50,7 @@ CONSTANT = 1e-9
 
 
 @dataclass(eq=False, repr=False)
-class FormulaMKL(Reported, PairwiseDecisions, Calibrated, Classifier, TableEstimator):
+class FormulaMKL(Reported, PairwiseDecisions, Classifier, TableEstimator):
     """Support vector classification with a weighted sum of the kernels of several formulas.
 
     The kernel is K = Σ_r η_r K_r with K_r that of the r-th formula: the features of all formulas
@@ -107,11 +105,6 @@ class FormulaMKL(Reported, PairwiseDecisions, Calibrated, Classifier, TableEstim
         better on six tables), or of the objective of "lp".
     max_iter : int, default=200
         At most so many rounds of "lp".
-    probability : bool, default=False
-        Whether there is ``predict_proba``, at the cost of five further fits; ``predict`` goes by
-        the decisions all the same.
-    random_state : int, RandomState or None, default=0
-        For the folds of these.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether ``decision_function`` has one column per class, or per pair of classes.
     break_ties : bool, default=False
@@ -197,7 +190,6 @@ class FormulaMKL(Reported, PairwiseDecisions, Calibrated, Classifier, TableEstim
     max_iter: int = 200
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
     break_ties: bool = False
-    random_state: int | np.random.RandomState | None = 0
     verbose: bool = False
     classes_: npt.NDArray[Any] = field(init=False)
     support_: npt.NDArray[np.intp] = field(init=False)
@@ -240,7 +232,6 @@ class FormulaMKL(Reported, PairwiseDecisions, Calibrated, Classifier, TableEstim
         self._check_parameters()
         formulas = read_candidates(self.formulas, "formulas", "")
         table, labels = self._read_training(X, y)
-        read = labels
         given = row_weights(labels, self.class_weight, sample_weight)
         used = np.flatnonzero(given)
         several_classes(labels, given if len(used) < len(labels) else None)
@@ -257,7 +248,6 @@ class FormulaMKL(Reported, PairwiseDecisions, Calibrated, Classifier, TableEstim
             self.kernels_ = tuple(ScaledKernel.of(factor, kernel) for factor, kernel in pairs)
         tasks = one_against_one(np.unique(labels, return_inverse=True)[1], given)
         with self._showing() as bar:
-            bar.watch(family_pace(self, len(formulas), labels))
             learnt = self._learn(family, list(tasks.values()), lambda x: bar.reach(x, "weights"))
             bar.end(f"weights, gap {learnt.gap:.1e}", told=False)
         self.weights_, self.gap_, self.n_iter_ = learnt.weights, learnt.gap, learnt.iterations
@@ -277,7 +267,6 @@ class FormulaMKL(Reported, PairwiseDecisions, Calibrated, Classifier, TableEstim
             warn_of_columns(self.formulas, self)
         if not warn_of_zeros(self.kernel_, table):
             warn_of_one_class(self, table, labels)
-        self._calibrate(X, read, sample_weight)
         return self
 
     def rules(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
@@ -16,11 +17,9 @@ from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.in_pieces.classes import SpreadClasses
 from formulakern.estimators.prl import on_pieces
-from formulakern.estimators.prl.history import EpochHistory
-from formulakern.estimators.prl.pace import USUAL_TOL, open_share, pace_of, reporter
+from formulakern.estimators.prl.history import EpochHistory, epoch_line, open_share
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
 from formulakern.estimators.prl.prediction import PreferenceModel
 from formulakern.estimators.prl.reading import (
@@ -31,19 +30,20 @@ from formulakern.estimators.prl.reading import (
     rules_of,
 )
 from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
-from formulakern.learning.prl.column_generation import ColumnGeneration
+from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
 from formulakern.learning.prl.hypothesis import best_hypothesis
 from formulakern.learning.prl.ordered import OrderedFeatures, ordered_preferences
 from formulakern.learning.prl.preferences import Preferences, read_preferences
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solver
 from formulakern.learning.prl.row_groups import RowGroups
+from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PRLClassifier"]
 
 
 @dataclass(eq=False, repr=False)
-class PRLClassifier(Calibrated, PreferenceModel):
+class PRLClassifier(PreferenceModel):
     r"""Preference and rule learning: a weighted vote of rules with the largest margin.
 
     A row x of class y prefers y to every other class y'.  A hypothesis gives weights q ≥ 0, of sum
@@ -134,11 +134,8 @@ class PRLClassifier(Calibrated, PreferenceModel):
         Seconds for everything from the table to the rules, compilation too; then the best
         hypothesis so far is kept, with its proven bound and a warning.  Where no rule was found in
         time the largest class is predicted (of preferences, the label that wins most).
-    probability : bool, default=False
-        Whether there is ``predict_proba``, at the cost of five further fits, within ``time_limit``
-        too; ``predict`` goes by the scores all the same.  For ``fit``.
     random_state : int, RandomState or None
-        For random columns, and for the folds of ``probability``.
+        For random columns.
     verbose : int, default=0
         1: a progress bar on a terminal or in a notebook, else a line for every epoch, on standard
         error.  2: both.
@@ -185,7 +182,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
 
     Rows of a collection of dask beyond :func:`formulakern.gather_limit` stay in their partitions.
     Here are groups of rows that the rules at hand do not tell apart.  Then ``features`` are
-    ``"rules"`` or ``"conjunctions"``, columns are exact, and ``probability=True`` is refused.
+    ``"rules"`` or ``"conjunctions"``, and columns are exact.
 
     References
     ----------
@@ -229,7 +226,7 @@ class PRLClassifier(Calibrated, PreferenceModel):
     solver: Solver = "linprog"
     solver_iterations: int = 1_000_000
     bias_rule: bool = True
-    tol: float = USUAL_TOL
+    tol: float = 1e-2
     cut_points: int = 8
     ordinal: bool = False
     random_state: int | np.random.RandomState | None = None
@@ -279,12 +276,10 @@ class PRLClassifier(Calibrated, PreferenceModel):
                 self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
                 preferences, rows = self._of_classes(labels, sample_weight)
             name = str(getattr(y, "name", None) or "class")
-            until = self._learning(deadline)
-            self._solve(encoded, preferences, rows, templates, name=name, deadline=until)
+            self._solve(encoded, preferences, rows, templates, name=name, deadline=deadline)
             early = self.stopped_ in ("time", "interrupted")  # it is said why, as without rules
             if len(self.rules_) and not early and isinstance(encoded, PackedTable):
                 warn_of_one_class(self, encoded, labels, sample_weight)
-            self._calibrate(X, labels, sample_weight, deadline)
             gap = open_share(self.value_, self.bound_)
             bar.end(f"gap {gap:.2g}, {len(self.rules_)} rules, {self.stopped_}")
             return self
@@ -324,11 +319,6 @@ class PRLClassifier(Calibrated, PreferenceModel):
         deadline = Deadline.of(self.time_limit)
         if self.ordinal:
             raise ParameterError("ordinal=True is for fit: preferences need no order of classes.")
-        if self.probability:
-            raise ParameterError(
-                "probability=True is for fit: preferences of a row say nothing of how often one of "
-                "its labels is right."
-            )
         with self._showing():
             encoded = on_pieces.rows_here(self._fit_table(X, None))
             read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
@@ -389,10 +379,9 @@ class PRLClassifier(Calibrated, PreferenceModel):
         game = RestrictedGame(preferences, C, self.solver, max_iter=most, binary=family.binary)
         known = [family.scaled(column) for column in known if family.admits(column.feature)]
         self._bar.at(0.0, "growing")
-        pace = pace_of(self, family, preferences, automatic_C(preferences), deadline)
         budget = on_pieces.usual_budget(self, rows) if self.budget is None else self.budget
         generation = ColumnGeneration(
-            game, family, budget, self.epochs, self.tol, deadline, reporter(self, pace), known
+            game, family, budget, self.epochs, self.tol, deadline, self._reporter(), known
         )
         drawing = None if self.column_selection == "exact" else generator
         outcome = best_hypothesis(generation, drawing, given, self.max_rules)
@@ -418,10 +407,21 @@ class PRLClassifier(Calibrated, PreferenceModel):
         self.nu_ = 1 / (self.value_ * self.C_ * weight) if soft else 0.0
         self.history_, self.stopped_ = EpochHistory(tuple(outcome.history)), outcome.reason
         self.n_iter_ = max(1, len(outcome.history))
-        why = pace.reason(steps=outcome.history)
-        if (advice := advice_on(self, outcome, preferences, family, why)) is not None:
+        if (advice := advice_on(self, outcome, preferences, family)) is not None:
             warnings.warn(advice[0], advice[1], stacklevel=3)
         return game.columns
+
+    def _reporter(self) -> Callable[[Epoch], None]:
+        """What is called with every epoch."""
+        numbers, bar = itertools.count(1), self._bar
+
+        def report(epoch: Epoch) -> None:
+            gap = open_share(epoch.value, epoch.bound)
+            known = f"gap {gap:.2g}, {epoch.support} rules"
+            share = share_done(1.0, gap, self.tol)
+            bar.at(share, "growing", known, epoch_line(next(numbers), epoch))
+
+        return report
 
     def _fit_table(self, X: Any, y: Any) -> Any:
         if self.features != "polynomial":

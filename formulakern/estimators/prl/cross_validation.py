@@ -18,10 +18,9 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.class_scores import log_probabilities
-from formulakern.estimators.long_fits import comparing_pace
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.prl.folds import SHAPE, Fold, trial_of
-from formulakern.estimators.prl.pace import open_share
+from formulakern.estimators.prl.history import open_share
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters
 from formulakern.estimators.prl.prediction import PreferenceModel
 from formulakern.estimators.targets import random_source, row_weights, several_classes
@@ -322,9 +321,7 @@ class PRLClassifierCV(PreferenceModel):
         """What is known of each setting; None for those that were left out."""
         trials: list[Trial | None] = [None] * len(settings)
         path, best, bar = None, None, self._bar
-        shapes = [fold.train.shape for fold in folds]
         fits, columns = FoldFits(folds), [()] * len(folds)
-        pace = comparing_pace(self, deadline, shapes, len(settings), "fewer Cs or degrees")
         try:
             with interruptible(finds=False):
                 for place, setting in enumerate(settings):
@@ -333,7 +330,7 @@ class PRLClassifierCV(PreferenceModel):
                     elif best is None:
                         continue  # the path has ended
                     if not folds or (any(trials) and deadline.over()):
-                        warn_late(trials, pace.reason())
+                        warn_late(trials)
                         break
                     models, until = [], turn(deadline, len(settings) - place)
                     share, what = place / len(settings), f"C {setting.C:g}, degree {setting.degree}"
@@ -346,7 +343,6 @@ class PRLClassifierCV(PreferenceModel):
                     ):
                         model, columns[number] = answer
                         models.append(model)
-                        bar.foresee(pace, share + len(models) / len(folds) / len(settings))
                     trial = trials[place] = trial_of(folds, models, labels, scorer)
                     bar.at(share, what, line=_line(setting, trial, self._automatic))
                     if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):

@@ -10,7 +10,7 @@ from formulakern.display.history import History
 from formulakern.display.plots.fits import draw_bounds
 from formulakern.learning.prl.column_generation import Epoch
 
-__all__ = ["EpochHistory", "epoch_line"]
+__all__ = ["EpochHistory", "epoch_line", "open_share"]
 
 
 class EpochHistory(History):
@@ -37,6 +37,15 @@ class EpochHistory(History):
         number = np.arange(1, len(self) + 1)
         labels = self.STEP, "margin", "margin secured (value)", "best possible (bound)"
         return draw_bounds(ax, number, self.values("value"), self.values("bound"), labels)
+
+
+def open_share(value: float, bound: float) -> float:
+    """The gap as a share of the bound.
+
+    >>> open_share(0.9, 1.0), open_share(-1.0, np.inf), open_share(0.0, 0.0)
+    (0.09999999999999998, 1.0, 0.0)
+    """
+    return 1 - max(value, 0.0) / bound if bound > 0 else 0.0
 
 
 def epoch_line(number: int, epoch: Epoch) -> str:

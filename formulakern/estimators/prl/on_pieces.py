@@ -59,7 +59,6 @@ def row_groups(
             f"column_selection={estimator.column_selection!r}",
             "column_selection='exact'",
         ),
-        (estimator.probability, "probability=True", "probability=False"),
     ):
         if refused:
             raise ParameterError(f"{given} {HERE.format(advice=advice)}")

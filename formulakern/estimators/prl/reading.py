@@ -155,7 +155,6 @@ def advice_on(
     outcome: Outcome,
     preferences: Preferences,
     family: FeatureFamily,
-    why_long: str = "",
 ) -> tuple[str, type[Warning]] | None:
     """What a user would otherwise find out late, as a warning; None where all is well."""
     taken = counted(len(outcome.history), "epoch")
@@ -164,8 +163,7 @@ def advice_on(
         kept = "" if outcome.columns else " No rule was found: the largest class is predicted."
         return (
             f"stopped by the time limit after {taken}; the gap is {gap:.2%} of the bound, above "
-            f"tol={estimator.tol:g}.{kept} "
-            f"{why_long or 'Allow more time, or a larger tol.'}"
+            f"tol={estimator.tol:g}.{kept} Allow more time, or a larger tol."
         ), ConvergenceWarning
     lost = estimator.margin == "hard" and estimator.value_ <= ZERO * family.unit
     clash = 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
@@ -20,10 +22,8 @@ from formulakern.errors import DataError
 from formulakern.estimators.advice import warn_if_told
 from formulakern.estimators.base import Classifier
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.long_fits import Pace
 from formulakern.estimators.rule_lists.history import ListHistory, progress_line
 from formulakern.estimators.rule_lists.learners import SHORT, covering_learner
-from formulakern.estimators.rule_lists.pace import list_pace, warn_late
 from formulakern.estimators.rule_model import PropositionModel
 from formulakern.estimators.targets import (
     read_classes,
@@ -43,6 +43,7 @@ from formulakern.partitions.lazy_rows import lazily, needs_rows
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import ClassRule, RuleList
 from formulakern.rules.rule_set import RuleSet
+from formulakern.text import counted
 
 __all__ = ["RuleListClassifier"]
 
@@ -243,15 +244,10 @@ class RuleListClassifier(Classifier, PropositionModel):
             relations = self._relations_of(ranked)
             unit = 1.0 if (weights % 1 == 0).all() else float(weights.min())
             training = TrainingTable(ranked, by_class, relations, deadline, say_rule, unit)
-            why = ""
-            if self.learner == "optimal":
-                pace = list_pace(self, training)
-                self._set_rules(training, self._optimal(training, pace))
-                why = pace.reason()
-            else:
-                self._set_rules(training, learn(training))
+            learned = self._optimal if self.learner == "optimal" else learn
+            self._set_rules(training, learned(training))
             if self.stopped_ == "time":
-                warn_late(self, len(self.rules_.rules), why)
+                self._warn_late()
             elif self._decides_for_one():
                 encoder = PropositionEncoder()
                 known = isinstance(table, PackedTable)
@@ -376,7 +372,17 @@ class RuleListClassifier(Classifier, PropositionModel):
             found.append(relations + 32 * column.missing)
         return np.array(found, dtype=np.int64)
 
-    def _optimal(self, training: TrainingTable, pace: Pace) -> LearnedRules:
+    def _warn_late(self) -> None:
+        """Warn that the time was over, and of what is known of the list."""
+        what = f"the list has {counted(len(self.rules_.rules), 'rule')} so far"
+        advice = "Allow more time."
+        if hasattr(self, "gap_"):
+            what = f"another list may have an objective that is smaller by {self.gap_:.2g}"
+            advice = "Allow more time, or a larger tol."
+        said = f"stopped by the time limit: {what}. {advice}"
+        warnings.warn(said, ConvergenceWarning, stacklevel=3)
+
+    def _optimal(self, training: TrainingTable) -> LearnedRules:
         """The list that is proven to be optimal, and its certificate."""
         ranked, bar = training.table, self._bar
 
@@ -385,7 +391,6 @@ class RuleListClassifier(Classifier, PropositionModel):
             known = f"objective {step.objective:.4g}, gap {gap:.2g}"
             share = 0.0 if gap > self.tol else 1.0
             bar.at(share, "searching", known, progress_line(step))
-            bar.foresee(pace, share)
 
         assert ranked.packed is not None  # this learner is given an encoded table
         limits = {
@@ -433,9 +438,9 @@ class RuleListClassifier(Classifier, PropositionModel):
         labels = self.classes_.tolist()
         for decision in learned.rules:
             inside = training.covered(decision.conditions, rows)
-            counted = inside if unordered else inside & left
+            among = inside if unordered else inside & left
             left &= ~inside
-            counts = tuple(training.weights[counted].sum(axis=0).tolist())
+            counts = tuple(training.weights[among].sum(axis=0).tolist())
             rule = Rule(ranked.conjunction(decision.conditions.tolist()))
             items.append(ClassRule(rule, labels[decision.label], counts))
         rest = tuple(training.weights[left].sum(axis=0).tolist())

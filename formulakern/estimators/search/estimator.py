@@ -10,7 +10,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,7 +19,6 @@ from formulakern.display.plots.fits import search_results
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import Classifier, TableEstimator
-from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.search.candidates import (
     draw_candidates,
@@ -34,7 +32,7 @@ from formulakern.estimators.search.results import (
     SearchResults,
     no_candidate,
 )
-from formulakern.estimators.search.run import score_all, score_best_again, search_pace
+from formulakern.estimators.search.run import score_all, score_best_again
 from formulakern.estimators.search.scores import Scorer, Scoring, scorer_of
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.evaluation import check_folds
@@ -62,7 +60,7 @@ FOLDS, SMALL = 3, (60, 150)
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSearch(Reported, Calibrated, Classifier, TableEstimator):
+class FormulaSearch(Reported, Classifier, TableEstimator):
     """Draw formulas, rank their kernels, train a support vector machine with the best.
 
     Each candidate's kernel places the rows in a feature space.  A support vector machine is trained
@@ -123,8 +121,6 @@ class FormulaSearch(Reported, Calibrated, Classifier, TableEstimator):
         the rest; below two seconds and one for every 20,000 rows it is to the rows of the last
         sample alone.  A ConvergenceWarning tells how many rows it was, or by how much the duality
         gap is open, and ``status`` what was left out.
-    probability : bool, default=False
-        Whether there is ``predict_proba``, at the cost of five further fits of the best candidate.
     random_state : int, RandomState or None
         For formulas and folds.
     verbose : int, default=0
@@ -238,8 +234,7 @@ class FormulaSearch(Reported, Calibrated, Classifier, TableEstimator):
         require_target(self, y)
         scorer, Cs = self._check_parameters()
         with self._showing() as bar:
-            whole = Deadline.of(self.time_limit)
-            deadline = self._learning(whole)
+            deadline = Deadline.of(self.time_limit)
             generator = random_source(self.random_state)
             seeds = generator.randint(2**31 - 1, size=5)
             formulas = self._candidates(np.random.default_rng(seeds[:4]))
@@ -259,8 +254,6 @@ class FormulaSearch(Reported, Calibrated, Classifier, TableEstimator):
                 folds = self._splits(y, seeds[4]) if self.compare or not self._by_ratio else ()
                 return Scoring(CandidateGrams(some), y, svc, w, folds, scorer, ratio, self.margin_C)
 
-            pace = search_pace(whole, table, len(formulas))
-            bar.watch(None if whole.limited else pace)
             by = "ratio" if self._by_ratio else "mean_score"
             scores, n = self._scores(scoring_of, classes, formulas, X, by, Cs[1:], deadline)
             self.results_ = SearchResults(formulas, scores, by)
@@ -272,13 +265,12 @@ class FormulaSearch(Reported, Calibrated, Classifier, TableEstimator):
             self.best_estimator_ = self._model(self.best_formula_, self.C_, weights)
             self.best_estimator_._share_encoding(self)
             bar.at(0.9, f"{clip(str(self.best_formula_), 20)}, all rows")
-            fit_in_time(self.best_estimator_, table, classes, X, n, deadline, pace.reason())
+            fit_in_time(self.best_estimator_, table, classes, X, n, deadline)
             self.classes_ = self.best_estimator_.classes_
             if not is_integer(self.candidates):
                 warn_of_columns([self.best_formula_], self)
             if not warn_of_zeros(self.best_estimator_.kernel_, table) and not deadline.over():
                 warn_of_one_class(self.best_estimator_, table, classes)
-            self._calibrate(X, classes, None, whole)
             bar.end(f"{clip(str(self.best_formula_), 40)}, gap {self.best_estimator_.gap_:.2g}")
             return self
 
@@ -423,7 +415,7 @@ class FormulaSearch(Reported, Calibrated, Classifier, TableEstimator):
         return dict(zip(names.tolist(), weights.tolist(), strict=True))
 
     def _model(self, formula: Formula | Kernel, C: float, class_weight: Any = None) -> FormulaSVC:
-        chosen = {"C": C, "class_weight": class_weight, "probability": False}
+        chosen = {"C": C, "class_weight": class_weight}
         return FormulaSVC(formula, **self._shared_parameters(FormulaSVC()) | chosen)
 
     def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel:
@@ -431,10 +423,6 @@ class FormulaSearch(Reported, Calibrated, Classifier, TableEstimator):
         model = self._model(formula, 1.0)
         model.encoder_ = self.encoder_
         return model._make_kernel(X)
-
-    def _chosen_settings(self) -> FormulaSVC:
-        chosen: FormulaSVC = clone(self.best_estimator_)
-        return chosen
 
     def _splits(self, classes: npt.NDArray[Any], seed: int) -> list[Split]:
         cv = self.cv

@@ -114,7 +114,6 @@ def fit_in_time(
     X: Any,
     n_compared: int,
     deadline: Deadline,
-    why: str = "",
 ) -> None:
     """Fit the best candidate to all rows, or to those that it was compared on if time is short.
 
@@ -129,8 +128,6 @@ def fit_in_time(
     n_compared : int
         On how many rows the best candidates were scored.
     deadline : Deadline
-    why : str
-        Why it takes long; "" where nothing is unusual.
 
     Warns
     -----
@@ -157,7 +154,7 @@ def fit_in_time(
         warnings.warn(
             f"stopped by the time limit: of {n_rows:,} rows candidates were compared on "
             f"{n_compared:,}, and the best one is fitted to {n_compared if short else n_rows:,}. "
-            f"{why or 'Allow more time.'}",
+            "Allow more time.",
             ConvergenceWarning,
             stacklevel=3,
         )

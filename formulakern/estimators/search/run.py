@@ -16,7 +16,6 @@ from joblib import effective_n_jobs
 
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.errors import FormulaKernError
-from formulakern.estimators.long_fits import Cause, Pace, many_rows
 from formulakern.estimators.search.results import CandidateScore, SearchResults
 from formulakern.estimators.search.scores import Scoring
 from formulakern.estimators.workers import Workers
@@ -25,24 +24,15 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.progress import FitProgress
 from formulakern.syntax.formula import Formula
 
-__all__ = ["score_all", "score_best_again", "search_pace"]
+__all__ = ["score_all", "score_best_again"]
 
 Make = Callable[[], Kernel]
-#: Candidates are so many by default.
-CANDIDATES = 10
 #: Scores that differ less are equal.
 SAME = 1e-12
 #: So many of the best candidates, and the first one, are scored with every C.
 AGAIN = 3
 #: The share of a bar that scoring has, where there is no time limit.
 SCORING = 0.8
-
-
-def search_pace(deadline: Deadline, table: Any, n_candidates: int) -> Pace:
-    """What tells whether and why a search takes long, of so many candidates."""
-    what = f"{n_candidates:,} candidates are compared"
-    many = Cause(n_candidates / CANDIDATES, what, "fewer candidates")
-    return Pace(deadline, lambda: [many, many_rows(table.shape[0], different=False)])
 
 
 def score_all(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
@@ -17,7 +17,6 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import Classifier
-from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.reporting.method import Reported
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
 from formulakern.estimators.svm.classifier import SOLVED
@@ -51,7 +50,7 @@ SOLVER = ("tol", "max_iter", "decision_function_shape", "cache_size")
 
 
 @dataclass(eq=False, repr=False)
-class StringSVC(Reported, Calibrated, Saved, Classifier, BaseEstimator):  # type: ignore[misc]
+class StringSVC(Reported, Saved, Classifier, BaseEstimator):  # type: ignore[misc]
     """Support vector classification of strings, with a kernel of ``fk.strings``.
 
     Several classes are compared one against one, as in :class:`sklearn.svm.SVC`, which solves the
@@ -81,9 +80,6 @@ class StringSVC(Reported, Calibrated, Saved, Classifier, BaseEstimator):  # type
         Whether ``decision_function`` has one column per class, or per pair of classes.
     cache_size : float, default=200
         Megabytes of the solver's cache.
-    probability : bool, default=False
-        Whether there is ``predict_proba``, at the cost of five further fits; ``predict`` goes by
-        the decisions all the same.
     random_state : int, default=0
         Seed of the folds.
 
@@ -161,7 +157,6 @@ class StringSVC(Reported, Calibrated, Saved, Classifier, BaseEstimator):  # type
         if self.C != "cv":
             check_number("C", self.C, 0, above=True, otherwise='"cv"')
         check_flag("normalize", self.normalize)
-        check_flag("probability", self.probability)
         check_number("tol", self.tol, 0, above=True)
         check_integer("max_iter", self.max_iter, -1)
         check_number("cache_size", self.cache_size, 0, above=True)
@@ -180,17 +175,7 @@ class StringSVC(Reported, Calibrated, Saved, Classifier, BaseEstimator):  # type
         for name in SOLVED:
             setattr(self, name, getattr(self.svc_, name))
         self._support_rows = strings.take(self.support_)
-        self._calibrate(X, labels, sample_weight)
         return self
-
-    def _chosen_settings(self) -> StringSVC:
-        chosen: StringSVC = clone(self)
-        chosen.C = self.C_
-        return chosen
-
-    def _rows_of(self, X: Any) -> npt.NDArray[Any]:
-        strings = read_strings(X, self.column)
-        return np.array([strings[row] for row in range(len(strings))], dtype=object)
 
     def _make_kernel(self) -> Kernel:
         made = string_kernel(self.kernel) if isinstance(self.kernel, str) else self.kernel

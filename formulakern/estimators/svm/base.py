@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
@@ -22,7 +23,6 @@ from formulakern.estimators.advice import warn_of_columns, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.reporting.method import Reported
-from formulakern.estimators.svm.pace import SolverPace
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Inputs, Reading, kernel
 from formulakern.kernels.graded import GradedKernel, graded
@@ -33,7 +33,7 @@ from formulakern.learning.kernel_machines.solve import train
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
 
-__all__ = ["KernelEstimator"]
+__all__ = ["KernelEstimator", "warn_stopped"]
 
 #: The formula by default.
 FORMULA = "a & b"
@@ -144,15 +144,16 @@ class KernelEstimator(Reported, TableEstimator):
             return np.zeros((rows.n_rows, len(weights)))
         return expansion_values(self.kernel_, self._support_rows, rows, weights)
 
-    def _train(
-        self, problem: BoxProblem, table: Any, deadline: Deadline, C: float = math.nan
-    ) -> None:
+    def _report(self, share: float, gap: float) -> None:
+        """Show the share that is done, and the gap."""
+        self._bar.at(share, "solving", f"gap {gap:.1e}")
+
+    def _train(self, problem: BoxProblem, table: Any, deadline: Deadline) -> None:
         """Solve one problem, and set what is learnt."""
         limits = self._limits(deadline)
-        pace = SolverPace(self, deadline, table, C)
 
         def step(_: float, gap: float) -> None:
-            pace.step(share_done(1.0, gap, limits.tol), gap)
+            self._report(share_done(1.0, gap, limits.tol), gap)
 
         found = train(
             problem, self.kernel_, table, limits, memory=float(self.cache_size), progress=step
@@ -162,7 +163,7 @@ class KernelEstimator(Reported, TableEstimator):
         self.n_iter_, self.gap_ = found.solution.iterations, found.solution.gap
         self.stopped_ = found.solution.stopped
         self._support_rows = table.take(self.support_)
-        pace.warn(self.stopped_, self.gap_, stacklevel=5)
+        warn_stopped(self.stopped_, self.gap_, limits.tol, stacklevel=4)
         known = f"gap {self.gap_:.1e}, {len(self.support_):,} support vectors"
         self._bar.end(known, told=False)
 
@@ -214,3 +215,25 @@ class KernelEstimator(Reported, TableEstimator):
             return super()._encode(encoder, X, y, reset=reset)
         encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
         return read_real(encoded if is_sparse(encoded) else np.asarray(encoded))
+
+
+def warn_stopped(stopped: str, gap: float, tol: float, stacklevel: int = 3) -> None:
+    """Give scikit-learn's ConvergenceWarning unless a solution is as near as ``tol`` asks for."""
+    if stopped == "optimal":
+        return
+    reasons = {
+        "max_iter": "max_iter steps were done",
+        "time_limit": "the time limit was reached",
+        "interrupted": "it was interrupted",
+        "stalled": "no step changes float64 numbers any more",
+    }
+    advice = {
+        "stalled": "Normalize the kernel, or choose a smaller C.",
+        "interrupted": "The best coefficients so far are kept.",
+    }.get(stopped, "Allow more, choose a smaller C, or a larger tol.")
+    share = f"{gap:.2g} of the objective" if np.isfinite(gap) else "not known"
+    warnings.warn(
+        f"the duality gap is {share}, above tol={tol:.2g}: {reasons[stopped]}. {advice}",
+        ConvergenceWarning,
+        stacklevel=stacklevel,
+    )

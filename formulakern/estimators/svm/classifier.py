@@ -20,16 +20,13 @@ from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import Classifier
-from formulakern.estimators.calibration import Calibrated
 from formulakern.estimators.in_pieces.classes import SpreadClasses
-from formulakern.estimators.svm.base import KernelEstimator
+from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
 from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
-from formulakern.estimators.svm.pace import SolverPace
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem, libsvm_gap
 from formulakern.estimators.svm.pieced import PiecedModel, solve_pieces
 from formulakern.estimators.targets import one_class, row_weights, several_classes
-from formulakern.learning.kernel_machines.decomposition import Limits
 from formulakern.learning.kernel_machines.in_pieces.class_pairs import has_values
 from formulakern.partitions.pieces import Pieces
 
@@ -43,7 +40,7 @@ SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_i
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
+class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
     """Support vector classification with the kernel of a formula.
 
     Maximises the margin of a linear function of the features that the formula's substitutions
@@ -88,13 +85,8 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
         Limit on the steps with two coefficients, for each pair of classes; −1: 10 million, or 100
         for each row where that is more.
     time_limit : float, optional
-        Seconds from the table to the end of the dual solver, and of the further fits of
-        ``probability``; the best so far is kept, and its gap is said.
-    probability : bool, default=False
-        Whether there is ``predict_proba``, at the cost of five further fits; ``predict`` goes by
-        the decisions all the same.
-    random_state : int, RandomState or None, default=0
-        For the folds of these.
+        Seconds from the table to the end of the dual solver; the best so far is kept, and its gap
+        is said.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether ``decision_function`` has one column per class, or per pair of classes.
     break_ties : bool, default=False
@@ -137,7 +129,7 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
     more than :func:`formulakern.gather_limit` allows, where they are: pieces compute the kernel
     values of their rows, and keep the gradient.  The rows of small problems, those near the margin
     once they are few, and sums come here; the gap is that of all rows all the same.
-    ``solver="libsvm"`` and ``probability=True`` are refused then.
+    ``solver="libsvm"`` is refused then.
 
     References
     ----------
@@ -161,7 +153,6 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
     break_ties: bool = False
-    random_state: int | np.random.RandomState | None = 0
     classes_: npt.NDArray[Any] = field(init=False)
     svc_: SVC | PairwiseModel = field(init=False)
     _pair_weights: FloatArray = field(init=False)
@@ -199,15 +190,13 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
         with self._showing():
             deadline = Deadline.of(self.time_limit)
             table, classes = self._read_training(X, y)
-            until = self._learning(deadline)
             if isinstance(classes, SpreadClasses):
-                self._fit_spread(table, classes, X, sample_weight, until)
+                self._fit_spread(table, classes, X, sample_weight, deadline)
                 self._warn_of_columns()
             else:
-                self._fit_encoded(table, classes, X, sample_weight, until)
+                self._fit_encoded(table, classes, X, sample_weight, deadline)
                 if not self._warn_of_traps(table) and self.stopped_ not in EARLY:
                     warn_of_one_class(self, table, classes, sample_weight)
-            self._calibrate(X, classes, sample_weight, deadline)
             return self
 
     def _fit_encoded(
@@ -237,11 +226,10 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
         deadline: Deadline | None,
     ) -> None:
         """As :meth:`_fit_encoded`, to rows that stay in pieces."""
-        if self.solver == "libsvm" or self.probability:
-            name = "probability=True" if self.probability else 'solver="libsvm"'
+        if self.solver == "libsvm":
             raise ParameterError(
-                f"{name} needs all rows in this process, and these stay in pieces. Leave it out, "
-                "or allow more by formulakern.gather_limit."
+                'solver="libsvm" needs all rows in this process, and these stay in pieces. Leave '
+                "it out, or allow more by formulakern.gather_limit."
             )
         if len(classes.classes) < 2:
             raise one_class(classes.classes.tolist()[0], weighted=False)
@@ -271,28 +259,20 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
         deadline : Deadline, optional
         """
         limits = self._limits(deadline)
-        pace = self._pace(limits, deadline, table, len(labels))
         model, support = solve_pieces(
-            pieces, labels, self.kernel_, float(self.C), limits, table.shape, pace.step
+            pieces, labels, self.kernel_, float(self.C), limits, table.shape, self._report
         )
-        self._tell(model, pace)
+        self._set_gap(model)
         self._take_over_pairs(model, support)
         codes = np.repeat(np.arange(len(labels)), model.n_support_)
         self._trained = PiecedModel(model, self.kernel_, support, labels[codes], pieces)
         if not any(pieces.gather(has_values, self.kernel_)):
             warn_of_zeros(self.kernel_, support)
 
-    def _pace(
-        self, limits: Limits, deadline: Deadline | None, table: Any, n_classes: int
-    ) -> SolverPace:
-        """What says how far the solver is."""
-        until = Deadline.of(limits.seconds) if deadline is None else deadline
-        return SolverPace(self, until, table, float(getattr(self, "C_", self.C)), n_classes)
-
-    def _tell(self, solved: PairwiseModel, pace: SolverPace) -> None:
-        """Set how near to the optimum the model is, and warn where that is not near enough."""
+    def _set_gap(self, solved: PairwiseModel) -> None:
+        """Set how near to the optimum the model is, and warn if that is not near enough."""
         self.stopped_, self.gap_ = solved.stopped_, float(solved.gaps_.max())
-        pace.warn(self.stopped_, self.gap_, stacklevel=7)
+        warn_stopped(self.stopped_, self.gap_, float(self.tol), stacklevel=6)
 
     def _solve(
         self,
@@ -320,9 +300,8 @@ class FormulaSVC(PairwiseDecisions, Calibrated, Classifier, KernelEstimator):
         else:
             memory = float(self.cache_size)
             problem = PairwiseProblem.of(self.kernel_, table, classes, boxes, memory)
-            pace = self._pace(limits, deadline, table, len(np.unique(classes)))
-            self.svc_, _ = problem.solve(limits, progress=pace.step)
-            self._tell(self.svc_, pace)
+            self.svc_, _ = problem.solve(limits, progress=self._report)
+            self._set_gap(self.svc_)
         if self.verbose:
             self._bar.line(
                 f"{len(self.svc_.support_):,} support vectors, duality gap {self.gap_:.1e}"

@@ -18,7 +18,6 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, is_number
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.errors import ParameterError
-from formulakern.estimators.long_fits import comparing_pace
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.pairwise import PairwiseProblem
 from formulakern.estimators.targets import random_source, row_weights, several_classes
@@ -64,8 +63,10 @@ class FormulaSVCCV(FormulaSVC):
         As in :class:`FormulaSVC`, but for encoders that read classes.
     tol, max_iter, time_limit, cache_size
         As in :class:`FormulaSVC`.
-    probability, random_state, decision_function_shape, break_ties
+    decision_function_shape, break_ties
         As in :class:`FormulaSVC`.
+    random_state : int, RandomState or None, default=0
+        For the folds.
     solver
         Of the last fit; within folds it is the dual solver.
     verbose : int, default=0
@@ -111,6 +112,7 @@ class FormulaSVCCV(FormulaSVC):
     cv: Any = field(default=5, kw_only=True)
     scoring: Any = field(default="f1_macro", kw_only=True)
     _: KW_ONLY
+    random_state: int | np.random.RandomState | None = 0
     C_: float = field(init=False)
     best_score_: float = field(init=False)
     best_index_: int = field(init=False)
@@ -139,12 +141,9 @@ class FormulaSVCCV(FormulaSVC):
         self._solve(table, classes, np.asarray(self.C_ * weights), deadline)
         return self
 
-    def _chosen_settings(self) -> FormulaSVC:
-        return FormulaSVC(**self._shared_parameters(FormulaSVC()) | {"C": self.C_})
-
     def _folds(self, table: Any, classes: npt.NDArray[Any], weights: FloatArray) -> _Folds:
         seed = random_source(self.random_state).randint(2**31 - 1)
-        model = FormulaSVC(**self._shared_parameters(FormulaSVC()) | {"probability": False})
+        model = FormulaSVC(**self._shared_parameters(FormulaSVC()))
         model._share_encoding(self)
         model.kernel_ = self.kernel_
         memory, scorer = float(self.cache_size), scorer_of(self.scoring)
@@ -161,24 +160,19 @@ class FormulaSVCCV(FormulaSVC):
         fits, last = FoldFits([folds] * n_folds), [None] * n_folds
         scores = np.full((len(values), max(1, n_folds)), np.nan)
         gaps, late = np.full(len(values), np.nan), 0
-        n = folds.table.shape[1] if folds else 0
-        shapes = [(len(train), n) for train, _ in folds.splits] if folds else []
-        often = (len(values), "fewer Cs or folds", "values of C")
-        pace = comparing_pace(self, deadline, shapes, *often, searched=False)
         try:
             with interruptible(finds=False):
                 for place, C in enumerate(values):
                     nearer = C / values[place - 1] if place else 1.0
                     row, found = np.empty(n_folds), np.empty(n_folds)
                     if not folds or deadline.over():
-                        self._warn_incomplete(place, values, pace.reason())
+                        self._warn_incomplete(place, values)
                         break
                     until = turn(deadline, len(values) - place)
                     asked = [(k, one, limits, C, nearer) for k, one in enumerate(last)]
                     begins = partial(self._bar.fold_at, place / len(values), f"C {C:.3g}", n_folds)
                     for k, answer in enumerate(fits.answers(_Folds.solve, asked, until, begins)):
                         row[k], found[k], last[k] = answer
-                        self._bar.foresee(pace, (place + (k + 1) / n_folds) / len(values))
                     scores[place], gaps[place] = row, found.max()
                     said = f"C = {C:g}: {self.scoring} {row.mean():.4f}, gap {gaps[place]:.1e}"
                     self._bar.at(place / len(values), f"C {C:.3g}", line=said)
@@ -200,11 +194,11 @@ class FormulaSVCCV(FormulaSVC):
         return scores, gaps
 
     @staticmethod
-    def _warn_incomplete(known: int, values: list[float], reason: str) -> None:
+    def _warn_incomplete(known: int, values: list[float]) -> None:
         fitted = "the best of these" if known else "the one nearest to 1"
         warnings.warn(
             f"stopped by the time limit after {known} of {len(values)} values of C: {fitted} is "
-            f"fitted to all rows. {reason or 'Allow more time, or pass fewer Cs.'}",
+            "fitted to all rows. Allow more time, or pass fewer Cs.",
             ConvergenceWarning,
             stacklevel=5,
         )

@@ -106,8 +106,7 @@ class FormulaSVR(Regressor, KernelEstimator):
             check_number("epsilon", self.epsilon, 0)
             weights = row_weights(np.zeros(len(targets)), None, sample_weight)
             self.kernel_ = self._make_kernel(X)
-            C = float(self.C)
-            boxes = C * weights
+            boxes = float(self.C) * weights
             if self.solver == "libsvm":
                 svr = SVR(
                     kernel="precomputed",
@@ -118,7 +117,7 @@ class FormulaSVR(Regressor, KernelEstimator):
                 )
                 self._take_over(svr.fit(self.kernel_(table), targets, boxes), table)
             else:
-                self._train(regression(targets, boxes, float(self.epsilon)), table, deadline, C)
+                self._train(regression(targets, boxes, float(self.epsilon)), table, deadline)
             self._warn_of_traps(table)
             return self
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 import pytest
 
-from formulakern import HKLClassifier, ParameterError, gather_limit
+from formulakern import HKLClassifier, gather_limit
 from formulakern.datasets import load
 
 dask_frames = pytest.importorskip("dask.dataframe")
@@ -99,5 +99,3 @@ def test_no_time_and_what_cannot_be():
         model = fitted(frame, y, 7, time_limit=0.0)
     assert model.stopped_ == "time limit"
     assert np.isin(model.predict(frame), model.classes_).all()
-    with pytest.raises(ParameterError, match="probability=True needs all rows"):
-        fitted(frame, y, 2, probability=True)

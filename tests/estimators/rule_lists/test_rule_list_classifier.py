@@ -256,9 +256,7 @@ def test_an_optimal_list_has_a_certificate(capsys):
     assert len(model.history_) > 0
     assert "no list below" in capsys.readouterr().err
     early = RuleListClassifier("optimal", max_rules=5, time_limit=0)
-    with pytest.warns(
-        ConvergenceWarning, match=r"smaller by 0\.\d+\. It takes long as max_rules=5"
-    ):
+    with pytest.warns(ConvergenceWarning, match=r"smaller by 0\.\d+\. Allow more time"):
         early.fit(X, y)
     assert early.stopped_ == "time"
     assert early.bound_ <= model.objective_

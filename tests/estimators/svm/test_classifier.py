@@ -20,7 +20,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import formulakern as fk
 from formulakern import DataError, FormulaSVC, ParameterError, datasets
 from formulakern.estimators.svm import prediction
-from formulakern.estimators.svm.pace import SolverPace
 
 # One line each, as scikit-learn's own SVC has them.
 WEIGHTS = "cut points are quantiles of the unweighted rows, and libsvm stops at a tolerance"
@@ -505,7 +504,7 @@ def test_an_interrupt_keeps_the_coefficients(boards, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SolverPace, "step", interrupted)
+    monkeypatch.setattr(FormulaSVC, "_report", interrupted)
     X, y, Z = boards
     message = "it was interrupted. The best coefficients so far are kept"
     with pytest.warns(ConvergenceWarning, match=message) as told:

@@ -121,14 +121,13 @@ def test_a_kernel_without_values_is_told_of():
         fitted_to_pieces(fk.FormulaSVC("a & ~a", encoder=None), X, np.array([0, 1, 0]), [1])
 
 
-@pytest.mark.parametrize("given", [{"solver": "libsvm"}, {"probability": True}])
-def test_what_needs_all_rows_here(given):
+def test_what_needs_all_rows_here():
     """It is refused before weights are read."""
     frames = pytest.importorskip("dask.dataframe", reason="dask's data frames are not installed")
     pandas = pytest.importorskip("pandas")
     frame = frames.from_pandas(pandas.DataFrame({"a": [0, 1, 1], "b": [1, 0, 1]}), npartitions=2)
     with fk.gather_limit(0), pytest.raises(ParameterError, match="these stay in pieces"):
-        fk.FormulaSVC(**given).fit(frame, [0, 1, 1], sample_weight=[-1, 1, 1])
+        fk.FormulaSVC(solver="libsvm").fit(frame, [0, 1, 1], sample_weight=[-1, 1, 1])
 
 
 @pytest.mark.filterwarnings("ignore:Dask")

@@ -1,11 +1,10 @@
-"""FormulaSVR, FormulaOneClass, and FormulaSVC's solvers and probabilities."""
+"""FormulaSVR, FormulaOneClass, and FormulaSVC's solvers."""
 
 import pickle
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.metrics import log_loss
 from sklearn.svm import SVR, OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -95,24 +94,6 @@ def test_any_table_and_what_is_refused(rows):
         fk.FormulaOneClass(nu=2).fit(X)
     with pytest.raises(fk.DataError, match="at least one non-zero"):
         fk.FormulaSVR().fit(X, y, np.zeros(120))
-
-
-def test_probabilities_are_calibrated(rows):
-    X, y, later, truth = rows
-    for cuts in ((0.5,), (0.0, 1.0)):
-        classes = np.digitize(y, cuts)
-        model = fk.FormulaSVC(probability=True, encoder=None, C=1).fit(X, classes)
-        found = model.predict_proba(later)
-        np.testing.assert_allclose(found.sum(axis=1), 1)
-        right = np.digitize(truth, cuts)
-        constant = np.tile(np.bincount(classes) / len(classes), (len(right), 1))
-        labels = np.unique(classes)
-        assert log_loss(right, found, labels=labels) < 0.7 * log_loss(
-            right, constant, labels=labels
-        )
-    assert not hasattr(fk.FormulaSVC(), "predict_proba")
-    with pytest.raises(fk.DataError, match="fewer than two classes"):
-        fk.FormulaSVC(probability=True, encoder=None).fit(X[:20], [0] + [2] * 19)
 
 
 @pytest.mark.filterwarnings("ignore:the model gives all training rows one class")
