@@ -1,6 +1,8 @@
 """What fits say while they go on: a bar on a terminal, lines elsewhere, nothing unless asked."""
 
 import io
+import re
+import warnings
 
 import numpy as np
 import pandas as pd
