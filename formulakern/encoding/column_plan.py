@@ -19,13 +19,13 @@ from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_tru
 from formulakern.encoding.columns import read_number
 from formulakern.encoding.cut_points import Grain, Strategy, counted, cut_gaps, cuts
 from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
-from formulakern.encoding.propositions import evaluate_proposition
+from formulakern.encoding.propositions import evaluate_proposition, numbers_of_part
 from formulakern.encoding.table import Table
-from formulakern.encoding.temporal_columns import PARTS_OF, counts_of, value_at
-from formulakern.encoding.temporal_comparisons import numbers_of_part
+from formulakern.encoding.temporal import counts_of, value_at
 from formulakern.errors import DataError
 from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.temporal import PARTS_OF
 
 __all__ = [
     "ColumnPlan",

@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.temporal_columns import (
+from formulakern.encoding.temporal import (
     normal_counts,
     of_objects,
-    of_pandas,
     of_series,
     temporal_nature,
 )
@@ -273,8 +272,9 @@ def _from_pandas(series: Any, name: str) -> Column:
             labels = [None if _is_missing(value) else str(value) for value in labels]
         codes: NDArray[Any] = series.array.codes  # -1 where it is missing
         return np.asarray(text_column([*labels, None])[codes])
-    found = of_pandas(series, name)
-    return _from_series(as_series(series), name) if found is None else found
+    if str(dtype).startswith("period["):  # read as its first moment
+        return normal_column(series.dt.to_timestamp(), name)
+    return _from_series(as_series(series), name)
 
 
 def _from_series(series: Any, name: str) -> Column:

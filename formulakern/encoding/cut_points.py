@@ -12,10 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.entropy_cuts import informative_gaps
-from formulakern.encoding.temporal_columns import counts_of, is_temporal, value_at
-from formulakern.encoding.temporal_cuts import measure_of, temporal_bounds
-from formulakern.syntax.moments import TemporalKind
-from formulakern.syntax.temporal import Temporal
+from formulakern.encoding.temporal import (
+    counts_of,
+    is_temporal,
+    measure_of,
+    temporal_bounds,
+    value_at,
+)
+from formulakern.syntax.temporal import Temporal, TemporalKind
 
 __all__ = [
     "Cut",

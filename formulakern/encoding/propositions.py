@@ -7,8 +7,6 @@ is a bare Boolean column.  A comparison with a missing entry is false, whatever 
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from functools import reduce
 from typing import Any, NoReturn
 
@@ -17,19 +15,21 @@ from numpy.typing import NDArray
 
 from formulakern.encoding.columns import Column, did_you_mean, numbers_in, read_number, to_float
 from formulakern.encoding.table import Table
-from formulakern.encoding.temporal_comparisons import (
-    compare_columns,
-    compare_temporal,
-    numbers_of_part,
+from formulakern.encoding.temporal import (
+    RELATIONS,
+    ordered_columns,
+    ordered_truths,
+    part_numbers,
+    value_of_kind,
 )
 from formulakern.errors import DataError, FormulaError
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.comparison import ColumnName, Comparison, Level
+from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import Formula, Variable
-from formulakern.syntax.temporal import Temporal
+from formulakern.syntax.temporal import KINDS, Temporal, read_temporal
 
-__all__ = ["evaluate_formula", "evaluate_proposition", "number_of"]
+__all__ = ["content_of", "evaluate_formula", "evaluate_proposition", "number_of", "numbers_of_part"]
 
 #: One truth value per row.
 Truths = NDArray[np.bool_]
@@ -37,12 +37,6 @@ Truths = NDArray[np.bool_]
 #: The truth values of leaves are remembered up to so many bytes; others are found again.
 MAX_KNOWN_BYTES = 1 << 28
 
-ORDERS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 TRUTH_WORDS = {"true": 1, "false": 0}
 
 
@@ -202,10 +196,10 @@ def _ordered(table: Table, name: str, relation: str, value: object) -> Truths:
     other: Any = value
     if isinstance(value, ColumnName):
         if name in table.kinds or value.name in table.kinds:
-            return compare_columns(table, name, relation, value.name)
+            return _temporal_columns(table, name, relation, value.name)
         other = _as_numbers(table, value.name)
     elif name in table.kinds or isinstance(value, Temporal):
-        return compare_temporal(table, name, relation, value)
+        return _temporal(table, name, relation, value)
     elif isinstance(value, str):
         other = number_of(value) if table.is_numeric(name) else None
         if table.missing(name).all():
@@ -215,7 +209,7 @@ def _ordered(table: Table, name: str, relation: str, value: object) -> Truths:
     if not isinstance(value, ColumnName):
         other = _finite_or_infinite(other)
     with np.errstate(invalid="ignore"):
-        truths = ORDERS[relation](_as_numbers(table, name), other)
+        truths = RELATIONS[relation](_as_numbers(table, name), other)
     return np.asarray(truths, dtype=np.bool_)  # an order with NaN is false already
 
 
@@ -272,7 +266,7 @@ def _equal(table: Table, name: str, value: object) -> Truths:
     if isinstance(value, ColumnName):
         return _equal_columns(table, name, value.name)
     if name in table.kinds or isinstance(value, Temporal):
-        return compare_temporal(table, name, "=", value)
+        return _temporal(table, name, "=", value)
     if column.dtype != object:
         number: Any = number_of(value) if isinstance(value, str) else value
         if number is None:
@@ -291,12 +285,87 @@ def _spells(text: str, value: Any) -> bool:
 
 def _equal_columns(table: Table, name: str, other: str) -> Truths:
     if name in table.kinds or other in table.kinds:
-        return compare_columns(table, name, "=", other)
+        return _temporal_columns(table, name, "=", other)
     left, right = table.column(name), table.column(other)
     if left.dtype != object and right.dtype != object:
         return np.asarray(left == right, dtype=np.bool_)
     both = zip(_texts(left), _texts(right), strict=True)
     return np.array([a is not None and a == b for a, b in both], dtype=np.bool_)
+
+
+def numbers_of_part(table: Table, name: str, part: str) -> NDArray[np.float64]:
+    """Return the months, weekdays, … of a column; NaN for missing entries.
+
+    Raises
+    ------
+    DataError
+        If the column has no such part.
+    """
+    kind, missing = table.kinds.get(name), table.missing(name)
+    if kind is None and not missing.all():
+        raise DataError(
+            f'column "{name}" holds no dates or times, so it has no {part}. Convert it, for '
+            "example with pandas.to_datetime."
+        )
+    numbers = np.full(len(table), np.nan)
+    if kind is not None:
+        numbers[~missing] = part_numbers(table.column(name)[~missing], kind, part, name)
+    return numbers
+
+
+def content_of(table: Table, name: str) -> str:
+    """Return what a column holds, in words.
+
+    >>> content_of(Table({"x": ["a"]}), "x"), content_of(Table({"x": np.array([1], "m8[s]")}), "x")
+    ('text', 'durations')
+    """
+    kind = table.kinds.get(name)
+    return ("numbers" if table.is_numeric(name) else "text") if kind is None else KINDS[kind][0]
+
+
+def _temporal(table: Table, name: str, relation: str, value: Any) -> Truths:
+    """Compare a column with a value, if one of them is temporal.
+
+    A column of dates, times or durations reads text as its kind.  A column of text is read as the
+    kind of the value: for an order every entry; an entry that cannot be read equals nothing.
+    """
+    if name in table.kinds:
+        known = value_of_kind(value, table.kinds[name], name)
+        return ordered_truths(table.column(name), relation, known)
+    if table.missing(name).all():
+        return np.zeros(len(table), dtype=np.bool_)
+    if table.is_numeric(name):
+        raise _unlike(name, "numbers", value)
+    texts, numbers = table.numbered(name)
+    truths = []
+    for text in texts:
+        found = None if text is None else read_temporal(text, value.kind)
+        if found is None and text is not None and relation != "=":
+            raise _unlike(name, repr(text), value)
+        same = found is not None and RELATIONS[relation](found.nanoseconds, value.nanoseconds)
+        truths.append(same or (relation == "=" and text == str(value)))
+    return np.asarray(np.array(truths, dtype=np.bool_)[numbers])
+
+
+def _unlike(name: str, content: str, value: Temporal) -> DataError:
+    return DataError(
+        f'column "{name}" holds {content}; it is compared with {value}, one of '
+        f"{KINDS[value.kind][0]}. Convert the column, for example with pandas.to_datetime."
+    )
+
+
+def _temporal_columns(table: Table, name: str, relation: str, other: str) -> Truths:
+    """Compare two columns, one of them temporal; false if an entry is missing."""
+    names = (name, other)
+    if any(table.missing(column).all() for column in names):
+        return np.zeros(len(table), dtype=np.bool_)
+    if table.kinds.get(name) != table.kinds.get(other):
+        words = [f'"{column}" holds {content_of(table, column)}' for column in names]
+        raise DataError(
+            f"two columns are compared that differ in kind: {' and '.join(words)}. "
+            "Convert one of them."
+        )
+    return ordered_columns(table.column(name), relation, table.column(other))
 
 
 def _texts(column: Column) -> list[str | None]:

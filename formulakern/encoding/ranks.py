@@ -19,12 +19,12 @@ from formulakern.encoding.column_plan import ColumnPlan
 from formulakern.encoding.columns import text_column
 from formulakern.encoding.cut_points import Cut, cutter
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.propositions import numbers_of_part
 from formulakern.encoding.table import Table
-from formulakern.encoding.temporal_columns import counts_of, value_at
-from formulakern.encoding.temporal_comparisons import numbers_of_part
+from formulakern.encoding.temporal import counts_of, value_at
 from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import TRUE, Formula, Variable
-from formulakern.syntax.moments import TemporalKind
+from formulakern.syntax.temporal import TemporalKind
 
 __all__ = ["AT_LEAST", "AT_MOST", "EQUAL", "UNEQUAL", "Condition", "RankedColumn", "RankedTable"]
 

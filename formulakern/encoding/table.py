@@ -18,10 +18,10 @@ from formulakern.encoding.bits import row_positions
 from formulakern.encoding.columns import Column, did_you_mean, normal_column, order_of
 from formulakern.encoding.shown_table import cell, table_html, table_text
 from formulakern.encoding.sources import opened
-from formulakern.encoding.temporal_columns import counts_of, is_temporal, kind_of, value_at
+from formulakern.encoding.temporal import counts_of, is_temporal, kind_of, value_at
 from formulakern.errors import DataError
 from formulakern.optional import data_frame
-from formulakern.syntax.moments import TemporalKind
+from formulakern.syntax.temporal import TemporalKind
 
 __all__ = ["Table"]
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
-from formulakern.encoding.propositions import ORDERS, number_of
+from formulakern.encoding.propositions import number_of
 from formulakern.encoding.table import Table
-from formulakern.encoding.temporal_columns import PARTS_OF
 from formulakern.errors import ParameterError
-from formulakern.syntax.comparison import ColumnName, Comparison, Level
+from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
-from formulakern.syntax.temporal import Temporal
+from formulakern.syntax.temporal import PARTS_OF, Temporal
 
 __all__ = ["ColumnType", "inferred_types", "read_types", "types_of"]
 

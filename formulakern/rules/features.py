@@ -19,8 +19,8 @@ from formulakern.checks import is_number
 from formulakern.encoding.columns import numbers_in
 from formulakern.encoding.degrees import Degrees
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.propositions import content_of
 from formulakern.encoding.table import Table
-from formulakern.encoding.temporal_comparisons import holds
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
 from formulakern.syntax.evaluation import evaluate
@@ -173,7 +173,7 @@ class Monomial:
             column = rows.column(name)
             if not rows.is_numeric(name):
                 raise DataError(
-                    f'column "{name}" holds {holds(rows, name)}; a product needs numbers.'
+                    f'column "{name}" holds {content_of(rows, name)}; a product needs numbers.'
                 )
             if (missing := np.flatnonzero(np.isnan(column))).size:
                 raise DataError(
@@ -266,7 +266,7 @@ class LinearTerm:
         rows = Table.of(table)
         column = rows.column(self.column)
         if self.column in rows.kinds:
-            found = holds(rows, self.column)
+            found = content_of(rows, self.column)
             raise DataError(f'column "{self.column}" holds {found}; a linear term needs numbers.')
         if column.dtype == object:
             numbers = numbers_in(column.tolist())

@@ -1,25 +1,71 @@
-"""Dates, time stamps, times of day and durations as values that a rule compares with.
+"""Dates, time stamps, times of day and durations: values that a rule compares with, and their text.
 
-Every one is a whole number of nanoseconds, so nothing is rounded; text is ISO 8601 for stamps and
-times, and numbers with units, such as ``3d4h30m``, for durations.
+A value is a kind and a whole number of nanoseconds, so nothing is rounded.  Text is ISO 8601 for
+stamps and times, and numbers with units, such as ``3d4h30m``, for durations.  The functions that
+read text need Python alone, because exported Python code contains them.
 """
 
 from __future__ import annotations
 
+import datetime
+import re
 from dataclasses import dataclass
+from typing import Literal
 
 from formulakern.errors import ParameterError
-from formulakern.syntax.moments import (
-    DAY,
-    MINUTE,
-    SECOND,
-    UNITS,
-    TemporalKind,
-    date_of,
-    read_moment,
-)
 
-__all__ = ["KINDS", "PARTS", "Temporal", "part_number", "part_text", "read_temporal"]
+__all__ = [
+    "DAY",
+    "EPOCH",
+    "KINDS",
+    "PARTS",
+    "PARTS_OF",
+    "SECOND",
+    "UNITS",
+    "Moment",
+    "Temporal",
+    "TemporalKind",
+    "date_of",
+    "days_of",
+    "part_number",
+    "part_text",
+    "read_moment",
+    "read_temporal",
+]
+
+TemporalKind = Literal["stamp", "instant", "time", "duration"]
+#: The kind and the nanoseconds of a :class:`Temporal`.
+Moment = tuple[TemporalKind, int]
+
+#: 1970-01-01 as Python numbers it, and the days of 400 years.
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+CYCLE = 146_097
+SECOND = 10**9
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+#: Units of durations, in nanoseconds.
+UNITS = {
+    **{"w": 7 * DAY, "d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND},
+    **{"ms": 10**6, "us": 10**3, "ns": 1},
+}
+
+_CLOCK = r"(?P<hour>\d\d):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.(?P<fraction>\d{1,9}))?)?"
+_ZONE = r"(?P<zone>Z|[+-]\d\d(?::?\d\d)?)"
+_DAY = r"(?P<date>[+-]?\d{4,15}-\d\d-\d\d)"
+_STAMP = re.compile(rf"{_DAY}(?:[T ]{_CLOCK}{_ZONE}?)?", re.ASCII)
+_TIME = re.compile(_CLOCK, re.ASCII)
+_AMOUNT = r"(?:\d+(?:\.\d+)?)(?:ns|us|ms|[wdhms])"
+_DURATION = re.compile(rf"([+-]?)((?:{_AMOUNT})+)", re.ASCII)
+_ISO = re.compile(
+    r"([+-]?)P(?=.)(?:(\d+)W)?(?:(\d+)D)?"
+    r"(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,9})?)S)?)?",
+    re.ASCII,
+)
+_WORDS = re.compile(
+    r"([+-]?)(?:(\d+) days?)?,? ?(?:(?:^|(?<= ))(\d+):(\d\d)(?::(\d\d(?:\.\d{1,9})?))?)?", re.ASCII
+)
 
 #: Kind → what a column of it holds, in words, and how a rule writes such a value.
 KINDS: dict[TemporalKind, tuple[str, str]] = {
@@ -38,6 +84,14 @@ PARTS: dict[str, tuple[int, int]] = {
     "weekday": (1, 7),
     "hour": (0, 23),
     "minute": (0, 59),
+}
+
+#: Kind → the parts that its values have; of an instant only in a time zone.
+PARTS_OF: dict[TemporalKind, frozenset[str]] = {
+    "stamp": frozenset(PARTS),
+    "instant": frozenset(PARTS),
+    "time": frozenset({"hour", "minute"}),
+    "duration": frozenset(),
 }
 
 #: The words for the numbers of months and of weekdays.
@@ -87,7 +141,7 @@ class Temporal:
 
     @property
     def is_date(self) -> bool:
-        """Whether it is a stamp of midnight, which is written as a date."""
+        """Whether the value is a stamp of midnight, which is written as a date."""
         return self.kind == "stamp" and self.nanoseconds % DAY == 0
 
     def __str__(self) -> str:
@@ -103,16 +157,16 @@ class Temporal:
 
 
 def read_temporal(text: str, kind: TemporalKind | None = None) -> Temporal | None:
-    """The date, stamp, time or duration that a text spells; None if it spells none.
+    """Return the date, stamp, time or duration that a text spells, or None.
 
     Parameters
     ----------
     text : str
         ``2020-02-01``, ``2020-02-01T10:30:15.25`` (``T`` or a blank), with ``Z`` or an offset such
-        as ``+01:00`` where there is a time zone, ``10:30``, ``3d4h30m``.  Durations are also read
+        as ``+01:00`` for a time zone, ``10:30``, ``3d4h30m``.  Durations are also read
         as ISO 8601 has them, ``P3DT4H30M`` without months and years, and as ``3 days 04:30:00``.
     kind : str, optional
-        Only values of this kind; ``04:30`` is a duration only where that is asked for.
+        Read only values of this kind; ``04:30`` is a duration only if ``kind="duration"``.
 
     Examples
     --------
@@ -125,8 +179,45 @@ def read_temporal(text: str, kind: TemporalKind | None = None) -> Temporal | Non
     return None if found is None else Temporal(*found)
 
 
+def read_moment(text: str, kind: TemporalKind | None = None) -> Moment | None:
+    """Return what :func:`read_temporal` returns, as a kind and its nanoseconds.
+
+    >>> read_moment("1970-01-02"), read_moment("P1D"), read_moment("1")
+    (('stamp', 86400000000000), ('duration', 86400000000000), None)
+    """
+    text = text.strip()
+    found = None if kind == "duration" else _read_stamp(text) or _read_time(text)
+    found = found or _read_duration(text, kind == "duration")
+    return found if found is not None and kind in (None, found[0]) else None
+
+
+def days_of(year: int, month: int, day: int) -> int | None:
+    """Return the days from 1970-01-01 to a date, or None if the date does not exist.
+
+    >>> days_of(1970, 2, 1), days_of(-400, 3, 1) - days_of(0, 3, 1), days_of(2021, 2, 29)
+    (31, -146097, None)
+    """
+    cycles, rest = divmod(year, 400)
+    try:
+        found = datetime.date(2000 + rest, month, day)
+    except ValueError:
+        return None
+    return found.toordinal() - EPOCH + (cycles - 5) * CYCLE
+
+
+def date_of(days: int) -> tuple[int, int, int]:
+    """Return the year, month and day of a number of days after 1970-01-01.
+
+    >>> date_of(31), date_of(-10**9)
+    ((1970, 2, 1), (-2735938, 12, 29))
+    """
+    cycles, rest = divmod(days, CYCLE)
+    date = datetime.date.fromordinal(EPOCH + rest)
+    return date.year + 400 * cycles, date.month, date.day
+
+
 def part_text(part: str, number: int) -> str:
-    """The number of a part of the calendar as a rule spells it.
+    """Return a number of months, weekdays, … as a rule spells it.
 
     >>> part_text("month", 2), part_text("weekday", 7), part_text("hour", 23)
     ('February', 'Sunday', '23')
@@ -135,15 +226,13 @@ def part_text(part: str, number: int) -> str:
 
 
 def part_number(part: str, word: str) -> int | None:
-    """The number of a month or of a weekday, of which three letters suffice; None if it is none.
+    """Return the number of a month or a weekday from its name or three letters, or None.
 
     >>> part_number("month", "February"), part_number("weekday", "sun"), part_number("hour", "x")
     (2, 7, None)
     """
-    for number, name in enumerate(WORDS.get(part, ()), 1):
-        if word.lower() in (name.lower(), name[:3].lower()):
-            return number
-    return None
+    names = enumerate(WORDS.get(part, ()), 1)
+    return next((n for n, name in names if word.title() in (name, name[:3])), None)
 
 
 def _spelled_date(days: int) -> str:
@@ -154,20 +243,73 @@ def _spelled_date(days: int) -> str:
 def _spelled_clock(nanoseconds: int) -> str:
     minutes, rest = divmod(nanoseconds, MINUTE)
     text = f"{minutes // 60:02d}:{minutes % 60:02d}"
-    if rest:
-        second, fraction = divmod(rest, SECOND)
-        text += f":{second:02d}" + f".{fraction:09d}".rstrip("0") * bool(fraction)
-    return text
+    return f"{text}:{_spelled_seconds(rest, 2)}" if rest else text
 
 
 def _spelled_duration(nanoseconds: int) -> str:
-    if not nanoseconds:
-        return "0s"
-    rest, parts = abs(nanoseconds), []
+    rest, text = abs(nanoseconds), ""
     for unit in ("d", "h", "m"):
         count, rest = divmod(rest, UNITS[unit])
-        parts += [f"{count}{unit}"] * bool(count)
-    if rest:
-        second, fraction = divmod(rest, SECOND)
-        parts.append(f"{second}" + f".{fraction:09d}".rstrip("0") * bool(fraction) + "s")
-    return "-" * (nanoseconds < 0) + "".join(parts)
+        text += f"{count}{unit}" if count else ""
+    if rest or not text:
+        text += f"{_spelled_seconds(rest, 1)}s"
+    return "-" * (nanoseconds < 0) + text
+
+
+def _spelled_seconds(nanoseconds: int, digits: int) -> str:
+    second, fraction = divmod(nanoseconds, SECOND)
+    return f"{second:0{digits}d}" + (f".{fraction:09d}".rstrip("0") if fraction else "")
+
+
+def _read_stamp(text: str) -> Moment | None:
+    match = _STAMP.fullmatch(text)
+    if match is None:
+        return None
+    date = match["date"]
+    days = days_of(int(date[:-6]), int(date[-5:-3]), int(date[-2:]))
+    clock = _clock(match) if match["hour"] else 0
+    if days is None or clock is None:
+        return None
+    zone = match["zone"]
+    if zone is None:
+        return ("stamp", days * DAY + clock)
+    hours, minutes = (0, 0) if zone == "Z" else (int(zone[1:3]), int(zone[-2:] if zone[3:] else 0))
+    if hours > 23 or minutes > 59:
+        return None
+    offset = hours * HOUR + minutes * MINUTE
+    return ("instant", days * DAY + clock + (offset if zone[0] == "-" else -offset))
+
+
+def _read_time(text: str) -> Moment | None:
+    match = _TIME.fullmatch(text)
+    clock = None if match is None else _clock(match)
+    return None if clock is None else ("time", clock)
+
+
+def _clock(match: re.Match[str]) -> int | None:
+    """Return the nanoseconds since midnight, or None if the time does not exist."""
+    hour, minute, second = (int(match[name] or 0) for name in ("hour", "minute", "second"))
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    fraction = int((match["fraction"] or "0").ljust(9, "0"))
+    return hour * HOUR + minute * MINUTE + second * SECOND + fraction
+
+
+def _read_duration(text: str, clock: bool) -> Moment | None:
+    """Read a duration; ``04:30`` is 4 hours and a half only if ``clock`` is True."""
+    if match := _DURATION.fullmatch(text):
+        amounts = re.findall(r"([\d.]+)([a-z]+)", match[2])
+    elif match := _ISO.fullmatch(text):
+        amounts = [*zip(match.groups("0")[1:], "wdhms", strict=True)]
+    elif (match := _WORDS.fullmatch(text)) and (match[2] or (clock and match[3])):
+        amounts = [*zip(match.groups("0")[1:], "dhms", strict=True)]
+    else:
+        return None
+    total = 0
+    for amount, unit in amounts:
+        whole, _, fraction = amount.partition(".")
+        nanoseconds, rest = divmod(int(whole + fraction) * UNITS[unit], 10 ** len(fraction))
+        if rest:
+            return None
+        total += nanoseconds
+    return ("duration", -total if match[1] == "-" else total)

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern.encoding.propositions import evaluate_proposition
 from formulakern.syntax.comparison import ColumnName, Comparison
-from formulakern.syntax.moments import DAY
 from formulakern.syntax.parser import parse_rule
-from formulakern.syntax.temporal import PARTS, Temporal, read_temporal
+from formulakern.syntax.temporal import DAY, PARTS, Temporal, read_temporal
 
 UNITS = {"D": DAY, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 ORDERS = {

@@ -18,10 +18,9 @@ from formulakern.encoding.columns import Column, text_column
 from formulakern.encoding.cut_points import Grain, counted, grain_of, joined_grain, within
 from formulakern.encoding.summaries.summary import Summary
 from formulakern.encoding.table import Table
-from formulakern.encoding.temporal_columns import is_temporal
+from formulakern.encoding.temporal import is_temporal
 from formulakern.errors import DataError
-from formulakern.syntax.moments import TemporalKind
-from formulakern.syntax.temporal import KINDS
+from formulakern.syntax.temporal import KINDS, TemporalKind
 
 __all__ = ["MANY", "MOST_TEXTS", "ColumnCounts", "count_columns", "joined", "listed_ends"]
 

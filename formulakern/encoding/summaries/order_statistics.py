@@ -25,7 +25,7 @@ from formulakern.encoding.cut_points import counted
 from formulakern.encoding.summaries.counts import ColumnCounts
 from formulakern.encoding.summaries.summary import nearest_rank
 from formulakern.encoding.table import Table
-from formulakern.encoding.temporal_columns import counts_of, is_temporal
+from formulakern.encoding.temporal import counts_of, is_temporal
 from formulakern.partitions.pieces import Pieces
 
 __all__ = ["completed", "from_keys", "ordered_keys", "rank_of_share"]

@@ -13,13 +13,11 @@ import numpy.typing as npt
 from formulakern.encoding.columns import normal_column, text_column, to_float
 from formulakern.encoding.propositions import evaluate_proposition, number_of
 from formulakern.encoding.table import Table
-from formulakern.encoding.temporal_columns import is_temporal
-from formulakern.encoding.temporal_cuts import roundest_between
+from formulakern.encoding.temporal import is_temporal, roundest_between
 from formulakern.errors import DataError, FormulaError, ParameterError
 from formulakern.syntax.comparison import ORDERS, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
-from formulakern.syntax.moments import DAY
-from formulakern.syntax.temporal import PARTS, Temporal, read_temporal
+from formulakern.syntax.temporal import DAY, PARTS, Temporal, read_temporal
 
 __all__ = ["allowed_entries", "askable", "entries_of", "part_entries", "plain_leaf", "shown"]
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from formulakern.encoding.propositions import ORDERS, number_of
-from formulakern.encoding.temporal_columns import PARTS_OF, value_of_kind
-from formulakern.encoding.temporal_comparisons import RELATIONS
+from formulakern.encoding.propositions import number_of
+from formulakern.encoding.temporal import RELATIONS, value_of_kind
 from formulakern.errors import DataError
 from formulakern.rules.column_types import ColumnType
 from formulakern.rules.decision import ClassRule, DecisionRules
@@ -24,11 +23,10 @@ from formulakern.rules.features import Monomial, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.sums import in_groups
 from formulakern.rules.voting import VotingRules
-from formulakern.syntax.comparison import ColumnName, Comparison, Level
+from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.connectives import ARGUMENTS
 from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.moments import UNITS, TemporalKind
-from formulakern.syntax.temporal import KINDS, Temporal
+from formulakern.syntax.temporal import KINDS, PARTS_OF, UNITS, Temporal, TemporalKind
 from formulakern.syntax.traversal import fold
 from formulakern.text import is_unicode
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from formulakern.encoding.propositions import ORDERS, number_of
+from formulakern.encoding.propositions import number_of
 from formulakern.errors import DataError
-from formulakern.syntax.comparison import ColumnName, Comparison, Level
+from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.connectives import ARGUMENTS
 from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.moments import TemporalKind, read_moment
-from formulakern.syntax.temporal import KINDS, Temporal
+from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind, read_moment
 from formulakern.syntax.traversal import fold
 
 __all__ = ["Conditions"]

@@ -17,7 +17,7 @@ from typing import Any
 
 from formulakern.encoding.columns import read_number
 from formulakern.encoding.propositions import number_of
-from formulakern.syntax.moments import DAY, EPOCH, SECOND, UNITS, date_of, read_moment
+from formulakern.syntax.temporal import DAY, EPOCH, SECOND, UNITS, date_of, read_moment
 
 __all__ = [
     "compare",

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from formulakern.encoding.propositions import ORDERS, number_of
-from formulakern.encoding.temporal_columns import value_of_kind
+from formulakern.encoding.propositions import number_of
+from formulakern.encoding.temporal import RELATIONS, value_of_kind
 from formulakern.errors import DataError
 from formulakern.rules.column_types import ColumnType
 from formulakern.rules.sql.dialects import Dialect
@@ -19,11 +19,10 @@ from formulakern.rules.sql.temporal import (
     temporal_column,
 )
 from formulakern.rules.sums import in_groups
-from formulakern.syntax.comparison import ColumnName, Comparison, Level
+from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.connectives import ARGUMENTS
 from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.moments import TemporalKind
-from formulakern.syntax.temporal import KINDS, Temporal
+from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind
 from formulakern.syntax.traversal import fold
 
 __all__ = ["TableName", "Writer"]
@@ -200,7 +199,7 @@ class Writer:
         if isinstance(value, str):
             value = self._ordered_word(name, value)
         if self.types.get(name) in ("boolean", "truth"):
-            return self._among(name, [k for k in (1, 0) if ORDERS[relation](k, value)])
+            return self._among(name, [k for k in (1, 0) if RELATIONS[relation](k, value)])
         text = f"{self.number(name)} {relation} {self.dialect.number(value, exact=False)}"
         return self._guarded(text, [name] if relation in (">", ">=") else [])
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from formulakern.encoding.temporal_columns import PARTS_OF
 from formulakern.errors import DataError
 from formulakern.rules.sql.dialects import Dialect
-from formulakern.syntax.moments import DAY, UNITS, TemporalKind, date_of
-from formulakern.syntax.temporal import KINDS, Temporal
+from formulakern.syntax.temporal import DAY, KINDS, PARTS_OF, UNITS, Temporal, TemporalKind, date_of
 
 __all__ = ["bounded", "constant", "is_held", "part_of", "temporal_column"]
 

@@ -7,28 +7,40 @@ since midnight), in days, s, ms, us or ns, and NaT is a missing value.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.errors import DataError
-from formulakern.syntax.moments import DAY, UNITS, TemporalKind
-from formulakern.syntax.temporal import KINDS, PARTS, Temporal, read_temporal
+from formulakern.syntax.temporal import (
+    DAY,
+    KINDS,
+    PARTS_OF,
+    UNITS,
+    Temporal,
+    TemporalKind,
+    date_of,
+    days_of,
+    read_temporal,
+)
 
 __all__ = [
-    "PARTS_OF",
+    "RELATIONS",
     "counts_of",
     "is_temporal",
     "kind_of",
+    "measure_of",
     "normal_counts",
     "of_objects",
-    "of_pandas",
     "of_series",
     "ordered_columns",
     "ordered_truths",
     "part_numbers",
+    "roundest_between",
+    "temporal_bounds",
     "temporal_nature",
     "value_at",
     "value_of_kind",
@@ -36,19 +48,19 @@ __all__ = [
 
 Truths = NDArray[np.bool_]
 
+RELATIONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+}
+
 #: Units of columns in normal form, in nanoseconds.
 LENGTHS = {"D": DAY, "s": UNITS["s"], "ms": UNITS["ms"], "us": UNITS["us"], "ns": 1}
 #: Units of NumPy that are read into these, as those times a number; of stamps also months.
 COARSE = {"W": "D", "h": "s", "m": "s"}
 MONTHS = {"Y": "D", "M": "D"}
-
-#: Kind → the parts of the calendar that its values have, if only in a time zone.
-PARTS_OF: dict[TemporalKind, frozenset[str]] = {
-    "stamp": frozenset(PARTS),
-    "instant": frozenset(PARTS),
-    "time": frozenset({"hour", "minute"}),
-    "duration": frozenset(),
-}
 
 #: The count that is NaT.
 MISSING = np.iinfo(np.int64).min
@@ -60,22 +72,22 @@ MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 def is_temporal(column: NDArray[Any]) -> bool:
-    """Whether a column in normal form holds dates, times or durations."""
+    """Return whether a column in normal form holds dates, times or durations."""
     return column.dtype.kind in "mM"
 
 
 def unit_of_column(column: NDArray[Any]) -> str:
-    """The unit of a column: D, s, ms, us or ns."""
+    """Return the unit of a column: D, s, ms, us or ns."""
     return str(np.datetime_data(column.dtype)[0])
 
 
 def counts_of(column: NDArray[Any]) -> NDArray[np.int64]:
-    """The counts of the unit, a view; those of missing entries mean nothing."""
+    """Return the counts of the unit, as a view; those of missing entries are meaningless."""
     return column.view(np.int64)
 
 
 def value_at(column: NDArray[Any], kind: TemporalKind, count: int) -> Temporal:
-    """The value of a count of a column's unit.
+    """Return the value of a count of a column's unit.
 
     >>> value_at(np.array(["2020-02-01"], "M8[D]"), "stamp", 31)
     Temporal(kind='stamp', nanoseconds=2678400000000000)
@@ -87,12 +99,12 @@ def value_at(column: NDArray[Any], kind: TemporalKind, count: int) -> Temporal:
 
 
 def normal_counts(values: NDArray[Any], name: str) -> NDArray[Any]:
-    """A ``datetime64`` or ``timedelta64`` array in one of the units of the normal form.
+    """Convert a ``datetime64`` or ``timedelta64`` array to a unit of the normal form.
 
     Raises
     ------
     DataError
-        If it counts months, or what is shorter than a nanosecond, or does not fit in 64 bits.
+        If it counts months or fractions of a nanosecond, or does not fit in 64 bits.
     """
     unit, number = np.datetime_data(values.dtype)
     to = unit if unit in LENGTHS else COARSE.get(unit)
@@ -113,18 +125,8 @@ def normal_counts(values: NDArray[Any], name: str) -> NDArray[Any]:
     return found
 
 
-def of_pandas(series: Any, name: str) -> NDArray[Any] | None:
-    """A column of pandas with a time zone or of periods, which are their first moments."""
-    dtype = series.dtype
-    if getattr(dtype, "tz", None) is not None and hasattr(dtype, "unit"):
-        return normal_counts(series.to_numpy(dtype=f"M8[{dtype.unit}]"), name)
-    if str(dtype).startswith("period["):
-        return normal_counts(series.dt.to_timestamp().to_numpy(), name)
-    return None
-
-
 def of_series(series: Any, name: str) -> NDArray[Any] | None:
-    """A ``narwhals.Series`` of dates, times or durations; None if it is another one."""
+    """Read a ``narwhals.Series`` of dates, times or durations; return None for any other."""
     import narwhals
 
     dtype = series.dtype
@@ -150,7 +152,7 @@ def of_series(series: Any, name: str) -> NDArray[Any] | None:
 
 
 def temporal_nature(kind: type) -> str | None:
-    """What a class of Python objects is to a column: stamp, time or duration, or none of them."""
+    """Return "stamp", "time", "duration" or "temporal" for a class of Python objects, or None."""
     if issubclass(kind, Temporal):
         return "temporal"
     if issubclass(kind, DATES):
@@ -161,7 +163,7 @@ def temporal_nature(kind: type) -> str | None:
 
 
 def of_objects(values: Sequence[Any], name: str) -> NDArray[Any]:
-    """A column of Python's dates, times or durations, all of one nature; None where missing.
+    """Read dates, times or durations of Python, all of one kind; None is missing.
 
     Raises
     ------
@@ -201,7 +203,7 @@ def _kind_of_object(value: Any) -> TemporalKind:
 
 
 def _nanoseconds(value: Any) -> int:
-    """Since 1970 (in UTC where there is a time zone), since midnight, or long."""
+    """Return the nanoseconds since 1970 (in UTC with a time zone), since midnight, or in all."""
     if isinstance(value, Temporal):
         return value.nanoseconds
     for method in ("to_datetime64", "to_timedelta64"):  # of pandas, exact to the nanosecond
@@ -222,7 +224,7 @@ def _nanoseconds(value: Any) -> int:
 
 
 def kind_of(values: Any, column: NDArray[Any]) -> TemporalKind | None:
-    """What a column, read into normal form, holds; None if it is not temporal.
+    """Return the kind of a column that was read into normal form; None if not temporal.
 
     Parameters
     ----------
@@ -251,75 +253,61 @@ def kind_of(values: Any, column: NDArray[Any]) -> TemporalKind | None:
 # -- comparing -------------------------------------------------------------------------------------
 
 
-def value_of_kind(value: Any, kind: TemporalKind, name: str, advice: str | None = None) -> Temporal:
-    """What a value is to a column of this kind; words are read.
+def value_of_kind(value: Any, kind: TemporalKind, name: str) -> Temporal:
+    """Return a value that a column of this kind is compared with; text is read.
 
     Raises
     ------
     DataError
-        If it is of another kind, such as a stamp without time zone for a column with one.
+        If the value is of another kind, such as a stamp without time zone for a column with one.
     """
     found = read_temporal(value, kind) if isinstance(value, str) else value
     if isinstance(found, Temporal) and found.kind == kind:
         return found
     what, example = KINDS[kind]
-    shown = f"{found}" if isinstance(found, Temporal) else repr(value)
+    shown = repr(value)
     if isinstance(found, Temporal):
-        shown += f", one of {KINDS[found.kind][0]}"
+        shown = f"{found}, one of {KINDS[found.kind][0]}"
     raise DataError(
-        f'column "{name}" holds {what}; it is compared with {shown}. '
-        + (advice or f"Write for example {example}.")
+        f'column "{name}" holds {what}; it is compared with {shown}. Write for example {example}.'
     )
 
 
 def ordered_truths(column: NDArray[Any], relation: str, value: Temporal) -> Truths:
-    """Where a column compares so with a value of its kind; exact, whatever its unit.
+    """Compare a column with a value of its kind; exact, whatever the unit of the column.
 
-    With c the count of the unit that is next below the value, x <= value is x <= c; and x >= value
-    is x >= c, or x > c where the value lies between two counts.
+    A value between the counts c and c + 1 of the unit is above c and below c + 1.
 
     >>> days = np.array(["2020-02-01", "2020-02-02", "NaT"], "M8[D]")
     >>> noon = read_temporal("2020-02-01T12:00")
     >>> ordered_truths(days, ">=", noon), ordered_truths(days, "<", noon)
     (array([False,  True, False]), array([ True, False, False]))
     """
-    count, rest = divmod(value.nanoseconds, LENGTHS[unit_of_column(column)])
-    present, counts = ~np.isnat(column), counts_of(column)
-    if not MISSING < count <= np.iinfo(np.int64).max:
-        everywhere = (count < 0) == (relation in (">", ">=", "!="))
-        return present if everywhere or relation == "!=" else np.zeros(len(column), dtype=np.bool_)
-    compared = {
-        "<": counts <= count if rest else counts < count,
-        "<=": counts <= count,
-        ">": counts > count,
-        ">=": counts > count if rest else counts >= count,
-        "=": np.zeros(len(counts), dtype=np.bool_) if rest else counts == count,
-    }
-    return np.asarray(compared[relation] & present, dtype=np.bool_)
+    count, between = divmod(value.nanoseconds, LENGTHS[unit_of_column(column)])
+    if between and relation == "=":
+        return np.zeros(len(column), dtype=np.bool_)
+    bound = count + 1 if between and relation in ("<", ">=") else count
+    truths = RELATIONS[relation](counts_of(column), bound)  # also of a bound beyond 64 bits
+    return np.asarray(truths & ~np.isnat(column), dtype=np.bool_)
 
 
 def ordered_columns(left: NDArray[Any], relation: str, right: NDArray[Any]) -> Truths:
-    """Where two columns of one kind compare so, whatever their units."""
+    """Compare two columns of one kind, whatever their units."""
     lengths = [LENGTHS[unit_of_column(column)] for column in (left, right)]
-    present = ~(np.isnat(left) | np.isnat(right))
-    coarse = max(lengths)
-    parts = [
-        np.divmod(counts_of(column), coarse // length)
+    (a, rest_a), (b, rest_b) = (
+        np.divmod(counts_of(column), max(lengths) // length)
         for column, length in zip((left, right), lengths, strict=True)
-    ]
-    (a, rest_a), (b, rest_b) = parts
-    below = (a < b) | ((a == b) & (rest_a * lengths[0] < rest_b * lengths[1]))
-    equal = (a == b) & (rest_a * lengths[0] == rest_b * lengths[1])
-    truths = {
-        "<": below, "<=": below | equal, "=": equal, ">": ~(below | equal), ">=": ~below,
-    }[relation]  # fmt: skip
-    return np.asarray(truths & present, dtype=np.bool_)
+    )
+    compare = RELATIONS[relation]
+    rests = compare(rest_a * lengths[0], rest_b * lengths[1])
+    truths = np.where(a == b, rests, compare(a, b))
+    return np.asarray(truths & ~(np.isnat(left) | np.isnat(right)), dtype=np.bool_)
 
 
 def part_numbers(
     column: NDArray[Any], kind: TemporalKind, part: str, name: str
 ) -> NDArray[np.int64]:
-    """The number of a part of the calendar in every entry; of missing ones it means nothing.
+    """Return a part of the calendar of every entry; meaningless for missing entries.
 
     Raises
     ------
@@ -335,11 +323,11 @@ def part_numbers(
     if part not in PARTS_OF[kind]:
         raise DataError(f'column "{name}" holds {KINDS[kind][0]}, which have no {part}.')
     length = LENGTHS[unit_of_column(column)]
-    days, rest = np.divmod(counts_of(column), DAY // length)
-    if part in ("hour", "minute"):
-        divisor = UNITS["h" if part == "hour" else "m"]
-        found = rest // (divisor // length) if length < DAY else np.zeros_like(days)
-        return np.asarray(found % (24 if part == "hour" else 60))
+    days, clock = np.divmod(counts_of(column), DAY // length)
+    if part == "hour":
+        return np.asarray(clock * length // UNITS["h"])
+    if part == "minute":
+        return np.asarray(clock * length // UNITS["m"] % 60)
     if part == "weekday":
         return np.asarray((days + 3) % 7 + 1)  # 1970-01-01 was a Thursday
     dates = days.view("M8[D]")
@@ -349,3 +337,119 @@ def part_numbers(
     years, month = np.divmod(months.astype(np.int64), 12)
     found = {"year": years + 1970, "quarter": month // 3 + 1, "month": month + 1}[part]
     return np.asarray(found)
+
+
+# -- cutting ---------------------------------------------------------------------------------------
+
+#: Steps of clocks in nanoseconds, coarsest first, and the multiple of each that is rounder still.
+CLOCK = [(UNITS["h"], 6), (UNITS["m"], 15), (UNITS["s"], 15)]
+CLOCK += [(10**k, 5) for k in range(8, -1, -1)]
+#: Likewise of durations, and of dates in months.
+AMOUNTS = [(DAY * 10**k, 5) for k in range(9, -1, -1)] + CLOCK
+YEARS_AND_MONTHS = [(12, 10), (1, 3)]
+#: Units that columns are measured in.
+MEASURES = [DAY, UNITS["h"], UNITS["m"], *(10**k for k in range(9, -1, -1))]
+
+
+def roundest_between(low: int, high: int, kind: TemporalKind, closed: bool = False) -> int | None:
+    """Return the roundest value between two others, in nanoseconds; None if there is none.
+
+    Dates are round at the first of a year, then of a month, then at midnight; times at a whole
+    hour, minute, second, tenth of a second, ….  Of equally round values the one nearest to the
+    middle wins; a multiple of 10 years, 3 months, 6 hours, 15 minutes or seconds comes first if it
+    is in the middle half.
+
+    Parameters
+    ----------
+    low, high : int
+        ``low < high``, in nanoseconds.
+    kind : {"stamp", "instant", "time", "duration"}
+    closed : bool
+        Whether ``high`` itself may be returned.
+
+    Examples
+    --------
+    >>> for pair in ("2020-01-15 2020-02-20", "2019-11-30 2021-02-01", "10:12:58 10:58", "3h 2d"):
+    ...     low, high = map(read_temporal, pair.split())
+    ...     print(Temporal(low.kind, roundest_between(low.nanoseconds, high.nanoseconds, low.kind)))
+    2020-02-01
+    2020-01-01
+    10:30
+    1d
+    """
+    for quarter, candidates in _levels(low + high, kind):
+        for candidate in sorted(candidates, key=lambda c: (abs(2 * c - low - high), c)):
+            inside = low < candidate < high or (closed and candidate == high)
+            if inside and (not quarter or 2 * abs(2 * candidate - low - high) <= high - low):
+                return candidate
+    return None
+
+
+def _levels(twice: int, kind: TemporalKind) -> Iterator[tuple[bool, tuple[int, int]]]:
+    """Yield round values below and above half of a number, the roundest pairs first.
+
+    The Boolean requires the value to be in the middle half of the gap.
+    """
+    steps = AMOUNTS if kind == "duration" else CLOCK
+    if kind in ("stamp", "instant"):
+        year, month, _ = date_of(twice // (2 * DAY))
+        for step, more in YEARS_AND_MONTHS:
+            for size in (step * more, step):
+                first = (year * 12 + month - 1) // size * size
+                yield size != step, (_first_of(first), _first_of(first + size))
+        steps = [(DAY, 1), *CLOCK]
+    for step, more in steps:
+        for size in (step * more, step):
+            below = twice // (2 * size) * size
+            yield size != step, (below, below + size)
+
+
+def _first_of(months: int) -> int:
+    """Return the first moment of a month, counted from January of the year 0."""
+    days = days_of(months // 12, months % 12 + 1, 1)
+    assert days is not None
+    return days * DAY
+
+
+def measure_of(counts: NDArray[np.int64], length: int) -> int:
+    """Return the largest of day, hour, …, nanosecond of which all values are multiples.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (m,), int64
+    length : int
+        The nanoseconds of one count.
+
+    Examples
+    --------
+    >>> measure_of(np.array([0, 3600, 7200]), 10**9) // 10**9, measure_of(np.array([5]), DAY) == DAY
+    (3600, True)
+    """
+    coarser = (m for m in MEASURES if m > length and not (counts % (m // length)).any())
+    return next(coarser, length)
+
+
+def temporal_bounds(
+    low: int, high: int, kind: TemporalKind, measure: int
+) -> tuple[Temporal, Temporal]:
+    """Return the bounds for ``<=`` and ``>=`` that separate two neighbouring values of a column.
+
+    The values themselves if they are one measure apart.  Otherwise both bounds are the roundest
+    value between; for whole days, the bound for ``<=`` is the day before.
+
+    Examples
+    --------
+    >>> def bounds(low, high, measure):
+    ...     print(*temporal_bounds(low, high, "stamp", measure))
+    >>> bounds(0, 5 * DAY, DAY), bounds(0, DAY, DAY), bounds(0, DAY, DAY // 24)
+    1970-01-02 1970-01-03
+    1970-01-01 1970-01-02
+    1970-01-01T12:00 1970-01-01T12:00
+    (None, None, None)
+    """
+    if high - low > measure:
+        days = measure >= DAY
+        found = roundest_between(low, high, kind, closed=days)
+        if found is not None:
+            low, high = (found - DAY if days else found), found
+    return Temporal(kind, low), Temporal(kind, high)
