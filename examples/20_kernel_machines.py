@@ -33,7 +33,7 @@ from sklearn.svm import SVC
 
 import formulakern as fk
 from formulakern.encoding.weighted_rows import WeightedRows
-from formulakern.partitions.pieces import LocalPieces
+from formulakern.partitions.partitioned import Partitioned
 
 ROWS = 1_000_000
 #: Rows that are predicted.
@@ -172,22 +172,20 @@ def in_pieces(n, parts=4, tol=5e-3):
     cells, _, packed, classes = fitted("flush", n, 1.0, tol, 30)
     labels, codes = np.unique(classes, return_inverse=True)
     rows = np.array_split(np.arange(n), parts)
-    pieces = LocalPieces([WeightedRows.of(packed.take(part), codes[part]) for part in rows])
+    pieces = Partitioned([WeightedRows.of(packed.take(part), codes[part]) for part in rows])
     model = fk.FormulaSVC(C=1.0, tol=tol)
     model.kernel_ = model._make_kernel(packed)
     begin = time.process_time()
     model._fit_pieces(pieces, labels, packed)
-    seconds, traffic = time.process_time() - begin, pieces.traffic
+    seconds = time.process_time() - begin
     return [
         f"{n:,}", parts, cells[5], f"{seconds:.1f}", f"{model.gap_:.1e}",
-        f"{len(model.support_):,}", traffic.rounds, f"{traffic.sent / 1e3:,.0f}",
-        f"{traffic.received / 1e3:,.0f}",
+        f"{len(model.support_):,}",
     ]  # fmt: skip
 
 
 PIECES_HEAD = (
-    "rows", "pieces", "CPU s in memory", "CPU s in pieces", "gap", "support vectors", "rounds",
-    "kB sent", "kB received",
+    "rows", "pieces", "CPU s in memory", "CPU s in pieces", "gap", "support vectors",
 )  # fmt: skip
 
 

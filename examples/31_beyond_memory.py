@@ -9,8 +9,7 @@ and equal ranks as twenty Boolean columns, and whether the hand is a pair or bet
 A cluster of dask with a few worker processes, each under a limit of memory, reads them.  Rows stay
 on the workers.  What is printed: gigabytes of the plain table, seconds, of which CPU seconds of
 this process, the proven gap (for features the accuracy on a file that is held out), rules or
-support vectors, the largest memory of a worker and of this process, and what was asked of the
-pieces: rounds, megabytes sent to all workers and received, and the most in one round.
+support vectors, and the largest memory of a worker and of this process.
 
 In a shell::
 
@@ -32,7 +31,6 @@ import shutil
 import tempfile
 import time
 import warnings
-from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 
@@ -40,7 +38,6 @@ import numpy as np
 import pandas as pd
 
 import formulakern as fk
-from formulakern.partitions.pieces import Traffic
 
 FILE_ROWS = 100_000
 NOISE = 0.02
@@ -164,7 +161,6 @@ def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> N
         LocalCluster(processes=not options.quick, **settings) as cluster,
         Client(cluster) as client,
         fk.gather_limit((1 << 30) if options.gather else 0),
-        counted_traffic() as traffic,
     ):
         frame = dd.read_parquet(str(place))
         X, y = frame.drop(columns="y"), frame["y"]
@@ -180,45 +176,11 @@ def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> N
     print(
         f"| {options.learner} | {options.table} | {rows:,} | {size:.2f} | {workers} | "
         f"{seconds:.0f} | {own:.0f} | {found:.2f} | {rules} | {max(peaks):.0f} | "
-        f"{largest_memory():.0f} | {traffic.rounds} | {traffic.sent / 1e6:.1f} | "
-        f"{traffic.most_sent / 1e6:.1f} | {traffic.received / 1e6:.1f} | "
-        f"{traffic.most_received / 1e6:.1f} |",
+        f"{largest_memory():.0f} |",
         flush=True,
     )
     if options.show and hasattr(model, "rules_"):
         print(model.rules_)
-
-
-class AllTraffic(Traffic):
-    """Also the most that is sent and received in one round."""
-
-    most_sent = most_received = 0
-
-    def add(self, one):
-        self.rounds += one.rounds
-        self.sent += one.sent
-        self.received += one.received
-        self.most_sent = max(self.most_sent, one.sent)
-        self.most_received = max(self.most_received, one.received)
-
-
-@contextmanager
-def counted_traffic():
-    """What all questions to pieces send and receive inside of the block."""
-    total, count = AllTraffic(), Traffic.count
-
-    def both(self, questions, answers):
-        one = Traffic()
-        count(one, questions, answers)
-        self.rounds, self.sent = self.rounds + one.rounds, self.sent + one.sent
-        self.received += one.received
-        total.add(one)
-
-    Traffic.count = both
-    try:
-        yield total
-    finally:
-        Traffic.count = count
 
 
 def main() -> None:
@@ -237,8 +199,8 @@ def main() -> None:
     warnings.simplefilter("ignore")
     rows = 1_000 if options.quick else options.rows
     folder = options.folder or Path(tempfile.mkdtemp())
-    names = "learner table rows GB workers s CPU-s-here gap-% parts worker-MB here-MB rounds"
-    titles = [*names.split(), "MB sent", "in one round", "MB received", "in one round"]
+    names = "learner table rows GB workers s CPU-s-here gap-% parts worker-MB here-MB"
+    titles = names.split()
     print("| " + " | ".join(name.replace("-", " ") for name in titles) + " |")
     print("|---|---|" + "---:|" * (len(titles) - 2))
     try:

@@ -14,7 +14,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.pieced_table import PiecedTable
 from formulakern.encoding.weighted_rows import WeightedRows
 from formulakern.errors import DataError
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 from formulakern.progress import stage
 
 __all__ = ["PackedPieces", "degrees_of"]
@@ -73,7 +73,7 @@ class PackedPieces:
     def gathered(self) -> PackedTable:
         """All rows, here, in the order of the pieces."""
         with stage(PACKING):
-            parts = self.table.pieces().gather(_words, self.encoder, self.kept, self.terms)
+            parts = self.table.pieces().map(_words, self.encoder, self.kept, self.terms)
         words = np.concatenate([words for words, _ in parts])
         degrees = np.concatenate([degrees for _, degrees in parts])
         return PackedTable.of_rows(words, self.n_columns).with_degrees(degrees)
@@ -86,13 +86,13 @@ class PackedPieces:
         parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
         own = [part - start for part, start in zip(parts, ends, strict=False)]
         with stage(PACKING):
-            answers = self.table.pieces().gather(_some_words, self.encoder, self.kept, each=own)
+            answers = self.table.pieces().map(_some_words, self.encoder, self.kept, each=own)
         return PackedTable.of_rows(np.concatenate(answers), self.n_columns)
 
     def different_columns(self) -> NDArray[np.intp]:
         """As :meth:`PackedTable.different_columns` of all rows."""
         with stage("comparing propositions"):
-            answers = self.table.pieces().gather(_equal_columns, self.encoder, self.kept)
+            answers = self.table.pieces().map(_equal_columns, self.encoder, self.kept)
         counts = np.sum([count for count, _ in answers], axis=0)
         alike = np.stack([first for _, first in answers], axis=1)
         _, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
@@ -102,20 +102,20 @@ class PackedPieces:
 
     def weighted(
         self,
-        codes: Pieces,
-        weights: Pieces | None = None,
+        codes: Partitioned,
+        weights: Partitioned | None = None,
         places: NDArray[np.intp] | None = None,
         factors: FloatArray | None = None,
-    ) -> Pieces:
-        """Pieces of :class:`WeightedRows`, equal rows merged, which stay where they are.
+    ) -> Partitioned:
+        """Return partitions of :class:`WeightedRows`, equal rows merged, which stay where they are.
 
         Small partitions are one piece together, so that fewer answers are added up.
 
         Parameters
         ----------
-        codes : Pieces
+        codes : Partitioned
             One array of whole numbers for each piece of the table: the class of every row, from 0.
-        weights : Pieces, optional
+        weights : Partitioned, optional
             Likewise, of float64; 1 by default.  Rows of weight 0 are left out.
         places : ndarray of shape (K,), intp, optional
             The codes that classes get instead; rows of a class that gets −1 are left out.
@@ -127,15 +127,15 @@ class PackedPieces:
         DataError
             If a piece of the table has another number of rows than its classes or weights.
         """
-        rows = self.table.pieces().beside(codes, *(() if weights is None else (weights,)))
+        rows = self.table.pieces().zip(codes, *(() if weights is None else (weights,)))
         shared = self.encoder, self.kept, self.terms, places, factors
         with stage(PACKING):
-            made = rows.map(_weighted, *shared)
+            made = rows.persist(_weighted, *shared)
             few = max(1, int(PIECE_ROWS * len(made) / max(1, self.n_rows)))
             number = min(few, len(made) // LEAST_PIECES)
             if number > 1:
-                made = made.together(number, WeightedRows.joined)
-            return made.made()
+                made = made.coalesce(number, WeightedRows.joined)
+            return made.wait()
 
 
 def degrees_of(table: Any, terms: Sequence[Any]) -> FloatArray:

@@ -19,8 +19,7 @@ from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask_array
-from formulakern.partitions.dask_pieces import DelayedPieces, partitions_of
-from formulakern.partitions.pieces import Pieces, Traffic
+from formulakern.partitions.partitioned import Partitioned, partitions_of
 from formulakern.progress import stage
 
 __all__ = ["PiecedTable", "summary_of"]
@@ -31,8 +30,8 @@ class PiecedTable:
 
     Parameters
     ----------
-    source : dask DataFrame, dask Array of two dimensions, or Pieces
-        Pieces have values that :meth:`.Table.of` reads.
+    source : dask DataFrame, dask Array of two dimensions, or Partitioned
+        The values of partitions are tables that :meth:`.Table.of` reads.
     names : sequence of str, optional
         Of the columns; those of the source by default.
 
@@ -41,17 +40,14 @@ class PiecedTable:
     names : tuple of str
     header : Table
         No rows of these columns, of the dtypes that the source tells.
-    traffic : Traffic
-        What was asked and answered.
     """
 
     ndim = 2
 
     def __init__(self, source: Any, names: Sequence[str] | None = None) -> None:
         self._source = source
-        self.traffic: Traffic = source.traffic if isinstance(source, Pieces) else Traffic()
-        if isinstance(source, Pieces):
-            heads = source.gather(_header)
+        if isinstance(source, Partitioned):
+            heads = source.map(_header)
             self.header = heads[0] if heads else Table({})
         elif is_dask_array(source):
             self.header = Table.of(np.empty((0, source.shape[1]), dtype=source.dtype))
@@ -65,11 +61,11 @@ class PiecedTable:
                 "0 feature(s) while a minimum of 1 is required: the table has no columns."
             )
 
-    def pieces(self, names: Sequence[str] | None = None) -> Pieces:
-        """Pieces whose values are tables with the columns of these names, or all of them."""
+    def pieces(self, names: Sequence[str] | None = None) -> Partitioned:
+        """Return tables with the columns of these names, or all, in partitions."""
         source = self._source
-        if isinstance(source, Pieces):
-            return source.map(_named, self.names, names)
+        if isinstance(source, Partitioned):
+            return source.persist(_named, self.names, names)
         labels: Any = None
         own: tuple[str, ...] | None = None
         if names is not None:
@@ -81,12 +77,12 @@ class PiecedTable:
         read = needed("dask", "A dask collection", "dask").delayed(_read_partition)
         parts = partitions_of(source, labels)
         values = [read(part, number, own, kept) for number, part in enumerate(parts)]
-        return DelayedPieces(values, traffic=self.traffic)
+        return Partitioned(values, lazy=True)
 
     @cached_property
     def lengths(self) -> list[int]:
         """The number of rows of every piece."""
-        return [int(n) for n in self.pieces().gather(len)]
+        return [int(n) for n in self.pieces().map(len)]
 
     def __len__(self) -> int:
         return sum(self.lengths)
@@ -97,7 +93,7 @@ class PiecedTable:
         return len(self), len(self.names)
 
     def summaries(
-        self, cut_points: int, strategy: Strategy, classes: Pieces | None = None
+        self, cut_points: int, strategy: Strategy, classes: Partitioned | None = None
     ) -> list[Summary]:
         """What every column holds, as plans are made from; see :func:`.gathered_summaries`."""
         with stage("finding propositions"):

@@ -20,8 +20,8 @@ from joblib.parallel import get_active_backend
 
 from formulakern.deadline import Deadline
 from formulakern.errors import ClusterError
-from formulakern.partitions.dask_pieces import LOST
 from formulakern.partitions.interrupts import keep_workers
+from formulakern.partitions.partitioned import LOST
 
 __all__ = ["FoldFits", "Workers"]
 

@@ -11,7 +11,7 @@ from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.encoding.pieced_table import PiecedTable
 from formulakern.encoding.weighted_rows import WeightedRows
 from formulakern.partitions.limit import GATHERED, gathered_bytes
-from formulakern.partitions.pieces import LocalPieces
+from formulakern.partitions.partitioned import Partitioned
 
 ROWS = st.lists(
     st.tuples(st.booleans(), st.integers(0, 3), st.sampled_from("ab"), st.integers(0, 2)),
@@ -22,7 +22,7 @@ ROWS = st.lists(
 
 def pieced(table: fk.Table, ends: list[int]) -> PiecedTable:
     parts = np.split(np.arange(len(table)), sorted(ends))
-    return PiecedTable(LocalPieces([table[rows] for rows in parts]))
+    return PiecedTable(Partitioned([table[rows] for rows in parts]))
 
 
 @given(ROWS, st.lists(st.integers(0, 40), max_size=4), st.data())
@@ -43,9 +43,9 @@ def test_pieces_are_the_table(rows, ends, data):
     weights = np.array(data.draw(st.lists(st.integers(0, 2), min_size=len(rows), max_size=99)))
     weights = weights[: len(rows)].astype(float)
     beside = (
-        LocalPieces(np.split(column, np.cumsum(parts.lengths)[:-1])) for column in (codes, weights)
+        Partitioned(np.split(column, np.cumsum(parts.lengths)[:-1])) for column in (codes, weights)
     )
-    pieces = found.weighted(*beside).gather(_as_it_is)
+    pieces = found.weighted(*beside).map(_as_it_is)
     seen = [_of_rows(piece) for piece in pieces]
     assert all(len({*map(tuple, piece)}) == len(piece) for piece in seen)  # merged
     kept = weights > 0
@@ -90,7 +90,7 @@ def test_pieces_of_other_lengths_than_their_classes_are_refused(beside, said):
     parts = pieced(fk.Table({"a": [True, False]}), [])
     encoder = fk.PropositionEncoder()
     encoder.learn(parts)
-    columns = [LocalPieces([np.array(column)]) for column in beside]
+    columns = [Partitioned([np.array(column)]) for column in beside]
     with pytest.raises(fk.DataError, match=said):
         PackedPieces(parts, encoder).weighted(*columns)
 

@@ -20,7 +20,7 @@ from formulakern.estimators.targets import (
     row_weights,
     several_classes,
 )
-from formulakern.partitions.pieces import LocalPieces
+from formulakern.partitions.partitioned import Partitioned
 
 dask = pytest.importorskip("dask", reason="dask is not installed")
 da = pytest.importorskip("dask.array", reason="dask's arrays are not installed")
@@ -35,7 +35,7 @@ def _synchronous():
 
 def table_of(lengths):
     """A table in pieces of so many rows each."""
-    return PiecedTable(LocalPieces([Table({"x": np.arange(n)}) for n in lengths]))
+    return PiecedTable(Partitioned([Table({"x": np.arange(n)}) for n in lengths]))
 
 
 def series_of(parts):
@@ -97,7 +97,7 @@ def test_as_in_memory(data):
     assert spread.classes.tolist() == classes.tolist()
     assert kind == "categories" or spread.classes.dtype == classes.dtype
     assert spread.counts.tolist() == np.bincount(codes).tolist()
-    assert [part.tolist() for part in spread.codes.gather(_as_it_is)] == [
+    assert [part.tolist() for part in spread.codes.map(_as_it_is)] == [
         codes[a:b].tolist() for a, b in itertools.pairwise(np.cumsum([0, *lengths]))
     ]
     weights = data.draw(st.none() | st.lists(st.sampled_from([0, 1, 2.5]), min_size=n, max_size=n))
@@ -130,7 +130,7 @@ def _check_weights(data, spread, labels, class_weight, weights, lengths):
         assert (user * weighted.factors[place])[of].tolist() == expected[of].tolist()
     assert (weighted.places[weighted.present] == np.arange(len(present))).all()
     if own is not None:
-        assert [len(part) for part in weighted.own.gather(_as_it_is)] == lengths
+        assert [len(part) for part in weighted.own.map(_as_it_is)] == lengths
 
 
 def _ends(n):
@@ -255,7 +255,7 @@ def test_partitions_that_change():
     lazy = da.from_delayed(dask.delayed(part, pure=False)(0), (2,), dtype="U1")
     spread = SpreadClasses.of(table_of([2]), lazy)
     with pytest.raises(DataError, match="has a class that it had not"):
-        spread.codes.gather(len)
+        spread.codes.map(len)
 
 
 FRAME = pd.DataFrame({f"c{j}": (np.arange(60) * (j + 3)) % 7 < 3 for j in range(5)})

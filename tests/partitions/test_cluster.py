@@ -15,8 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
 from formulakern.estimators import workers
-from formulakern.partitions.dask_pieces import DelayedPieces, FuturePieces
-from formulakern.partitions.pieces import LocalPieces, as_it_is
+from formulakern.partitions.partitioned import Partitioned
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 dask = pytest.importorskip("dask", reason="dask is not installed")
@@ -116,16 +115,16 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_fit(client, monkeypatch, name)
         "HKL": fk.HKLClassifier(linear=False),
         "SVM": fk.FormulaSVC("a & b", tol=1e-6),
     }
-    ask, asked, killed = FuturePieces.gather, [], []
+    ask, asked, killed = Partitioned.map, [], []
 
-    def gather(pieces, *arguments, **options):
+    def counted(pieces, *arguments, **options):
         asked.append(len(pieces))
-        if len(asked) == 2:
+        if len(asked) == 4:
             killed.append(client.run(process_of, None).popitem()[1])
             os.kill(killed[0], signal.SIGKILL)
         return ask(pieces, *arguments, **options)
 
-    monkeypatch.setattr(FuturePieces, "gather", gather)
+    monkeypatch.setattr(Partitioned, "map", counted)
     frame = table(range(5))
     with fk.gather_limit(0):
         model = learners[name].fit(frame.drop(columns="y"), frame.y)
@@ -205,7 +204,7 @@ def answer_once_killed(folder, function, *arguments):
 def test_tasks_run_in_this_process_if_one_worker_is_left(client, monkeypatch):
     """The value was sent while there were two."""
     with joblib.parallel_config(backend="dask"):
-        spread, value = workers.Workers(), LocalPieces(list("abc"))
+        spread, value = workers.Workers(), Partitioned(list("abc"))
         sent = spread.send(value)
         backend = type(get_active_backend()[0])
         monkeypatch.setattr(backend, "effective_n_jobs", lambda *_: 1)
@@ -225,28 +224,28 @@ def test_a_limit_shorter_than_the_encoding(client, learner):
 
 
 def test_what_pieces_hold_is_made_again_where_a_worker_is_lost(client, tmp_path):
-    parts = DelayedPieces([dask.delayed(np.arange)(n) for n in range(6)])
-    held = parts.map(doubled)
-    assert isinstance(held, FuturePieces)
-    assert len({*held.gather(process_of)}) == 2
+    parts = Partitioned([dask.delayed(np.arange)(n) for n in range(6)], lazy=True)
+    held = parts.persist(doubled)
+    assert held.lazy
+    assert len({*held.map(process_of)}) == 2
     for pieces in (parts, held):
         factor = 1 if pieces is parts else 2
-        assert pieces.combined(np.sum, sum) == factor * 20
-        assert [len(v) for v in pieces.together(4, np.concatenate).gather(doubled)] == [6, 9]
-    known = LocalPieces(list("abcdef"))
+        assert pieces.sum(np.sum) == factor * 20
+        assert [len(v) for v in pieces.coalesce(4, np.concatenate).map(doubled)] == [6, 9]
+    known = Partitioned(list("abcdef"))
     for pieces, others in ((parts, (held, known)), (held, (parts, known)), (known, (parts, held))):
-        for number, values in enumerate(pieces.beside(*others).gather(as_it_is)):
+        for number, values in enumerate(pieces.zip(*others).map(tuple)):
             sums = [v if isinstance(v, str) else int(v.sum()) for v in values]
             whole = number * (number - 1) // 2
             expected = {id(parts): whole, id(held): 2 * whole, id(known): "abcdef"[number]}
             assert sums == [expected[id(one)] for one in (pieces, *others)]
-    answers = held.gather(ends_its_process, str(tmp_path))
+    answers = held.map(ends_its_process, str(tmp_path))
     assert [answer.tolist() for answer in answers] == [
         [2 * k + 1 for k in range(n)] for n in range(6)
     ]
     while len(client.scheduler_info()["workers"]) < 2:  # it is started again
         time.sleep(0.05)
-    assert [len(answer) for answer in held.gather(doubled)] == list(range(6))
+    assert [len(answer) for answer in held.map(doubled)] == list(range(6))
 
 
 def test_errors_come_back_from_workers(client):
@@ -255,11 +254,11 @@ def test_errors_come_back_from_workers(client):
 
 
 def test_a_partition_that_ends_every_worker_is_told(client):
-    held = DelayedPieces([dask.delayed(np.arange)(3)]).map(doubled)
+    held = Partitioned([dask.delayed(np.arange)(3)], lazy=True).persist(doubled)
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
         client.run_on_scheduler(_no_more_failures)
         with pytest.raises(fk.ClusterError, match="ended several workers one after another"):
-            held.gather(always_ends)
+            held.map(always_ends)
     client.run_on_scheduler(_more_failures)
 
 

@@ -13,7 +13,7 @@ from formulakern.encoding.summaries.counts import MANY, count_columns, joined
 from formulakern.encoding.summaries.order_statistics import completed
 from formulakern.encoding.summaries.summary import Summary
 from formulakern.errors import DataError
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["OUTER", "gathered_summaries"]
 
@@ -22,10 +22,10 @@ OUTER = (0.025, 0.975)
 
 
 def gathered_summaries(
-    read: Callable[[list[str] | None], Pieces],
+    read: Callable[[list[str] | None], Partitioned],
     cut_points: int,
     strategy: Strategy,
-    classes: Pieces | None = None,
+    classes: Partitioned | None = None,
     many: int = MANY,
 ) -> tuple[list[Summary], list[int]]:
     """The summaries of all columns of a table in pieces, and how many rows each piece has.
@@ -33,11 +33,11 @@ def gathered_summaries(
     Parameters
     ----------
     read : callable
-        Pieces whose values are tables with the columns of these names, or all; each time read anew.
+        Returns partitions of tables with the columns of these names, or all, read anew.
     cut_points : int
         For columns of very many values: how many cuts there will be.
     strategy : {"quantile", "uniform", "mdlp", "all"}
-    classes : Pieces, optional
+    classes : Partitioned, optional
         Beside the table: the classes of the rows of every piece, whole numbers.
     many : int
         Numbers with more different values in one piece are not listed; ``cut_points + 4`` are
@@ -61,9 +61,9 @@ def gathered_summaries(
     many = max(many, cut_points + 4)
     pieces = read(None)
     if classes is None:
-        found = pieces.gather(count_columns, None, many)
+        found = pieces.map(count_columns, None, many)
     else:
-        found = pieces.beside(classes).gather(_count_by_class, many)
+        found = pieces.zip(classes).map(_count_by_class, many)
     names = [tuple(one.name for one in part) for part in found]
     for number, own in enumerate(names):
         if own != names[0]:

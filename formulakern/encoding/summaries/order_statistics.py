@@ -26,7 +26,7 @@ from formulakern.encoding.summaries.counts import ColumnCounts
 from formulakern.encoding.summaries.summary import nearest_rank
 from formulakern.encoding.table import Table
 from formulakern.encoding.temporal import counts_of, is_temporal
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["completed", "from_keys", "ordered_keys", "rank_of_share"]
 
@@ -135,7 +135,7 @@ def rank_of_share(share: float, n: int) -> int:
 
 def completed(
     columns: Sequence[ColumnCounts],
-    read: Callable[[list[str]], Pieces],
+    read: Callable[[list[str]], Partitioned],
     shares: Sequence[float],
     always: Sequence[float] = (),
     uniform: int | None = None,
@@ -146,7 +146,7 @@ def completed(
     ----------
     columns : sequence of ColumnCounts
     read : callable
-        Pieces whose values are tables with the columns of these names, each time read anew.
+        Returns partitions of tables with the columns of these names, each time read anew.
     shares : sequence of float
         The values up to which these shares of the finite ones lie come in, with their neighbours.
     always : sequence of float
@@ -169,11 +169,11 @@ def completed(
     while many := [one for one in sought if one.many]:
         wanted = [one.wanted() for one in many]
         pieces = read([one.name for one in wanted])
-        for one, part in zip(many, pieces.combined(_digits_of_all, _added, wanted), strict=True):
+        for one, part in zip(many, _added(pieces.map(_digits_of_all, wanted)), strict=True):
             one.narrow(*part)
     wanted = [one.wanted() for one in sought]
     pieces = read([one.name for one in wanted])
-    listed = pieces.combined(_listed_of_all, _listed_together, wanted)
+    listed = _listed_together(pieces.map(_listed_of_all, wanted))
     return [one.found(part) for one, part in zip(sought, listed, strict=True)]
 
 

@@ -30,7 +30,7 @@ from formulakern.estimators.targets import (
     refused,
 )
 from formulakern.partitions.collections import is_dask, joined
-from formulakern.partitions.pieces import LocalPieces, Pieces
+from formulakern.partitions.partitioned import Partitioned
 from formulakern.progress import stage
 
 __all__ = ["SpreadClasses", "SpreadWeights"]
@@ -53,7 +53,7 @@ class SpreadClasses:
         Those that occur, sorted.
     counts : ndarray of shape (K,), int64
         How many rows each has.
-    codes : Pieces
+    codes : Partitioned
         Beside the pieces of the table: the place of each row's class, a narrow whole number.
     """
 
@@ -61,7 +61,7 @@ class SpreadClasses:
     y: Any
     classes: NDArray[Any]
     counts: NDArray[np.int64]
-    codes: Pieces
+    codes: Partitioned
 
     @classmethod
     def of(cls, table: PiecedTable, y: Any) -> SpreadClasses:
@@ -90,9 +90,9 @@ class SpreadClasses:
             counts = np.bincount(codes, minlength=len(classes)).astype(np.int64)
             return cls(table, y, classes, counts, _split(narrow, table))
         with refused(ONE_EACH):
-            column = PiecedColumn.of(_one_dimension(y, len(table)), table.traffic)
+            column = PiecedColumn.of(_one_dimension(y, len(table)))
         with stage("reading classes"):
-            parts: list[Told] = column.pieces().gather(told, MOST)
+            parts: list[Told] = column.pieces().map(told, MOST)
         lengths = [part.n_rows for part in parts]
         with refused(ONE_EACH):
             check_consistent_length(range(len(table)), range(sum(lengths)))
@@ -147,7 +147,7 @@ class SpreadClasses:
         else:
             with stage("reading weights"):
                 own = self._own_weights(sample_weight, n)
-                parts = self.codes.beside(own).gather(_weights_by_class, len(self.classes))
+                parts = self.codes.zip(own).map(_weights_by_class, len(self.classes))
             by_class = zip(*(part.sums.tolist() for part in parts), strict=True)
             sums = np.array([math.fsum(some) for some in by_class])
             least = np.min([part.least for part in parts], axis=0)
@@ -163,14 +163,14 @@ class SpreadClasses:
             raise one_class(self.classes.tolist()[present.argmax()], weighted=True)
         return SpreadWeights(self, factors, present, np.where(present, sums, 0.0), own)
 
-    def _own_weights(self, sample_weight: Any, n: int) -> Pieces:
+    def _own_weights(self, sample_weight: Any, n: int) -> Partitioned:
         if not is_dask(sample_weight):
             return _split(read_weights(sample_weight, n), self.table)
         with refused("Pass one weight per row, some of them positive."):
             if sample_weight.ndim != 1:
                 _check_sample_weight(np.ones((1,) * sample_weight.ndim), np.empty((n, 0)))
-            column = PiecedColumn.of(sample_weight, self.table.traffic)
-            lengths = column.pieces().gather(len)
+            column = PiecedColumn.of(sample_weight)
+            lengths = column.pieces().map(len)
             if sum(lengths) != n:
                 raise ValueError(f"sample_weight.shape == {(sum(lengths),)}, expected {(n,)}!")
         return column.cut(lengths, self.table.lengths).pieces(_numbers)
@@ -189,7 +189,7 @@ class SpreadWeights:
         Whether a class has rows of positive weight.
     sums : ndarray of shape (K,), float64
         The weights that the user gave the rows of each class, where it is present.
-    own : Pieces, optional
+    own : Partitioned, optional
         Those weights, beside the pieces of the table; None where each is 1.
     """
 
@@ -197,7 +197,7 @@ class SpreadWeights:
     factors: FloatArray
     present: NDArray[np.bool_]
     sums: FloatArray
-    own: Pieces | None
+    own: Partitioned | None
 
     @property
     def places(self) -> NDArray[np.intp]:
@@ -210,8 +210,8 @@ class SpreadWeights:
         places: NDArray[np.intp] | None = None,
         *,
         with_factors: bool = True,
-    ) -> Pieces:
-        """Pieces of WeightedRows; rows of weight 0 are left out.
+    ) -> Partitioned:
+        """Return partitions of WeightedRows; rows of weight 0 are left out.
 
         Parameters
         ----------
@@ -240,8 +240,8 @@ def _narrow(n_classes: int) -> np.dtype[Any]:
     return np.min_scalar_type(max(n_classes - 1, 0))
 
 
-def _split(values: NDArray[Any], table: PiecedTable) -> LocalPieces:
-    return LocalPieces(np.split(values, np.cumsum(table.lengths)[:-1]), traffic=table.traffic)
+def _split(values: NDArray[Any], table: PiecedTable) -> Partitioned:
+    return Partitioned(np.split(values, np.cumsum(table.lengths)[:-1]))
 
 
 def _one_dimension(y: Any, n_rows: int) -> Any:

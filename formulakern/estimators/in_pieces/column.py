@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from formulakern.optional import needed
 from formulakern.partitions.collections import joined
-from formulakern.partitions.dask_pieces import DelayedPieces, partitions_of
-from formulakern.partitions.pieces import Traffic
+from formulakern.partitions.partitioned import Partitioned, partitions_of, put
 
 __all__ = ["PiecedColumn", "Told", "first_of_each", "rows_of", "told"]
 
@@ -24,26 +23,22 @@ class PiecedColumn:
     ----------
     parts : sequence of dask.delayed.Delayed
         Of a Series, an Index or an array each.
-    traffic : Traffic
-        Of the table that it lies beside.
     """
 
-    def __init__(self, parts: Sequence[Any], traffic: Traffic) -> None:
-        self.parts, self.traffic = list(parts), traffic
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.parts = list(parts)
 
     @classmethod
-    def of(cls, values: Any, traffic: Traffic) -> PiecedColumn:
+    def of(cls, values: Any) -> PiecedColumn:
         """The partitions of a dask series or array."""
-        return cls(partitions_of(values), traffic)
+        return cls(partitions_of(values))
 
-    def pieces(self, function: Callable[..., Any] | None = None, *shared: Any) -> DelayedPieces:
+    def pieces(self, function: Callable[..., Any] | None = None, *shared: Any) -> Partitioned:
         """The parts, or what a function makes of each; nothing is computed yet."""
         if function is None:
-            return DelayedPieces(self.parts, traffic=self.traffic)
-        delayed = needed("dask", "A dask collection", "dask").delayed
-        make = delayed(function, pure=False, traverse=False)
-        sent = [delayed(value, pure=False, traverse=False) for value in shared]
-        return DelayedPieces([make(part, *sent) for part in self.parts], traffic=self.traffic)
+            return Partitioned(self.parts, lazy=True)
+        make, sent = put(function), list(map(put, shared))
+        return Partitioned([make(part, *sent) for part in self.parts], lazy=True)
 
     def cut(self, lengths: Sequence[int], wanted: Sequence[int]) -> PiecedColumn:
         """The same rows in parts of other lengths.
@@ -67,7 +62,7 @@ class PiecedColumn:
             first, last = (min(place, len(self.parts) - 1) for place in (first, last))
             offset = int(starts[first])
             made.append(make(start - offset, end - offset, *self.parts[first : last + 1]))
-        return PiecedColumn(made, self.traffic)
+        return PiecedColumn(made)
 
 
 def rows_of(part: Any, rows: Any) -> Any:

@@ -28,7 +28,7 @@ from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem, 
 from formulakern.estimators.svm.pieced import PiecedModel, solve_pieces
 from formulakern.estimators.targets import one_class, row_weights, several_classes
 from formulakern.learning.kernel_machines.in_pieces.class_pairs import has_values
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["FormulaSVC"]
 
@@ -242,7 +242,7 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
 
     def _fit_pieces(
         self,
-        pieces: Pieces,
+        pieces: Partitioned,
         labels: npt.NDArray[Any],
         table: PackedTable | PackedPieces,
         deadline: Deadline | None = None,
@@ -251,7 +251,7 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
 
         Parameters
         ----------
-        pieces : Pieces of WeightedRows
+        pieces : Partitioned of WeightedRows
             Their codes are places in ``labels``, and their weights multiply C.
         labels : ndarray of shape (n_classes,)
         table : PackedTable or PackedPieces
@@ -266,7 +266,7 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
         self._take_over_pairs(model, support)
         codes = np.repeat(np.arange(len(labels)), model.n_support_)
         self._trained = PiecedModel(model, self.kernel_, support, labels[codes], pieces)
-        if not any(pieces.gather(has_values, self.kernel_)):
+        if not any(pieces.map(has_values, self.kernel_)):
             warn_of_zeros(self.kernel_, support)
 
     def _set_gap(self, solved: PairwiseModel) -> None:

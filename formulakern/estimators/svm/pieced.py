@@ -21,7 +21,7 @@ from formulakern.learning.kernel_machines.decomposition import Limits
 from formulakern.learning.kernel_machines.in_pieces.class_pairs import class_pair, counted_covers
 from formulakern.learning.kernel_machines.in_pieces.row_state import stacked
 from formulakern.learning.kernel_machines.in_pieces.training import SpreadExpansion, train_pieces
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 from formulakern.rules.features import Instance
 from formulakern.solvers.solution import share_done
 
@@ -37,11 +37,11 @@ class PiecedModel(TrainedModel):
     rows : PackedTable
         The support vectors.
     classes : ndarray of shape (support vectors,)
-    pieces : Pieces of WeightedRows, optional
+    pieces : Partitioned of WeightedRows, optional
         All training rows.  They are not kept in files and copies.
     """
 
-    pieces: Pieces | None = None
+    pieces: Partitioned | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the pieces."""
@@ -56,7 +56,7 @@ class PiecedModel(TrainedModel):
             )
         labels = self.svc.classes_.tolist()
         features = [feature for feature, _ in asked]
-        counts = sum(self.pieces.gather(counted_covers, features, len(labels)))
+        counts = sum(self.pieces.map(counted_covers, features, len(labels)))
         ends, n = counts[-1], int(counts[-1].sum())
         votes = [labels.index(voted) for _, voted in asked]
         return [
@@ -66,7 +66,7 @@ class PiecedModel(TrainedModel):
 
 
 def solve_pieces(
-    pieces: Pieces,
+    pieces: Partitioned,
     labels: npt.NDArray[Any],
     kernel: Kernel,
     C: float,
@@ -78,7 +78,7 @@ def solve_pieces(
 
     Parameters
     ----------
-    pieces : Pieces of WeightedRows
+    pieces : Partitioned of WeightedRows
         Their codes are places in ``labels``.
     labels : ndarray of shape (n_classes,)
         At least two, each of a row of some piece.
@@ -116,7 +116,7 @@ def solve_pieces(
 
         winner, loser = (j, i) if len(labels) == 2 else (i, j)  # as scikit-learn has it
         expansion = train_pieces(
-            pieces.map(class_pair, C, winner, loser),
+            pieces.persist(class_pair, C, winner, loser),
             kernel,
             replace(limits, seconds=max(left, 0.0)),
             progress=step,

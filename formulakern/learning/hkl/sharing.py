@@ -22,7 +22,7 @@ from formulakern.learning.hkl.signs import Node, Signs, sources_of
 from formulakern.mining.conjunctions.answers import WeighedRows
 from formulakern.mining.conjunctions.power_sums import LOOKED_AT, Powers, heaviest
 from formulakern.mining.objective import objective_of
-from formulakern.partitions.pieces import LocalPieces, Pieces
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["AHEAD", "FIRST", "SHARED", "TAIL", "SharingFrontier"]
 
@@ -178,12 +178,12 @@ class SharingFrontier:
                 rest += found.rest + float((found.x[kept:] ** self.dual).sum())
         return listed, np.concatenate([np.zeros(0), *parts]), rest, rest <= goal * (1 + 1e-9)
 
-    def weighed(self) -> tuple[Pieces, int, float]:
+    def weighed(self) -> tuple[Partitioned, int, float]:
         """The rows with β in units of 2 to a power, that power, and what rounding moves a sum."""
         goal = objective_of(self.beta[:, None])
         units = np.ascontiguousarray(goal.columns.T)
         each, ones = np.arange(len(units)), np.ones(len(units))
-        rows = LocalPieces([WeighedRows(self.table.columns, each, ones, units)])
+        rows = Partitioned([WeighedRows(self.table.columns, each, ones, units)])
         return rows, goal.exponent, goal.in_units(goal.rounding)
 
     def below(self, listed: list[Node]) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:

@@ -28,7 +28,7 @@ from formulakern.encoding.weighted_rows import WeightedRows
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.mining.conjunctions.answers import GroupedRows
 from formulakern.mining.objective import unit_exponent
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["MOST_ENTRIES", "RowGroups"]
 
@@ -62,7 +62,7 @@ class RowGroups:
 
     Parameters
     ----------
-    rows : Pieces
+    rows : Partitioned
         Of :class:`~formulakern.encoding.weighted_rows.WeightedRows`.
     n_classes : int
         K.
@@ -88,7 +88,7 @@ class RowGroups:
         Whether a feature was refused, because it would divide too many groups.
     """
 
-    rows: Pieces
+    rows: Partitioned
     n_classes: int
     factors: FloatArray
     n_propositions: int
@@ -104,12 +104,12 @@ class RowGroups:
     _global: list[NDArray[np.intp]] = field(init=False)  # of each piece: which groups it has
 
     def __post_init__(self) -> None:
-        facts = self.rows.gather(_sums)
+        facts = self.rows.map(_sums)
         total, self.whole = math.fsum(total for total, _ in facts), all(w for _, w in facts)
         exponent = None if self.whole else unit_exponent(total)
         self.codes, self._bits = np.arange(self.n_classes), np.zeros((self.n_classes, 0), np.uint64)
         self._global = [np.arange(self.n_classes)] * len(self.rows)
-        self._take(self._division(self.rows.map(_begun, exponent), UNLIMITED))
+        self._take(self._division(self.rows.persist(_begun, exponent), UNLIMITED))
 
     @property
     def n_rows(self) -> int:
@@ -176,7 +176,7 @@ class RowGroups:
         fresh = [w for w in dict.fromkeys(conjunctions) if not self.knows(w)]
         if not fresh:
             return None
-        rows = self.rows.map(_divided, tuple(fresh))
+        rows = self.rows.persist(_divided, tuple(fresh))
         division = self._division(rows, deadline)
         start = 64 * self._bits.shape[1]
         if len(division.parent) * (len(self._places) + len(fresh)) > self.most:
@@ -208,7 +208,7 @@ class RowGroups:
             places, number = np.unique(own, return_inverse=True)
             self._global.append(places)
             numbers.append(number.astype(np.intp))
-        self.rows = self.rows.map(_joined, each=numbers)
+        self.rows = self.rows.persist(_joined, each=numbers)
         self._bits, self._places = bits[first], {w: j for j, w in enumerate(kept)}
         self.weights = np.bincount(kind, self.weights, len(first)).astype(np.float64)
         self.numbers = _whole_sums(kind, self.numbers, len(first))
@@ -219,7 +219,7 @@ class RowGroups:
         self, side: NDArray[np.intp], everywhere: bool = False
     ) -> NDArray[np.intp]:
         """As :meth:`PackedTable.different_columns`, of some of the propositions."""
-        answers = self.rows.gather(_columns, side)
+        answers = self.rows.map(_columns, side)
         counts = np.sum([count for count, _, _ in answers], axis=0)
         n_rows = sum(number for _, number, _ in answers)
         known: dict[tuple[bytes, ...], int] = {}
@@ -231,12 +231,12 @@ class RowGroups:
 
     def covers(self, conjunctions: Conjunctions) -> list[bytes]:
         """For each feature a digest of the rows that it covers."""
-        answers = self.rows.gather(_digests, tuple(conjunctions))
+        answers = self.rows.map(_digests, tuple(conjunctions))
         return [b"".join(parts) for parts in zip(*answers, strict=True)]
 
-    def _division(self, rows: Pieces, deadline: Deadline) -> _Division:
+    def _division(self, rows: Partitioned, deadline: Deadline) -> _Division:
         """What the pieces' groups are together, each of them after a division."""
-        answers = rows.gather(_described, deadline=deadline)
+        answers = rows.map(_described, deadline=deadline)
         parts = [keys for keys, _, _ in answers]
         pairs = zip(self._global, parts, strict=True)
         parent = np.concatenate([places[keys[:, 0].astype(np.intp)] for places, keys in pairs])
@@ -266,7 +266,7 @@ class _Division:
 
     Parameters
     ----------
-    rows : Pieces
+    rows : Partitioned
         Of :class:`DividedRows`.
     places : list of intp
         Which groups each piece has.
@@ -278,7 +278,7 @@ class _Division:
     numbers : int64 (G,)
     """
 
-    rows: Pieces
+    rows: Partitioned
     places: list[NDArray[np.intp]]
     parent: NDArray[np.intp]
     words: Words

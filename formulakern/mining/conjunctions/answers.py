@@ -200,15 +200,6 @@ def totals(rows: WeighedRows) -> tuple[int, FloatArray, FloatArray]:
     return len(rows.group), sums, lost
 
 
-def added(answers: list[FloatArray]) -> FloatArray:
-    """The answers of several pieces as one: exact, as they are whole numbers of units.
-
-    >>> added([np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])])
-    array([[4., 6.]])
-    """
-    return np.asarray(np.sum(answers, axis=0))
-
-
 def answer(rows: WeighedRows, question: Question) -> FloatArray:
     """Sums and sums of absolute values over covers, in units.
 

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver, check_time_limit
 from formulakern.errors import DataError
-from formulakern.mining.conjunctions.answers import added, answer, sizes, totals, weighed
+from formulakern.mining.conjunctions.answers import answer, sizes, totals, weighed
 from formulakern.mining.conjunctions.best_first import FIRST_BATCH, BestFirst, question_of
 from formulakern.mining.conjunctions.search import MinedConjunctions, read_lattice
 from formulakern.mining.objective import Objective, check_objective, unit_exponent
 from formulakern.mining.options import MAX_RESULTS, SearchOptions, check_threshold, read_limit
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["mine_on_pieces"]
 
@@ -30,7 +30,7 @@ LARGEST_BATCH, BATCH_WORK = 1 << 16, 1 << 33
 
 
 def mine_on_pieces(
-    pieces: Pieces,
+    pieces: Partitioned,
     vectors: Sequence[FloatArray],
     n_propositions: int,
     *,
@@ -50,7 +50,7 @@ def mine_on_pieces(
 
     Parameters
     ----------
-    pieces : Pieces
+    pieces : Partitioned
         Of :class:`~formulakern.mining.conjunctions.answers.GroupedRows`.
     vectors : sequence of one float64 (G, K) per piece
         The weights of the piece's groups.
@@ -91,10 +91,10 @@ def mine_on_pieces(
     --------
     >>> from formulakern.encoding.zero_one import read_packed
     >>> from formulakern.mining.conjunctions.answers import GroupedRows
-    >>> from formulakern.partitions.pieces import LocalPieces
+    >>> from formulakern.partitions.partitioned import Partitioned
     >>> tables = [[[1, 1, 0], [1, 1, 1]], [[1, 0, 1], [0, 1, 1]]]
     >>> each, ones = np.arange(2), np.ones(2)
-    >>> pieces = LocalPieces([GroupedRows(read_packed(table), each, ones) for table in tables])
+    >>> pieces = Partitioned([GroupedRows(read_packed(table), each, ones) for table in tables])
     >>> weights = [np.array([[2.0], [1.0]]), np.array([[-1.0], [-1.0]])]
     >>> result = mine_on_pieces(pieces, weights, 3, top=1, max_length=2)
     >>> result.conjunctions, result.scores, result.proven
@@ -119,10 +119,10 @@ def mine_on_pieces(
     deadline = Deadline.of(time_limit)
     try:
         if size is None:
-            size = np.sum(pieces.gather(sizes, each=vectors, deadline=deadline), axis=0)
+            size = np.sum(pieces.map(sizes, each=vectors, deadline=deadline), axis=0)
         exponent = unit_exponent(float(np.max(size)))
-        rows = pieces.map(weighed, exponent, whole, each=vectors)
-        counted = rows.gather(totals, deadline=deadline)
+        rows = pieces.persist(weighed, exponent, whole, each=vectors)
+        counted = rows.map(totals, deadline=deadline)
     except TimeIsOver:
         nothing = np.zeros(0)
         empty, seconds = np.zeros((0, width)), Deadline.clock() - started
@@ -184,7 +184,7 @@ def mine_on_pieces(
 
 
 def _sums(
-    rows: Pieces,
+    rows: Partitioned,
     found: Sequence[tuple[int, ...]],
     singles: NDArray[np.int64],
     among: NDArray[np.intp],
@@ -199,6 +199,6 @@ def _sums(
         last, columns = [np.array(found[r][-1:]) for r in part], np.arange(len(singles))
         asked = [found[r][:-1] for r in part]
         question = question_of(singles, among, asked, last, [columns] * len(part))
-        answers = rows.combined(answer, added, question, deadline=UNLIMITED)
+        answers = rows.sum(answer, question, deadline=UNLIMITED)
         sums[part] = answers[:, 0].reshape(len(part), len(singles))
     return sums

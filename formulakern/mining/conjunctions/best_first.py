@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
-from formulakern.mining.conjunctions.answers import Question, added, answer
+from formulakern.mining.conjunctions.answers import Question, answer
 from formulakern.mining.conjunctions.enumeration import Lattice
 from formulakern.mining.objective import Objective
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["FIRST_BATCH", "BestFirst", "question_of"]
 
@@ -77,7 +77,7 @@ class BestFirst:
 
     Parameters
     ----------
-    rows : Pieces
+    rows : Partitioned
         Of :class:`~formulakern.mining.conjunctions.answers.WeighedRows`.
     goal : Objective
     lattice : Lattice
@@ -94,7 +94,7 @@ class BestFirst:
         Answers of one batch, about.
     """
 
-    rows: Pieces
+    rows: Partitioned
     goal: Objective
     lattice: Lattice
     pairs: NDArray[np.int64]
@@ -163,7 +163,7 @@ class BestFirst:
             [node.candidates for node in nodes],
             [node.columns for node in nodes],
         )
-        sums = self.rows.combined(answer, added, question, deadline=deadline)
+        sums = self.rows.sum(answer, question, deadline=deadline)
         ends = question.ends.tolist()
         for node, first, last in zip(nodes, [0, *ends], ends, strict=False):
             shape = len(node.columns), len(node.candidates), 2

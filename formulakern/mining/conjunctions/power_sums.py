@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
-from formulakern.mining.conjunctions.answers import Question, add_up, added, answer
-from formulakern.partitions.pieces import Pieces
+from formulakern.mining.conjunctions.answers import Question, add_up, answer
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["LOOKED_AT", "Heaviest", "Powers", "heaviest", "ready"]
 
@@ -98,7 +98,7 @@ class Heaviest:
 
 
 def heaviest(
-    rows: Pieces,
+    rows: Partitioned,
     items: NDArray[np.intp],
     powers: Powers,
     goal: float,
@@ -112,7 +112,7 @@ def heaviest(
 
     Parameters
     ----------
-    rows : Pieces
+    rows : Partitioned
         Of :class:`~formulakern.mining.conjunctions.answers.WeighedRows` with one column of weights.
     items : ndarray of intp
         The propositions of which conjunctions are made.
@@ -141,10 +141,10 @@ def heaviest(
     --------
     >>> from formulakern.encoding.zero_one import read_packed
     >>> from formulakern.mining.conjunctions.answers import WeighedRows
-    >>> from formulakern.partitions.pieces import LocalPieces
+    >>> from formulakern.partitions.partitioned import Partitioned
     >>> table = read_packed([[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]])
     >>> each, vectors = np.arange(4), np.array([[2.0], [1.0], [-1.0], [-1.0]])
-    >>> rows = LocalPieces([WeighedRows(table.columns, each, np.ones(4), vectors)])
+    >>> rows = Partitioned([WeighedRows(table.columns, each, np.ones(4), vectors)])
     >>> found = heaviest(rows, np.arange(3), Powers(2.0, 3.0), 0.05)
     >>> found.conjunctions, found.x.round(6).tolist(), bool(found.rest <= 0.05)
     ([(0,), (1,), (0, 1), (2,)], [1.0, 1.0, 0.75, 0.5], True)
@@ -190,7 +190,7 @@ class _Block:
 class _Search:
     """What was looked at, and what waits."""
 
-    rows: Pieces
+    rows: Partitioned
     items: NDArray[np.intp]
     powers: Powers
     goal: float  # its logarithm
@@ -268,7 +268,7 @@ class _Search:
             one,
             np.zeros(len(nodes), dtype=np.int64),
         )
-        return np.asarray(self.rows.combined(answer, added, question, deadline=deadline))
+        return np.asarray(self.rows.sum(answer, question, deadline=deadline))
 
     def _take(
         self, nodes: list[tuple[tuple[int, ...], NDArray[np.int64]]], answers: FloatArray

@@ -12,7 +12,7 @@ from formulakern.encoding.planning import Planner
 from formulakern.encoding.summaries import counts, order_statistics
 from formulakern.encoding.summaries.gathering import gathered_summaries
 from formulakern.encoding.summaries.summary import nearest_rank
-from formulakern.partitions.pieces import LocalPieces
+from formulakern.partitions.partitioned import Partitioned
 
 PARAMETERS = {
     "negations": False,
@@ -36,9 +36,9 @@ def plans_of_parts(table: fk.Table, ends: list[int], many: int, classes=None, **
 
     def read(names):
         some = table if names is None else table.select(names)
-        return LocalPieces([some[rows] for rows in parts])
+        return Partitioned([some[rows] for rows in parts])
 
-    codes = None if classes is None else LocalPieces([classes[rows] for rows in parts])
+    codes = None if classes is None else Partitioned([classes[rows] for rows in parts])
     found, lengths = gathered_summaries(read, planner.cut_points, planner.strategy, codes, many)
     assert lengths == [len(rows) for rows in parts]
     assert all(one.n_rows == len(table) for one in found)
@@ -152,7 +152,7 @@ def test_whole_parts_read_alone_are_the_table():
     parts = [fk.Table.of(frame[:2].convert_dtypes()), fk.Table.of(frame[2:])]
 
     def read(names):
-        return LocalPieces([part if names is None else part.select(names) for part in parts])
+        return Partitioned([part if names is None else part.select(names) for part in parts])
 
     planner = Planner(**PARAMETERS)
     summaries, _ = gathered_summaries(read, 4, "quantile")
@@ -164,7 +164,7 @@ def test_large_whole_numbers_in_one_part_and_decimals_in_another(large):
     """Together they have no unit, as float64 does not tell its multiples apart."""
     parts = [large + 2 * np.arange(30), np.arange(30) * 0.5]
     tables = [fk.Table({"a": part}) for part in parts]
-    summaries, _ = gathered_summaries(lambda _: LocalPieces(tables), 4, "quantile", many=10)
+    summaries, _ = gathered_summaries(lambda _: Partitioned(tables), 4, "quantile", many=10)
     whole = fk.Table({"a": np.concatenate(parts)})
     planner = Planner(**PARAMETERS)
     assert planner.plans_of(summaries) == planner.plans(whole)
@@ -180,7 +180,7 @@ def test_large_whole_numbers_in_one_part_and_decimals_in_another(large):
 def test_parts_that_disagree(parts, said):
     tables = [fk.Table(part) for part in parts]
     with pytest.raises(fk.DataError, match=said):
-        gathered_summaries(lambda _: LocalPieces(tables), 4, "quantile")
+        gathered_summaries(lambda _: Partitioned(tables), 4, "quantile")
 
 
 @pytest.mark.parametrize("classes", [None, np.zeros(40, dtype=np.intp)])

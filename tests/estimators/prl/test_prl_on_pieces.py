@@ -18,7 +18,7 @@ from formulakern.learning.prl import row_groups
 from formulakern.learning.prl.ordered import ordered_preferences
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.row_groups import RowGroups
-from formulakern.partitions.pieces import LocalPieces
+from formulakern.partitions.partitioned import Partitioned
 
 #: Into which of so many pieces rows come; "classes": each class into a piece of its own.
 DIVISIONS = [(1, [0]), (2, [0, 1, 1]), (7, [0, 0, 5, 2, 2, 2, 6]), "classes"]
@@ -29,7 +29,7 @@ def divided(encoded, codes, weights, division, merged=True):
     place = np.resize(of, len(codes))
     parts = [np.flatnonzero(place == k) for k in range(n)]
     rows = [WeightedRows.of(encoded.take(r), codes[r], weights[r]) for r in parts]
-    return LocalPieces([part.merged() if merged and len(part) else part for part in rows])
+    return Partitioned([part.merged() if merged and len(part) else part for part in rows])
 
 
 def on_pieces(model, X, y, division, sample_weight=None, merged=True):
@@ -207,13 +207,13 @@ def test_a_time_limit_keeps_the_best_so_far(monkeypatch):
     clock, bound = Deadline.clock, fk.PRLClassifier(degree=3, C=1.0).fit(X, y).bound_
     asked = {}
 
-    class Counted(LocalPieces):
-        def map(self, function, *shared, each=None):
-            return Counted(super().map(function, *shared, each=each).values)
+    class Counted(Partitioned):
+        def persist(self, function, *shared, each=None):
+            return Counted(super().persist(function, *shared, each=each).values)
 
-        def gather(self, function, *shared, each=None, deadline=UNLIMITED):
+        def map(self, function, *shared, each=None, deadline=UNLIMITED):
             asked["number"] += 1
-            return super().gather(function, *shared, each=each, deadline=deadline)
+            return super().map(function, *shared, each=each, deadline=deadline)
 
     monkeypatch.setattr(
         Deadline, "clock", staticmethod(lambda: clock() + 1e9 * (asked["number"] > asked["most"]))

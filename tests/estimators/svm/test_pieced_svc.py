@@ -14,7 +14,7 @@ from formulakern.datasets import read_table
 from formulakern.encoding.weighted_rows import WeightedRows
 from formulakern.estimators.svm import pieced
 from formulakern.learning.kernel_machines.in_pieces import spread_part, training
-from formulakern.partitions.pieces import LocalPieces
+from formulakern.partitions.partitioned import Partitioned
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
@@ -39,7 +39,7 @@ def fitted_to_pieces(model, X, y, cuts, weights=None):
     labels, codes = np.unique(classes, return_inverse=True)
     weights = np.ones(len(codes)) if weights is None else weights
     ends = [0, *cuts, len(codes)]
-    pieces = LocalPieces(
+    pieces = Partitioned(
         [
             WeightedRows.of(table.take(np.arange(a, b)), codes[a:b], weights[a:b]).merged()
             for a, b in itertools.pairwise(ends)

@@ -13,7 +13,7 @@ from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
 from formulakern.learning.hkl.pieces.groups import Groups
 from formulakern.learning.hkl.problem import learn
 from formulakern.learning.hkl.signs import Signs
-from formulakern.partitions.pieces import LocalPieces
+from formulakern.partitions.partitioned import Partitioned
 
 #: Where 300 rows are cut: into 1, 2 and 7 pieces, of which one is empty and one has one class.
 CUTS = ([], [40], [0, 3, 3, 50, 51, 200])
@@ -34,7 +34,7 @@ def rows_of(seed=0, n_classes=2):
 
 def pieces_of(table, codes, weights, cuts):
     parts = np.split(np.arange(len(codes)), cuts)
-    return LocalPieces(
+    return Partitioned(
         [WeightedRows.of(table.take(i), codes[i], weights[i]).merged() for i in parts]
     )
 
@@ -157,17 +157,17 @@ def test_classes_together():
         assert len(models) == 3
 
 
-class Slow(LocalPieces):
-    """Pieces that take a second for every question."""
+class Slow(Partitioned):
+    """Partitions that take a second for every question."""
 
     now = 0.0
 
-    def gather(self, *args, **more):
-        Slow.now += 1
-        return super().gather(*args, **more)
-
     def map(self, *args, **more):
-        return Slow(super().map(*args, **more).values, traffic=self.traffic)
+        Slow.now += 1
+        return super().map(*args, **more)
+
+    def persist(self, *args, **more):
+        return Slow(super().persist(*args, **more).values)
 
 
 def test_the_time_is_over_at_any_question(monkeypatch):

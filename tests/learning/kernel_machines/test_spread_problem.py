@@ -18,7 +18,7 @@ from formulakern.learning.kernel_machines.in_pieces import row_state, spread_par
 from formulakern.learning.kernel_machines.in_pieces.crossing import crossing
 from formulakern.learning.kernel_machines.in_pieces.training import train_pieces
 from formulakern.learning.kernel_machines.solve import train
-from formulakern.partitions.pieces import LocalPieces
+from formulakern.partitions.partitioned import Partitioned
 
 ROWS = st.tuples(st.integers(-20, 20), st.integers(0, 9))
 KERNEL = fk.kernel("a & b").normalized()
@@ -27,7 +27,7 @@ KERNEL = fk.kernel("a & b").normalized()
 def divided(table, problem, cuts):
     parts = np.split(np.arange(len(problem)), cuts)
     whole = replace(problem, total=0.0)
-    return LocalPieces([(table.take(rows), whole.take(rows)) for rows in parts])
+    return Partitioned([(table.take(rows), whole.take(rows)) for rows in parts])
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_the_point_where_sums_of_weights_cross_a_level(data):
         np.array(rows, dtype=float).reshape(-1, 2).T
         for rows in data.draw(st.lists(st.lists(ROWS, max_size=12), min_size=1, max_size=4))
     ]
-    pieces = LocalPieces(parts)
+    pieces = Partitioned(parts)
     points, weights = np.concatenate(parts, axis=1)
     level = data.draw(st.integers(-3, int(weights.sum()) + 3))
     with pytest.MonkeyPatch.context() as patched:
@@ -117,21 +117,6 @@ def test_the_optimum_is_that_of_the_table_in_memory(kind, here, cuts, small_prob
     )
 
 
-def test_what_is_sent_and_received_does_not_grow_with_the_rows(small_problems):
-    """But for the rows near the margin, which stay where they are with ``here=0``."""
-    traffic = []
-    for copies in (1, 8):
-        rng = np.random.default_rng(0)
-        x = (rng.random((150, 9)) < 0.5).astype(np.uint8)
-        table = read_packed(np.repeat(x, copies, axis=0))
-        signs = np.where(x[:, 0] + x[:, 1] > rng.random(150), 1.0, -1.0)
-        problem = classification(np.repeat(signs, copies), np.full(150 * copies, 1.0 / copies))
-        pieces = divided(table, problem, [copies * 70])
-        found = train_pieces(pieces, KERNEL, Limits(1e-4), here=0)
-        traffic.append((pieces.traffic.sent, pieces.traffic.received, found.values.dual))
-    assert traffic[0] == traffic[1]  # equal rows of a piece are one before anything is sent
-
-
 def test_sparse_rows_and_words_give_the_same(small_problems):
     table, problem = task("classes", np.random.default_rng(4), 200)
     from scipy.sparse import csr_array
@@ -193,7 +178,7 @@ def test_states_that_are_made_anew_from_the_first_ones_are_the_same(
 def test_what_is_interrupted_is_not_done_by_half(small_problems, monkeypatch):
     """Wherever Ctrl-C comes, the coefficients add up, and the objectives are theirs."""
     table, problem = task("classes", np.random.default_rng(5), 200)
-    asked, ask = [0, 0], LocalPieces.map
+    asked, ask = [0, 0], Partitioned.map
 
     def interrupted(self, function, *shared, each=None):
         asked[0] += function is row_state.moved
@@ -202,7 +187,7 @@ def test_what_is_interrupted_is_not_done_by_half(small_problems, monkeypatch):
             raise KeyboardInterrupt
         return ask(self, function, *shared, each=each)
 
-    monkeypatch.setattr(LocalPieces, "map", interrupted)
+    monkeypatch.setattr(Partitioned, "map", interrupted)
     monkeypatch.setattr(spread_part, "REMEMBERED", 60)
     stops = []
     for moment in range(6, 26, 2):

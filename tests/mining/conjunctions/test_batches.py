@@ -16,7 +16,7 @@ from formulakern.mining.conjunctions import batches, best_first
 from formulakern.mining.conjunctions.answers import GroupedRows
 from formulakern.mining.conjunctions.batches import mine_on_pieces
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.partitions.pieces import LocalPieces
+from formulakern.partitions.partitioned import Partitioned
 
 #: How many rows come into which of so many pieces: some are empty.
 DIVISIONS = st.sampled_from([1, 2, 7]).flatmap(
@@ -35,7 +35,7 @@ def pieces_of(X, weights, division):
         table = read_packed(X[mine]) if len(mine) else read_packed(X).take(mine)
         values.append(GroupedRows(table, np.arange(len(mine)), np.ones(len(mine))))
         vectors.append(weights[mine])
-    return LocalPieces(values), vectors
+    return Partitioned(values), vectors
 
 
 @settings(max_examples=60)
@@ -83,7 +83,7 @@ def test_the_division_is_of_no_effect_on_any_bit():
         rows = np.split(np.arange(700), cuts)
         values = [GroupedRows(read_packed(X).take(r), group[r], share[r]) for r in rows]
         size = np.array([300.0, 300.0])
-        mined = mine_on_pieces(LocalPieces(values), [vectors] * len(values), 12, size=size)
+        mined = mine_on_pieces(Partitioned(values), [vectors] * len(values), 12, size=size)
         found.append((mined.conjunctions, mined.scores.tolist(), mined.bound))
     assert found[0] == found[1] == found[2]
     exact = mine_conjunctions(X, vectors[group] * share[:, None])
@@ -119,22 +119,22 @@ def test_a_time_limit_leaves_a_bound_on_pieces():
     assert (never.conjunctions, never.bound, never.proven) == ([], math.inf, False)
     some = {}
 
-    class Stops(LocalPieces):
+    class Stops(Partitioned):
         def count(self, deadline):
             some["rounds"] = some.get("rounds", 0) + 1
             if some["rounds"] == 5 and deadline.limited:
                 raise TimeIsOver
 
-        def gather(self, function, *shared, each=None, deadline=None):
+        def map(self, function, *shared, each=None, deadline=None):
             self.count(deadline)
-            return super().gather(function, *shared, each=each)
+            return super().map(function, *shared, each=each)
 
-        def combined(self, function, combine, *shared, deadline=None):
+        def sum(self, function, *shared, deadline=None):
             self.count(deadline)
-            return super().combined(function, combine, *shared)
+            return super().sum(function, *shared)
 
-        def map(self, function, *shared, each=None):
-            return Stops(super().map(function, *shared, each=each).values)
+        def persist(self, function, *shared, each=None):
+            return Stops(super().persist(function, *shared, each=each).values)
 
     stopped = mine_on_pieces(
         Stops(pieces.values), vectors, 60, top=3, max_length=None, time_limit=1e9
@@ -161,7 +161,7 @@ def test_what_is_refused_on_pieces():
     X, weights = large(50, 4)
     pieces, vectors = pieces_of(X, weights, (1, [0]))
     with pytest.raises(fk.DataError, match="0 pieces of rows"):
-        mine_on_pieces(LocalPieces([]), [], 4)
+        mine_on_pieces(Partitioned([]), [], 4)
     with pytest.raises(fk.ParameterError, match="expected a number"):
         mine_on_pieces(pieces, vectors, 4, threshold=math.nan)
     with pytest.raises(fk.ParameterError, match="a spread has no sign"):

@@ -11,12 +11,12 @@ from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.encoding.zero_one import read_packed
 from formulakern.mining.conjunctions.answers import WeighedRows
 from formulakern.mining.conjunctions.power_sums import Powers, heaviest
-from formulakern.partitions.pieces import LocalPieces
+from formulakern.partitions.partitioned import Partitioned
 
 
 def pieces_of(X, weights, cuts=()):
     parts = zip(np.split(X, cuts), np.split(weights, cuts), strict=True)
-    return LocalPieces(
+    return Partitioned(
         [
             WeighedRows(read_packed(x).columns, np.arange(len(x)), np.ones(len(x)), w[:, None])
             for x, w in parts

@@ -29,7 +29,7 @@ from formulakern.learning.hkl.sharing import AHEAD, FIRST, SHARED, SharingFronti
 from formulakern.learning.hkl.signs import Node, Signs
 from formulakern.mining.conjunctions.answers import GroupedRows, sizes, totals, weighed
 from formulakern.mining.objective import unit_exponent
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["Groups", "PiecedFrontier"]
 
@@ -104,7 +104,7 @@ class Groups:
 
     Parameters
     ----------
-    rows : Pieces
+    rows : Partitioned
         Of :class:`~formulakern.encoding.weighted_rows.WeightedRows`.
     n_propositions, n_others, n_classes : int
         Propositions, degrees, and classes.
@@ -126,14 +126,14 @@ class Groups:
 
     def __init__(
         self,
-        rows: Pieces,
+        rows: Partitioned,
         n_propositions: int,
         n_others: int,
         n_classes: int,
         examples_of: Callable[[Examples], Examples] | None = None,
     ) -> None:
         self._examples_of = examples_of
-        self._pieces = rows.map(_begun)
+        self._pieces = rows.persist(_begun)
         self._places = [np.arange(n_classes)] * len(rows)  # of each piece's groups, among all
         self.codes = np.arange(n_classes)
         self.weights, self.numbers = np.zeros(n_classes), np.zeros(n_classes)
@@ -171,8 +171,8 @@ class Groups:
         return True
 
     def _divide(self, propositions: list[int], others: list[int], deadline: Deadline) -> None:
-        both = self._pieces.map(_divided, np.array(propositions, dtype=np.intp), others)
-        told: list[_Described] = both.gather(_told, deadline=deadline)
+        both = self._pieces.persist(_divided, np.array(propositions, dtype=np.intp), others)
+        told: list[_Described] = both.map(_told, deadline=deadline)
         earlier = [place[one.earlier] for place, one in zip(self._places, told, strict=True)]
         before = np.concatenate(earlier)
         keys = np.concatenate([one.keys for one in told])
@@ -192,7 +192,7 @@ class Groups:
         means[:, others] = keys[first, n_words:].view(np.float64)
         numbers = np.bincount(group, np.concatenate([one.numbers for one in told]), n)
         ends = np.cumsum([len(one.earlier) for one in told])[:-1]
-        self._pieces, self._places = both.map(_kept), np.split(group, ends)
+        self._pieces, self._places = both.persist(_kept), np.split(group, ends)
         self.codes, self.weights = self.codes[parents], weights.astype(np.float64)
         self.numbers, self.others, self._truths = numbers.astype(np.float64), means, truths
         self.propositions |= set(propositions)
@@ -211,15 +211,15 @@ class Groups:
         """What lies outside W, β one for each group."""
         return PiecedFrontier(self.table, beta, nodes, rho, depth_penalty, deadline, signs, self)
 
-    def weighed(self, beta: FloatArray, deadline: Deadline) -> tuple[Pieces, int, float]:
+    def weighed(self, beta: FloatArray, deadline: Deadline) -> tuple[Partitioned, int, float]:
         """Rows with their parts of their groups' β, as :meth:`.SharingFrontier.weighed` has it."""
         rates = (beta / self.weights)[:, None]
         vectors = [rates[places] for places in self._places]
-        rows = self._pieces.map(_sharing)
-        size = float(np.sum(rows.gather(sizes, each=vectors, deadline=deadline)))
+        rows = self._pieces.persist(_sharing)
+        size = float(np.sum(rows.map(sizes, each=vectors, deadline=deadline)))
         exponent = unit_exponent(size)
-        units = rows.map(weighed, exponent, False, each=vectors)
-        rounded = float(np.sum([n.sum() for *_, n in units.gather(totals, deadline=deadline)]))
+        units = rows.persist(weighed, exponent, False, each=vectors)
+        rounded = float(np.sum([n.sum() for *_, n in units.map(totals, deadline=deadline)]))
         return units, exponent, 0.5 * rounded + EPSILON * float(np.ldexp(size, -exponent))
 
 
@@ -234,7 +234,7 @@ class PiecedFrontier(SharingFrontier):
 
     groups: Groups | None = None
 
-    def weighed(self) -> tuple[Pieces, int, float]:
+    def weighed(self) -> tuple[Partitioned, int, float]:
         """As :meth:`.SharingFrontier.weighed`."""
         assert self.groups is not None
         return self.groups.weighed(self.beta, self.deadline)

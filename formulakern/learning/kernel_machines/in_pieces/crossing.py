@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["Crossing", "crossing"]
 
@@ -68,13 +68,13 @@ class _Steps:
 
 
 def crossing(
-    pieces: Pieces, points_of: Callable[[Any], tuple[FloatArray, FloatArray]], level: float
+    pieces: Partitioned, points_of: Callable[[Any], tuple[FloatArray, FloatArray]], level: float
 ) -> Crossing | None:
     """The least point b with Σ {weights of points ≤ b} ≥ level; the last one if there is none.
 
     Parameters
     ----------
-    pieces : Pieces
+    pieces : Partitioned
     points_of : callable
         The points of a piece, and their weights, at least 0; defined at the top of a module.
     level : float
@@ -90,14 +90,14 @@ def crossing(
 
     Examples
     --------
-    >>> from formulakern.partitions.pieces import LocalPieces
-    >>> pieces = LocalPieces([(np.array([3.0, 1.0]), np.ones(2)), (np.array([2.0]), np.ones(1))])
+    >>> from formulakern.partitions.partitioned import Partitioned
+    >>> pieces = Partitioned([(np.array([3.0, 1.0]), np.ones(2)), (np.array([2.0]), np.ones(1))])
     >>> crossing(pieces, tuple, 2.0)
     Crossing(point=2.0, following=3.0, reached=2.0)
     """
     low, high, most = -np.inf, np.inf, MOST
     while True:
-        steps: list[_Steps] = pieces.gather(steps_between, points_of, low, high, most)
+        steps: list[_Steps] = pieces.map(steps_between, points_of, low, high, most)
         points = np.unique(np.concatenate([part.points for part in steps]))
         if not len(points):
             return None

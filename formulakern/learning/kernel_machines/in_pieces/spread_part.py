@@ -1,6 +1,6 @@
 """A problem whose rows lie in pieces: what stays there, and the little that comes here.
 
-Pieces keep their rows, coefficients and Kβ.  What comes here are sums, the rows of small problems,
+Partitions keep their rows, coefficients and Kβ.  What comes here are sums, rows of small problems,
 and the rows near the margin once they are few.
 """
 
@@ -27,7 +27,7 @@ from formulakern.learning.kernel_machines.in_pieces.row_state import GivingUp, S
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 from formulakern.learning.kernel_machines.part import Part, Rows, SmallProblem, Violators
 from formulakern.learning.kernel_machines.table_part import TablePart, part_of_others
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["HERE", "SpreadPart"]
 
@@ -59,7 +59,7 @@ class SpreadPart(Part):
 
     Parameters
     ----------
-    pieces : Pieces of RowState
+    pieces : Partitioned of RowState
     kernel : Kernel
     total : float
         Of the whole problem.
@@ -67,7 +67,7 @@ class SpreadPart(Part):
         So many rows are solved for in this process.
     """
 
-    pieces: Pieces
+    pieces: Partitioned
     kernel: MatrixKernel
     total: float = 0.0
     here: int = HERE
@@ -75,12 +75,12 @@ class SpreadPart(Part):
     values: Values | None = None
     ends: Rows = field(init=False)
     _few: _Few = field(init=False)
-    _first: Pieces = field(init=False)  # the states that others are made from
+    _first: Partitioned = field(init=False)  # the states that others are made from
     _since: int = field(init=False)  # rows of K that have made them
     _allowed: int = field(init=False)
 
     def __post_init__(self) -> None:
-        told = np.array(self.pieces.gather(row_state.described)).reshape(-1, 6)
+        told = np.array(self.pieces.map(row_state.described)).reshape(-1, 6)
         self.ends = np.cumsum([0, *told[:, 0]]).astype(np.intp)
         self.jumps, self.largest = int(told[:, 1].sum()), float(told[:, 2].max(initial=0.0))
         self.rooms, self.epsilon = told[:, 3:5], float(told[:, 5].max(initial=0.0))
@@ -99,7 +99,7 @@ class SpreadPart(Part):
             check_total(abs(self.total), float(room.sum()), len(self))
             shares = np.clip(abs(self.total) - (np.cumsum(room) - room), 0.0, room)
             signed = (np.sign(self.total) * shares).tolist()
-            self.pieces = self.pieces.map(row_state.begun_at, each=signed)
+            self.pieces = self.pieces.persist(row_state.begun_at, each=signed)
             self.multiply()
 
     def sample(self, share: int) -> Part:
@@ -109,9 +109,11 @@ class SpreadPart(Part):
         own = list(enumerate(sizes.tolist()))
         scale = len(self) / max(sizes.sum(), 1)
         if sizes.sum() > self.here:
-            drawn = self.pieces.map(row_state.sampled, each=own).map(row_state.widened, scale)
+            drawn = self.pieces.persist(row_state.sampled, each=own).persist(
+                row_state.widened, scale
+            )
             return replace(self, pieces=drawn, computed=0.0, values=None)
-        found = self.pieces.gather(row_state.show_sample, each=own)
+        found = self.pieces.map(row_state.show_sample, each=own)
         part, table = self._joined(found), self._table(found)
         part = replace(part, lower=part.lower * scale, upper=part.upper * scale)
         origin = self._numbered([shown.origin for shown in found])
@@ -119,7 +121,7 @@ class SpreadPart(Part):
 
     def support_counts(self) -> tuple[int, int]:
         """As :meth:`.Part.support_counts`."""
-        counts = sum(self.pieces.gather(row_state.support_counts))
+        counts = sum(self.pieces.map(row_state.support_counts))
         return int(counts[0]), int(counts[1])
 
     def begin_as(self, sample: Part) -> None:
@@ -134,25 +136,25 @@ class SpreadPart(Part):
             assert isinstance(sample, SpreadPart)
             for found in sample.support():
                 self._add(self._table(found), np.concatenate([part.beta for part in found]))
-            told = sample.pieces.gather(row_state.show_inside)
+            told = sample.pieces.map(row_state.show_inside)
             own = [(rows, beta * share) for rows, beta in told]
-        self.pieces = self.pieces.map(row_state.suggested, intercept, each=own)
+        self.pieces = self.pieces.persist(row_state.suggested, intercept, each=own)
         self._balance(intercept)
-        self.pieces = self.pieces.map(row_state.emptied)
+        self.pieces = self.pieces.persist(row_state.emptied)
         self.multiply()
 
     def _balance(self, intercept: float) -> None:
         """Give up the coefficients that their decisions want least, until Σβ is right."""
-        reached = sum(ends[3] for ends in self.pieces.gather(row_state.slope_ends))
+        reached = sum(ends[3] for ends in self.pieces.map(row_state.slope_ends))
         giving = GivingUp(intercept, float(reached - self.total))
         found = crossing(self.pieces, giving, abs(giving.excess)) if giving.excess else None
         if found is None:
             return
-        sums = np.array(self.pieces.gather(row_state.sums_at, giving, found.point))
+        sums = np.array(self.pieces.map(row_state.sums_at, giving, found.point))
         at = sums[:, 1]
         rest = abs(giving.excess) - sums[:, 0].sum()
         shares = np.clip(rest - (np.cumsum(at) - at), 0.0, at).tolist()
-        self.pieces = self.pieces.map(row_state.given_up, giving, found.point, each=shares)
+        self.pieces = self.pieces.persist(row_state.given_up, giving, found.point, each=shares)
 
     def multiply(self) -> None:
         """Compute Kβ; the products are those of no coefficients before."""
@@ -170,13 +172,13 @@ class SpreadPart(Part):
         if found is not None:
             flat = abs(found.reached - slope) <= rounding
             intercept = (found.point + found.following) / 2 if flat else found.point
-        told = self.pieces.gather(row_state.objective_parts, intercept)
+        told = self.pieces.map(row_state.objective_parts, intercept)
         square, line, absolute, losses, _ = sum(told).tolist()
         dual = line - square / 2 - self.epsilon * absolute
         primal = square / 2 + losses + self.total * intercept
         scale = multiple(max(part[4] for part in told), self.largest)
         if scale > 1:
-            losses = sum(self.pieces.gather(row_state.scaled_losses, scale, intercept))
+            losses = sum(self.pieces.map(row_state.scaled_losses, scale, intercept))
             scaled = scale**2 * square / 2 + losses + scale * self.total * intercept
             primal = min(primal, scaled)
         self.values = Values(dual, primal, intercept)
@@ -184,7 +186,7 @@ class SpreadPart(Part):
 
     def _slope_ends(self) -> tuple[float, float, float]:
         """The flattest slope down, the steepest up, and Σβ."""
-        ends = np.array(self.pieces.gather(row_state.slope_ends))
+        ends = np.array(self.pieces.map(row_state.slope_ends))
         return float(ends[:, 1].min()), float(ends[:, 0].max()), float(ends[:, 3].sum())
 
     def violation(self) -> float:
@@ -195,7 +197,7 @@ class SpreadPart(Part):
     def violators(self, kept: Rows, size: int) -> Violators:
         """As :meth:`.Part.violators`."""
         half = max((size - len(kept)) // 2, 1)
-        told = self.pieces.gather(row_state.candidates, half, each=self._split(kept))
+        told = self.pieces.map(row_state.candidates, half, each=self._split(kept))
         ends = np.array([part[0] for part in told])
         steepest, flattest = float(ends[:, 0].max()), float(ends[:, 1].min())
         differ, largest = steepest - flattest, float(ends[:, 2].max())
@@ -213,7 +215,7 @@ class SpreadPart(Part):
 
     def small(self, rows: Rows) -> SmallProblem:
         """As :meth:`.Part.small`."""
-        found = self.pieces.gather(row_state.shown, each=self._split(rows))
+        found = self.pieces.map(row_state.shown, each=self._split(rows))
         table, problem = self._table(found), self._joined(found)
         beta = np.concatenate([part.beta for part in found])
         products = np.concatenate([part.products for part in found])
@@ -232,7 +234,7 @@ class SpreadPart(Part):
         """Make the states anew from the first ones, where that is a small part of the work."""
         if self._since <= self._allowed:
             return
-        changed = int(sum(self.pieces.gather(row_state.support_counts))[2])
+        changed = int(sum(self.pieces.map(row_state.support_counts))[2])
         self._allowed = max(REMEMBERED, RENEWED * changed)
         if self._since <= self._allowed:
             return
@@ -260,11 +262,11 @@ class SpreadPart(Part):
     def near(self, most: float) -> Part | None:
         """As :meth:`.Part.near`."""
         flattest, steepest, reached = self._slope_ends()
-        number = sum(self.pieces.gather(row_state.count_near, flattest, steepest))
+        number = sum(self.pieces.map(row_state.count_near, flattest, steepest))
         if number > most * len(self) or number < 2:
             return None
         if number <= self.here:
-            found = self.pieces.gather(row_state.show_near, flattest, steepest)
+            found = self.pieces.map(row_state.show_near, flattest, steepest)
             beta, products = (
                 np.concatenate([getattr(part, name) for part in found])
                 for name in ("beta", "products")
@@ -274,14 +276,14 @@ class SpreadPart(Part):
             few, _ = part_of_others(self._joined(found), rows, beta, products, rest)
             few.origin = self._numbered([part.rows for part in found])
             return few
-        taken = self.pieces.map(row_state.take_near, flattest, steepest)
-        own = sum(ends[3] for ends in taken.gather(row_state.slope_ends))
+        taken = self.pieces.persist(row_state.take_near, flattest, steepest)
+        own = sum(ends[3] for ends in taken.map(row_state.slope_ends))
         part = replace(
-            self, pieces=taken.map(row_state.emptied), total=self.total - float(reached - own),
+            self, pieces=taken.persist(row_state.emptied), total=self.total - float(reached - own),
             computed=0.0, values=None,
         )  # fmt: skip
         part.multiply()
-        return replace(part, pieces=part.pieces.map(row_state.of_others))
+        return replace(part, pieces=part.pieces.persist(row_state.of_others))
 
     def absorb(self, few: Part) -> None:
         """As :meth:`.Part.absorb`."""
@@ -305,23 +307,23 @@ class SpreadPart(Part):
         They are those of now, whatever becomes of the coefficients between the chunks.
         """
         pieces = self.pieces
-        counts = np.array(pieces.gather(row_state.support_counts)).reshape(-1, 3)
+        counts = np.array(pieces.map(row_state.support_counts)).reshape(-1, 3)
         ends = np.cumsum([0, *counts[:, 2 if moved else 0]]).astype(np.intp)
         return self._chunks(pieces, ends, moved)
 
     @staticmethod
-    def _chunks(pieces: Pieces, ends: Rows, moved: bool) -> Iterator[list[Shown]]:
+    def _chunks(pieces: Partitioned, ends: Rows, moved: bool) -> Iterator[list[Shown]]:
         for start in range(0, int(ends[-1]), SENT):
             own = np.clip([[start], [start + SENT]] - ends[:-1], 0, None).T
-            yield pieces.gather(row_state.show_support, moved, each=list(map(tuple, own.tolist())))
+            yield pieces.map(row_state.show_support, moved, each=list(map(tuple, own.tolist())))
 
     def none(self) -> list[Shown]:
         """No row of each piece."""
-        return self.pieces.gather(row_state.shown, NONE)
+        return self.pieces.map(row_state.shown, NONE)
 
     def all_rows(self) -> tuple[TablePart, list[Shown]]:
         """The same problem here, with all coefficients 0, and its rows by piece."""
-        found = self.pieces.gather(row_state.everything)
+        found = self.pieces.map(row_state.everything)
         problem = replace(self._joined(found), total=self.total)
         return TablePart(problem, KernelRows(self.kernel, self._table(found))), found
 
@@ -338,7 +340,7 @@ class SpreadPart(Part):
         for start in range(0, kinds.n_rows, SENT):
             rows = np.arange(start, min(start + SENT, kinds.n_rows))
             rows = rows[sums[rows] != 0.0]
-            pieces = pieces.map(row_state.moved, kinds.take(rows), sums[rows], each=own)
+            pieces = pieces.persist(row_state.moved, kinds.take(rows), sums[rows], each=own)
             own = [(NONE, np.empty(0))] * len(pieces)
         self.pieces = pieces
 

@@ -16,7 +16,7 @@ from formulakern.learning.kernel_machines.in_pieces.row_state import begun, stac
 from formulakern.learning.kernel_machines.in_pieces.spread_part import HERE, SpreadPart
 from formulakern.learning.kernel_machines.part import Rows
 from formulakern.learning.kernel_machines.table_part import TablePart
-from formulakern.partitions.pieces import Pieces
+from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["SpreadExpansion", "train_pieces"]
 
@@ -70,7 +70,7 @@ class SpreadExpansion:
 
 
 def train_pieces(
-    pieces: Pieces,
+    pieces: Partitioned,
     kernel: MatrixKernel,
     limits: Limits = DEFAULT,
     *,
@@ -86,7 +86,7 @@ def train_pieces(
 
     Parameters
     ----------
-    pieces : Pieces of (PackedTable, BoxProblem)
+    pieces : Partitioned of (PackedTable, BoxProblem)
         The rows of each piece, and their part of the problem.
     kernel : Kernel
     limits : Limits
@@ -117,16 +117,16 @@ def train_pieces(
     >>> import formulakern as fk
     >>> from formulakern.encoding.zero_one import read_packed
     >>> from formulakern.learning.kernel_machines.box_problem import classification
-    >>> from formulakern.partitions.pieces import LocalPieces
+    >>> from formulakern.partitions.partitioned import Partitioned
     >>> table, signs = read_packed([[1, 0], [0, 1], [1, 0]]), np.array([1.0, -1.0, 1.0])
     >>> problem = classification(signs, np.full(3, 5.0))
     >>> rows = [np.array([0, 2]), np.array([1])]
-    >>> pieces = LocalPieces([(table.take(part), problem.take(part)) for part in rows])
+    >>> pieces = Partitioned([(table.take(part), problem.take(part)) for part in rows])
     >>> found = train_pieces(pieces, fk.kernel("a"), here=0)
     >>> found.beta, found.gap, found.pieces
     (array([ 1., -1.]), 0.0, array([0, 1]))
     """
-    spread = SpreadPart(pieces.map(begun, kernel), kernel, total, here)
+    spread = SpreadPart(pieces.persist(begun, kernel), kernel, total, here)
     run = Descent(len(spread), limits, progress)
     whole: SpreadPart | TablePart = spread
     if len(spread) <= here:

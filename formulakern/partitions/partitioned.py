@@ -1,0 +1,344 @@
+"""Rows in partitions: functions go to the partitions, and their answers come back in order.
+
+A learner that needs its rows only for sums is written once: it sends a function to every partition
+and adds up the answers.  In memory there is usually one partition; a dask collection has many, held
+by ``dask.persist`` and evaluated by ``dask.compute``, on a cluster by its workers.
+
+Functions are pure and defined at the top of a module.  If a worker is lost, dask computes its
+partitions again and gets the same answers.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+from formulakern.deadline import UNLIMITED, Deadline
+from formulakern.errors import ClusterError, DataError
+from formulakern.optional import needed
+from formulakern.partitions.collections import is_dask_array, is_dask_frame
+from formulakern.partitions.interrupts import keep_workers
+from formulakern.progress import answered
+
+__all__ = ["LOST", "Partitioned", "partitions_of", "put"]
+
+#: How many answers are combined in one step.
+STEP = 8
+AGAIN = "Connect to a cluster that runs, and fit again."
+LOGS = "Look at the logs of the workers."
+SMALLER = "Make partitions smaller by X.repartition, or give workers more memory."
+#: Seconds between two looks at the answers; the statuses of an answer that will never come.
+LOOKED, FAILED = 0.25, ("error", "cancelled", "lost")
+#: Exceptions of distributed, by name as it may be absent: their meaning and what to do.
+LOST = {
+    **dict.fromkeys(
+        ("CancelledError", "FutureCancelledError", "FuturesCancelledError"),
+        ("the scheduler of the cluster was lost, or the work was cancelled", AGAIN),
+    ),
+    "CommClosedError": ("the connection to the scheduler of the cluster was lost", AGAIN),
+    "KilledWorker": (
+        "a partition ended several workers one after another, most likely because it does not fit "
+        "into their memory",
+        f"{LOGS} {SMALLER}",
+    ),
+    "MemoryError": ("there is too little memory for one partition", SMALLER),
+    "NoValidWorkerError": ("the cluster has no worker for the work", LOGS),
+}
+
+
+@dataclass(eq=False)
+class Partitioned:
+    """Values in partitions, such as the rows of a table.
+
+    Parameters
+    ----------
+    values : sequence
+        A value for each partition; if ``lazy`` a ``dask.delayed.Delayed`` each.
+    lazy : bool
+        Whether dask holds the values.
+
+    Examples
+    --------
+    >>> parts = Partitioned([[1, 2], [3]])
+    >>> parts.persist(sorted).map(sum), parts.sum(len), parts.lengths
+    ([3, 3], 3, [2, 1])
+    """
+
+    values: Sequence[Any] = ()
+    lazy: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """The number of rows of every partition."""
+        return [int(n) for n in self.map(len)]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return sum(self.lengths)
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        *shared: Any,
+        each: Sequence[Any] | None = None,
+        deadline: Deadline = UNLIMITED,
+    ) -> list[Any]:
+        """Return the answer of every partition, in their order.
+
+        Parameters
+        ----------
+        function : callable
+            Called with (value, *shared), or (value, *shared, own) if there is ``each``.
+        shared : any values
+            Arguments that all partitions share.
+        each : sequence of one value per partition, optional
+        deadline : Deadline, optional
+
+        Raises
+        ------
+        TimeIsOver
+            If the answers do not come in time.
+        """
+        if self.lazy:
+            deadline.check()
+            return _computed(self._tasks(function, shared, each), deadline)
+        return self._answers(function, shared, each, deadline)
+
+    def persist(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
+    ) -> Partitioned:
+        """Return the answers as partitions, which stay where they are computed.
+
+        Parameters
+        ----------
+        function, shared, each :
+            The function and its arguments, see :meth:`map`.
+        """
+        if not self.lazy:
+            return Partitioned(self._answers(function, shared, each, UNLIMITED))
+        tasks, client = self._tasks(function, shared, each), cluster_client()
+        if client is None:
+            return Partitioned(_computed(tasks, UNLIMITED))
+        with _cluster_errors():
+            return Partitioned(client.persist(tasks), lazy=True)
+
+    def sum(
+        self, function: Callable[..., Any], *shared: Any, deadline: Deadline = UNLIMITED
+    ) -> Any:
+        """Return the sum of the answers, added up a few at a time where they are.
+
+        Parameters
+        ----------
+        function, shared, deadline :
+            The function, its arguments and its time, see :meth:`map`.
+        """
+        deadline.check()
+        if self.lazy:
+            tasks = self._tasks(function, shared, None)
+            while len(tasks) > 1:
+                tasks = [_task(_added, *some) for some in _groups(tasks, STEP)]
+            return _computed(tasks, deadline)[0] if tasks else 0
+        total: Any = 0
+        for number, value in enumerate(self.values):
+            deadline.check()
+            answer = function(value, *shared)
+            total = total + answer if number else answer
+        return total
+
+    def wait(self) -> Partitioned:
+        """Return the same partitions once all values are computed."""
+        client = cluster_client() if self.lazy else None
+        if client is not None:
+            futures = needed("distributed", "A dask cluster", "dask").futures_of(self.values)
+            with _cluster_errors():
+                _wait(client, futures, UNLIMITED)
+        return self
+
+    def zip(self, *others: Partitioned) -> Partitioned:
+        """Return the tuples of these values and those of as many other partitions."""
+        if not self.lazy:
+            held = [other.map(_itself) if other.lazy else other.values for other in others]
+            return Partitioned(list(zip(self.values, *held, strict=True)))
+        held = [other.values if other.lazy else list(map(put, other.values)) for other in others]
+        rows = zip(self.values, *held, strict=True)
+        return Partitioned([_task(_tuple, *row) for row in rows], lazy=True)
+
+    def coalesce(self, number: int, combine: Callable[[list[Any]], Any]) -> Partitioned:
+        """Return fewer partitions: ``combine`` joins ``number`` neighbouring values."""
+        groups = _groups(self.values, number)
+        if not self.lazy:
+            return Partitioned([combine(list(some)) for some in groups])
+        return Partitioned([_task(_combined, put(combine), *some) for some in groups], lazy=True)
+
+    def _answers(
+        self,
+        function: Callable[..., Any],
+        shared: tuple[Any, ...],
+        each: Sequence[Any] | None,
+        deadline: Deadline,
+    ) -> list[Any]:
+        answers = []
+        own: Sequence[tuple[Any, ...]] = [()] * len(self)
+        if each is not None:
+            own = [(one,) for one in each]
+        for value, more in zip(self.values, own, strict=True):
+            deadline.check()
+            answers.append(function(value, *shared, *more))
+            answered(len(answers), len(self))
+        return answers
+
+    def _tasks(
+        self, function: Callable[..., Any], shared: tuple[Any, ...], each: Sequence[Any] | None
+    ) -> list[Any]:
+        sent = list(map(put, shared))
+        own: Sequence[tuple[Any, ...]] = [()] * len(self)
+        if each is not None:
+            own = [(put(one),) for one in each]
+        call = put(function)
+        pairs = zip(self.values, own, strict=True)
+        return [call(value, *sent, *more) for value, more in pairs]
+
+
+def put(value: Any) -> Any:
+    """Return a value as one node of a dask graph."""
+    return needed("dask", "A dask collection", "dask").delayed(value, pure=False, traverse=False)
+
+
+def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
+    """Return the partitions of a dask collection as delayed values.
+
+    Parameters
+    ----------
+    X : dask DataFrame, Series or Array
+        An array is split into blocks of rows.
+    columns : sequence of labels, optional
+        The columns to read, by their labels in a frame and their positions in an array.
+
+    Raises
+    ------
+    DataError
+        If an array has neither one nor two dimensions.
+    """
+    if is_dask_array(X):
+        if X.ndim == 2:
+            X = X if columns is None else X[:, list(columns)]
+            X = X.rechunk({1: -1})
+        elif X.ndim != 1:
+            raise DataError(
+                f"a dask array of {X.ndim} dimensions; expected 2 for a table, 1 for a column."
+            )
+        return list(X.to_delayed().ravel())
+    if columns is not None and is_dask_frame(X):
+        X = X[list(columns)]
+    return list(X.to_delayed())
+
+
+def cluster_client() -> Any:
+    """Return the client of the cluster that dask uses now, or None if it works in this process.
+
+    From now on Ctrl-C does not end the workers of the cluster.
+    """
+    base = needed("dask.base", "A dask collection", "dask")
+    client = getattr(base.get_scheduler(), "__self__", None)
+    if not hasattr(client, "scheduler_info"):
+        return None
+    with _cluster_errors():
+        keep_workers(client)
+    return client
+
+
+def _groups(values: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    """Return groups of neighbours.
+
+    >>> _groups("abcde", 2)
+    ['ab', 'cd', 'e']
+    """
+    return [values[start : start + size] for start in range(0, len(values), size)]
+
+
+def _task(function: Callable[..., Any], *values: Any) -> Any:
+    return put(function)(*values)
+
+
+def _added(*answers: Any) -> Any:
+    return reduce(operator.add, answers)
+
+
+def _combined(combine: Callable[[list[Any]], Any], *values: Any) -> Any:
+    return combine(list(values))
+
+
+def _tuple(*values: Any) -> tuple[Any, ...]:
+    return values
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _computed(tasks: list[Any], deadline: Deadline) -> list[Any]:
+    """Return the results of delayed values, in time."""
+    client = cluster_client()
+    if client is None:
+        return _computed_here(tasks, deadline)
+    with _cluster_errors():
+        futures = client.compute(tasks)
+        _wait(client, futures, deadline)
+        return list(client.gather(futures))
+
+
+def _computed_here(tasks: list[Any], deadline: Deadline) -> list[Any]:
+    """Return the results of delayed values from the scheduler of dask in this process."""
+    dask = needed("dask", "A dask collection", "dask")
+    keys, done = {value.key for value in tasks}, set()
+
+    def counted(key: Any, *_: Any) -> None:
+        if key in keys and key not in done:
+            done.add(key)
+            answered(len(done), len(keys))
+        if len(done) < len(keys):
+            deadline.check()
+
+    with needed("dask.callbacks", "A dask collection", "dask").Callback(posttask=counted):
+        return list(dask.compute(*tasks))
+
+
+def _wait(client: Any, futures: Sequence[Any], deadline: Deadline) -> None:
+    """Wait until all futures are done or one has failed; cancel them on any exception."""
+    wait = needed("distributed", "A dask cluster", "dask").wait
+    try:
+        while True:
+            with suppress(TimeoutError):
+                wait(futures, timeout=min(LOOKED, deadline.left()))
+            answered(sum(future.done() for future in futures), len(futures))
+            if all(future.done() for future in futures) or any(
+                future.status in FAILED for future in futures
+            ):
+                return
+            deadline.check()
+    except BaseException:
+        client.cancel(futures)
+        raise
+
+
+@contextmanager
+def _cluster_errors() -> Iterator[None]:
+    """Raise the failures of a cluster as ClusterError; shared values may be large."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        try:
+            yield
+        except Exception as error:
+            if type(error).__name__ not in LOST:
+                raise
+            problem, advice = LOST[type(error).__name__]
+            raise ClusterError(f"{problem} ({type(error).__name__}). {advice}") from error
