@@ -16,7 +16,7 @@ import formulakern
 
 ROOT = Path(__file__).parent.parent
 #: The kinds of files that belong to the package.
-KINDS = {".py", ".pyi", ".typed", ".lark", ".md", ".css", ".js"}
+KINDS = {".py", ".pyi", ".typed", ".lark", ".md", ".css", ".html", ".js"}
 BUILD = """
 import sys
 from setuptools import build_meta

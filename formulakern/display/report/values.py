@@ -52,6 +52,11 @@ class ListedColumn:
     marks: Sequence[float] | None = None
     help: str = ""
 
+    @property
+    def is_number(self) -> bool:
+        """Whether the column is sorted by numbers."""
+        return self.kind in ("number", "share", "signed")
+
 
 @dataclass(frozen=True)
 class ListedTable:
@@ -294,6 +299,11 @@ class DataSummary:
     columns: Sequence[ColumnSummary]
     total: int
     target: ListedTable | None = None
+
+    @property
+    def knows_unseen(self) -> bool:
+        """Whether a column has a share of unseen values."""
+        return any(not math.isnan(column.unseen) for column in self.columns)
 
 
 @dataclass(frozen=True)

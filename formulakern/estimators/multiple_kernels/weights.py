@@ -10,7 +10,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray
 from formulakern.display.plots.style import colour_of, label_ends, rule_axes, tidy
-from formulakern.markup import barred, small_table
+from formulakern.markup import Barred, small_table
 from formulakern.optional import data_frame
 from formulakern.text import clip, significant, table
 
@@ -77,8 +77,8 @@ class FormulaWeights:
     def _repr_html_(self) -> str:
         written = significant(self.weights.tolist())
         shares = self.shares.tolist()
-        rows = [
-            [self.formulas[r], written[r], barred(f"{shares[r]:.1%}", 0.0, shares[r])]
+        rows: list[list[str | Barred]] = [
+            [self.formulas[r], written[r], Barred(f"{shares[r]:.1%}", 0.0, shares[r])]
             for r in self.order
         ]
         return small_table(HEAD, rows, "r>>", foot=self.method)

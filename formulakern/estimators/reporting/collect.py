@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_classifier, is_outlier_detector, is_regressor
+from sklearn.base import is_outlier_detector, is_regressor
 
 from formulakern.arrays import FloatArray
 from formulakern.display.report.values import (
@@ -187,16 +187,10 @@ def _quality(
 
 
 def _chances(model: Any, X: Any, missing: list[str]) -> FloatArray | None:
-    try:
+    if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(X))
-    except (AttributeError, ValueError) as error:
-        said = " ".join(str(error).split())
-        known = is_classifier(model) and "predict_proba" in said
-        missing.append(
-            f"No calibration: {said}" if known else "No calibration: the model has no "
-            "probabilities."
-        )  # fmt: skip
-        return None
+    missing.append("No calibration: the model has no probabilities.")
+    return None
 
 
 # -- why, and of what ------------------------------------------------------------------------------

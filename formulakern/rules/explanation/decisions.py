@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.table import Table
-from formulakern.markup import Markup, small_table
+from formulakern.markup import small_table
 from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of, covers_of
 from formulakern.rules.explanation.rows import RowExplanations, reasons
 from formulakern.rules.rule import Rule
@@ -120,7 +120,7 @@ class ListExplanation(DecisionExplanation):
                 )
         return lines
 
-    def _html(self) -> Markup:
+    def _html(self) -> str:
         rows = [
             [str(number), str(item.label), str(condition), self._since(condition)]
             for number, (item, conditions) in enumerate(
@@ -217,7 +217,7 @@ class SetExplanation(DecisionExplanation):
             *(f"  rule {k + 1} votes {self._said(k)}: {self.decision[k].rule}" for k in fired),
         ]
 
-    def _html(self) -> Markup:
+    def _html(self) -> str:
         rows = [[str(k + 1), self._said(k), str(self.decision[k].rule)] for k in self.fired]
         return small_table(["", "votes", "rule"], rows, "><r", self._title())
 

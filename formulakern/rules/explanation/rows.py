@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError
-from formulakern.markup import Markup, small_table
+from formulakern.markup import small_table
 from formulakern.optional import data_frame
 from formulakern.text import aligned, clip, width
 
@@ -45,7 +45,7 @@ class RowExplanations(ABC):
         """What is said of one row."""
 
     @abstractmethod
-    def _html(self) -> Markup:
+    def _html(self) -> str:
         """What is said of one row, for notebooks."""
 
     @abstractmethod

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.errors import ParameterError
-from formulakern.markup import Markup, barred, small_table
+from formulakern.markup import Barred, small_table
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.explanation.rows import RowExplanations, reasons
 from formulakern.rules.export.text import listed_levels, said
@@ -213,7 +213,7 @@ class Explanation(RowExplanations):
         sides = ">" * len(told) + "<"
         return [*lines, *(f"  {line.rstrip()}" for line in aligned(cells, sides))]
 
-    def _html(self) -> Markup:
+    def _html(self) -> str:
         told, rows = self._told(0), self._table()
         if not rows:
             return small_table(["adds", "rule"], [], ">r", self._title(), "no rule is satisfied")
@@ -223,9 +223,12 @@ class Explanation(RowExplanations):
         largest = max(max(map(abs, amounts)) for amounts, _ in rows) or 1.0
         totals = self.totals[0, told].tolist()
         texts = iter(_signed([x for amounts, _ in rows for x in amounts] + totals))
-        cells: list[list[object]] = []
+        cells: list[list[str | Barred]] = []
         for amounts, text in rows:
-            bars = (_bar(x, next(texts), largest) for x in amounts)
+            bars = [
+                Barred(text, 0.5, 0.5 + x / largest / 2) if x else ""
+                for x, text in zip(amounts, texts, strict=False)
+            ]
             cells.append([*bars, clip(text, 400)])
         what = "together" if self.ensemble.classes is None else "the score"
         cells.append([*(next(texts) for _ in told), what])
@@ -299,7 +302,3 @@ def _signed(amounts: list[float]) -> list[str]:
         "" if not x else text if x < 0 else f"+{text}"
         for x, text in zip(amounts, texts, strict=True)
     ]
-
-
-def _bar(amount: float, text: str, largest: float) -> Markup:
-    return barred(text, 0.5, 0.5 + amount / largest / 2) if amount else Markup()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from formulakern.rules.decision import DecisionRules
-from formulakern.rules.export.text import decision_cells, ensemble_cells
+from formulakern.rules.export.text import LEFT, decision_cells, ensemble_cells
 from formulakern.rules.features import LinearTerm, Term
 from formulakern.rules.voting import VotingRules
 from formulakern.syntax.notation import latex_name
@@ -38,7 +38,7 @@ def decision_latex(decision: DecisionRules, top: int | None = None) -> str:
 
 def _columns(cells: Mapping[str, Sequence[str]]) -> str:
     """Columns of cells under their names."""
-    sides = "".join("l" if name in ("class", "speaks", "rule") else "r" for name in cells)
+    sides = "".join("l" if name in LEFT else "r" for name in cells)
     rows = [[*cells], *zip(*cells.values(), strict=True)]
     head, *lines = [" & ".join(row) + r" \\" for row in rows]
     return "\n".join([rf"\begin{{tabular}}{{{sides}}}", head, r"\hline", *lines, r"\end{tabular}"])

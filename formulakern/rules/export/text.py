@@ -17,6 +17,7 @@ from formulakern.rules.voting import VotingRules, WeightedRule
 from formulakern.text import aligned, clip, significant, width
 
 __all__ = [
+    "LEFT",
     "MAX_ROWS",
     "MAX_RULE",
     "columns_of",
@@ -36,6 +37,8 @@ V = TypeVar("V", bound=VotingRules)
 
 #: Rows of a printed table, where longer rules are cut, and the fewest characters of their lines.
 MAX_ROWS, MAX_RULE, NARROWEST = 60, 400, 20
+#: Columns of text, which begin on the left.
+LEFT = ("class", "speaks", "rule")
 #: Signs after which a rule may be broken.
 BREAKS = ("&", "|", "^", "->")
 
@@ -235,7 +238,7 @@ def _class_text(label: Any, decision: DecisionRules) -> str:
 def _listed(columns: Mapping[str, Sequence[str]]) -> list[str]:
     """Columns of cells under their names; the last holds the rules, broken after connectives."""
     *names, last = columns
-    sides = "".join("<" if name in ("class", "speaks") else ">" for name in names)
+    sides = "".join("<" if name in LEFT else ">" for name in names)
     cells = [names, *zip(*(columns[name] for name in names), strict=True)]
     lines = []
     for front, rule in zip(aligned(cells, sides), [last, *columns[last]], strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from itertools import combinations
 from typing import Any, Generic, TypeVar
 
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
 from formulakern.encoding.table import Table
-from formulakern.markup import element
 from formulakern.rules.decision import conditions_of
 from formulakern.rules.logic.merging import Group, Member, of_groups, simplified_votes
 from formulakern.rules.rule import Rule
@@ -62,7 +62,7 @@ class JoinedRules(Generic[V]):
 
     def _repr_html_(self) -> str:
         shown: Any = self.rules
-        return f"{shown._repr_html_()}{element('p', self._claim())}"
+        return f"{shown._repr_html_()}<p>{escape(self._claim())}</p>"
 
     def _claim(self) -> str:
         return (
