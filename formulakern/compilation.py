@@ -4,31 +4,32 @@ Loops are plain functions in modules that linters and type checkers read.  ``@co
 makes one that Python calls, ``@compiled()`` a helper for other compiled functions.  Nothing is
 compiled, and numba is not imported, before the first call.
 
-Machine code is kept on disk, in one file per content, which :mod:`formulakern.cache` reads and
-writes.  Its name is a digest of all that the code comes from: the bytecode and the constants of the
-function and of every function that it calls, in whichever file they stand; the signature and the
-options; the versions of Python, numba and LLVM; the processor.  So a stale entry is never read, and
-processes that meet an empty cache only ever write the same under the same name.
+Machine code is kept on disk by :mod:`formulakern.cache`, one file for each content.  Its name is a
+digest of everything that the code depends on: the bytecode and the constants of the function and of
+every function that it calls, in any file; the signature and the options; the versions of Python,
+numba and LLVM; the processor.  So a stale entry is never read, and processes that start with an
+empty cache write the same content under the same name.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import pickle
 import platform
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial, update_wrapper
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, get_type_hints
 
 from formulakern import cache as code_cache
-from formulakern.cache.entry import Entry
 from formulakern.deadline import Deadline
 from formulakern.errors import FormulaKernError
 from formulakern.interrupts import held
-from formulakern.notice import noticed
 
 __all__ = [
     "CompiledFunction",
@@ -38,12 +39,15 @@ __all__ = [
     "intrinsic",
 ]
 
-#: So many numbers NumPy computes in milliseconds, faster than machine code is loaded.
+#: Printed once per process, on standard error, when compiling took ``PATIENCE`` seconds in all.
+NOTICE = "formulakern: compiling once, a few seconds …"
+PATIENCE = 2.0
+#: NumPy computes this many numbers in milliseconds, faster than machine code is loaded.
 FEW_NUMBERS = 1 << 21
-#: Seconds to read machine code from disk, and to import numba and read the first.
+#: Seconds to read machine code from disk, and to import numba first.
 READING, IMPORTING = 0.012, 0.4
 
-#: What numba is told by the environment, or by a file in the folder, that changes machine code.
+#: Settings of numba, by environment variables or a file, that change machine code.
 SETTINGS = (
     *("CPU_NAME", "CPU_FEATURES", "ENABLE_AVX", "USING_SVML"),
     *("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE"),
@@ -123,9 +127,8 @@ class CompiledFunction(Generic[P, R]):
     state: type | None = None
     parts: Mapping[str, CompiledFunction[..., Any]] = field(default_factory=dict)
     _code: dict[str, Callable[P, R]] = field(default_factory=dict, init=False)
-    _asked: int = field(default=0, init=False)
-    #: Seconds that were lost by not compiling it; for those who choose.
-    lost: float = field(default=0.0, init=False)
+    #: Numbers that were computed in another way because it is not compiled, about 1 ns each.
+    asked: float = field(default=0.0, init=False)
     _maker: threading.Thread | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -182,7 +185,7 @@ class CompiledFunction(Generic[P, R]):
 
     @cached_property
     def stored(self) -> bool:
-        """Whether its machine code lay on disk when this was first asked; it imports numba."""
+        """Whether its machine code was on disk when this was first asked; it imports numba."""
         return code_cache.is_stored(_place(self, _linked(self, {})[1], self.signatures[0]))
 
     def having(self, **parts: CompiledFunction[..., Any]) -> CompiledFunction[P, R]:
@@ -193,18 +196,12 @@ class CompiledFunction(Generic[P, R]):
         return replace(self, parts={**self.parts, **parts})
 
     def pays(self, n_numbers: int) -> bool:
-        """Whether to call it, rather than to compute so many numbers in NumPy.
+        """Return whether to call it rather than to compute this many numbers in NumPy.
 
-        Yes, if its machine code is there, or if so many numbers were asked for in all that loading
-        it is worth while.
+        It pays once the machine code is there, or once enough numbers were asked for in all.
         """
-        pays = self.would_pay(n_numbers)
-        self._asked += n_numbers
-        return pays
-
-    def would_pay(self, n_numbers: int) -> bool:
-        """What :meth:`pays` will say; asking does not count."""
-        return self.made or self._asked + n_numbers > FEW_NUMBERS
+        self.asked += n_numbers
+        return self.made or self.asked > FEW_NUMBERS
 
     @cached_property
     def _by_dtype(self) -> dict[str, str]:
@@ -260,16 +257,80 @@ def _compiled_code(loop: CompiledFunction[P, R], signature: str) -> Callable[P, 
     function, content = _linked(loop, {})
     made: Any = njit(nogil=True, **loop.options)(function)
     if signature:  # else a helper, called from Python
-        made._cache = Entry(_place(loop, content, signature))
-        with noticed(made):
+        made._cache = _Entry(_place(loop, content, signature))
+        with made._cache.notice:
             made.compile(_parsed(signature, loop.state))
         made.disable_compile()
     return made  # type: ignore[no-any-return]
 
 
 def _place(loop: CompiledFunction[..., Any], content: str, signature: str) -> str:
-    """The name of the machine code of a function, whose own digest is ``content``."""
+    """Return the name on disk of a function's machine code; ``content`` is its own digest."""
     return _hash(content, signature, _text(_fields(loop.state)), _processor())
+
+
+@dataclass
+class _Entry:
+    """The machine code of one function on disk, for numba: it loads before it compiles.
+
+    It replaces ``numba.core.caching.FunctionCache``, which unpickles whatever it finds.
+    """
+
+    digest: str
+    #: numba's name for a folder.
+    cache_path: str | None = None
+    #: Entered when there is nothing to load, and left when numba has compiled.
+    notice: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    def load_overload(self, _signature: Any, target: Any) -> Any:
+        """Return what was compiled before, or None."""
+        from numba.core.compiler import CompileResult
+
+        if (payload := code_cache.load(self.digest)) is not None:
+            target.refresh()
+            try:
+                return CompileResult._rebuild(target, *pickle.loads(payload))
+            except Exception:  # useless, so it is compiled again
+                code_cache.drop(self.digest)
+        self.notice.enter_context(_announced())
+        return None
+
+    def save_overload(self, _signature: Any, result: Any) -> None:
+        """Store what was compiled, unless it names objects of this process."""
+        from numba.core.serialize import dumps
+
+        if not result.lifted and not result.library.has_dynamic_globals:
+            code_cache.save(self.digest, dumps(result._reduce()))
+
+
+class _Announcement:
+    """How long this process has been compiling, and whether the notice was printed."""
+
+    seconds = 0.0
+    printed = False
+
+    @classmethod
+    def print(cls) -> None:
+        if not cls.printed:
+            cls.printed = True
+            print(NOTICE, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _announced() -> Iterator[None]:
+    """Print the notice once, if compiling takes ``PATIENCE`` seconds in all."""
+    begin = time.monotonic()
+    timer = threading.Timer(max(PATIENCE - _Announcement.seconds, 0.0), _Announcement.print)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        _Announcement.seconds += time.monotonic() - begin
+        if _Announcement.seconds > PATIENCE:
+            _Announcement.print()
 
 
 def _parsed(signature: str, state: type | None = None) -> Any:

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 import formulakern as fk
+from formulakern.backends.compiled import loop_of
 from formulakern.backends.loops import vectorized, whole
-from formulakern.backends.numba_cpu import loop_of
-from formulakern.compilation import _linked, _processor, compiled
+from formulakern.compilation import NOTICE, _linked, _processor, compiled
 from formulakern.errors import FormulaKernError
-from formulakern.notice import NOTICE
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -132,8 +131,8 @@ def other(x):
 """
 CALL = """
 import sys
-from formulakern import notice
-notice.PATIENCE = {patience}
+from formulakern import compilation
+compilation.PATIENCE = {patience}
 sys.dont_write_bytecode = True  # the files change within a second
 sys.path.insert(0, {folder!r})
 import loops

@@ -35,7 +35,7 @@ def distributions(tmp_path_factory):
         shutil.copytree(ROOT / name, copy / name, ignore=useless)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
-    for stray in ("formulakern/table.csv", "formulakern/cache/notes.txt", "grammar/old.lark~"):
+    for stray in ("formulakern/table.csv", "formulakern/kernels/notes.txt", "grammar/old.lark~"):
         (copy / stray).write_text("left behind")
     folder = tmp_path_factory.mktemp("dist")
     subprocess.run(

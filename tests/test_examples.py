@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from formulakern.notice import NOTICE
+from formulakern.compilation import NOTICE
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 #: what scripts share

@@ -31,7 +31,6 @@ STOREYS = (
         "grammar",
         "interrupts",
         "markup",
-        "notice",
         "optional",
         "progress",
         "slices",
@@ -159,7 +158,7 @@ def _assert_acyclic(graph: dict[str, set[str]]) -> None:
 
 def test_emitted_code_names_earlier_rooms():
     """It imports nothing, and names Python's own functions and those that it is given."""
-    from formulakern.backends.emitter import NAMES
+    from formulakern.backends.compiled import NAMES
 
     texts = [
         "(a & ~b) | c",

@@ -21,7 +21,7 @@ from formulakern.program.node import Program, Quotient
 __all__ = [
     "MAX_EXACT_BITS",
     "Backend",
-    "Fill",
+    "BlockWriter",
     "FloatArray",
     "Scale",
     "Support",
@@ -35,7 +35,7 @@ Scale = Literal["count", "probability"]
 MAX_EXACT_BITS = 16_384
 
 
-class Fill(Protocol):
+class BlockWriter(Protocol):
     """Writes a block of kernel values; safe to call from several threads at once."""
 
     def __call__(
@@ -50,7 +50,7 @@ class Fill(Protocol):
 def block_at(
     out: FloatArray, rows: slice, columns: slice, out_row: int, out_column: int
 ) -> FloatArray:
-    """The part of ``out`` that a :class:`Fill` writes for these rows and columns."""
+    """The part of ``out`` that a :class:`BlockWriter` writes for these rows and columns."""
     return out[
         out_row : out_row + rows.stop - rows.start,
         out_column : out_column + columns.stop - columns.start,
@@ -82,6 +82,11 @@ class Task:
         rows, columns = self.tables.shape
         return rows * columns
 
+    @property
+    def counting(self) -> float:
+        """Nanoseconds in which the compiled loop counts and stores, about."""
+        return self.n_pairs * (0.5 + 0.1 * int(self.tables.spans[-1]))
+
     @cached_property
     def bound(self) -> int:
         """No number on the way to a kernel value exceeds this, unless it is ``BEYOND``."""
@@ -91,6 +96,11 @@ class Task:
             for counts in (tables.x_counts, tables.z_counts)
         )
         return upper_bound(self.program, tables.sizes, most_x, most_z)
+
+    @property
+    def exact_everywhere(self) -> bool:
+        """Whether all backends give the same values to the last bit: integers below 2⁵³."""
+        return self.scale == "count" and self.bound < 2**53
 
     @property
     def largest(self) -> float:
@@ -216,5 +226,8 @@ class Backend(Protocol):
     def supports(self, task: Task) -> Support:
         """Whether it can serve this task, and why or why not."""
 
-    def compile(self, task: Task) -> Fill:
-        """The function that fills blocks; everything that is not per pair is done here."""
+    def size(self, task: Task) -> float:
+        """Return about how many nanoseconds it takes, if its code is compiled."""
+
+    def compile(self, task: Task) -> BlockWriter:
+        """Return the function that fills blocks; all work that is not per pair is done here."""

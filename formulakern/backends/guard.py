@@ -13,7 +13,7 @@ from math import inf, log2
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.base import Fill, FloatArray, Task, block_at
+from formulakern.backends.base import BlockWriter, FloatArray, Task, block_at
 from formulakern.backends.interpreter import exact_values, too_large
 from formulakern.errors import MagnitudeError
 from formulakern.program.magnitude import BEYOND
@@ -28,7 +28,7 @@ MAX_EXACT_WORK = 2_000_000_000
 EXTENDED_WORDS = 100
 
 
-def guarded(task: Task, fill: Fill) -> Fill:
+def guarded(task: Task, fill: BlockWriter) -> BlockWriter:
     """The same function, its out-of-range entries replaced by exact ones."""
     if task.weighted:
         if task.weighted_bits() < log2(SAFE):

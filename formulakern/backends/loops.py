@@ -57,7 +57,7 @@ MOST_DATA = 16
 #: Words of z that stay in the cache while all rows of x pass.
 CACHED = 131_072
 
-#: :class:`.filling.Factors`: addresses of x, z and same, 0 for none, and the weight.
+#: :class:`.block_writers.Factors`: addresses of x, z and same, 0 for none, and the weight.
 _FACTORS = "Tuple((int64, int64, int64, float64))"
 
 
@@ -161,7 +161,7 @@ def _multiply(to: Any, values: Any, others: Any) -> None:
 
 @compiled(forceinline=True)
 def _change(to: Any, given: Any, length: Any, row: Any, column: Any, factors: Any) -> None:
-    """Multiply a row of values, from this column of z, by :class:`.filling.Factors`.
+    """Multiply a row of values, from this column of z, by :class:`.block_writers.Factors`.
 
     Both are addresses, and may be equal: what is read is written at the same index.
     """

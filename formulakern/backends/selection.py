@@ -1,21 +1,14 @@
-"""Which backend serves a task: the one that was asked for, or the one that should be fastest."""
+"""The choice of a backend: the one that was asked for, or the one that should be the fastest."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from formulakern.backends.base import Backend, Task
-from formulakern.backends.costs import (
-    at_least_tabulating,
-    compiling,
-    exact_everywhere,
-    interpreting,
-    running,
-    tabulating,
-)
+from formulakern.backends.compiled import NumbaBackend, loop_of_task
 from formulakern.backends.interpreter import InterpreterBackend
-from formulakern.backends.lookup import LookupBackend
-from formulakern.backends.numba_cpu import NumbaBackend, loop_of_task
+from formulakern.backends.lookup import LAYING_OUT, LookupBackend
 from formulakern.checks import check_choice
 from formulakern.errors import FormulaSizeError, ParameterError
 
@@ -26,8 +19,10 @@ BACKENDS: dict[str, Backend] = {
     backend.name: backend for backend in (InterpreterBackend(), LookupBackend(), NumbaBackend())
 }
 
-#: Seconds after which interpreting is called out of reach.
-PATIENCE = 60.0
+#: Nanoseconds to compile a formula or to import numba, and to read a compiled formula from disk.
+COMPILING, READING = 4e8, 1.2e7
+#: The interpreter is out of reach if it takes more nanoseconds.
+PATIENCE = 6e10
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class Choice:
 
 
 def check_backend(name: str) -> str:
-    """The name, if there is such a backend (or it is "auto").
+    """Return the name if there is such a backend, or if it is "auto".
 
     Raises
     ------
@@ -50,29 +45,28 @@ def check_backend(name: str) -> str:
 
 
 def choose(name: str, task: Task) -> Choice:
-    """The backend for a task.
+    """Return the backend for a task.
 
     Parameters
     ----------
     name : str
-        ``"auto"``: the backend that should be the fastest, by :mod:`.costs`; or a backend's name.
+        ``"auto"``, the backend of the smallest ``size``; or a backend's name.
     task : Task
 
     Returns
     -------
     Choice
-        Where all backends give the same values to the last bit (``scale="count"``, integers below
-        2⁵³) it depends on what is compiled: in this process, or on disk.  A formula that is not
-        compiled is tabulated or interpreted at first, and compiled when that has cost as much time
-        as compiling.  Elsewhere values may differ by roundings, and the choice is the same for the
-        same formula, tables' shapes and numbers of ones.
+        If all backends give the same values to the last bit, the choice depends on whether the
+        formula is compiled: it is tabulated or interpreted at first, and compiled when that has
+        taken as long as compiling.  Otherwise the choice depends on the formula, the shapes of the
+        tables and the numbers of ones alone.
 
     Raises
     ------
     ParameterError
         If the backend that was asked for cannot serve the task.
     FormulaSizeError
-        If none can within reason.
+        If no backend can within reason.
     """
     if name != "auto":
         backend = BACKENDS[check_backend(name)]
@@ -82,31 +76,44 @@ def choose(name: str, task: Task) -> Choice:
                 f"backend={name!r} cannot serve this: {support.reason}. Use backend='auto'."
             )
         return Choice(backend, support.reason)
-    fused, seconds = BACKENDS["numba"].supports(task), {"interpreter": interpreting(task)}
-    if fused.ok and not compiling(task):
-        soon = min(seconds["interpreter"], at_least_tabulating(task))
-        if running(task) <= soon:  # without looking at the numbers of ones
-            return Choice(BACKENDS["numba"], fused.reason)
+    sizes = {"interpreter": BACKENDS["interpreter"].size(task)}
+    fused = BACKENDS["numba"].supports(task)
+    compiling = _compiling(task) if fused.ok else 0.0
+    if fused.ok and not compiling:
+        sizes["numba"] = BACKENDS["numba"].size(task)
+        if sizes["numba"] <= min(sizes["interpreter"], LAYING_OUT + task.counting):
+            return Choice(BACKENDS["numba"], fused.reason)  # without a look at the numbers of ones
     tabulated = BACKENDS["lookup"].supports(task)
     if tabulated.ok:
-        seconds["lookup"] = tabulating(task)
-    if fused.ok:
-        seconds["numba"] = running(task) + compiling(task)
-    found = min(seconds, key=seconds.__getitem__)
-    if found == "interpreter" and seconds[found] > PATIENCE:
+        sizes["lookup"] = BACKENDS["lookup"].size(task)
+    found = min(sizes, key=sizes.__getitem__)
+    if compiling:
+        lost = max(sizes[found] - BACKENDS["numba"].size(task), 0.0)
+        if task.exact_everywhere:
+            loop = loop_of_task(task)
+            lost = loop.asked = loop.asked + lost
+        if lost > compiling:
+            found = "numba"
+    if found == "interpreter" and sizes[found] > PATIENCE:
         raise FormulaSizeError(
             f"this formula on these tables is out of reach: {fused.reason}, and "
             f"{tabulated.reason}. Use a shorter formula, fewer rows, or one-hot coded columns."
         )
-    if fused.ok and found != "numba" and exact_everywhere(task):
-        # compiled after all, when what was lost by not doing so would have paid for it
-        program = loop_of_task(task)
-        program.lost += max(seconds[found] - running(task), 0.0)
-        if program.lost > compiling(task):
-            found = "numba"
     reasons = {
-        "interpreter": f"{seconds['interpreter']:.2g} s in all are less than compiling takes",
+        "interpreter": f"{1e-9 * sizes['interpreter']:.2g} s in all are less than compiling takes",
         "lookup": tabulated.reason,
         "numba": fused.reason,
     }
     return Choice(BACKENDS[found], reasons[found])
+
+
+def _compiling(task: Task) -> float:
+    """Return the nanoseconds until the formula is compiled.
+
+    If values may differ between backends, it is the time as if nothing were compiled.
+    """
+    loop = loop_of_task(task)
+    if task.exact_everywhere and loop.made:
+        return 0.0
+    stored = task.exact_everywhere and "numba" in sys.modules and loop.stored
+    return READING if stored else COMPILING

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import Fill, block_at
-from formulakern.backends.filling import bound_of
+from formulakern.backends.base import BlockWriter, block_at
+from formulakern.backends.block_writers import bound_of
 from formulakern.backends.tables import PANEL
 from formulakern.errors import MagnitudeError
 from formulakern.gram.dense import row_blocks, work_off
@@ -42,7 +42,7 @@ class _Tiles:
     def __init__(self) -> None:
         self._mine = threading.local()
 
-    def filled(self, fill: Fill, rows: slice, columns: slice) -> FloatArray:
+    def filled(self, fill: BlockWriter, rows: slice, columns: slice) -> FloatArray:
         """The values of a tile, until the next one."""
         if not hasattr(self._mine, "memory"):
             self._mine.memory = np.empty(TILE_ROWS * TILE_COLUMNS)
@@ -52,7 +52,7 @@ class _Tiles:
         return tile
 
 
-def narrowed(fill: Fill) -> Fill:
+def narrowed(fill: BlockWriter) -> BlockWriter:
     """The same for matrices of float32: every value rounded once, from its float64.
 
     Notes
@@ -79,7 +79,7 @@ def narrowed(fill: Fill) -> Fill:
     return narrow
 
 
-def transposing(fill: Fill) -> Fill:
+def transposing(fill: BlockWriter) -> BlockWriter:
     """Blocks of a symmetric matrix: what lies below its diagonal is the transpose of what is above.
 
     So any band of rows is that of the whole matrix, to the last bit, although K(x, z) and K(z, x)
@@ -108,7 +108,7 @@ def transposing(fill: Fill) -> Fill:
 
 
 def fill_rows(
-    fill: Fill,
+    fill: BlockWriter,
     rows: slice,
     out: npt.NDArray[Any],
     progress: Callable[[float], None] | None = None,
@@ -132,7 +132,7 @@ def bands(shape: tuple[int, int], itemsize: int, height: int | None = None) -> I
 
 
 def fill_file(
-    matrix: np.memmap[Any, Any], fill: Fill, progress: Callable[[float], None] | None = None
+    matrix: np.memmap[Any, Any], fill: BlockWriter, progress: Callable[[float], None] | None = None
 ) -> None:
     """Fill a memory map from top to bottom, leaving what was written to the file's cache.
 
@@ -151,12 +151,12 @@ def fill_file(
             progress(rows.stop / matrix.shape[0])
 
 
-def product(fill: Fill, shape: tuple[int, int], vectors: FloatArray) -> FloatArray:
+def product(fill: BlockWriter, shape: tuple[int, int], vectors: FloatArray) -> FloatArray:
     """K times some vectors, without K.
 
     Parameters
     ----------
-    fill : Fill
+    fill : BlockWriter
     shape : (int, int)
         Of K.
     vectors : float64 (columns of K, m)

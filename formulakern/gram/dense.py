@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.base import Fill, FloatArray
+from formulakern.backends.base import BlockWriter, FloatArray
 from formulakern.backends.tables import ROWS
 from formulakern.errors import GramSizeError, ParameterError
 
@@ -49,7 +49,7 @@ SMALL = 1 << 26
 def assemble(
     shape: tuple[int, int],
     symmetric: bool,
-    fill: Fill,
+    fill: BlockWriter,
     progress: Callable[[float], None] | None = None,
     out: FloatArray | None = None,
 ) -> FloatArray:
@@ -60,8 +60,8 @@ def assemble(
     shape : (int, int)
     symmetric : bool
         Only blocks on and above the diagonal are filled; the rest is mirrored.
-    fill : Fill
-        See :class:`formulakern.backends.base.Fill`.
+    fill : BlockWriter
+        See :class:`formulakern.backends.base.BlockWriter`.
     progress : callable, optional
         Called with the share of the blocks that are done, from the calling thread.
     out : float64 of shape ``shape``, C-contiguous, optional
@@ -86,7 +86,7 @@ def assemble(
 def fill_matrix(
     matrix: npt.NDArray[Any],
     symmetric: bool,
-    fill: Fill,
+    fill: BlockWriter,
     progress: Callable[[float], None] | None = None,
 ) -> None:
     """Fill the blocks of a C-contiguous matrix; the parameters are those of :func:`assemble`."""

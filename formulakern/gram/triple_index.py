@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.base import Fill, block_at
+from formulakern.backends.base import BlockWriter, block_at
 from formulakern.backends.lookup import (
     Layout,
     count_entries,
@@ -188,7 +188,7 @@ def with_themselves(ones: IntArray) -> tuple[Counts, IntArray]:
     return Counts(rows, rows, rows, np.ones(rows.shape[1], dtype=np.bool_)), which
 
 
-def _places(tables: PairedTables, layout: Layout) -> Fill:
+def _places(tables: PairedTables, layout: Layout) -> BlockWriter:
     """For every pair of rows where a tabulated kernel would look its value up."""
     itself = np.arange(len(layout.s[0]), dtype=np.float64)  # looked up, a place gives its number
     look_up = fill_by_layout(tables, layout, itself)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from formulakern.backends.base import Fill, FloatArray
-from formulakern.backends.filling import Factors, check_finite, joined, multiplied
+from formulakern.backends.base import BlockWriter, FloatArray
+from formulakern.backends.block_writers import Factors, check_finite, joined, multiplied
 from formulakern.backends.tables import PairedTables
 from formulakern.checks import check_number
 from formulakern.errors import FormulaSizeError, ParameterError
@@ -188,7 +188,7 @@ class JoinedKernel(CombinedKernel):
         parts = [k.parts if isinstance(k, cls) else (k,) for k in kernels]
         return cls(tuple(chain.from_iterable(parts)))
 
-    def prepare(self, pair: TablePair) -> Fill:
+    def prepare(self, pair: TablePair) -> BlockWriter:
         """Fill with the first part, join the others while its values are in a cache."""
         return joined([part.prepare(pair) for part in self.parts], self.join)
 
@@ -278,7 +278,7 @@ class ScaledKernel(DerivedKernel):
         check_number("the weight of a kernel", weight, 0, above=True, expected=expected)
         return cls(weight, kernel)
 
-    def prepare(self, pair: TablePair) -> Fill:
+    def prepare(self, pair: TablePair) -> BlockWriter:
         """Fill, and multiply at once."""
         return multiplied(self.kernel.prepare(pair), Factors(weight=self.weight))
 
@@ -318,7 +318,7 @@ class NormalizedKernel(DerivedKernel):
         """Itself: it is normalised."""
         return self
 
-    def prepare(self, pair: TablePair) -> Fill:
+    def prepare(self, pair: TablePair) -> BlockWriter:
         """Fill, and divide at once."""
         kernel = self.kernel.within_range(pair)
         x = inverse_length(kernel.diagonal_of(pair.rows_of_x()))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.base import Fill, FloatArray
+from formulakern.backends.base import BlockWriter, FloatArray
 from formulakern.backends.tables import PairedTables
 from formulakern.checks import check_integer
 from formulakern.errors import FormulaSizeError, ParameterError
@@ -54,7 +54,7 @@ class MatrixKernel(ScikitLearnKernel, ABC):
     # -- to be provided by each kernel --------------------------------------------------------
 
     @abstractmethod
-    def prepare(self, pair: TablePair) -> Fill:
+    def prepare(self, pair: TablePair) -> BlockWriter:
         """The function that fills blocks of the Gram matrix between two tables.
 
         All work that is not done once for every pair of rows is done here.
@@ -336,7 +336,7 @@ class MatrixKernel(ScikitLearnKernel, ABC):
             found = product(self.prepare(pair), pair.shape, columns)
         return found.reshape(-1) if vectors.ndim == 1 else found
 
-    def _fill(self, pair: TablePair, kind: str) -> Fill:
+    def _fill(self, pair: TablePair, kind: str) -> BlockWriter:
         fill = self.prepare(pair)
         return fill if kind == "float64" else narrowed(fill)
 

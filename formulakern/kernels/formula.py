@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from formulakern.backends.base import Fill, FloatArray, Scale, Task
-from formulakern.backends.emitter import emit_pair
+from formulakern.backends.base import BlockWriter, FloatArray, Scale, Task
+from formulakern.backends.compiled import emit_pair
 from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.lookup import MAX_EXACT_OPERATIONS, row_classes
 from formulakern.backends.selection import Choice, check_backend, choose
@@ -259,7 +259,7 @@ class FormulaKernel(Kernel):
         """The backend for two tables, and why."""
         return choose(self.backend, self.task(pair))
 
-    def prepare(self, pair: TablePair) -> Fill:
+    def prepare(self, pair: TablePair) -> BlockWriter:
         """Lower, choose a backend, compile."""
         task = self.task(pair)
         return choose(self.backend, task).backend.compile(task)

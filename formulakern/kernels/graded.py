@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from formulakern.arrays import IntArray
-from formulakern.backends.base import Fill, FloatArray, block_at
+from formulakern.backends.base import BlockWriter, FloatArray, block_at
 from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words, pack_rows, row_blocks
@@ -113,7 +113,7 @@ class GradedKernel(DerivedKernel):
     #: Degrees; the values are checked when two tables are paired.
     accepts_real: ClassVar[bool] = True
 
-    def prepare(self, pair: TablePair) -> Fill:
+    def prepare(self, pair: TablePair) -> BlockWriter:
         """The kernel inside between level sets, block by block, each block summed at once."""
         if not pair.is_real:
             return self.kernel.prepare(pair)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import Fill
-from formulakern.backends.filling import rows_of
+from formulakern.backends.base import BlockWriter
+from formulakern.backends.block_writers import rows_of
 from formulakern.backends.tables import PANEL
 from formulakern.errors import ParameterError
 from formulakern.kernels.base import MatrixKernel
@@ -99,7 +99,7 @@ class RowBlocks:
             )
         self.chosen(rows)(slice(0, len(rows)), columns, out, 0, 0)
 
-    def chosen(self, rows: npt.NDArray[np.intp]) -> Fill:
+    def chosen(self, rows: npt.NDArray[np.intp]) -> BlockWriter:
         """What fills blocks of K between these rows of X, in this order, and Z.
 
         Parameters

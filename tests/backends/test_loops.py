@@ -7,10 +7,10 @@ import pytest
 
 import formulakern as fk
 from formulakern.backends.base import Task
+from formulakern.backends.compiled import NumbaBackend
 from formulakern.backends.interpreter import InterpreterBackend
 from formulakern.backends.lookup import LookupBackend, fill_by_count
 from formulakern.backends.loops import TILE, count_tile
-from formulakern.backends.numba_cpu import NumbaBackend
 from formulakern.backends.tables import PANEL, ROWS, pair_tables
 from formulakern.encoding.zero_one import read_packed
 from formulakern.rewrite.pipeline import rewrite

@@ -2,15 +2,15 @@
 
 import importlib
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import formulakern as fk
 from formulakern import compilation
-from formulakern.backends import costs
-from formulakern.backends.numba_cpu import loop_of_task
+from formulakern.backends import selection
+from formulakern.backends.compiled import loop_of_task
+from formulakern.backends.selection import BACKENDS
 from formulakern.deadline import Deadline
 from formulakern.gram.pair import TablePair
 
@@ -20,12 +20,10 @@ NAMES = ["interpreter", "lookup", "numba"]
 
 @pytest.fixture(params=[False, True], ids=["new", "stored"])
 def stored(request, monkeypatch):
-    """Whether what is asked for lies on disk; numba and the loop over blocks are there."""
+    """Whether a formula that is not compiled in this process is on disk."""
     importlib.import_module("numba")
     monkeypatch.setattr(compilation.CompiledFunction, "made", False)
-    code = SimpleNamespace(made=False, stored=request.param)
-    monkeypatch.setattr(costs, "loop_of_task", lambda _: code)
-    monkeypatch.setattr(costs, "_loading", lambda: 0.0)
+    monkeypatch.setattr(compilation.CompiledFunction, "stored", request.param)
     return request.param
 
 
@@ -33,25 +31,24 @@ def chosen(text: str, X: np.ndarray, **options: str) -> str:
     return fk.kernel(text, **options).choose(TablePair(X)).backend.name
 
 
-def test_what_is_stored_is_read(stored, monkeypatch):
-    monkeypatch.setattr(compilation.CompiledFunction, "would_pay", lambda *_: False)
+def test_what_is_stored_is_read_soon(stored):
     text = "a & (b | c & d)"
     loop = loop_of_task(fk.kernel(text).task(TablePair(DENSE)))
-    for rows, best in ((2_000, "numba" if stored else "lookup"), (60, "interpreter")):
-        loop.lost = 0.0  # whatever was chosen before
-        assert chosen(text, DENSE[:rows]) == best
+    loop.asked = 0.0  # whatever was chosen before
+    assert [chosen(text, DENSE) for _ in range(9)][-1] == ("numba" if stored else "lookup")
+    loop.asked = 0.0
+    assert chosen(text, DENSE[:60]) == "interpreter"
     assert chosen("a", DENSE[:20]) == "interpreter"
 
 
-def test_one_model_of_costs(monkeypatch):
-    """A time limit waits for machine code as long as the choice of a backend assumes."""
+def test_a_time_limit_waits_for_machine_code(monkeypatch):
     loop = compilation.compiled("float64(float64)")(lambda x: x)
     monkeypatch.setattr(
         compilation.CompiledFunction, "_made", lambda self, _: self._code.update(a=1)
     )
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    assert not loop.ready(Deadline.of(costs.IMPORTING * 0.9))
-    assert loop.ready(Deadline.of(costs.IMPORTING + 0.5))
+    assert not loop.ready(Deadline.of(compilation.IMPORTING * 0.9))
+    assert loop.ready(Deadline.of(compilation.IMPORTING + 0.5))
 
 
 def test_what_is_compiled_is_used():
@@ -67,17 +64,16 @@ def test_losses_are_paid_once(stored, monkeypatch):
     text, pair = "a & (b | c & ~d)", TablePair(DENSE)
     k = fk.kernel(text)
     loop = loop_of_task(k.task(pair))
-    loop.lost = 0.0
-    monkeypatch.setattr(costs, "READING", 0.35)
+    loop.asked = 0.0
+    monkeypatch.setattr(selection, "READING", selection.COMPILING)
     names = [k.choose(pair).backend.name for _ in range(300)]
     first = names.index("numba")
     assert set(names[:first]) == {"lookup"}
     assert first > 10
     assert set(names[first:]) == {"numba"}
     task = k.task(pair)
-    once = costs.tabulating(task) - costs.running(task)
-    assert loop.lost == pytest.approx(len(names) * once)
-    assert (first + 1) * once == pytest.approx(costs.compiling(task), abs=once)
+    once = BACKENDS["lookup"].size(task) - BACKENDS["numba"].size(task)
+    assert (first + 1) * once == pytest.approx(selection.COMPILING, abs=once)
 
 
 def test_values_that_may_differ_are_computed_in_one_way():
@@ -92,7 +88,7 @@ def test_values_that_may_differ_are_computed_in_one_way():
 def test_exact_values_do_not_depend_on_the_choice(text):
     X = DENSE[:150]
     exact = [fk.kernel(text, backend=name)(X) for name in NAMES]
-    assert costs.exact_everywhere(fk.kernel(text).task(TablePair(X)))
+    assert fk.kernel(text).task(TablePair(X)).exact_everywhere
     np.testing.assert_array_equal(exact[0], exact[1])
     np.testing.assert_array_equal(exact[0], exact[2])
     cosines = [fk.kernel(text, backend=name).normalized()(X) for name in NAMES]

@@ -1,7 +1,7 @@
-"""What "auto" takes against the fastest backend, and the model of costs: ``pytest -s``.
+"""What "auto" takes against the fastest backend, and the sizes of tasks: ``pytest -s``.
 
 The grid has rows, columns, densities and formulas.  Everything is compiled before.  ``PRINT=1``
-prints the measured milliseconds of every backend beside those of :mod:`formulakern.backends.costs`.
+prints the measured milliseconds of every backend next to its ``size``.
 """
 
 import os
@@ -10,7 +10,6 @@ import time
 import numpy as np
 
 import formulakern as fk
-from formulakern.backends import costs
 from formulakern.backends.selection import BACKENDS
 from formulakern.gram.pair import TablePair
 
@@ -53,12 +52,8 @@ def test_auto_against_the_fastest():
         ratios.append(least["auto"] / best)
         took = fk.kernel(text).choose(TablePair(X)).backend.name
         if os.environ.get("PRINT"):
-            model = {
-                "interpreter": costs.interpreting(task),
-                "lookup": costs.tabulating(task),
-                "numba": costs.running(task),
-            }
-            shown = "  ".join(f"{n} {1e3 * least[n]:.2f} ({1e3 * model[n]:.2f})" for n in names)
+            size = {name: 1e-6 * BACKENDS[name].size(task) for name in names}
+            shown = "  ".join(f"{n} {1e3 * least[n]:.2f} ({size[n]:.2f})" for n in names)
             print(f"\n{rows} x {columns}, {density}, {text}: {took}, {ratios[-1]:.2f}; {shown}")
         elif ratios[-1] > 1.3:
             print(

@@ -19,7 +19,7 @@ import pytest
 from numba import njit
 
 import formulakern as fk
-from formulakern.backends import filling
+from formulakern.backends import block_writers
 from formulakern.backends.loops import fill_block, look_up_rows
 from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import compiled
@@ -153,7 +153,7 @@ def fill_times(text: str, X: np.ndarray, plain: dict[str, Any], loop: Any) -> di
 
     def plainly():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(filling, "fill_block", loop)
+            patch.setattr(block_writers, "fill_block", loop)
             slower(rows, rows, out, 0, 0)
 
     tables = pair.tables((None,))

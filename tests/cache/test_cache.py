@@ -4,7 +4,6 @@ import errno
 import os
 import pickle
 import random
-import shutil
 import stat
 import subprocess
 import sys
@@ -15,8 +14,6 @@ import pytest
 
 import formulakern as fk
 from formulakern import cache
-from formulakern.cache import private_files
-from formulakern.cache.private_files import RefusedError, read_private, refusal, write_private
 from formulakern.cli import main
 from formulakern.compilation import compiled
 
@@ -36,9 +33,8 @@ def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "home"))
     monkeypatch.setenv("FORMULAKERN_CACHE_DIR", str(tmp_path / "cache"))
-    for name in ("XDG_CACHE_HOME", "FORMULAKERN_CACHE_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(cache, "_said", set())
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(cache, "_warned", set())
     return tmp_path / "cache"
 
 
@@ -75,11 +71,23 @@ def test_folders_and_files_are_of_this_user_alone(folder, mask):
         entry = kept(folder)
     finally:
         os.umask(usual)
+    assert [path for path in folder.parent.rglob("*") if path.is_file()] == [entry]
+    assert (mode(entry), mode(folder)) == (0o600, 0o700)
+
+
+@posix
+@pytest.mark.parametrize("mask", [0, 0o022])
+def test_the_usual_folder_is_in_the_users_cache(folder, monkeypatch, mask):
+    monkeypatch.delenv("FORMULAKERN_CACHE_DIR")
     home = folder.parent / "home"
-    files = [path for path in folder.parent.rglob("*") if path.is_file()]
-    assert entry in files
-    assert [mode(path) for path in files] == [0o600, 0o600]
-    assert {mode(path) for path in [folder, home, *home.rglob("*")] if path.is_dir()} == {0o700}
+    assert fk.cache.location().name == "formulakern"
+    assert fk.cache.location().is_relative_to(home)
+    usual = os.umask(mask)
+    try:
+        kept(fk.cache.location())
+    finally:
+        os.umask(usual)
+    assert {mode(path) for path in [home, *home.rglob("*")] if path.is_dir()} == {0o700}
 
 
 def test_a_function_is_read_back(folder):
@@ -95,7 +103,7 @@ def test_what_lies_there_is_told_and_cleared(folder):
     assert fk.cache.info() == fk.cache.CacheInfo(folder, 0, 0)
     entry = kept(folder)
     kept(folder, OTHER)
-    (folder / f"{OTHER}.code.{'0' * 16}.part").write_bytes(b"of a killed process")
+    (folder / f"{OTHER}.code.abc_1234.part").write_bytes(b"of a killed process")
     (folder / "mine.txt").write_text("not of this library")
     (folder / f"{'7' * 32}.code").mkdir()
     size = 2 * entry.stat().st_size
@@ -107,13 +115,9 @@ def test_what_lies_there_is_told_and_cleared(folder):
 
 
 def test_without_a_home_there_is_no_place(folder, monkeypatch):
-    def homeless() -> Path:
-        raise RuntimeError
-
-    monkeypatch.setattr(Path, "home", homeless)
-    kept(folder)  # the key lies beside the code
-    assert (folder / "key").is_file()
+    kept(folder)
     monkeypatch.delenv("FORMULAKERN_CACHE_DIR")
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: Path("~/.cache"))
     assert fk.cache.location() is None
     assert "no home folder" in fk.cache.info().problem
     cache.save(OTHER, CODE)
@@ -130,7 +134,7 @@ def test_damage_is_found_and_dropped(folder):
     random.seed(0)
     entry = kept(folder)
     whole = entry.read_bytes()
-    cuts = {0, 1, len(cache.MAGIC), len(cache.MAGIC) + cache.MAC_BYTES, len(whole) - 1}
+    cuts = {0, 1, cache.HASH_BYTES, cache.HASH_BYTES + 1, len(whole) - 1}
     for size in cuts | set(random.sample(range(len(whole)), 20)):
         entry.write_bytes(whole[:size])
         assert cache.load(DIGEST) is None
@@ -145,6 +149,8 @@ def test_damage_is_found_and_dropped(folder):
     assert cache.load(DIGEST) is None
     entry.write_bytes(whole)
     assert cache.load(DIGEST) == CODE
+    entry.rename(folder / f"{OTHER}.code")
+    assert cache.load(OTHER) is None, "an entry under another name"
 
 
 def test_a_damaged_function_is_compiled_again(folder):
@@ -155,7 +161,7 @@ def test_a_damaged_function_is_compiled_again(folder):
         entry.write_bytes(damaged)
         called(n_read=0)
         called(n_read=1)
-        assert len(entry.read_bytes()) == len(whole)
+        assert cache.load(entry.stem) is not None
 
 
 def test_what_is_of_no_use_is_compiled_again(folder):
@@ -170,7 +176,7 @@ def test_what_is_of_no_use_is_compiled_again(folder):
 
 def test_a_huge_file_is_not_read_whole(folder, monkeypatch):
     entry = kept(folder)
-    monkeypatch.setattr(cache, "LIMIT", entry.stat().st_size - 1)
+    monkeypatch.setattr(cache, "MAX_BYTES", len(CODE) - 1)
     assert cache.load(DIGEST) is None
     cache.save(DIGEST, CODE)
     assert not entry.exists()
@@ -189,7 +195,8 @@ class Planted:
         return Path.touch, (self.mark,)
 
 
-def test_nothing_planted_runs(folder, tmp_path, monkeypatch):
+def test_nothing_planted_runs(folder, tmp_path):
+    """Neither a pickle without our hash, nor files that other libraries would read or import."""
     mark = tmp_path / "mark"
     planted = pickle.dumps(Planted(mark))
     pickle.loads(planted)
@@ -197,19 +204,10 @@ def test_nothing_planted_runs(folder, tmp_path, monkeypatch):
     mark.unlink()
     called(n_read=0)
     (entry,) = folder.iterdir()
-    with monkeypatch.context() as elsewhere:
-        elsewhere.setenv("FORMULAKERN_CACHE_KEY", "a stranger's")
-        cache.save(entry.stem, planted)
-    signed = entry.read_bytes()
-    mine = cache._signature(cache._key(folder), OTHER, planted)
-    zeros = bytes(cache.MAC_BYTES)
-    for content in (
-        planted,
-        signed,
-        cache.MAGIC + zeros + planted,
-        cache.MAGIC + mine + planted,  # of another name
-        cache.MAGIC + planted,
-    ):
+    cache.save(OTHER, planted)
+    of_another_name = (folder / f"{OTHER}.code").read_bytes()
+    (folder / f"{OTHER}.code").unlink()
+    for content in (planted, bytes(cache.HASH_BYTES) + planted, of_another_name):
         entry.write_bytes(content)
         called(n_read=0)
         assert not mark.exists()
@@ -221,48 +219,28 @@ def test_nothing_planted_runs(folder, tmp_path, monkeypatch):
     assert not mark.exists()
 
 
-def test_a_folder_that_brings_its_key_along_is_not_believed(folder, tmp_path, monkeypatch):
-    """Such as one in an archive or a repository: its entries are signed by whoever made it."""
-    stranger = tmp_path / "stranger"
-    with monkeypatch.context() as there:
-        there.setenv("HOME", "/dev/null")
-        there.setenv("LOCALAPPDATA", os.devnull)
-        there.setenv("FORMULAKERN_CACHE_DIR", str(stranger))
-        kept(stranger)
-        assert (stranger / "key").is_file()
-    shutil.copytree(stranger, folder)
-    folder.chmod(0o700)
-    assert cache.load(DIGEST) is None
-    kept(folder)
-
-
-def test_a_secret_can_stand_for_the_key(folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("FORMULAKERN_CACHE_KEY", "secret")
-    kept(folder)
-    monkeypatch.setenv("HOME", str(tmp_path / "another"))
-    assert cache.load(DIGEST) == CODE
-    assert not list(tmp_path.rglob("key"))
-    monkeypatch.setenv("FORMULAKERN_CACHE_KEY", "another")
-    assert cache.load(DIGEST) is None
-
-
-@pytest.mark.parametrize("damage", ["empty", "short", "long", "open", "a link"])
-def test_a_bad_key_is_replaced(folder, tmp_path, damage):
-    kept(folder)
-    (key,) = tmp_path.rglob("key")
-    good = key.read_bytes()
-    if damage == "a link":
-        key.rename(tmp_path / "moved")
-        key.symlink_to(tmp_path / "moved")
-    else:
-        if damage == "open" and os.name != "posix":
-            pytest.skip("there are no modes")
-        key.write_bytes({"empty": b"", "short": good[:5], "long": good * 2, "open": good}[damage])
-        key.chmod(0o644 if damage == "open" else 0o600)
-    kept(folder, OTHER)
-    assert cache.load(DIGEST) is None, "the old key is not used again"
-    assert key.read_bytes() != good
-    assert (len(key.read_bytes()), mode(key)) == (cache.KEY_BYTES, 0o600)
+@posix
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder, entry: entry.chmod(0o666),
+        lambda folder, entry: folder.chmod(0o777),
+        lambda folder, entry: linked(entry),
+        lambda folder, entry: linked(folder),
+        pytest.param(lambda folder, entry: given_away(entry), marks=root),
+        pytest.param(lambda folder, entry: given_away(folder), marks=root),
+    ],
+)
+def test_what_another_user_may_have_planted_does_not_run(folder, tmp_path, change):
+    """In our format, and under the right name: only owner, mode and kind tell."""
+    mark = tmp_path / "mark"
+    called(n_read=0)
+    (entry,) = folder.iterdir()
+    cache.save(entry.stem, pickle.dumps(Planted(mark)))
+    change(folder, entry)
+    with pytest.warns(cache.CacheWarning):
+        called(n_read=0)
+    assert not mark.exists()
 
 
 @posix
@@ -296,28 +274,24 @@ def given_away(path: Path) -> None:
 def linked(path: Path) -> None:
     path.rename(path.with_name("real"))
     path.symlink_to("real")
-    os.lchown(path, STRANGER, STRANGER)
 
 
 FOLDERS = [
-    ("cache", open_folder),
-    ("cache", lambda path: path.chmod(0o1777)),
-    ("cache", lambda path: path.chmod(0o702)),
-    ("", open_folder),
-    pytest.param("cache", given_away, marks=root),
-    pytest.param("", given_away, marks=root),
-    pytest.param("cache", linked, marks=root),
+    open_folder,
+    lambda path: path.chmod(0o1777),
+    lambda path: path.chmod(0o702),
+    lambda path: path.chmod(0o770),
+    linked,
+    pytest.param(given_away, marks=root),
 ]
 
 
 @posix
-@pytest.mark.parametrize(("which", "change"), FOLDERS)
-def test_folders_that_are_not_ours_alone_are_refused_once(folder, tmp_path, which, change):
+@pytest.mark.parametrize("change", FOLDERS)
+def test_folders_that_are_not_ours_alone_are_refused_once(folder, tmp_path, change):
     """Neither read nor written; the code works all the same."""
-    (tmp_path / "above").mkdir()
-    os.environ["FORMULAKERN_CACHE_DIR"] = str(tmp_path / "above" / "cache")
-    kept(tmp_path / "above" / "cache")
-    change(tmp_path / "above" / which)
+    kept(folder)
+    change(folder)
     before = sorted(tmp_path.rglob("*"))
     with pytest.warns(cache.CacheWarning, match="FORMULAKERN_CACHE_DIR") as said:
         assert cache.load(DIGEST) is None
@@ -330,73 +304,28 @@ def test_folders_that_are_not_ours_alone_are_refused_once(folder, tmp_path, whic
 
 @posix
 @root
-def test_root_leaves_a_users_home_alone(folder, tmp_path):
+def test_root_leaves_a_users_home_alone(folder, tmp_path, monkeypatch):
     """As with ``sudo``: nothing of that user's is run by root, nothing of root's stays there."""
     home = tmp_path / "home"
     home.mkdir()
     os.chown(home, STRANGER, STRANGER)
-    os.environ.pop("FORMULAKERN_CACHE_DIR")
+    monkeypatch.delenv("FORMULAKERN_CACHE_DIR")
     with pytest.warns(cache.CacheWarning, match="belongs to another user"):
         cache.save(DIGEST, CODE)
     assert list(home.iterdir()) == []
 
 
 @posix
-def test_usual_folders_are_used(folder, tmp_path):
+def test_usual_folders_are_used(folder, tmp_path, monkeypatch):
     """Below a folder that all may write and nobody may rename in; by way of links of one's own."""
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp").chmod(0o1777)
     (tmp_path / "a").symlink_to("b/../tmp")
     (tmp_path / "b").symlink_to(tmp_path / "c")
     (tmp_path / "c").mkdir(mode=0o755)
-    os.environ["FORMULAKERN_CACHE_DIR"] = str(tmp_path / "a" / "new" / "cache")
+    monkeypatch.setenv("FORMULAKERN_CACHE_DIR", str(tmp_path / "a" / "new" / "cache"))
     kept(tmp_path / "tmp" / "new" / "cache")
-    assert refusal(tmp_path / "a" / "new" / ".." / "new") == ""
-    (tmp_path / "b").unlink()
-    (tmp_path / "b").symlink_to(tmp_path / "a")
-    with pytest.raises(OSError, match="link"):
-        refusal(tmp_path / "a")
-    with pytest.warns(cache.CacheWarning, match="cannot be written"):
-        cache.save(OTHER, CODE)
-    assert fk.cache.info().problem
-
-
-@posix
-def test_a_group_of_one_may_write(tmp_path, monkeypatch):
-    import grp
-    import pwd
-
-    me, group = os.geteuid(), tmp_path.stat().st_gid
-    users = [(0, 0), (me, group)]
-
-    class User:
-        def __init__(self, ids: tuple[int, int]) -> None:
-            self.pw_uid, self.pw_gid = ids
-
-    class Group:
-        gr_mem: tuple[str, ...] = ()
-
-    def named(name: str) -> User:
-        return {"me": User((me, group)), "other": User((STRANGER, STRANGER))}[name]
-
-    monkeypatch.setattr(pwd, "getpwall", lambda: list(map(User, users)))
-    monkeypatch.setattr(pwd, "getpwnam", named)
-    monkeypatch.setattr(grp, "getgrgid", lambda group: Group)
-    tmp_path.chmod(0o770)
-    assert refusal(tmp_path) == ""
-    for members in (("other",), ("nobody knows",)):
-        Group.gr_mem = members
-        assert "may be written by other users (mode 0770)" in refusal(tmp_path)
-    Group.gr_mem = ("me",)
-    assert refusal(tmp_path) == ""
-    monkeypatch.setattr(os, "listxattr", lambda path: ["system.posix_acl_access"], raising=False)
-    assert refusal(tmp_path)
-    monkeypatch.setattr(os, "listxattr", lambda path: [], raising=False)
-    users.append((STRANGER, group))
-    assert refusal(tmp_path)
-    users.clear()
-    Group.gr_mem = ()
-    assert refusal(tmp_path)  # a group that is not listed may have anybody in it
+    assert fk.cache.info().problem == ""
 
 
 # -- where nothing can be written ------------------------------------------------------------------
@@ -404,7 +333,7 @@ def test_a_group_of_one_may_write(tmp_path, monkeypatch):
 
 @posix
 def test_a_full_disk_is_said_once_and_leaves_nothing(folder):
-    """Here a limit on the size of files; the errors are those of a full disk."""
+    """A limit on the size of files; the errors are those of a full disk."""
     import resource
 
     kept(folder, OTHER)
@@ -467,7 +396,7 @@ def test_a_folder_that_may_only_be_read_is_read(folder):
 
 
 def test_parts_are_never_read_as_wholes(folder):
-    """Many write and read one entry and the key at once; each finds all of it, or nothing."""
+    """Many write and read one entry at once; each finds all of it, or nothing."""
     wrong: list[object] = []
 
     def work(seed: int) -> None:
@@ -486,40 +415,6 @@ def test_parts_are_never_read_as_wholes(folder):
     assert not wrong
     kept(folder)
     assert [path.name for path in folder.iterdir()] == [f"{DIGEST}.code"]
-
-
-# -- files -----------------------------------------------------------------------------------------
-
-
-def test_files_are_written_whole(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    write_private(path, b"one")
-    write_private(path, b"two", replace=False)
-    assert (read_private(path, 2), read_private(path, 3)) == (b"", b"one")
-    write_private(path, b"two")
-    assert read_private(path, 100) == b"two"
-
-    def refuse(*arguments: object) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(os, "link", refuse)  # as on file systems that have no links
-    write_private(path, b"three", replace=False)
-    write_private(tmp_path / "new", b"new", replace=False)
-    assert (path.read_bytes(), (tmp_path / "new").read_bytes()) == (b"two", b"new")
-    with pytest.raises((RefusedError, PermissionError)):
-        read_private(tmp_path, 1)
-
-
-@posix
-def test_nobody_of_a_sandbox_is_no_stranger(tmp_path, monkeypatch):
-    """In a sandbox that knows one user, the folders of all others belong to a number of theirs."""
-    texts = {"/proc/self/uid_map": "1000 0 1\n", "/proc/sys/kernel/overflowuid": "65534\n"}
-    monkeypatch.setattr(Path, "read_text", lambda path, **_: texts[str(path)])
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert private_files._is_ours(65534)
-    assert not private_files._is_ours(STRANGER)
-    texts["/proc/self/uid_map"] = "0 0 4294967295\n"
-    assert not private_files._is_ours(65534)
 
 
 # -- the command line ------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ import itertools
 import math
 import threading
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import oracle
@@ -404,7 +403,7 @@ def test_probability_of_certain_things():
 
 
 def test_auto_says_why(monkeypatch):
-    from formulakern.backends.numba_cpu import loop_of_task
+    from formulakern.backends.compiled import loop_of_task
     from formulakern.compilation import CompiledFunction
     from formulakern.gram.pair import TablePair
 
@@ -412,11 +411,8 @@ def test_auto_says_why(monkeypatch):
     hot = np.eye(8, dtype=int)[np.random.default_rng(0).integers(8, size=500)]
     with monkeypatch.context() as patch:  # not compiled, neither here nor on disk
         patch.setattr(CompiledFunction, "made", False)
-        code = SimpleNamespace(made=False, stored=False)
-        patch.setattr("formulakern.backends.costs.loop_of_task", lambda _: code)
-        patch.setattr(CompiledFunction, "would_pay", lambda *_: False)
-        patch.setattr("formulakern.backends.costs._loading", lambda: 0.0)
-        patch.setattr(loop_of_task(k.task(TablePair(hot))), "lost", 0.0)
+        patch.setattr(CompiledFunction, "stored", False)
+        patch.setattr(loop_of_task(k.task(TablePair(hot))), "asked", 0.0)
         assert k.choose(TablePair(hot)).backend.name == "lookup"
         few = k.choose(TablePair(data(20, 50)))
         assert few.backend.name in ("interpreter", "lookup")
@@ -439,9 +435,9 @@ def test_what_a_backend_cannot_serve_is_said():
 
 
 def test_out_of_reach_is_refused(monkeypatch):
-    from formulakern.backends import numba_cpu, selection
+    from formulakern.backends import compiled, selection
 
-    monkeypatch.setattr(numba_cpu, "MAX_OPERATIONS", 0)
+    monkeypatch.setattr(compiled, "MAX_OPERATIONS", 0)
     monkeypatch.setattr(selection, "PATIENCE", 0.0)
     monkeypatch.setattr("formulakern.backends.lookup.MAX_ENTRIES", 1)
     with pytest.raises(FormulaSizeError, match="out of reach"):

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from formulakern.arrays import IntArray
-from formulakern.backends.base import Fill, FloatArray, Scale
-from formulakern.backends.filling import then
+from formulakern.backends.base import BlockWriter, FloatArray, Scale
+from formulakern.backends.block_writers import then
 from formulakern.backends.lookup import fill_by_count
 from formulakern.backends.tables import PairedTables
 from formulakern.checks import check_choice
@@ -89,7 +89,7 @@ class CountedKernel(Kernel):
         last = _largest(self.family, pair)
         return _tabulated(self.family, pair.x.n_columns, last, self.scale)
 
-    def prepare(self, pair: TablePair) -> Fill:
+    def prepare(self, pair: TablePair) -> BlockWriter:
         """Tabulate, and look up; on real tables the real form, block by block."""
         if pair.is_real:
             return real_fill(pair, self._real(pair.x.n_columns), repr(self))
@@ -204,7 +204,7 @@ class BalancedKernel(DerivedKernel):
 
     kernel: CountedKernel
 
-    def prepare(self, pair: TablePair) -> Fill:
+    def prepare(self, pair: TablePair) -> BlockWriter:
         """Look t up, then the fraction and the exponent of f(t)."""
         family = self.kernel.family
         fraction, exponent = fractions(family, pair.x.n_columns, _largest(family, pair))
@@ -274,7 +274,7 @@ class TanimotoKernel(Kernel):
     #: It is defined, and positive semidefinite, on all real vectors.
     accepts_real: ClassVar[bool] = True
 
-    def prepare(self, pair: TablePair) -> Fill:
+    def prepare(self, pair: TablePair) -> BlockWriter:
         """Count the shared ones, then divide block by block."""
         if pair.is_real:
             return real_fill(pair, _tanimoto, repr(self))
@@ -339,7 +339,7 @@ def _own(family: Family, pair: TablePair) -> IntArray:
     return np.asarray(family.argument(ones, ones, ones, pair.x.n_columns))
 
 
-def _looked_up(family: Family, pair: TablePair, table: FloatArray) -> Fill:
+def _looked_up(family: Family, pair: TablePair, table: FloatArray) -> BlockWriter:
     """``table[t]`` for every pair of rows."""
     tables = pair.tables((None,))
     if not family.signed:

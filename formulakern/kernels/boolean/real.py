@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulakern.backends.base import Fill, FloatArray, block_at
+from formulakern.backends.base import BlockWriter, FloatArray, block_at
 from formulakern.errors import MagnitudeError
 from formulakern.gram.pair import TablePair
 
@@ -182,7 +182,7 @@ def elementary_symmetric(pairs: RowPairs, d: int) -> FloatArray:
     return np.asarray(sums[d])
 
 
-def real_fill(pair: TablePair, value: Callable[[RowPairs], FloatArray], name: str) -> Fill:
+def real_fill(pair: TablePair, value: Callable[[RowPairs], FloatArray], name: str) -> BlockWriter:
     """Fill blocks with a kernel of real rows, tile by tile.
 
     Parameters
@@ -196,7 +196,7 @@ def real_fill(pair: TablePair, value: Callable[[RowPairs], FloatArray], name: st
 
     Returns
     -------
-    Fill
+    BlockWriter
         It raises MagnitudeError where a value, or a number on the way to it, is beyond float64.
     """
     x, z = pair.values

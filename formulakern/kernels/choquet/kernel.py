@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.base import Fill, Scale, block_at
-from formulakern.backends.filling import then
+from formulakern.backends.base import BlockWriter, Scale, block_at
+from formulakern.backends.block_writers import then
 from formulakern.checks import check_integer
 from formulakern.compilation import CompiledFunction
 from formulakern.encoding.sources import unfit_entry
@@ -147,7 +147,7 @@ class ChoquetKernel(CountedKernel):
             return Subsets("conjunction", False, 0, None)
         return Conjunctions("conjunction", False, 0, self.additivity - 1)
 
-    def prepare(self, pair: TablePair) -> Fill:
+    def prepare(self, pair: TablePair) -> BlockWriter:
         """Sort the rows, then fill by the compiled loop; rows of 0 and 1 are counted."""
         if not pair.is_real:
             return super().prepare(pair)
@@ -177,7 +177,7 @@ class ChoquetKernel(CountedKernel):
         self.family.check(n)
         return Terms(*fractions(self.growth, n, n - 1), divisor, strict)
 
-    def fill(self, terms: Terms, x: SortedRows, z: SortedRows, symmetric: bool) -> Fill:
+    def fill(self, terms: Terms, x: SortedRows, z: SortedRows, symmetric: bool) -> BlockWriter:
         """Blocks of kernel values of sorted rows; ``symmetric``: the same rows."""
         n = x.order.shape[1]
         loop = self._loop
@@ -287,7 +287,7 @@ class BalancedChoquet(DerivedKernel):
 
     kernel: ChoquetKernel
 
-    def prepare(self, pair: TablePair) -> Fill:
+    def prepare(self, pair: TablePair) -> BlockWriter:
         """Fill, with other exponents."""
         x, z = sorted_pair(pair)
         x = _shifted(x, -self._half(pair.rows_of_x()))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import IntArray
-from formulakern.backends.base import Fill, FloatArray, block_at
+from formulakern.backends.base import BlockWriter, FloatArray, block_at
 from formulakern.checks import check_integer
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.kernels.inspection import Section
@@ -163,7 +163,7 @@ class SpectrumKernel(StringKernel):
         rows, _, numbers = k_mers(np.concatenate(codes), lengths, self.length)
         return _of_sides(pair, rows, numbers)
 
-    def prepare(self, pair: Any) -> Fill:
+    def prepare(self, pair: Any) -> BlockWriter:
         """Count the k-mers; add up, or multiply."""
         return inner_products(*pair.once(self, self.k_mer_counts))
 
@@ -242,12 +242,12 @@ class MismatchKernel(StringKernel):
     def _key(self) -> tuple[Any, ...]:
         return (self.length, self.mismatches, "".join(sorted(self.alphabet)))
 
-    def prepare(self, pair: Any) -> Fill:
+    def prepare(self, pair: Any) -> BlockWriter:
         """From what the k-mers of X and Z have in common."""
-        fill: Fill = pair.once(self, self._prepared)
+        fill: BlockWriter = pair.once(self, self._prepared)
         return fill
 
-    def _prepared(self, pair: StringPair) -> Fill:
+    def _prepared(self, pair: StringPair) -> BlockWriter:
         """Compare all k-mers; or list the near ones, where k-mers are too many for that."""
         found, N = _KMers(pair, self), self.near_both()
         if len(found.letters) * max(len(found.letters), *pair.shape) <= MAX_COMPARED:
@@ -363,7 +363,7 @@ class _KMers:
         return _of_sides(self.pair, np.repeat(self.rows, u.shape[1]), u.reshape(-1))
 
 
-def _by_distance(found: _KMers, N: FloatArray) -> Fill:
+def _by_distance(found: _KMers, N: FloatArray) -> BlockWriter:
     """Compare k-mers block by block."""
     x, z = found.counts()
 

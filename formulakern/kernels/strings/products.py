@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import aligned
-from formulakern.backends.base import Fill, FloatArray, block_at
+from formulakern.backends.base import BlockWriter, FloatArray, block_at
 from formulakern.backends.intrinsics import vectorized
 from formulakern.compilation import compiled
 
@@ -112,7 +112,7 @@ def counted(rows: npt.NDArray[np.int64], features: npt.NDArray[np.int64], shape:
     return coo_array((np.ones(len(rows)), (rows, features)), shape).tocsr()
 
 
-def inner_products(x: Any, z: Any) -> Fill:
+def inner_products(x: Any, z: Any) -> BlockWriter:
     """The inner products of all rows of x and z.
 
     Parameters
@@ -122,7 +122,7 @@ def inner_products(x: Any, z: Any) -> Fill:
 
     Returns
     -------
-    Fill
+    BlockWriter
         Exact below 2^53.
     """
     z_columns = z.tocsc()
@@ -142,7 +142,7 @@ def inner_products(x: Any, z: Any) -> Fill:
     return fill
 
 
-def weighted_sums(x: Any, values: FloatArray) -> Fill:
+def weighted_sums(x: Any, values: FloatArray) -> BlockWriter:
     """The product of a CSR array, of shape (rows, features), with one of (features, columns)."""
     if not _add_all.pays(x.nnz * values.shape[1]):
         return _in_scipy(x, values)
@@ -157,7 +157,7 @@ def weighted_sums(x: Any, values: FloatArray) -> Fill:
     return fill
 
 
-def _in_scipy(x: Any, values: Any) -> Fill:
+def _in_scipy(x: Any, values: Any) -> BlockWriter:
     def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
         product = x[rows] @ values[:, columns]
         block = block_at(out, rows, columns, out_row, out_column)

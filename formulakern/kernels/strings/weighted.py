@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import IntArray, aligned
-from formulakern.backends.base import Fill, FloatArray, block_at
+from formulakern.backends.base import BlockWriter, FloatArray, block_at
 from formulakern.checks import check_integer
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.kernels.base import n_columns
@@ -178,7 +178,7 @@ class WeightedDegreeKernel(StringKernel):
             )
         return x, z
 
-    def prepare(self, pair: Any) -> Fill:
+    def prepare(self, pair: Any) -> BlockWriter:
         """Bit planes and one compiled loop; runs in NumPy where that is little work."""
         x, z = self.codes(pair)
         n, deltas = x.shape[1], self.deltas(x.shape[1])
@@ -207,7 +207,7 @@ class WeightedDegreeKernel(StringKernel):
 
         return fill
 
-    def _in_numpy(self, x: Codes, z: Codes, deltas: FloatArray) -> Fill:
+    def _in_numpy(self, x: Codes, z: Codes, deltas: FloatArray) -> BlockWriter:
         def fill(
             rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
         ) -> None:

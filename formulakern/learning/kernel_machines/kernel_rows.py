@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import Fill
+from formulakern.backends.base import BlockWriter
 from formulakern.compilation import compiled
 from formulakern.gram.dense import work_off
 from formulakern.kernels.base import MatrixKernel
@@ -124,12 +124,12 @@ def expansion_values(kernel: MatrixKernel, x: Any, z: Any, weights: FloatArray) 
     return _weighted_sums(kernel.prepare(kernel.read(x, z)), weights, z.n_rows).T
 
 
-def _weighted_sums(fill: Fill, weights: FloatArray, n: int) -> FloatArray:
+def _weighted_sums(fill: BlockWriter, weights: FloatArray, n: int) -> FloatArray:
     """W·K, tile by tile: float64 (k, n).
 
     Parameters
     ----------
-    fill : Fill
+    fill : BlockWriter
         K, of m rows and n columns.
     weights : float64 (k, m)
     n : int

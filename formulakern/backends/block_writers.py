@@ -1,4 +1,4 @@
-"""Fills that count: kernel values from joint counts, multiplied and joined where they are stored.
+"""Writers of blocks: kernel values from joint counts, multiplied and joined as they are stored.
 
 A kernel of counts writes a row of a tile, 256 values, and goes on to the next.  What is done with
 the values afterwards (division by the lengths of the rows, a weight, addition to the values of
@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray, aligned
-from formulakern.backends.base import Fill, block_at
+from formulakern.backends.base import BlockWriter, block_at
 from formulakern.backends.loops import JOINS, TILE, fill_block, packed
 from formulakern.backends.tables import ROWS, PairedTables
 from formulakern.compilation import CompiledFunction
 from formulakern.errors import MagnitudeError
 
 __all__ = [
-    "ChainedFill",
-    "CountedFill",
+    "ChainedWriter",
+    "CountWriter",
     "Factors",
     "bound_of",
     "check_finite",
@@ -116,8 +116,8 @@ class Factors:
 
 
 @dataclass(frozen=True, eq=False)
-class CountedFill:
-    """A :class:`.base.Fill` by joint counts: compiled, or in NumPy where there is little to do.
+class CountWriter:
+    """A :class:`.base.BlockWriter` by joint counts: compiled, or in NumPy for little work.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class CountedFill:
     def __call__(
         self, rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
     ) -> None:
-        """Fill a block; see :class:`.base.Fill`."""
+        """Fill a block; see :class:`.base.BlockWriter`."""
         if not isinstance(self.values, CompiledFunction):
             height = max(1, FEW_PAIRS // max(columns.stop - columns.start, 1))
             for start in range(rows.start, rows.stop, height):
@@ -189,7 +189,7 @@ class CountedFill:
                 _UFUNCS[self.join](block, values, out=block)
         self.after.multiply(rows, columns, block)
 
-    def rows_at(self, rows: npt.NDArray[np.intp]) -> CountedFill:
+    def rows_at(self, rows: npt.NDArray[np.intp]) -> CountWriter:
         """A fill whose row i is row ``rows[i]`` of x, at the cost of copying these rows."""
         data = list(self.data)
         for place in self.of_x:
@@ -202,7 +202,7 @@ class CountedFill:
             after=self.after.rows_at(rows),
         )
 
-    def multiplied(self, factors: Factors) -> CountedFill | None:
+    def multiplied(self, factors: Factors) -> CountWriter | None:
         """The same, the output multiplied as well; None where factors stand there already."""
         place = "before" if self.join == "store" else "after"
         together = getattr(self, place).then(factors)
@@ -210,24 +210,24 @@ class CountedFill:
 
 
 @dataclass(frozen=True, eq=False)
-class ChainedFill:
+class ChainedWriter:
     """Several fills of the same block, one after the other, in bands of rows that stay in a cache.
 
     Parameters
     ----------
-    parts : tuple of Fill
+    parts : tuple of BlockWriter
         The first overwrites, the others change what they find.
     bound : float
         No value exceeds it at the end.
     """
 
-    parts: tuple[Fill, ...]
+    parts: tuple[BlockWriter, ...]
     bound: float = inf
 
     def __call__(
         self, rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
     ) -> None:
-        """Fill a block; see :class:`.base.Fill`."""
+        """Fill a block; see :class:`.base.BlockWriter`."""
         height = max(ROWS, BAND // max(columns.stop - columns.start, 1) // ROWS * ROWS)
         for start in range(rows.start, rows.stop, height):
             band = slice(start, min(start + height, rows.stop))
@@ -236,17 +236,17 @@ class ChainedFill:
 
 
 def then(
-    inner: Fill, change: Callable[[slice, slice, FloatArray], object], bound: float = inf
-) -> ChainedFill:
+    inner: BlockWriter, change: Callable[[slice, slice, FloatArray], object], bound: float = inf
+) -> ChainedWriter:
     """Fill with ``inner``, then change what it wrote: ``change(rows, columns, block)``."""
 
     def step(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
         change(rows, columns, block_at(out, rows, columns, out_row, out_column))
 
-    return ChainedFill((*_parts(inner), step), bound)
+    return ChainedWriter((*_parts(inner), step), bound)
 
 
-def multiplied(fill: Fill, factors: Factors) -> Fill:
+def multiplied(fill: BlockWriter, factors: Factors) -> BlockWriter:
     """Fill, then multiply; in the loop that counts, where there is one.
 
     Raises
@@ -256,15 +256,15 @@ def multiplied(fill: Fill, factors: Factors) -> Fill:
     """
     *first, last = _parts(fill)
     bound = factors.bound(bound_of(fill))
-    together = last.multiplied(factors) if isinstance(last, CountedFill) else None
+    together = last.multiplied(factors) if isinstance(last, CountWriter) else None
     if together is None:
         return _checked(then(fill, factors.multiply, bound))
     if first:
-        return _checked(ChainedFill((*first, together), bound))
+        return _checked(ChainedWriter((*first, together), bound))
     return _checked(replace(together, bound=bound))
 
 
-def joined(fills: Sequence[Fill], join: Literal["add", "multiply"]) -> Fill:
+def joined(fills: Sequence[BlockWriter], join: Literal["add", "multiply"]) -> BlockWriter:
     """Fill with the first, then add the others, or multiply with them; by the loop that counts.
 
     Raises
@@ -275,27 +275,27 @@ def joined(fills: Sequence[Fill], join: Literal["add", "multiply"]) -> Fill:
     first, *others = fills
     parts = [*_parts(first)]
     for fill in others:
-        if isinstance(fill, CountedFill) and fill.join == "store":
+        if isinstance(fill, CountWriter) and fill.join == "store":
             parts.append(replace(fill, join=join))
         else:
             parts.append(_apart(fill, _UFUNCS[join]))
     bounds = [bound_of(fill) for fill in fills]
-    return _checked(ChainedFill(tuple(parts), sum(bounds) if join == "add" else prod(bounds)))
+    return _checked(ChainedWriter(tuple(parts), sum(bounds) if join == "add" else prod(bounds)))
 
 
-def rows_of(fill: Fill, positions: npt.NDArray[np.intp]) -> Fill:
+def rows_of(fill: BlockWriter, positions: npt.NDArray[np.intp]) -> BlockWriter:
     """A fill whose row i is row ``positions[i]`` of x; nothing is laid out again.
 
     Parameters
     ----------
-    fill : Fill
+    fill : BlockWriter
     positions : intp (any number,)
         In any order, repeated or not.
     """
-    if isinstance(fill, CountedFill):
+    if isinstance(fill, CountWriter):
         return fill.rows_at(positions)
-    if isinstance(fill, ChainedFill) and all(isinstance(p, CountedFill) for p in fill.parts):
-        return ChainedFill(tuple(rows_of(part, positions) for part in fill.parts), fill.bound)
+    if isinstance(fill, ChainedWriter) and all(isinstance(p, CountWriter) for p in fill.parts):
+        return ChainedWriter(tuple(rows_of(part, positions) for part in fill.parts), fill.bound)
 
     def one_by_one(
         rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
@@ -316,23 +316,23 @@ def check_finite(values: FloatArray) -> FloatArray:
     return values
 
 
-def _parts(fill: Fill) -> tuple[Fill, ...]:
-    return fill.parts if isinstance(fill, ChainedFill) else (fill,)
+def _parts(fill: BlockWriter) -> tuple[BlockWriter, ...]:
+    return fill.parts if isinstance(fill, ChainedWriter) else (fill,)
 
 
-def bound_of(fill: Fill) -> float:
+def bound_of(fill: BlockWriter) -> float:
     """No value of the fill exceeds this."""
-    return fill.bound if isinstance(fill, CountedFill | ChainedFill) else inf
+    return fill.bound if isinstance(fill, CountWriter | ChainedWriter) else inf
 
 
-def _checked(fill: CountedFill | ChainedFill) -> Fill:
+def _checked(fill: CountWriter | ChainedWriter) -> BlockWriter:
     """The same, its values checked where they may leave float64."""
     if fill.bound < SAFE:
         return fill
     return then(fill, lambda _, __, block: check_finite(block))
 
 
-def _apart(fill: Fill, ufunc: np.ufunc) -> Fill:
+def _apart(fill: BlockWriter, ufunc: np.ufunc) -> BlockWriter:
     """Fill memory of its own, then join."""
 
     def join(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
