@@ -9,7 +9,6 @@ In a shell::
     python examples/20_kernel_machines.py pair --minutes 60    # a pair or better, or nothing
     python examples/20_kernel_machines.py growth               # time against rows, and against C
     python examples/20_kernel_machines.py path                 # ten values of C and five folds
-    python examples/20_kernel_machines.py pieces               # flushes, rows that stay in pieces
     python examples/20_kernel_machines.py --libsvm             # adult by LIBSVM as well: minutes
     python examples/20_kernel_machines.py --quick              # hands and adult, few rows, seconds
 
@@ -32,8 +31,6 @@ from protocol import read, whole
 from sklearn.svm import SVC
 
 import formulakern as fk
-from formulakern.encoding.weighted_rows import WeightedRows
-from formulakern.partitions.partitioned import Partitioned
 
 ROWS = 1_000_000
 #: Rows that are predicted.
@@ -167,28 +164,6 @@ def growth(n_most):
     return rows
 
 
-def in_pieces(n, parts=4, tol=5e-3):
-    """What a fit takes on rows that stay in pieces, of one process, and what goes to and fro."""
-    cells, _, packed, classes = fitted("flush", n, 1.0, tol, 30)
-    labels, codes = np.unique(classes, return_inverse=True)
-    rows = np.array_split(np.arange(n), parts)
-    pieces = Partitioned([WeightedRows.of(packed.take(part), codes[part]) for part in rows])
-    model = fk.FormulaSVC(C=1.0, tol=tol)
-    model.kernel_ = model._make_kernel(packed)
-    begin = time.process_time()
-    model._fit_pieces(pieces, labels, packed)
-    seconds = time.process_time() - begin
-    return [
-        f"{n:,}", parts, cells[5], f"{seconds:.1f}", f"{model.gap_:.1e}",
-        f"{len(model.support_):,}",
-    ]  # fmt: skip
-
-
-PIECES_HEAD = (
-    "rows", "pieces", "CPU s in memory", "CPU s in pieces", "gap", "support vectors",
-)  # fmt: skip
-
-
 def curve(model):
     """The duality gap against time, of the first pair of classes."""
     history = model.svc_.history_
@@ -198,7 +173,7 @@ def curve(model):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    tasks = ["adult", "connect-4", "flush", "pair", "growth", "path", "pieces"]
+    tasks = ["adult", "connect-4", "flush", "pair", "growth", "path"]
     parser.add_argument("task", nargs="?", default="adult", choices=tasks)
     parser.add_argument("--rows", type=int, default=0, help="so many of them")
     parser.add_argument("--C", type=float, nargs="+")
@@ -213,7 +188,6 @@ def main():
             print(line(cells))
         curve(model)
         path(1000)
-        print(line(in_pieces(2000)))
         return
     if arguments.task == "path":
         path(arguments.rows)
@@ -221,13 +195,6 @@ def main():
     if arguments.task == "growth":
         for cells in growth(arguments.rows or ROWS):
             print(line(cells), flush=True)
-        return
-    if arguments.task == "pieces":
-        print(line(PIECES_HEAD))
-        print(line(["---"] * len(PIECES_HEAD)))
-        most = arguments.rows or ROWS
-        for n in (most // 8, most // 4, most // 2, most):
-            print(line(in_pieces(n)), flush=True)
         return
     many = arguments.task in ("flush", "pair")
     print(line(HEAD))

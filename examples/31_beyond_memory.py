@@ -7,9 +7,10 @@ other class.  *Poker*: hands of five cards as ten numbers, whether cards i and j
 and equal ranks as twenty Boolean columns, and whether the hand is a pair or better.
 
 A cluster of dask with a few worker processes, each under a limit of memory, reads them.  Rows stay
-on the workers.  What is printed: gigabytes of the plain table, seconds, of which CPU seconds of
-this process, the proven gap (for features the accuracy on a file that is held out), rules or
-support vectors, and the largest memory of a worker and of this process.
+on the workers; a support vector machine brings their packed rows here.  What is printed: gigabytes
+of the plain table, seconds, of which CPU seconds of this process, the proven gap (for features the
+accuracy on a file that is held out), rules or support vectors, and the largest memory of a worker
+and of this process.
 
 In a shell::
 
@@ -160,7 +161,7 @@ def run(options: argparse.Namespace, rows: int, workers: int, folder: Path) -> N
     with (
         LocalCluster(processes=not options.quick, **settings) as cluster,
         Client(cluster) as client,
-        fk.gather_limit((1 << 30) if options.gather else 0),
+        fk.gather_limit((1 << 30) if options.gather or options.learner == "svm" else 0),
     ):
         frame = dd.read_parquet(str(place))
         X, y = frame.drop(columns="y"), frame["y"]

@@ -82,8 +82,8 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
     def _fit_table(self, X: Any, y: Any) -> Any:
         """Fit the encoder, and encode the training table: a PackedTable.
 
-        Of a collection of dask whose packed rows are more than :func:`.gather_limit` allows, an
-        estimator that ``learns_on_pieces`` gets PackedPieces.
+        If the packed rows of a dask collection exceed :func:`.gather_limit`, an estimator that
+        ``learns_on_pieces`` gets PackedPieces.
 
         Sets ``encoder_``, ``n_features_in_``, ``feature_names_in_`` and ``_leaves``, what each
         column of the result says.
@@ -91,7 +91,8 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         DataError
-            If the table cannot be read, or no proposition is left.
+            If the table cannot be read, no proposition is left, or the packed rows of a dask
+            collection exceed :func:`.gather_limit` and the estimator needs them in this process.
         ParameterError
             If ``encoder`` is none.
         """
@@ -117,8 +118,19 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
             self._keep(np.array(asked, dtype=np.intp))
         table = table.select(self._kept)
         if isinstance(table, PackedPieces):
-            stays = self.learns_on_pieces and table.nbytes > gathered_bytes()
-            return table if stays else table.gathered()
+            most = gathered_bytes()
+            if table.nbytes <= most:
+                return table.gathered()
+            if self.learns_on_pieces:
+                return table
+            fit = most * table.n_rows // table.nbytes
+            raise DataError(
+                f"{type(self).__name__} needs all rows in this process. The {table.n_rows:,} rows "
+                f"of {table.n_columns:,} propositions take {table.nbytes:,} bytes, above the limit "
+                f"of {most:,}, within which {fit:,} rows fit. Draw that many rows, raise "
+                "formulakern.gather_limit, or use PRLClassifier or HKLClassifier, which leave rows "
+                "in their partitions."
+            )
         return table
 
     def _read_training(

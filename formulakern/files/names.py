@@ -38,7 +38,6 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.estimators.svm.extraction": ("TrainedModel",),
     "formulakern.estimators.svm.one_class": ("FormulaOneClass",),
     "formulakern.estimators.svm.pairwise": ("PairwiseModel",),
-    "formulakern.estimators.svm.pieced": ("PiecedModel",),
     "formulakern.estimators.svm.regressor": ("FormulaSVR",),
     "formulakern.kernels.algebra": (
         "NormalizedKernel",

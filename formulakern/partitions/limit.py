@@ -1,4 +1,4 @@
-"""How much of a table in pieces is brought into this process."""
+"""How much of a partitioned table is brought into this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from formulakern.checks import check_integer
 
 __all__ = ["GATHERED", "gather_limit", "gathered_bytes"]
 
-#: Packed rows of no more bytes are learned from in this process, where nothing else is said.
+#: The default limit, 1 GiB: 64 million rows of 128 propositions.
 GATHERED = 1 << 30
 
 _limit: ContextVar[int] = ContextVar("gathered_bytes", default=GATHERED)
@@ -18,17 +18,18 @@ _limit: ContextVar[int] = ContextVar("gathered_bytes", default=GATHERED)
 
 @contextmanager
 def gather_limit(n_bytes: int) -> Iterator[None]:
-    """How many bytes of packed rows a fit on a collection of dask may bring into this process.
+    """Limit the bytes of packed rows that a fit on a dask collection may bring into this process.
 
     A table of n rows and p propositions has n·⌈p/64⌉·8 bytes of packed rows.  Up to the limit they
-    are brought here, and learned from as any table is.  Beyond, :class:`PRLClassifier`,
-    :class:`HKLClassifier` and :class:`FormulaSVC` leave them where they are: pieces answer
-    questions about their rows, and this process keeps the search and the proof.
+    are brought into this process, and learned from like any table.  Beyond it,
+    :class:`PRLClassifier`, :class:`HKLClassifier` and :class:`FormulaFeatures` leave them in their
+    partitions, which answer questions about their rows; other estimators raise DataError.
 
     Parameters
     ----------
     n_bytes : int
-        At least 0; 1 GiB where nothing is said.  0 leaves every row where it is.
+        At least 0; by default 1 GiB, such as 64 million rows of 128 propositions.  0 leaves every
+        row in its partition.
 
     Yields
     ------
@@ -55,5 +56,5 @@ def gather_limit(n_bytes: int) -> Iterator[None]:
 
 
 def gathered_bytes() -> int:
-    """What :func:`gather_limit` says."""
+    """Return the bytes that :func:`gather_limit` allows."""
     return _limit.get()

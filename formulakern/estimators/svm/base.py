@@ -27,9 +27,8 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Inputs, Reading, kernel
 from formulakern.kernels.graded import GradedKernel, graded
 from formulakern.learning.kernel_machines.box_problem import BoxProblem
-from formulakern.learning.kernel_machines.decomposition import Limits
+from formulakern.learning.kernel_machines.decomposition import Limits, train
 from formulakern.learning.kernel_machines.kernel_rows import expansion_values
-from formulakern.learning.kernel_machines.solve import train
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
 

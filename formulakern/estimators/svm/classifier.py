@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +15,15 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
-from formulakern.estimators.advice import warn_of_one_class, warn_of_zeros
+from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.base import Classifier
-from formulakern.estimators.in_pieces.classes import SpreadClasses
 from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
 from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem, libsvm_gap
-from formulakern.estimators.svm.pieced import PiecedModel, solve_pieces
-from formulakern.estimators.targets import one_class, row_weights, several_classes
-from formulakern.learning.kernel_machines.in_pieces.class_pairs import has_values
-from formulakern.partitions.partitioned import Partitioned
+from formulakern.estimators.targets import row_weights, several_classes
 
 __all__ = ["FormulaSVC"]
 
@@ -107,8 +102,7 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
     svc_ : PairwiseModel or SVC
         The solved model, SVC on the precomputed Gram matrix where ``solver="libsvm"``.
     support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
-        As in :class:`sklearn.svm.SVC`.  Where rows stay in pieces, ``support_`` numbers the support
-        vectors alone, and equal ones of a class are one.
+        As in :class:`sklearn.svm.SVC`.
     gap_ : float
         The largest relative duality gap of all pairs of classes.
     stopped_ : str
@@ -125,11 +119,8 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
 
     After Ctrl-C the best coefficients so far are kept, and a warning says their gap.
 
-    Of a frame of dask the packed rows are learned from here, as any table is, or, where they are
-    more than :func:`formulakern.gather_limit` allows, where they are: pieces compute the kernel
-    values of their rows, and keep the gradient.  The rows of small problems, those near the margin
-    once they are few, and sums come here; the gap is that of all rows all the same.
-    ``solver="libsvm"`` is refused then.
+    The packed rows of a dask collection are brought into this process, up to
+    :func:`formulakern.gather_limit`.
 
     References
     ----------
@@ -145,8 +136,6 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
     >>> model.propositions_[:2]
     ('`top-left-square` = b', '`top-left-square` = o')
     """
-
-    learns_on_pieces: ClassVar[bool] = True
 
     C: float = 10.0
     _: KW_ONLY
@@ -179,7 +168,8 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
         Raises
         ------
         DataError
-            If the table or the classes cannot be read.
+            If the table or the classes cannot be read, or the packed rows of a dask collection
+            exceed :func:`formulakern.gather_limit`.
         FormulaSyntaxError, ParameterError
             If the formula or a parameter is wrong.
         GramSizeError
@@ -190,13 +180,9 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
         with self._showing():
             deadline = Deadline.of(self.time_limit)
             table, classes = self._read_training(X, y)
-            if isinstance(classes, SpreadClasses):
-                self._fit_spread(table, classes, X, sample_weight, deadline)
-                self._warn_of_columns()
-            else:
-                self._fit_encoded(table, classes, X, sample_weight, deadline)
-                if not self._warn_of_traps(table) and self.stopped_ not in EARLY:
-                    warn_of_one_class(self, table, classes, sample_weight)
+            self._fit_encoded(table, classes, X, sample_weight, deadline)
+            if not self._warn_of_traps(table) and self.stopped_ not in EARLY:
+                warn_of_one_class(self, table, classes, sample_weight)
             return self
 
     def _fit_encoded(
@@ -216,58 +202,6 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
         self.kernel_ = self._make_kernel(X)
         self._solve(table, classes, np.asarray(float(self.C) * weights), deadline)
         return self
-
-    def _fit_spread(
-        self,
-        table: PackedPieces,
-        classes: SpreadClasses,
-        X: Any,
-        sample_weight: Any,
-        deadline: Deadline | None,
-    ) -> None:
-        """As :meth:`_fit_encoded`, to rows that stay in pieces."""
-        if self.solver == "libsvm":
-            raise ParameterError(
-                'solver="libsvm" needs all rows in this process, and these stay in pieces. Leave '
-                "it out, or allow more by formulakern.gather_limit."
-            )
-        if len(classes.classes) < 2:
-            raise one_class(classes.classes.tolist()[0], weighted=False)
-        check_number("C", self.C, 0, above=True)
-        self._check_decisions()
-        weighted = classes.weighted(self.class_weight, sample_weight)
-        self.kernel_ = self._make_kernel(X)
-        labels = classes.classes[weighted.present]
-        self._fit_pieces(weighted.rows(table), labels, table, deadline)
-
-    def _fit_pieces(
-        self,
-        pieces: Partitioned,
-        labels: npt.NDArray[Any],
-        table: PackedTable | PackedPieces,
-        deadline: Deadline | None = None,
-    ) -> None:
-        """Solve on rows that stay in pieces.
-
-        Parameters
-        ----------
-        pieces : Partitioned of WeightedRows
-            Their codes are places in ``labels``, and their weights multiply C.
-        labels : ndarray of shape (n_classes,)
-        table : PackedTable or PackedPieces
-            The training table, of which only the shape is looked at.
-        deadline : Deadline, optional
-        """
-        limits = self._limits(deadline)
-        model, support = solve_pieces(
-            pieces, labels, self.kernel_, float(self.C), limits, table.shape, self._report
-        )
-        self._set_gap(model)
-        self._take_over_pairs(model, support)
-        codes = np.repeat(np.arange(len(labels)), model.n_support_)
-        self._trained = PiecedModel(model, self.kernel_, support, labels[codes], pieces)
-        if not any(pieces.map(has_values, self.kernel_)):
-            warn_of_zeros(self.kernel_, support)
 
     def _set_gap(self, solved: PairwiseModel) -> None:
         """Set how near to the optimum the model is, and warn if that is not near enough."""

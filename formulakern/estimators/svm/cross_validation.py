@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from threading import Lock
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -105,8 +105,6 @@ class FormulaSVCCV(FormulaSVC):
     >>> search.C_ > 1, bool(search.score(X, y) > 0.95)
     (True, True)
     """
-
-    learns_on_pieces: ClassVar[bool] = False
 
     Cs: Sequence[float] | Literal["auto"] = field(default="auto", kw_only=True)
     cv: Any = field(default=5, kw_only=True)

@@ -260,14 +260,15 @@ class TrainedModel:
             for weight, feature in found[:top]:
                 votes = (winner, loser) if weight > 0 else (loser, winner)
                 chosen.append((feature, abs(weight), votes))
-        told = self._covered([(feature, votes[0]) for feature, _, votes in chosen])
+        labels, n = self.svc.classes_.tolist(), len(self.classes)
         listed: list[tuple[Instance, WeightedRule]] = []
-        for (feature, weight, votes), (support, right, of_class, n) in zip(
-            chosen, told, strict=True
-        ):
+        for feature, weight, votes in chosen:
             rule = Rule(without_repeats(feature.named(leaves).formula))
-            precision = right / support if support else np.nan
-            share = of_class / n if n else np.nan
+            cover = feature.values(self.rows)
+            right = self.classes == self.svc.classes_[labels.index(votes[0])]  # also dates
+            support = int(cover.sum())
+            precision = int(right[cover].sum()) / support if support else np.nan
+            share = int(right.sum()) / n if n else np.nan
             item = WeightedRule(
                 rule, weight, *votes, support, support / max(n, 1), precision, share
             )
@@ -278,16 +279,6 @@ class TrainedModel:
         ensemble = RuleEnsemble.of((item for _, item in listed), self.svc.classes_.tolist())
         features, seconds = tuple(f for f, _ in listed), time.perf_counter() - started
         return RuleExtraction(ensemble, features, proven, bounds, n_evaluated, seconds)
-
-    def _covered(self, asked: Sequence[tuple[Instance, Any]]) -> list[tuple[int, int, int, int]]:
-        """Of features, and a class for each: covered rows, those of the class, its rows, all."""
-        told, names = [], self.svc.classes_.tolist()
-        for feature, voted in asked:
-            cover = feature.values(self.rows)
-            right = self.classes == self.svc.classes_[names.index(voted)]  # dates have other names
-            sums = int(cover.sum()), int(right[cover].sum()), int(right.sum())
-            told.append((*sums, len(self.classes)))
-        return told
 
     def check(self) -> None:
         """Refuse a model that this kernel on these rows cannot have given.

@@ -15,9 +15,14 @@ from formulakern.arrays import FloatArray
 from formulakern.estimators.svm.extraction import pair_weights
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.kernel_machines.box_problem import classification
-from formulakern.learning.kernel_machines.decomposition import DualSolution, Limits
+from formulakern.learning.kernel_machines.decomposition import (
+    DualSolution,
+    KernelExpansion,
+    Limits,
+    Prepared,
+    prepare,
+)
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
-from formulakern.learning.kernel_machines.solve import KernelExpansion, Prepared, prepare
 from formulakern.solvers.solution import share_done
 
 __all__ = ["PairwiseModel", "PairwiseProblem", "libsvm_gap"]

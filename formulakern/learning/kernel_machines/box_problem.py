@@ -12,20 +12,21 @@ bound on the negative of the first; the best one is a breakpoint of a piecewise 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
+from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError
 
 __all__ = [
     "BoxProblem",
+    "Merged",
     "Values",
-    "check_total",
     "classification",
-    "multiple",
+    "merge_equal",
     "novelty",
     "regression",
 ]
@@ -104,16 +105,17 @@ class BoxProblem:
         dual = float(self.linear @ beta) - square / 2 - self.epsilon * float(np.abs(beta).sum())
         residual = self.linear - products
         intercept = self._best_intercept(residual)
-        losses, largest = self.losses(residual - intercept)
+        losses, largest = self._losses(residual - intercept)
         primal = square / 2 + losses + self.total * intercept
-        scale = multiple(largest, float(np.abs(self.linear).max(initial=0.0)))
-        if scale > 1:
-            losses, _ = self.losses(self.linear - scale * (products + intercept))
+        most = float(np.abs(self.linear).max(initial=0.0))
+        if 0 < largest < most / 10:  # a multiple of f and b may have no losses: with a large C
+            scale = 1 / (1 - largest / most)  # errors of rounding weigh much
+            losses, _ = self._losses(self.linear - scale * (products + intercept))
             scaled = scale**2 * square / 2 + losses + scale * self.total * intercept
             primal = min(primal, scaled)
         return Values(dual, primal, intercept)
 
-    def losses(self, errors: FloatArray) -> tuple[float, float]:
+    def _losses(self, errors: FloatArray) -> tuple[float, float]:
         """Σ ξ_i for the errors p − f − b, and the largest error of a row with a loss."""
         above = np.where(self.upper > 0, errors - self.epsilon, 0.0)
         below = np.where(self.lower < 0, -errors - self.epsilon, 0.0)
@@ -122,8 +124,10 @@ class BoxProblem:
         return float(losses.sum()), float(np.maximum(above, below).max(initial=0.0))
 
     def _best_intercept(self, residual: FloatArray) -> float:
-        """argmin_b Σ ξ_i + r·b."""
-        points, jumps = self.breakpoints(residual)
+        """argmin_b Σ ξ_i + r·b, whose slope rises by u at residual − ε, by −l at residual + ε."""
+        rising, falling = self.upper > 0, self.lower < 0
+        points = np.concatenate([residual[rising] - self.epsilon, residual[falling] + self.epsilon])
+        jumps = np.concatenate([self.upper[rising], -self.lower[falling]])
         if not len(points):
             return 0.0
         order = np.argsort(points, kind="stable")
@@ -134,15 +138,6 @@ class BoxProblem:
         place = min(int(np.searchsorted(slopes, -rounding)), len(points) - 1)
         flat = abs(slopes[place]) <= rounding and place + 1 < len(points)
         return float((points[place] + points[place + 1]) / 2 if flat else points[place])
-
-    def breakpoints(self, residual: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Where the slope of b ↦ Σ ξ_i + r·b rises, and by how much.
-
-        It rises by u at residual − ε, and by −l at residual + ε.
-        """
-        rising, falling = self.upper > 0, self.lower < 0
-        points = np.concatenate([residual[rising] - self.epsilon, residual[falling] + self.epsilon])
-        return points, np.concatenate([self.upper[rising], -self.lower[falling]])
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
         """The problem of these rows alone."""
@@ -159,8 +154,12 @@ class BoxProblem:
         """
         room = self.upper if self.total > 0 else self.lower
         reached = np.cumsum(np.abs(room))
-        want = abs(self.total)
-        check_total(want, float(np.abs(room).sum()), len(self))
+        want, most = abs(self.total), float(np.abs(room).sum())
+        if want > most * (1 + 1e-12):
+            raise DataError(
+                f"the coefficients of {len(self):,} rows add up to at most {most:.4g}, and "
+                f"{want:.4g} is asked for. Pass more rows."
+            )
         left = want - np.concatenate([[0.0], reached[:-1]])
         return np.asarray(np.sign(room) * np.clip(left, 0.0, np.abs(room)))
 
@@ -184,33 +183,6 @@ class BoxProblem:
             rest = abs(excess) - (given[last - 1] if last else 0.0)
             beta[side[last]] -= np.sign(excess) * rest
         return beta
-
-
-def check_total(want: float, room: float, n: int) -> None:
-    """Check that coefficients with this room may add up to so much.
-
-    Raises
-    ------
-    DataError
-    """
-    if want > room * (1 + 1e-12):
-        raise DataError(
-            f"the coefficients of {n:,} rows add up to at most {room:.4g}, and {want:.4g} is asked "
-            "for. Pass more rows."
-        )
-
-
-def multiple(largest: float, most: float) -> float:
-    """A multiple of f and b that may have no losses, where all errors are small; else 1.
-
-    With large C, errors of rounding weigh much.
-
-    Parameters
-    ----------
-    largest, most : float
-        The largest error, and the largest |p|.
-    """
-    return 1 / (1 - largest / most) if 0 < largest < most / 10 else 1.0
 
 
 def classification(signs: FloatArray, boxes: FloatArray) -> BoxProblem:
@@ -251,3 +223,73 @@ def novelty(boxes: FloatArray, total: float) -> BoxProblem:
     total : float
     """
     return BoxProblem(np.zeros(len(boxes)), np.zeros(len(boxes)), boxes, total)
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """A problem without equal rows.
+
+    Attributes
+    ----------
+    problem : BoxProblem of m rows
+    first : intp (m,)
+        A row of the whole problem for each.
+    kind : intp (n,)
+        Which of the m every row is.
+    whole : BoxProblem of n rows
+    """
+
+    problem: BoxProblem
+    first: npt.NDArray[np.intp]
+    kind: npt.NDArray[np.intp]
+    whole: BoxProblem
+
+    def spread(self, beta: FloatArray) -> FloatArray:
+        """The coefficients of all rows: each has the same share of its box as the merged row."""
+        room = np.where(beta > 0, self.problem.upper, self.problem.lower)
+        share = np.divide(beta, room, out=np.zeros_like(beta), where=room != 0)[self.kind]
+        own = np.where(share * room[self.kind] > 0, self.whole.upper, self.whole.lower)
+        return np.asarray(share * own)
+
+    def gathered(self, beta: FloatArray) -> FloatArray:
+        """The coefficients of the merged rows, the sums of those of all."""
+        return np.asarray(np.bincount(self.kind, beta, len(self.first)), dtype=np.float64)
+
+
+def merge_equal(problem: BoxProblem, rows: Any) -> Merged:
+    """Rows with equal entries and equal p as one row with the sum of their boxes.
+
+    The optimum is the same: equal rows have equal K and f, so only the sum of their coefficients
+    counts.  Rows of tables that are not packed stay as they are.
+
+    Parameters
+    ----------
+    problem : BoxProblem of n rows
+    rows : PackedTable, RealTable or Strings of n rows
+
+    Notes
+    -----
+    One sort of the rows.
+
+    Examples
+    --------
+    >>> table = PackedTable.of_rows(np.array([[1], [2], [1]], dtype=np.uint64), 2)
+    >>> merged = merge_equal(classification(np.array([1.0, -1.0, 1.0]), np.ones(3)), table)
+    >>> merged.problem.upper, merged.spread(np.array([1.0, -1.0]))
+    (array([2., 0.]), array([ 0.5, -1. ,  0.5]))
+    """
+    n = len(problem)
+    everything = np.arange(n)
+    if not isinstance(rows, PackedTable):
+        return Merged(problem, everything, everything, problem)
+    _, entries = rows.distinct()
+    _, target = np.unique(problem.linear, return_inverse=True)
+    _, first, kind = np.unique(
+        entries * (int(target.max(initial=0)) + 1) + target, return_index=True, return_inverse=True
+    )
+    if len(first) == n:
+        return Merged(problem, everything, everything, problem)
+    kind = kind.astype(np.intp)
+    boxes = np.array([np.bincount(kind, box) for box in (problem.lower, problem.upper)])
+    merged = replace(problem, linear=problem.linear[first], lower=boxes[0], upper=boxes[1])
+    return Merged(merged, first.astype(np.intp), kind, problem)

@@ -1,9 +1,9 @@
-"""The dual of a support vector machine, a few hundred rows at a time, to a duality gap.
+"""Solve the dual problem of a support vector machine by decomposition, to a duality gap.
 
-The gradient of all rows is kept.  The rows whose slopes violate optimality most, and those of the
-last time that are inside their box, form a small problem whose matrix is held; its solution changes
-the gradient by a product of as many rows of K, which are computed for it and forgotten.  Rows at an
-end of their box that no near step would move are left out until the others are solved.
+The gradient of all rows is kept. The rows whose slopes violate optimality most, and those of the
+last small problem that are inside their boxes, form a small problem whose matrix is held. Its
+solution changes the gradient by a weighted sum of rows of K, which are computed for it and dropped.
+Rows at an end of their box that no near step would move are left out until the others are solved.
 """
 
 from __future__ import annotations
@@ -11,22 +11,40 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
+from formulakern.compilation import compiled
+from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError
-from formulakern.interrupts import interruptible
-from formulakern.learning.kernel_machines.box_problem import BoxProblem, Values
+from formulakern.interrupts import held, interruptible
+from formulakern.kernels.base import MatrixKernel
+from formulakern.learning.kernel_machines.box_problem import (
+    BoxProblem,
+    Merged,
+    Values,
+    merge_equal,
+)
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
-from formulakern.learning.kernel_machines.part import Part, Rows
-from formulakern.learning.kernel_machines.subproblem import descend_pairs
-from formulakern.learning.kernel_machines.table_part import ROUNDING, TablePart
 
-__all__ = ["Descent", "DualSolution", "Limits", "solve_dual"]
+__all__ = [
+    "DualSolution",
+    "KernelExpansion",
+    "Limits",
+    "Prepared",
+    "descend_pairs",
+    "prepare",
+    "solve_dual",
+    "train",
+]
 
-#: Rows of a small problem, and where many of them are inside their boxes; all, of so many.
+Rows = npt.NDArray[np.intp]
+
+#: Rows of a small problem; rows if many of them are inside their boxes; rows solved for at once.
 SMALL, LARGE, DIRECT = 2048, 3072, 2048
 #: A small problem is solved until its slopes differ by this share of what all slopes differed by.
 INNER = 0.2
@@ -34,16 +52,23 @@ INNER = 0.2
 KEPT = 0.5
 #: Steps of one small problem, per row of it.
 STEPS = 500
-#: Steps in all, where no limit is given: so many, or so many for each row.
+#: Steps in all if no limit is given: the larger of a constant and a number per row.
 MOST_STEPS, ROW_STEPS = 10_000_000, 100
-#: The gap is computed after so many small problems, but after each where it is close.
+#: The gap is computed after this number of small problems, but after each one if it is close.
 CHECKED = 5
-#: Problems of more rows begin with the solution of a sample of a share of them, to this gap.
+#: Problems of more rows begin with the solution of a sample of 1/SHARE of them, to this gap.
 SAMPLED, SHARE, SAMPLE_GAP = 16_000, 8, 0.05
-#: A sample whose support vectors are inside their box in a larger share says little of the others.
+#: A sample with a larger share of its support vectors inside their boxes is not used.
 INSIDE = 0.6
-#: Rows are left out where the relative gap is below, and no more than a share of them stays.
+#: Rows are left out below this relative gap, if at most this share of the rows stays.
 CLOSE, STAYING = 0.2, 0.7
+#: Slopes that differ by less, as a share of the largest, differ by rounding.
+ROUNDING = 1e-13
+#: A smaller curvature along a pair, as a share of the largest K(x, x), is replaced by this one.
+SMALLEST_CURVATURE = 1e-12
+#: Matrices of kernels of rows that are not packed are held up to this share of the free memory:
+#: their values cost a hundred times as much.
+SLOW_KERNELS = 0.5
 
 
 @dataclass(frozen=True)
@@ -55,10 +80,9 @@ class Limits:
     tol : float
         The relative duality gap to reach.
     max_iter : int
-        Pair steps in all.  Negative: 10 million, or 100 for each row where that is more, which is
-        LIBSVM's limit; the steps that a very large C asks for have no end.
+        Pair steps in all. Negative: 10 million, or 100 for each row if that is more, as in LIBSVM.
     seconds : float
-        Of wall time.
+        Wall time.
     """
 
     tol: float = 1e-3
@@ -72,18 +96,12 @@ class DualSolution:
 
     Attributes
     ----------
-    beta : float64 (n,)
-        The coefficients.
-    products : float64 (n,)
-        Kβ.
+    beta, products : float64 (n,)
+        The coefficients, and Kβ.
     values : Values
         Both objectives and the intercept.
-    violation : float
-        The largest difference of slopes, LIBSVM's criterion.
     iterations, blocks : int
         Pair steps, and small problems.
-    rows : int
-        Rows of K that were computed, in all.
     stopped : str
         "optimal", "max_iter", "time_limit", "interrupted" or "stalled".
     history : tuple of (seconds, gap, dual, primal)
@@ -92,10 +110,8 @@ class DualSolution:
     beta: FloatArray
     products: FloatArray
     values: Values
-    violation: float
     iterations: int
     blocks: int
-    rows: int
     stopped: str
     history: tuple[tuple[float, float, float, float], ...]
 
@@ -103,6 +119,133 @@ class DualSolution:
     def gap(self) -> float:
         """The relative duality gap."""
         return self.values.gap
+
+
+@dataclass(frozen=True, eq=False)
+class KernelExpansion:
+    """f(x) = Σ_i β_i K(x_i, x) + b, and how near to the optimum it is.
+
+    Attributes
+    ----------
+    beta : float64 (n,)
+        Coefficients of all rows.
+    support : intp
+        Rows with coefficients other than 0.
+    intercept : float
+    solution : DualSolution
+        The solution of the problem without equal rows.
+    """
+
+    beta: FloatArray
+    support: Rows
+    intercept: float
+    solution: DualSolution
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A problem without equal rows, and the rows of its matrix: it may be solved several times.
+
+    Attributes
+    ----------
+    merged : Merged
+    rows : KernelRows
+        Of the different rows.
+    """
+
+    merged: Merged
+    rows: KernelRows
+
+    def solve(
+        self,
+        limits: Limits,
+        *,
+        factor: float = 1.0,
+        near: DualSolution | None = None,
+        nearer: float = 1.0,
+        progress: Callable[[float, float], None] | None = None,
+    ) -> KernelExpansion:
+        """Solve the problem, with boxes times a factor.
+
+        Parameters
+        ----------
+        limits : Limits
+        factor : float
+        near : DualSolution, optional
+            A solution for other boxes, to begin with.
+        nearer : float
+            Multiplies the coefficients of ``near``, so that they are in the boxes of this problem.
+        progress : callable, optional
+            Called with the seconds and the relative gap.
+        """
+        problem = self.merged.problem
+        if factor != 1.0:
+            lower, upper = problem.lower * factor, problem.upper * factor
+            problem = replace(problem, lower=lower, upper=upper)
+        start = None if near is None else (near.beta * nearer, near.products * nearer)
+        solution = solve_dual(problem, self.rows, limits, start, progress)
+        beta = self.merged.spread(solution.beta / factor) * factor
+        return KernelExpansion(beta, np.flatnonzero(beta), solution.values.intercept, solution)
+
+
+def prepare(problem: BoxProblem, kernel: MatrixKernel, rows: Any, memory: float) -> Prepared:
+    """Merge equal rows.
+
+    Parameters
+    ----------
+    problem : BoxProblem of n rows
+    kernel : Kernel
+    rows : PackedTable, RealTable, Strings or KernelRows of n rows
+    memory : float
+        Megabytes; a matrix of K that takes no more is held.
+    """
+    table = rows.rows if isinstance(rows, KernelRows) else rows
+    if not isinstance(table, PackedTable):
+        import psutil  # only these kernels are worth loading it for
+
+        memory = max(memory, SLOW_KERNELS * psutil.virtual_memory().available / 1e6)
+    kernel_rows = rows if isinstance(rows, KernelRows) else KernelRows(kernel, rows, memory)
+    merged = merge_equal(problem, table)
+    if len(merged.first) < len(problem):
+        kernel_rows = kernel_rows.take(merged.first, memory)
+    return Prepared(merged, kernel_rows)
+
+
+def train(
+    problem: BoxProblem,
+    kernel: MatrixKernel,
+    rows: Any,
+    limits: Limits = Limits(),
+    *,
+    memory: float = 200.0,
+    progress: Callable[[float, float], None] | None = None,
+) -> KernelExpansion:
+    """Solve the dual problem of a kernel on rows, equal rows merged.
+
+    Parameters
+    ----------
+    problem : BoxProblem of n rows
+    kernel : Kernel
+    rows : PackedTable, RealTable or Strings of n rows
+    limits : Limits
+        By default a relative gap of 0.001.
+    memory : float
+        Megabytes; a matrix of K that takes no more is held.
+    progress : callable, optional
+        Called with the seconds and the relative gap.
+
+    Examples
+    --------
+    >>> import formulakern as fk
+    >>> from formulakern.encoding.zero_one import read_packed
+    >>> from formulakern.learning.kernel_machines.box_problem import classification
+    >>> table = read_packed([[1, 0], [0, 1], [1, 0]])
+    >>> problem = classification(np.array([1.0, -1.0, 1.0]), np.full(3, 5.0))
+    >>> found = train(problem, fk.kernel("a"), table)
+    >>> found.beta, found.intercept
+    (array([ 0.5, -1. ,  0.5]), 0.0)
+    """
+    return prepare(problem, kernel, rows, memory).solve(limits, progress=progress)
 
 
 def solve_dual(
@@ -120,7 +263,7 @@ def solve_dual(
     rows : KernelRows of n rows
     limits : Limits
     start : (float64 (n,), float64 (n,)), optional
-        Where to begin: β of a similar problem, which is moved into the box, and Kβ.
+        β of a similar problem to begin with, which is moved into the box, and Kβ.
     progress : callable, optional
         Called with the seconds and the relative gap whenever the gap of all rows is known.
 
@@ -131,9 +274,9 @@ def solve_dual(
     Raises
     ------
     DataError
-        If K has values that are no finite numbers.
+        If K has values that are not finite numbers.
     KeyboardInterrupt
-        Where it comes before the first coefficients are known; later it ends the work.
+        If it comes before the first coefficients are known; later it ends the work.
 
     References
     ----------
@@ -153,7 +296,7 @@ def solve_dual(
     >>> found.beta, found.gap
     (array([ 1., -1.]), 0.0)
     """
-    whole = TablePart(problem, rows)
+    whole = Part.whole(problem, rows)
     run = Descent(len(problem), limits, progress)
     if start is not None:
         whole.begin_near(*start)
@@ -163,10 +306,8 @@ def solve_dual(
         whole.beta,
         whole.products,
         whole.values,
-        whole.violation(),
         run.iterations,
         run.blocks,
-        int(whole.computed),
         run.stopped or "optimal",
         tuple(run.history),
     )
@@ -206,8 +347,8 @@ class Descent:
             whole.look()
 
     def begin(self, whole: Part) -> None:
-        """The first coefficients: those that a sample suggests, where there are many rows."""
-        if len(whole) <= SAMPLED or not whole.sampled:
+        """Set the first coefficients; if there are many rows, those that a sample suggests."""
+        if len(whole) <= SAMPLED or whole.problem.total or whole.rows.held:
             whole.begin()
             return
         sample = whole.sample(SHARE)
@@ -219,9 +360,8 @@ class Descent:
         if run.stopped == "interrupted":  # what the sample says is the best so far
             self.stopped = run.stopped
         self.iterations += run.iterations
-        whole.computed += sample.computed * len(sample) / len(whole)
-        support, inside = sample.support_counts()
-        if not support or inside > INSIDE * support:
+        support = int(np.count_nonzero(sample.beta))
+        if not support or int(sample.is_inside().sum()) > INSIDE * support:
             whole.begin()
         else:
             whole.begin_as(sample)
@@ -232,7 +372,7 @@ class Descent:
         """Small problems until the gap is at most ``target``; 0: the relative one at most tol."""
         whole, size, n = not target, SMALL, len(part)
         kept = np.empty(0, dtype=np.intp)  # rows of the last problem that are inside their boxes
-        inner = self.limits.tol * part.largest
+        inner = self.limits.tol * float(np.abs(part.problem.linear).max(initial=0.0))
         values = part.values or part.look()
         while not self.ended(values, target):
             if whole and values.gap < CLOSE and self.leave_out(part, values):
@@ -242,20 +382,18 @@ class Descent:
                     return
             for _ in range(1 if values.gap < CLOSE or not whole else CHECKED):
                 size = n if n <= DIRECT else LARGE if 2 * len(kept) > SMALL else size
-                found = part.violators(kept[: int(KEPT * size)], size)
+                rows, differ = part.violators(kept[: int(KEPT * size)], size)
                 few = None
-                if found.differ > ROUNDING * (found.largest + inner):
-                    tolerance = INNER * found.differ
-                    few = self.solve_small(
-                        part, found.rows, min(inner, tolerance) if n <= DIRECT else tolerance
-                    )
+                if differ > ROUNDING * (float(np.abs(part.products).max(initial=0.0)) + inner):
+                    tolerance = min(inner, INNER * differ) if n <= DIRECT else INNER * differ
+                    few = self.solve_small(part, rows, tolerance)
                 if few is None:  # below the rounding of β
                     self.stopped = self.stopped or ("stalled" if whole else "")
                     part.look()
                     return
                 kept = few
-                if len(found.rows) == n or self.over():
-                    inner = min(inner, found.differ) / 10
+                if len(rows) == n or self.over():
+                    inner = min(inner, differ) / 10
                     break
             values = self.note(part) if whole else part.look()
 
@@ -279,20 +417,21 @@ class Descent:
         intp or None
             Those of these rows that are inside their boxes now; None where none has changed.
         """
-        small = part.small(rows)
-        if not np.isfinite(small.gram).all():
+        problem, gram, before = part.problem, part.rows.block(rows), part.beta[rows]
+        if not np.isfinite(gram).all():
             raise DataError(
-                "the kernel has values that are no finite numbers on these rows. Use "
+                "the kernel has values that are not finite numbers on these rows. Use "
                 "normalize=True, or a kernel of smaller degree."
             )
-        beta, box = small.beta.copy(), (small.lower, small.upper)
-        gradient, most = small.gradient, self.steps_left(STEPS * len(rows))
-        steps = descend_pairs(small.gram, gradient, beta, *box, part.epsilon, tolerance, most)
-        moved = np.flatnonzero(beta != small.beta)
+        beta, lower, upper = before.copy(), problem.lower[rows], problem.upper[rows]
+        gradient = part.products[rows] - problem.linear[rows]
+        most = self.steps_left(STEPS * len(rows))
+        steps = descend_pairs(gram, gradient, beta, lower, upper, problem.epsilon, tolerance, most)
+        moved = np.flatnonzero(beta != before)
         part.move(rows[moved], beta[moved])
         self.iterations += int(steps)
         self.blocks += 1
-        inside = (beta > small.lower) & (beta < small.upper) & (beta != 0.0)
+        inside = (beta > lower) & (beta < upper) & (beta != 0.0)
         return rows[inside] if len(moved) else None
 
     # -- limits ------------------------------------------------------------------------------------
@@ -326,3 +465,280 @@ class Descent:
     def seconds_left(self) -> float:
         """Of the limit."""
         return self.limits.seconds - (time.monotonic() - self.started)
+
+
+@dataclass(eq=False)
+class Part:
+    """Rows in a problem, and how far it is solved.
+
+    Parameters
+    ----------
+    problem : BoxProblem of n rows
+    rows : KernelRows of n rows
+    beta, products : float64 (n,)
+        Coefficients, and Kβ.
+    origin : intp (n,)
+        The rows of the problem that this one is a part of.
+
+    Attributes
+    ----------
+    values : Values or None
+        Both objectives when they were last computed.
+    """
+
+    problem: BoxProblem
+    rows: KernelRows
+    beta: FloatArray
+    products: FloatArray
+    origin: Rows
+    values: Values | None = None
+
+    def __post_init__(self) -> None:
+        self.before = self.beta.copy()
+
+    def __len__(self) -> int:
+        return len(self.problem)
+
+    @classmethod
+    def whole(cls, problem: BoxProblem, rows: KernelRows, origin: Rows | None = None) -> Part:
+        """All rows, with coefficients 0."""
+        n = len(problem)
+        return cls(
+            problem, rows, np.zeros(n), np.zeros(n), np.arange(n) if origin is None else origin
+        )
+
+    # -- where to begin ----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begin with 0, or with the upper bounds of one row after the other."""
+        self._begin_at(self.problem.start())
+
+    def begin_near(self, known: FloatArray, products: FloatArray) -> None:
+        """Begin with the coefficients of a similar problem, moved into the box, and Kβ of them."""
+        problem = self.problem
+        moved = np.clip(known, problem.lower, problem.upper)
+        if abs(moved.sum() - problem.total) > ROUNDING * float(np.abs(moved).sum()):
+            room = np.minimum(moved - problem.lower, problem.upper - moved)
+            moved = problem.balanced(moved, np.argsort(-room, kind="stable"))
+        if abs(moved.sum() - problem.total) > 1e-9 * max(abs(problem.total), moved.max()):
+            self.begin()
+            return
+        changed = np.flatnonzero(moved != known)
+        change = self.rows.product(changed, (moved - known)[changed])
+        self.beta, self.products = moved, products + change
+
+    def _begin_at(self, beta: FloatArray) -> None:
+        support = np.flatnonzero(beta)
+        self.products = self.rows.product(support, beta[support])
+        self.beta = beta
+
+    def sample(self, share: int) -> Part:
+        """Draw 1/share of the rows, with boxes larger by as much, so that the losses stay."""
+        n = len(self)
+        chosen = np.sort(np.random.default_rng(0).permutation(n)[: n // share])
+        part, scale = self.problem.take(chosen), n / len(chosen)
+        part = replace(part, lower=part.lower * scale, upper=part.upper * scale)
+        return Part.whole(part, self.rows.take(chosen), chosen)
+
+    def is_inside(self) -> npt.NDArray[np.bool_]:
+        """Return whether each coefficient is neither 0 nor at an end of its box."""
+        beta, problem = self.beta, self.problem
+        return np.asarray((beta > problem.lower) & (beta < problem.upper) & (beta != 0.0))
+
+    def begin_as(self, sample: Part) -> None:
+        """Begin with the coefficients that the solution of a sample suggests.
+
+        Rows of the sample inside their boxes keep their coefficients; every other row is at the end
+        of its box that its margin asks for.
+        """
+        assert sample.values is not None
+        problem, support = self.problem, np.flatnonzero(sample.beta)
+        products = self.rows.product(sample.origin[support], sample.beta[support])
+        residual = problem.linear - (products + sample.values.intercept)
+        above, below = residual - problem.epsilon, residual + problem.epsilon
+        suggested = np.where(above > 0, problem.upper, np.where(below < 0, problem.lower, 0.0))
+        inside = sample.is_inside()
+        suggested[sample.origin[inside]] = sample.beta[inside] * (len(sample) / len(self))
+        violated = np.where(suggested > 0, above, -below)
+        self._begin_at(problem.balanced(suggested, np.argsort(violated, kind="stable")))
+
+    # -- descent -----------------------------------------------------------------------------------
+
+    def look(self) -> Values:
+        """Compute both objectives."""
+        self.values = self.problem.values(self.beta, self.products)
+        return self.values
+
+    def slopes(self) -> tuple[FloatArray, FloatArray]:
+        """How steeply the objective falls if a coefficient grows, and rises if it shrinks.
+
+        Returns
+        -------
+        up, down : float64 (n,)
+            −∞ and ∞ if a coefficient cannot grow or shrink. The sum of two coefficients stays the
+            same while one grows and the other shrinks: β is optimal if no up exceeds any down.
+        """
+        problem, beta, epsilon = self.problem, self.beta, self.problem.epsilon
+        descent = problem.linear - self.products
+        up = np.where(beta < problem.upper, descent, -np.inf)
+        down = np.where(beta > problem.lower, descent, np.inf)
+        if epsilon:
+            up -= np.where(beta >= 0, epsilon, -epsilon)
+            down -= np.where(beta > 0, epsilon, -epsilon)
+        return up, down
+
+    def violators(self, kept: Rows, size: int) -> tuple[Rows, float]:
+        """The rows that violate optimality most, half of them to grow and half to shrink.
+
+        Parameters
+        ----------
+        kept : intp
+            Rows that are taken in any case.
+        size : int
+            The most rows in all.
+
+        Returns
+        -------
+        rows : intp
+            Ascending.
+        differ : float
+            The largest difference of slopes: at most 0 at the optimum.
+        """
+        up, down = self.slopes()
+        most, least = float(up.max(initial=-np.inf)), float(down.min(initial=np.inf))
+        if size >= len(self):
+            return np.arange(len(self)), most - least
+        up[kept], down[kept] = -np.inf, np.inf
+        half = max((size - len(kept)) // 2, 1)
+        grow = _largest(up, half)
+        grow = grow[up[grow] > least]
+        down[grow] = np.inf
+        shrink = _largest(-down, half)
+        shrink = shrink[down[shrink] < most]
+        return np.sort(np.concatenate([grow, shrink, kept])), most - least
+
+    def move(self, rows: Rows, beta: FloatArray) -> None:
+        """Give coefficients to some rows."""
+        products = self.products + self.rows.product(rows, beta - self.beta[rows])
+        with held():
+            self.products = products
+            self.beta[rows] = beta
+
+    def near(self, most: float) -> Part | None:
+        """The problem of the rows inside their boxes, and of those that a near step would move.
+
+        Returns None if they are more than a share ``most`` of all, or fewer than two.
+        """
+        up, down = self.slopes()
+        flattest, steepest = float(down.min(initial=np.inf)), float(up.max(initial=-np.inf))
+        near = np.flatnonzero((up >= flattest) | (down <= steepest))
+        if len(near) > most * len(self) or len(near) < 2:
+            return None
+        beta, rows, problem = self.beta[near], self.rows.take(near), self.problem.take(near)
+        support = np.flatnonzero(beta)
+        own = rows.product(support, beta[support])
+        problem = replace(
+            problem,
+            linear=problem.linear - (self.products[near] - own),
+            total=problem.total - float(self.beta.sum() - beta.sum()),
+        )
+        return Part(problem, rows, beta, own, near)
+
+    def absorb(self, few: Part) -> None:
+        """Take over the coefficients of the rows that :meth:`near` has given."""
+        moved = np.flatnonzero(few.beta != few.before)
+        change = self.rows.product(few.origin[moved], few.beta[moved] - few.before[moved])
+        with held():
+            self.products = self.products + change
+            self.beta[few.origin] = few.beta
+
+
+def _largest(values: FloatArray, k: int) -> Rows:
+    """Positions of the k largest."""
+    if k >= len(values):
+        return np.arange(len(values))
+    return np.argpartition(-values, k - 1)[:k]
+
+
+@compiled(
+    "int64(float64[:, ::1], float64[::1], float64[::1], float64[::1], float64[::1], float64,"
+    " float64, int64)",
+    fastmath={"nnan", "nsz", "contract"},
+)
+def descend_pairs(
+    gram: Any, gradient: Any, beta: Any, lower: Any, upper: Any, epsilon: Any, tol: Any, most: Any
+) -> Any:
+    """Minimise over a few coefficients, pair by pair, until no pair violates optimality by tol.
+
+    Parameters
+    ----------
+    gram : float64 (q, q)
+        K of the rows.
+    gradient : float64 (q,)
+        Kβ − p of these rows, of all coefficients; kept up to date.
+    beta : float64 (q,)
+        Their coefficients; changed, with the same sum.
+    lower, upper : float64 (q,)
+    epsilon : float
+        Weight of Σ|β|.
+    tol : float
+        The largest difference of slopes that is left.
+    most : int
+        Steps at most.
+
+    Returns
+    -------
+    int
+        The number of steps.
+
+    Examples
+    --------
+    >>> beta, gradient = np.zeros(2), np.array([-1.0, 1.0])  # p = (1, −1)
+    >>> lower, upper = np.array([0.0, -5.0]), np.array([5.0, 0.0])
+    >>> descend_pairs(np.eye(2), gradient, beta, lower, upper, 0.0, 1e-6, 100)
+    1
+    >>> beta
+    array([ 1., -1.])
+    """
+    n = len(gradient)
+    diagonal = np.empty(n)
+    for k in range(n):
+        diagonal[k] = gram[k, k]
+    least = SMALLEST_CURVATURE * diagonal.max()
+    if least <= 0.0:
+        least = SMALLEST_CURVATURE
+    for step in range(most):
+        i, steepest = -1, -np.inf
+        for k in range(n):
+            if beta[k] < upper[k]:
+                slope = -gradient[k] - (epsilon if beta[k] >= 0.0 else -epsilon)
+                if slope > steepest:
+                    steepest, i = slope, k
+        if i < 0:
+            return step
+        row, own = gram[i], diagonal[i]
+        j, flattest, best, fall = -1, np.inf, 0.0, 0.0
+        for k in range(n):
+            if beta[k] > lower[k]:
+                slope = -gradient[k] - (epsilon if beta[k] > 0.0 else -epsilon)
+                if slope < flattest:
+                    flattest = slope
+                difference = steepest - slope
+                if difference > 0.0:
+                    curvature = max(own + diagonal[k] - 2.0 * row[k], least)
+                    gain = difference * difference / curvature
+                    if gain > best:
+                        best, j, fall = gain, k, difference / curvature
+        if j < 0 or steepest - flattest <= tol:
+            return step
+        # up to the end of the box, or to 0, where the slope changes by 2ε
+        end_i = 0.0 if epsilon > 0.0 and beta[i] < 0.0 < upper[i] else upper[i]
+        end_j = 0.0 if epsilon > 0.0 and lower[j] < 0.0 < beta[j] else lower[j]
+        room_i, room_j = end_i - beta[i], beta[j] - end_j
+        change = min(fall, room_i, room_j)
+        beta[i] = end_i if change == room_i else beta[i] + change
+        beta[j] = end_j if change == room_j else beta[j] - change
+        other = gram[j]
+        for k in range(n):
+            gradient[k] += change * (row[k] - other[k])
+    return most

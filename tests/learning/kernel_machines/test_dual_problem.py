@@ -13,13 +13,12 @@ from formulakern.learning.kernel_machines import decomposition
 from formulakern.learning.kernel_machines.box_problem import (
     BoxProblem,
     classification,
+    merge_equal,
     novelty,
     regression,
 )
-from formulakern.learning.kernel_machines.decomposition import Limits, solve_dual
+from formulakern.learning.kernel_machines.decomposition import Limits, solve_dual, train
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
-from formulakern.learning.kernel_machines.merging import merge_equal
-from formulakern.learning.kernel_machines.solve import train
 
 KERNELS = [
     fk.kernel("a & b").normalized(),
