@@ -2,7 +2,8 @@
 
 Usage: python .ci/extra.py none|tables|plot|dask FOLDER
 
-`none` takes a CSV file through the command line: learn, show, explain, predict, export, report.
+`none` takes a CSV file through the command line: learn, show, explain, predict, export, report;
+and frames of polars through an estimator, and Parquet files through the command line.
 The others run what needs their libraries.  All is done in FOLDER, with the installed package.
 """
 
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import polars
 
 import formulakern as fk
 
@@ -44,23 +46,23 @@ def none() -> None:
     assert "SELECT" in command("export", "model.json", "--sql", "sqlite")
     command("report", "model.json", "table.csv", "-o", "report.html")
     assert "</html>" in Path("report.html").read_text()
-    assert fk.load("model.json").score(COLUMNS, CLASSES) > 0.9
-
-
-def tables() -> None:
-    """Read frames of pandas and of polars, and write Parquet."""
-    import pandas
-    import polars
-
-    model = fk.HKLClassifier().fit(pandas.DataFrame(COLUMNS), CLASSES)
+    model = fk.load("model.json")
+    assert model.score(COLUMNS, CLASSES) > 0.9
     frame = polars.DataFrame(COLUMNS)
     assert (model.predict(frame) == model.predict(COLUMNS)).all()
-    assert "weight" in model.rules_.to_frame().columns
     assert len(frame.select(model.to_polars())) == len(CLASSES)
-    model.save("model.json")
     frame.write_parquet("table.parquet")
     command("predict", "model.json", "table.parquet", "-o", "predicted.parquet")
     assert len(polars.read_parquet("predicted.parquet")) == len(CLASSES)
+
+
+def tables() -> None:
+    """Read and make frames of pandas."""
+    import pandas
+
+    model = fk.HKLClassifier().fit(pandas.DataFrame(COLUMNS), CLASSES)
+    assert (model.predict(pandas.DataFrame(COLUMNS)) == model.predict(COLUMNS)).all()
+    assert "weight" in model.rules_.to_frame().columns
 
 
 def plot() -> None:

@@ -78,6 +78,7 @@ def test_wheel_says_what_it_is(distributions):
     assert {"tables", "plot", "docs"} <= set(metadata.get_all("Provides-Extra"))
     needed = [line for line in metadata.get_all("Requires-Dist") if "extra ==" not in line]
     assert not any(name in line for line in needed for name in ("pandas", "matplotlib", "sphinx"))
+    assert any("polars" in line for line in needed)
     assert "formulakern = formulakern.cli:run" in scripts
 
 

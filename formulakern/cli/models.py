@@ -6,8 +6,8 @@ import argparse
 import csv
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,12 @@ import numpy as np
 from formulakern.cli.learners import uncalibrated
 from formulakern.cli.learning import learnt_text
 from formulakern.cli.output import add_command, add_output, check_output, opened_output
-from formulakern.cli.tables import columns_of, read_blocks, table_arguments
-from formulakern.datasets.parquet import ParquetBlocks, ParquetWriter
+from formulakern.cli.tables import columns_of, open_file, table_arguments
+from formulakern.datasets.reader import TableFile
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.files.model_file import load
+from formulakern.files.replacing import replacing
 from formulakern.text import blocks, clip
 
 __all__ = ["add_models"]
@@ -169,7 +170,7 @@ def _predict(options: argparse.Namespace) -> None:
         )
     if options.out is not None:
         check_output(options.out, options.force, options.model, options.data)
-    rows = read_blocks(options)
+    rows = open_file(options)
     classes = getattr(model, "classes_", ()) if options.probabilities else ()
     known = [*rows.names]
     for name in ("prediction", *(f"probability of {label}" for label in classes)):
@@ -181,25 +182,35 @@ def _predict(options: argparse.Namespace) -> None:
     with opened_output(options.out, options.force) as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow([*rows.names, *names])
-        for whole, texts in rows:
-            found = zip(*_answers(model, whole, options), strict=True)
-            old = texts if isinstance(texts, list) else _texts(texts)
-            lines.writerows([*one, *more] for one, more in zip(old, found, strict=True))
+        for table, frame in rows:
+            found = zip(*_answers(model, table, options), strict=True)
+            lines.writerows(
+                [*row, *more] for row, more in zip(frame.iter_rows(), found, strict=True)
+            )
 
 
-def _write_parquet(model: Any, rows: Any, names: list[str], options: argparse.Namespace) -> None:
-    if not isinstance(rows, ParquetBlocks):
+def _write_parquet(
+    model: Any, rows: TableFile, names: list[str], options: argparse.Namespace
+) -> None:
+    """Write partitions next to the file, and join them."""
+    import polars
+
+    if rows.missing is not None:
         raise ParameterError(
             f"{options.out} is to be Parquet, and {options.data} is text, whose columns have no "
             "types. Write CSV, or give a Parquet file."
         )
-    whole, writer = False, ParquetWriter(options.out)
-    try:
+    with replacing(options.out) as new, TemporaryDirectory(prefix=".", dir=new.parent) as folder:
+        parts: list[Path] = []
         for table, frame in rows:
-            writer.write(frame, dict(zip(names, _answers(model, table, options), strict=True)))
-        whole = True
-    finally:
-        writer.close(whole)
+            found = zip(names, _answers(model, table, options), strict=True)
+            parts.append(Path(folder, f"{len(parts)}.parquet"))
+            frame.with_columns(
+                polars.Series(name, values, strict=False) for name, values in found
+            ).write_parquet(parts[-1])
+        if not parts:
+            raise DataError(f"{Path(options.data).name} has no rows.")
+        polars.scan_parquet(parts, glob=False).sink_parquet(new)
     print(blocks([("written", str(options.out))]))
 
 
@@ -208,12 +219,6 @@ def _answers(model: Any, whole: Table, options: argparse.Namespace) -> list[list
     table = _columns(model, whole)
     answers = [model.predict(table).tolist()]
     return answers + (model.predict_proba(table).T.tolist() if options.probabilities else [])
-
-
-def _texts(frame: Any) -> Iterator[list[str]]:
-    """The rows of a frame as text; a missing entry is empty."""
-    for row in frame.iter_rows():
-        yield ["" if value is None else str(value) for value in row]
 
 
 def _new_name(name: str, known: list[str]) -> str:
@@ -244,7 +249,7 @@ def _explain(options: argparse.Namespace) -> None:
         )
     before, left = 0, sorted(wanted)
     said: dict[int, str] = {}
-    for table, rows in read_blocks(options):
+    for table, rows in open_file(options):
         while left and left[0] <= before + len(rows):
             number = left.pop(0)
             row = _columns(model, table[[number - 1 - before]])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from formulakern.cli.learners import uncalibrated
 from formulakern.cli.output import add_command, add_output, check_output
-from formulakern.cli.tables import columns_of, read_blocks, read_dataset, table_arguments
+from formulakern.cli.tables import columns_of, open_file, read_dataset, table_arguments
 from formulakern.errors import DataError, ParameterError
 from formulakern.files.model_file import load
 from formulakern.text import blocks
@@ -91,10 +91,10 @@ def _rows(model: Any, options: argparse.Namespace) -> tuple[Table, Any, str]:
     known = getattr(model, "feature_names_in_", None)
     names = None if known is None else list(map(str, known))
     if names is not None and options.target is None and Path(options.data).exists():
-        header = list(read_blocks(options).names)
+        header = list(open_file(options).names)
         others = [name for name in header if name not in names]
         if not others:
-            return columns_of(next(iter(read_blocks(options)))[0], names), None, ""
+            return columns_of(next(iter(open_file(options)))[0], names), None, ""
         if header[-1] not in others:
             if len(others) > 1:
                 raise DataError(

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 from formulakern.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from formulakern.datasets.blocks import CsvBlocks
     from formulakern.datasets.dataset import Dataset
-    from formulakern.datasets.parquet import ParquetBlocks
+    from formulakern.datasets.reader import TableFile
     from formulakern.encoding.table import Table
 
-__all__ = ["columns_of", "identifier_advice", "read_blocks", "read_dataset", "table_arguments"]
+__all__ = ["columns_of", "identifier_advice", "open_file", "read_dataset", "table_arguments"]
 
 #: What files are called that are read.
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq")
@@ -77,12 +76,12 @@ def read_dataset(options: argparse.Namespace, data: str | None = None) -> Datase
     return _dropped(dataset, options)
 
 
-def read_blocks(options: argparse.Namespace) -> CsvBlocks | ParquetBlocks:
-    """The rows of the file that options name, in blocks."""
-    from formulakern.datasets.blocks import blocks_of
+def open_file(options: argparse.Namespace) -> TableFile:
+    """Open the file that options name, to read its rows in partitions."""
+    from formulakern.datasets.reader import open_table
 
     _check_exists(options.data, [])
-    return blocks_of(options.data, options.encoding, _delimiter(options))
+    return open_table(options.data, encoding=options.encoding, delimiter=_delimiter(options))
 
 
 def _delimiter(options: argparse.Namespace) -> str | None:

@@ -1,11 +1,11 @@
-"""Data sets: generated with their published contents, or read from a CSV file."""
+"""Data sets: generated, or read from a file."""
 
 from formulakern.datasets.dataset import Dataset
-from formulakern.datasets.formulas import make_formula_classification
 from formulakern.datasets.generators import (
     BUILT_IN,
     balance_scale,
     load,
+    make_formula_classification,
     monks,
     poker_hands,
     tic_tac_toe,

@@ -126,8 +126,6 @@ class PropositionModel(Reported, TableEstimator):
         ------
         DataError
             If something has no expression.
-        MissingDependencyError
-            If polars is not installed.
         """
         expression: polars.Expr = self._exported().to_polars(self._types(types))
         return expression

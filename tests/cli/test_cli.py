@@ -320,7 +320,7 @@ ERRORS = {
     "misspelt file": (("fit", "{tmp}/friut.csv", *FIT), "did you mean {tmp}/fruit.csv?"),
     "nothing near": (("fit", "{tmp}/nosuch.csv", *FIT), "no file {tmp}/nosuch.csv; built in"),
     "missing folder": (("fit", "{tmp}/no/fruit.csv", *FIT), "there is no folder {tmp}/no"),
-    "folder": (("fit", "{tmp}", *FIT), "{tmp} is a folder; expected a CSV file."),
+    "folder": (("fit", "{tmp}", *FIT), "{tmp} is a folder; expected a CSV or Parquet file."),
     "one class": (
         ("fit", "{tmp}/one.csv", *FIT),
         "every row has the class yes; a classifier needs at least two classes",
@@ -421,11 +421,12 @@ def test_errors_are_one_message_and_status_1(case, capsys, tmp_path, fruit):
 
 
 def test_unreadable_and_unwritable_files(capsys, fruit, tmp_path, monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise PermissionError(13, "Permission denied", str(fruit))
 
-    monkeypatch.setattr("pathlib.Path.read_bytes", refuse)
-    status, out, err = run(capsys, "fit", fruit, *FIT)
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.open", refuse)
+        status, out, err = run(capsys, "fit", fruit, *FIT)
     assert (status, out) == (1, "")
     assert err == f"formulakern: cannot open {fruit}: permission denied.\n"
 

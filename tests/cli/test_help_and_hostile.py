@@ -7,6 +7,7 @@ import re
 import shlex
 
 import numpy as np
+import polars
 import pytest
 from command_line import run
 from hypothesis import HealthCheck, given, settings
@@ -14,8 +15,6 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.cli.commands import _parser, main
-
-polars = pytest.importorskip("polars")
 
 JOBS = ("nurse", "clerk", "cook")
 

@@ -6,6 +6,7 @@ import sqlite3
 import time
 
 import numpy as np
+import polars
 import pytest
 from command_line import FRUIT, run
 from hypothesis import given, settings
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.cli.learners import LEARNERS, learner, plain_learners
-from formulakern.datasets import blocks, read_table
-from formulakern.datasets.blocks import CsvBlocks
+from formulakern.datasets import read_table, reader
+from formulakern.datasets.reader import open_table
 
 
 @pytest.fixture
@@ -111,7 +112,7 @@ def test_an_input_is_not_written(capsys, fruit, monkeypatch):
     (folder / "hard.csv").hardlink_to(fruit)
     (folder / "in").mkdir()
     parquet = folder / "fruit.parquet"
-    pytest.importorskip("polars").read_csv(fruit, null_values="?").write_parquet(parquet)
+    polars.read_csv(fruit, null_values="?").write_parquet(parquet)
     before = {path: path.read_bytes() for path in (fruit, model, parquet)}
     commands = [
         *(("predict", model, fruit, "-o", name) for name in (fruit, "link.csv", "hard.csv")),
@@ -183,7 +184,7 @@ def test_show(capsys, fruit):
 
 @pytest.mark.parametrize("name", ["hkl", "prl", "rules", "svm"])
 def test_predictions_are_those_of_the_model(capsys, fruit, name, monkeypatch):
-    monkeypatch.setattr(blocks, "ROWS", 7)
+    monkeypatch.setattr(reader, "PARTITION_ROWS", 7)
     _, model = learned(capsys, fruit, "--model", name)
     out = done(capsys, "predict", model, fruit)
     rows = list(csv.reader(io.StringIO(out)))
@@ -191,6 +192,27 @@ def test_predictions_are_those_of_the_model(capsys, fruit, name, monkeypatch):
     found = fk.load(model).predict(read_table(fruit).data)
     assert [row[-1] for row in rows[1:]] == found.tolist()
     assert [",".join(row[:-1]) for row in rows] == FRUIT.split()
+
+
+def test_predictions_are_added_to_parquet(capsys, fruit, monkeypatch):
+    """Partition by partition; every column keeps its type, and nothing else is left behind."""
+    monkeypatch.setattr(reader, "PARTITION_ROWS", 7)
+    _, model = learned(capsys, fruit, "--model", "rules")
+    frame = polars.read_csv(fruit, null_values="?").with_columns(
+        day=polars.date(2020, 1, polars.col("size")),
+        level=polars.lit("low", polars.Enum(["low", "high"])),
+    )
+    known = fruit.with_name("rows.parquet")
+    frame.write_parquet(known)
+    before = {path.name for path in fruit.parent.iterdir()}
+    done(capsys, "predict", model, known, "-o", fruit.with_name("out.parquet"))
+    found = polars.read_parquet(fruit.with_name("out.parquet"))
+    assert found.drop("prediction").equals(frame)
+    assert found.schema == frame.schema | {"prediction": polars.String}
+    assert found["prediction"].to_list() == fk.load(model).predict(read_table(fruit).data).tolist()
+    assert {path.name for path in fruit.parent.iterdir()} == before | {"out.parquet"}
+    frame.head(0).write_parquet(known)
+    assert "has no rows" in run(capsys, "predict", model, known, "-o", "x.parquet")[2]
 
 
 @pytest.mark.parametrize("name", ["hkl", "prl", "svm"])
@@ -309,9 +331,10 @@ def test_blocks_are_the_whole_table(rows, size, tmp_path_factory):
     path.write_text("\n".join(["a,b,class", *lines]) + "\n")
     whole = read_table(path).data
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "ROWS", size)
-        parts = list(CsvBlocks.of(path))
-    assert [texts for _, block in parts for texts in block] == [line.split(",") for line in lines]
+        patch.setattr(reader, "PARTITION_ROWS", size)
+        parts = list(open_table(path))
+    found = [",".join(row) for _, frame in parts for row in frame.rows()]
+    assert found == lines
     for name in whole.names:
         found = [value for table, _ in parts for value in table[name].tolist()]
         missing = [gone for table, _ in parts for gone in table.missing(name).tolist()]

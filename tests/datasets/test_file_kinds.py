@@ -2,18 +2,15 @@
 
 import datetime
 import gzip
-import sys
 
+import polars
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.datasets import blocks, read_table
-from formulakern.datasets.blocks import blocks_of
-from formulakern.datasets.parquet import ParquetWriter
-
-polars = pytest.importorskip("polars")
+from formulakern.datasets import read_table, reader
+from formulakern.datasets.reader import open_table
 
 ROWS = [["größe", "n", "class"], ["groß", "1", "ja"], ["a;b", "2", "nein"]]
 
@@ -36,8 +33,8 @@ def test_encodings_and_delimiters(tmp_path, name, delimiter, encoding, said):
     assert X.names == ("größe", "n")
     assert (X["größe"].tolist(), X["n"].tolist()) == (["groß", "a;b"], [1, 2])
     assert y.tolist() == ["ja", "nein"]
-    ((table, texts),) = blocks_of(path, **said)
-    assert texts == ROWS[1:]
+    ((table, texts),) = open_table(path, **said)
+    assert list(map(list, texts.rows())) == ROWS[1:]
     assert table["größe"].tolist() == X["größe"].tolist()
     if encoding == "latin-1":
         with pytest.raises(fk.DataError, match=r"not UTF-8 text.*say its encoding"):
@@ -55,7 +52,7 @@ def test_a_tab_is_the_delimiter_by_the_name(tmp_path):
 def test_wrong_encodings_and_delimiters(tmp_path, said):
     path = tmp_path / "t.csv"
     path.write_text("a,class\n1,x\n")
-    for read in (read_table, blocks_of):
+    for read in (read_table, open_table):
         with pytest.raises(fk.ParameterError, match=next(iter(said))):
             read(path, **said)
 
@@ -85,17 +82,10 @@ def test_parquet_is_the_frame(tmp_path, monkeypatch):
     assert (dataset.name, dataset.target.tolist()) == ("t", ["p", "q", "p", "q", "p"])
     with pytest.raises(fk.DataError, match='no class: "n" is missing'):
         read_table(path, target="n")
-    monkeypatch.setattr(blocks, "ROWS", 2)
-    parts = list(blocks_of(path))
+    monkeypatch.setattr(reader, "PARTITION_ROWS", 2)
+    parts = list(open_table(path))
     assert [len(table) for table, _ in parts] == [2, 2, 1]
     assert polars.concat([frame for _, frame in parts]).equals(FRAME)
-    target = tmp_path / "out.parquet"
-    writer = ParquetWriter(target)
-    for _, frame in parts:
-        writer.write(frame, {"m": [7] * len(frame)})
-    writer.close(whole=True)
-    assert polars.read_parquet(target).equals(FRAME.with_columns(m=polars.lit(7, polars.Int64)))
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["out.parquet", "t.parquet"]
 
 
 def test_a_file_of_parquet_under_another_name(tmp_path):
@@ -120,17 +110,9 @@ def test_parquet_without_rows_or_damaged(tmp_path):
     whole = path.read_bytes()
     for content in (b"", b"PAR1", whole[:100], whole[:-9] + b"123456789", b"PAR1" + b"\0" * 50):
         path.write_bytes(content)
-        for read in (read_table, lambda path: list(blocks_of(path))):
+        for read in (read_table, lambda path: list(open_table(path))):
             with pytest.raises(fk.DataError):
                 read(path)
-
-
-def test_without_polars(tmp_path, monkeypatch):
-    path = tmp_path / "t.parquet"
-    FRAME.write_parquet(path)
-    monkeypatch.setitem(sys.modules, "polars", None)
-    with pytest.raises(ImportError, match=r"a Parquet file needs polars.*formulakern\[tables\]"):
-        read_table(path)
 
 
 # -- noise -----------------------------------------------------------------------------------------
@@ -155,7 +137,7 @@ def test_noise_is_read_or_refused(content, name, tmp_path_factory):
     except fk.FormulaKernError:
         whole = None
     try:
-        parts = sum(len(table) for table, _ in blocks_of(path))
+        parts = sum(len(table) for table, _ in open_table(path))
     except fk.FormulaKernError:
         parts = None
     assert whole is None or parts == whole

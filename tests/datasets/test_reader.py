@@ -8,9 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.datasets import read_table
+from formulakern.encoding.columns import numbers_in
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("FORMULAKERN_DATA", ROOT / ".." / "shared" / "data"))
@@ -63,6 +66,29 @@ def test_columns_of_dates(write):
     assert columns["mixed"].tolist() == ["2020-01-01", "soon", "2020-01-02"]
 
 
+number = st.one_of(
+    st.integers().map(str),
+    st.floats().map(repr),
+    st.from_regex(r"[+-]?[0-9]{0,20}\.?[0-9]{0,20}([eE][+-]?[0-9]{0,3})?", fullmatch=True),
+    st.sampled_from(["1_000", "0x1", "nan", "inf", "١", "1e999", "?", "", "007", "- 1", "true"]),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts=st.lists(number, min_size=1, max_size=4))
+def test_numbers_are_read_exactly(texts, tmp_path_factory):
+    """As Python reads decimals; a column with anything else is text."""
+    path = tmp_path_factory.mktemp("numbers") / "table.csv"
+    path.write_text("n,class\n" + "".join(f"{text},a\n" for text in texts))
+    known = [None if text in ("?", "") else text for text in texts]
+    expected, found = numbers_in(known), read_table(path).data["n"]
+    if expected is None:
+        assert found.tolist() == known
+    else:
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
@@ -95,6 +121,7 @@ def test_gzip_whatever_the_name(write):
         ('a,class\n"1,x\n', "line 2 of fruit.csv cannot be read"),
         ('a,class\n"1"2,x\n', "cannot be read"),
         (b"a,class\n1,\xff\xfe\n", "not UTF-8 text: byte 0xff in line 2"),
+        (b"a,class\n1,x\n" * 9_000 + b"1,\xff\n", "byte 0xff in line 18001"),
         (b"a,class\n1,x\0\n", "NUL byte in line 2"),
         (b"\x1f\x8b\x08garbage", "damaged"),
         (gzip.compress(b"a,class\n1,x\n", mtime=0)[:-9], "damaged"),

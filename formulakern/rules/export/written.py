@@ -126,8 +126,6 @@ class Written:
         DataError
             If something has no expression: classes of several types, a column that is compared
             with what it does not hold.
-        MissingDependencyError
-            If polars is not installed.
 
         Examples
         --------
@@ -138,7 +136,9 @@ class Written:
         >>> frame.with_columns(shirts.to_polars()).collect()["predicted_class"].to_list()
         ['small', 'large', 'small']
         """
-        expression: polars.Expr = self._expression(needed("polars", "to_polars()", "tables"), types)
+        import polars
+
+        expression: polars.Expr = self._expression(polars, types)
         return expression
 
     def to_pandas(self, types: Any = None) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
