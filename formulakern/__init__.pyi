@@ -66,7 +66,7 @@ from .syntax.formula import Formula as Formula
 from .syntax.formula import Variable as Variable
 from .syntax.formula import variables as variables
 from .syntax.interchange import from_dimacs as from_dimacs
-from .syntax.logic.minimal_form import MinimalForm as MinimalForm
+from .syntax.logic.simplify import MinimalForm as MinimalForm
 from .syntax.logic.truth_table import TruthTable as TruthTable
 from .syntax.parser import parse as parse
 from .syntax.random import random_formula as random_formula

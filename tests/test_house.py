@@ -36,7 +36,6 @@ STOREYS = (
         "slices",
         "text",
     ),
-    ("diagrams",),
     ("partitions", "syntax", "program", "solvers"),
     ("encoding", "files", "rewrite", "semantics"),
     ("backends", "mining", "rules", "measures"),

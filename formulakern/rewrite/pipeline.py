@@ -10,7 +10,7 @@ from formulakern.rewrite.passes import RewriteStep, bottom_up, sort_arguments, t
 from formulakern.rewrite.rule import Rule, kinds
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Formula
-from formulakern.syntax.logic.substitution import substitute
+from formulakern.syntax.logic.forms import substitute
 from formulakern.syntax.size import check_size
 
 __all__ = ["PassResult", "Rewriting", "rewrite"]

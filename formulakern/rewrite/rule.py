@@ -22,7 +22,7 @@ from formulakern.syntax.formula import (
     Operation,
     Variable,
 )
-from formulakern.syntax.logic.substitution import substitute
+from formulakern.syntax.logic.forms import substitute
 from formulakern.syntax.parser import parse
 from formulakern.syntax.traversal import fold, postorder
 

@@ -25,7 +25,7 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
 from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import TRUE, Formula, Variable
-from formulakern.syntax.logic.substitution import substitute
+from formulakern.syntax.logic.forms import substitute
 from formulakern.syntax.notation import latex_name
 
 __all__ = [

@@ -20,7 +20,7 @@ from formulakern.rules.sql.dialects import DialectName
 from formulakern.rules.sql.query import Query
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.logic.minimal_form import MinimalForm, WantedForm
+from formulakern.syntax.logic.simplify import MinimalForm, WantedForm
 from formulakern.syntax.parser import parse_rule
 from formulakern.syntax.traversal import fold
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from formulakern.diagrams.counting import models_with_each
-from formulakern.diagrams.manager import Diagrams
 from formulakern.errors import FormulaSizeError
+from formulakern.syntax.logic.diagrams import Diagrams, models_with_each
 
 __all__ = ["MAX_SEARCH_STEPS", "count_automorphisms"]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from formulakern.diagrams.manager import Diagrams
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.measured import count_states
@@ -21,6 +20,7 @@ from formulakern.semantics.pairs import Branches, reach, sum_up
 from formulakern.semantics.steps import ConstantStep, Step, Steps, Values
 from formulakern.syntax.connectives import Connective
 from formulakern.syntax.formula import Formula
+from formulakern.syntax.logic.diagrams import Diagrams
 
 __all__ = ["MAX_PAIRS", "lower"]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import product
 
-from formulakern.diagrams.manager import Diagrams
 from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
@@ -26,6 +25,7 @@ from formulakern.semantics.steps import opposite
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import Constant, Formula
+from formulakern.syntax.logic.diagrams import Diagrams
 from formulakern.syntax.traversal import fold
 
 __all__ = ["MAX_STATES", "MAX_VARIABLES", "lower"]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.diagrams.manager import Diagrams
+from formulakern.syntax.logic.diagrams import Diagrams
 
 __all__ = ["count_states"]
 

@@ -9,13 +9,25 @@ recurses: formulas may be as deep as memory allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NoReturn
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, NoReturn
 
+from formulakern.checks import check_choice, check_integer
 from formulakern.errors import FormulaSizeError, FormulaTypeError, ParameterError
 from formulakern.syntax import connectives
 from formulakern.syntax.connectives import AND, IMPLIES, NOT, OR, XOR, Connective
-from formulakern.syntax.logic.tools import Logic
+from formulakern.syntax.logic import exchange
+from formulakern.syntax.logic.diagrams import Diagrams, count_models, models
+from formulakern.syntax.logic.forms import (
+    Node,
+    clauses_with_definitions,
+    diagrams_of,
+    listed_form,
+    nnf,
+    substitute,
+)
+from formulakern.syntax.logic.simplify import MinimalForm, WantedForm, simplified
+from formulakern.syntax.logic.truth_table import TruthTable, truth_table
 from formulakern.syntax.names import spell
 from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render
 from formulakern.syntax.traversal import postorder, same
@@ -34,6 +46,8 @@ __all__ = [
 
 #: A longer chain of one connective is refused.
 MAX_ARGUMENTS = 2_000_000
+#: A form has at most so many terms or clauses by default.
+MAX_PARTS = 10_000
 
 
 Operator = Callable[["Formula", object], "Formula"]
@@ -58,7 +72,7 @@ def _infix(row: Connective, left: object, right: object) -> Formula:
     return Operation(row, operands)
 
 
-class Formula(Logic["Formula"]):
+class Formula(Node):
     """A propositional formula; combine with ``&``, ``|``, ``^``, ``~`` and ``>>`` (implies).
 
     Formulas are values: immutable, hashable, equal when they have the same tree.  (Two different
@@ -77,15 +91,7 @@ class Formula(Logic["Formula"]):
 
     #: Whether the text of a leaf has spaces of its own, so that "not" wants parentheses around it.
     spaced: ClassVar[bool] = False
-    #: Why a leaf is no letter, which is true or false by itself; empty if it is one.
-    no_letter: ClassVar[str] = ""
-    #: The truth value of a constant; else None.
-    truth: bool | None = None
-    #: The connective at the root, or None for a leaf; its operands.
-    connective: Connective | None = None
     arguments: tuple[Formula, ...] = ()
-    #: Number of leaves, with repetition (an exact integer, even where subformulas are shared).
-    n_leaves: int
     _hash: int
 
     # -- how logic builds formulas -----------------------------------------------------------
@@ -196,6 +202,468 @@ class Formula(Logic["Formula"]):
     def leaf_text(self, notation: Notation) -> str:
         """How a leaf prints; only leaves have this."""
         raise NotImplementedError
+
+    # -- questions of logic: names are true or false, whatever they range over in a kernel ------
+
+    def equivalent(self, other: Formula | bool) -> bool:
+        """Return whether two formulas have the same truth value for all values of their names.
+
+        f ≡ g: for every assignment α of true and false to the names of both, α(f) = α(g).
+
+        Parameters
+        ----------
+        other : Formula or bool
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        FormulaError
+            If a leaf is a comparison or a choice, which is not a name.
+        FormulaSizeError
+            If a decision diagram has more than 200,000 nodes, or needs more than 2 million steps.
+
+        Notes
+        -----
+        Both formulas become reduced ordered decision diagrams, the names in order of appearance;
+        equal functions are the same diagram (Bryant 1986, doi:10.1109/TC.1986.1676819).  The
+        cost is the size of the diagrams: small for most formulas that people write, exponential
+        for some.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> parse("~(a & b)").equivalent(parse("~a | ~b"))
+        True
+        """
+        _, (one, two) = self._compared(other, "equivalent()")
+        return one == two
+
+    def implies(self, other: Formula | bool) -> bool:
+        """Return whether another formula is true whenever this one is: f ⊨ g.
+
+        Parameters, errors and cost are those of :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> parse("a & b").implies(parse("a")), parse("a").implies(parse("a & b"))
+        (True, False)
+        """
+        diagrams, tops = self._compared(other, "implies()")
+        return diagrams.apply("0100", *tops) == 0
+
+    def _compared(self, other: object, question: str) -> tuple[Diagrams, list[int]]:
+        if isinstance(other, bool):
+            other = self._constant(other)
+        if not isinstance(other, Formula):
+            raise FormulaTypeError(
+                f"{question} compares with a Formula; got {type(other).__name__}. "
+                "Parse text first: fk.parse('a & b')."
+            )
+        diagrams, _, tops = diagrams_of(question, self, other)
+        return diagrams, tops
+
+    def is_tautology(self) -> bool:
+        """Return whether the formula is true for all values of its names.
+
+        Errors and cost are those of :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> parse("((a -> b) -> a) -> a").is_tautology()
+        True
+        """
+        return diagrams_of("is_tautology()", self)[2] == [1]
+
+    def is_contradiction(self) -> bool:
+        """Return whether the formula is false for all values of its names.
+
+        Errors and cost are those of :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> parse("a & (a -> b) & ~b").is_contradiction()
+        True
+        """
+        return diagrams_of("is_contradiction()", self)[2] == [0]
+
+    def is_satisfiable(self) -> bool:
+        """Return whether the formula is true for some values of its names.
+
+        Errors and cost are those of :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> parse("(a ^ b) & (b ^ c) & (a ^ c)").is_satisfiable()
+        False
+        """
+        return diagrams_of("is_satisfiable()", self)[2] != [0]
+
+    def count_models(self, over: Collection[Formula] | None = None) -> int:
+        """Return the exact number of assignments to the names that make the formula true.
+
+        Parameters
+        ----------
+        over : collection of Variable, optional
+            The names that are assigned: all of the formula and perhaps more.  By default those of
+            the formula.
+
+        Returns
+        -------
+        int
+            From 0 to 2ᵏ for k names.
+
+        Raises
+        ------
+        ParameterError
+            If ``over`` leaves out a name of the formula.
+        FormulaError, FormulaSizeError
+            As for :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> parse("a | b | c").count_models()
+        7
+        >>> parse(" ^ ".join(f"x{i}" for i in range(200))).count_models() == 2**199
+        True
+        """
+        diagrams, letters, (top,) = diagrams_of("count_models()", self)
+        found = count_models(diagrams, top, len(letters))
+        if over is None:
+            return found
+        names = set(over)
+        for letter in letters:
+            if letter not in names:
+                raise ParameterError(
+                    f"count_models(over=…) leaves out {str(letter)!r}, which the formula has. "
+                    "Name all of its variables: formula.variables."
+                )
+        return found << (len(names) - len(letters))
+
+    def models(self) -> Iterator[dict[Formula, bool]]:
+        """Yield the assignments that make the formula true, true before false.
+
+        Errors are those of :meth:`equivalent`; the first model comes after the cost of the
+        diagram, and every next one in time linear in the number of names.
+
+        Yields
+        ------
+        dict of Variable or Choice to bool
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> for model in parse("a -> b & c").models():
+        ...     print({str(name): int(value) for name, value in model.items()})
+        {'a': 1, 'b': 1, 'c': 1}
+        {'a': 0, 'b': 1, 'c': 1}
+        {'a': 0, 'b': 1, 'c': 0}
+        {'a': 0, 'b': 0, 'c': 1}
+        {'a': 0, 'b': 0, 'c': 0}
+        """
+        diagrams, letters, (top,) = diagrams_of("models()", self)
+        for model in models(diagrams, top, len(letters)):
+            yield dict(zip(letters, model, strict=True))
+
+    def truth_table(self) -> TruthTable:
+        """Return the truth value for all values of the names, in the order 11, 10, 01, 00.
+
+        Returns
+        -------
+        TruthTable
+            Prints as a table, as HTML in notebooks; at most 64 rows of it.
+
+        Raises
+        ------
+        FormulaSizeError
+            If there are more than 16 names.
+        FormulaError
+            As for :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> print(parse("a ^ b").truth_table())
+        a  b │ a ^ b
+        1  1 │ 0
+        1  0 │ 1
+        0  1 │ 1
+        0  0 │ 0
+        """
+        return truth_table(self)
+
+    def simplify(self, form: WantedForm = "shortest") -> MinimalForm[Formula]:
+        """Return an equivalent formula with the fewest terms, and of those the fewest literals.
+
+        Parameters
+        ----------
+        form : {"shortest", "dnf", "cnf"}
+            A disjunction of conjunctions, a conjunction of disjunctions, or the one of both that
+            has fewer literals (the formula as it is, if that has still fewer leaves).
+
+        Returns
+        -------
+        MinimalForm
+            ``formula``, and ``exact``: whether it is proved that none is shorter.
+
+        Raises
+        ------
+        FormulaSizeError
+            If a diagram passes its limits, or the form has more than 10,000 terms.
+        FormulaError
+            As for :meth:`equivalent`.
+
+        Notes
+        -----
+        The terms are chosen from all prime implicants, by integer programming if more than one
+        choice is left (Quine 1952, doi:10.1080/00029890.1952.11988183; McCluskey 1956,
+        doi:10.1002/j.1538-7305.1956.tb03835.x).  The result is exact if there are at most 4,000
+        prime implicants, at most 16 names in those that are not needed anyway, and the search
+        among these ends within its limit.  Else it is a cover by prime implicants, with a proved
+        lower bound.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> short = parse("a & b | ~a & c | b & c").simplify()
+        >>> short.formula, short.exact
+        (Formula('a & b | ~a & c'), True)
+        >>> parse("a & c | a & d | b & c | b & d").simplify().formula
+        Formula('(a | b) & (c | d)')
+        """
+        return simplified(self, form)
+
+    # -- forms -----------------------------------------------------------------------------------
+
+    def to_nnf(self) -> Formula:
+        """Return the formula by and, or, and negations of leaves alone (negation normal form).
+
+        Returns
+        -------
+        Formula
+            Its leaves are those of this one; constants stay.
+
+        Raises
+        ------
+        FormulaSizeError
+            If one conjunction or disjunction would have more than 2 million parts.
+
+        Notes
+        -----
+        Linear: every node becomes a few nodes, which are shared if they are used again.  A
+        chain of n exclusive ors is halved again and again, so that written out it has some n²
+        literals and not 2ⁿ.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> parse("~(a -> b & c)").to_nnf()
+        Formula('a & (~b | ~c)')
+        >>> parse(" ^ ".join("abcdefghijkl")).to_nnf().n_leaves
+        160
+        """
+        return nnf(self)
+
+    def to_dnf(self, limit: int = MAX_PARTS) -> Formula:
+        """Return the formula as a disjunction of conjunctions, none of which can be left out.
+
+        Parameters
+        ----------
+        limit : int
+            A form with more terms is refused before it is made.
+
+        Returns
+        -------
+        Formula
+            A formula that has the form is returned as it is.  :meth:`simplify` looks for the
+            fewest terms.
+
+        Raises
+        ------
+        FormulaSizeError
+            If there are more terms, or a diagram passes its limits.
+        FormulaError
+            As for :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> parse("(a | b) & ~(c & a)").to_dnf()
+        Formula('a & ~c | ~a & b')
+        """
+        check_integer("limit", limit)
+        return listed_form(self, "dnf", limit)
+
+    def to_cnf(self, limit: int = MAX_PARTS, *, tseitin: bool = False) -> Formula:
+        """Return the formula as a conjunction of disjunctions of literals.
+
+        Parameters
+        ----------
+        limit : int
+            A form with more clauses is refused before it is made.
+        tseitin : bool
+            Name every operation by a new variable ``_1``, ``_2``, …: the size is then linear, and
+            there are as many models as before, each with values for the new names.
+
+        Returns
+        -------
+        Formula
+            A formula that has the form is returned as it is.
+
+        Raises
+        ------
+        FormulaSizeError
+            If there are more clauses, or a diagram passes its limits.
+        FormulaError
+            As for :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> parse("a & b | c").to_cnf()
+        Formula('(a | c) & (b | c)')
+        >>> parse("a -> b").to_cnf(tseitin=True)
+        Formula('(_1 | ~b) & (_1 | a) & (~_1 | ~a | b) & _1')
+        """
+        if tseitin:
+            return clauses_with_definitions(self)
+        check_integer("limit", limit)
+        return listed_form(self, "cnf", limit)
+
+    def substitute(self, values: Mapping[Any, Formula | bool]) -> Formula:
+        """Return the formula with leaves replaced by formulas, all at once.
+
+        Parameters
+        ----------
+        values : mapping of leaf, or name of a variable, to Formula or bool
+            Keys that are not leaves of the formula change nothing.  Names inside of a choice, such
+            as the x of ``all[2](x)``, stay.
+
+        Returns
+        -------
+        Formula
+
+        Raises
+        ------
+        ParameterError
+            If a key is neither a leaf nor a name, or a value is not a formula.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> parse("a & ~b").substitute({"a": parse("b | c"), "b": parse("a")})
+        Formula('(b | c) & ~a')
+        """
+        found: dict[Any, Formula] = {}
+        for key, value in values.items():
+            leaf = Variable(key) if isinstance(key, str) else key
+            if not isinstance(leaf, Formula) or leaf.connective is not None:
+                raise ParameterError(
+                    f"substitute() replaces leaves, or variables by name; got the key {key!r}. "
+                    "Write for example {'a': fk.parse('b | c')}."
+                )
+            if not isinstance(value, (bool, Formula)):
+                raise ParameterError(
+                    f"substitute() puts a Formula or a bool for {str(key)!r}; got {value!r}. "
+                    "Parse text first: fk.parse('b | c')."
+                )
+            found[leaf] = self._constant(value) if isinstance(value, bool) else value
+        return substitute(self, found)
+
+    def to_sympy(self) -> Any:
+        """Return the formula as an expression of :mod:`sympy`, connective by connective.
+
+        Returns
+        -------
+        sympy.logic.boolalg.Boolean
+            Not evaluated by SymPy.  :func:`formulakern.parse` reads it back.
+
+        Raises
+        ------
+        FormulaError
+            If a leaf is a comparison or a choice, or a variable has a domain.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> parse("a & ~b -> c").to_sympy()
+        Implies(a & ~b, c)
+        """
+        return exchange.sympy_expression(self)
+
+    def to_dimacs(self, limit: int = MAX_PARTS, *, tseitin: bool = True) -> str:
+        """Return the clauses of the formula in DIMACS format, for solvers and model counters.
+
+        Parameters
+        ----------
+        limit, tseitin
+            As for :meth:`to_cnf`.
+
+        Returns
+        -------
+        str
+            The names of the formula have the numbers 1, 2, … in order of appearance, which comments
+            list; new ones come after them.  :func:`formulakern.from_dimacs` reads it.
+
+        Raises
+        ------
+        FormulaError, FormulaSizeError
+            As for :meth:`to_cnf`.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> print(parse("(a | ~b) & c").to_dimacs(), end="")
+        c 1 "a"
+        c 2 "b"
+        c 3 "c"
+        p cnf 3 2
+        1 -2 0
+        3 0
+        """
+        check_integer("limit", limit)
+        return exchange.dimacs(self, tseitin, limit)
+
+    def to_dot(self, what: Literal["tree", "diagram"] = "tree") -> str:
+        """Return a drawing of the formula, or of its decision diagram, for Graphviz.
+
+        Parameters
+        ----------
+        what : {"tree", "diagram"}
+            In the diagram a full line is taken if the name is true, a dashed one if it is false.
+
+        Returns
+        -------
+        str
+            For example for ``dot -Tsvg``; :class:`graphviz.Source` shows it in a notebook.
+
+        Raises
+        ------
+        ParameterError
+            If ``what`` is something else.
+        FormulaError, FormulaSizeError
+            For the diagram, as for :meth:`equivalent`.
+
+        Examples
+        --------
+        >>> from formulakern import parse
+        >>> print(parse("~a").to_dot(), end="")
+        digraph formula {
+          node [fontname="sans-serif"];
+          n0 [label="a", shape=box];
+          n1 [label="¬", shape=circle];
+          n1 -> n0;
+        }
+        """
+        check_choice("what", what, ("tree", "diagram"))
+        return exchange.tree_dot(self) if what == "tree" else exchange.diagram_dot(self)
 
 
 class Leaf(Formula):

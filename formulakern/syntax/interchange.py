@@ -11,7 +11,7 @@ from typing import Any
 from formulakern.errors import FormulaError, FormulaSyntaxError, FormulaTypeError
 from formulakern.syntax.connectives import IMPLIES, connective
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
-from formulakern.syntax.logic.node import both, either
+from formulakern.syntax.logic.forms import both, either
 from formulakern.syntax.traversal import fold
 
 __all__ = ["from_dimacs", "from_sympy", "is_sympy"]

@@ -13,7 +13,6 @@ from strategies import countable, tables
 from work import assert_linear, lines
 
 import formulakern as fk
-from formulakern.diagrams import manager
 from formulakern.program.interpreter import run
 from formulakern.program.listing import listing
 from formulakern.program.magnitude import dimension, upper_bound
@@ -23,6 +22,7 @@ from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import READINGS, automorphisms, bound, distinct, lower
 from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import FALSE, TRUE
+from formulakern.syntax.logic import diagrams
 from formulakern.syntax.parser import parse_rule
 
 readings = st.sampled_from(sorted(READINGS))
@@ -268,8 +268,8 @@ def test_work_stops_where_the_limits_say(which, reading, monkeypatch):
     formula = rewrite(fk.parse(HARD[which]), reading).formula
     units = 0
     for module, name in (
-        (manager, "MAX_DIAGRAM_NODES"),
-        (manager, "MAX_DIAGRAM_STEPS"),
+        (diagrams, "MAX_DIAGRAM_NODES"),
+        (diagrams, "MAX_DIAGRAM_STEPS"),
         (bound, "MAX_PAIRS"),
         (distinct, "MAX_STATES"),
         (automorphisms, "MAX_SEARCH_STEPS"),

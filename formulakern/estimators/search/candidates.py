@@ -16,7 +16,7 @@ from formulakern.kernels.formula import KEYWORDS, FormulaKernel, Reading
 from formulakern.program.interpreter import run
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.syntax.formula import Formula, Variable
-from formulakern.syntax.logic.substitution import substitute
+from formulakern.syntax.logic.forms import substitute
 from formulakern.syntax.parser import parse
 from formulakern.syntax.random import random_formula
 from formulakern.syntax.traversal import postorder

@@ -24,7 +24,7 @@ from formulakern.rewrite.pipeline import rewrite
 from formulakern.rewrite.repeats import without_repeats
 from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
-from formulakern.syntax.logic.substitution import substitute
+from formulakern.syntax.logic.forms import substitute
 
 __all__ = [
     "MAX_LISTED",

@@ -26,7 +26,7 @@ from formulakern.syntax.formula import (
     Operation,
     Variable,
 )
-from formulakern.syntax.logic.substitution import substitute
+from formulakern.syntax.logic.forms import substitute
 from formulakern.syntax.traversal import fold, postorder
 
 __all__ = [

@@ -29,7 +29,7 @@ from formulakern.rules.cases.entries import (
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.logic.node import literal
+from formulakern.syntax.logic.forms import literal
 from formulakern.syntax.names import spell
 from formulakern.syntax.traversal import fold
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from formulakern.diagrams.implicants import Cube
-from formulakern.diagrams.manager import Diagrams
 from formulakern.errors import FormulaError
 from formulakern.rules.cases.assignments import Assignments
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Variable
-from formulakern.syntax.logic.minimal_form import MinimalForm, WantedForm, shortest_form
-from formulakern.syntax.logic.node import both, either
-from formulakern.syntax.logic.normal_forms import Form
+from formulakern.syntax.logic.covers import Cube
+from formulakern.syntax.logic.diagrams import Diagrams
+from formulakern.syntax.logic.forms import Form, both, either
+from formulakern.syntax.logic.simplify import MinimalForm, WantedForm, shortest_form
 from formulakern.syntax.traversal import fold
 
 __all__ = ["ConditionFunctions", "simplified_condition"]

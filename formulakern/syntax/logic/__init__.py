@@ -1,1 +1,1 @@
-"""What can be asked of a formula, and into which forms it can be brought, without a kernel."""
+"""Logic of formulas: diagrams, normal forms, shortest forms, truth tables, other formats."""

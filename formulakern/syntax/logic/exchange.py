@@ -6,20 +6,22 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from formulakern.diagrams.manager import Diagrams
 from formulakern.errors import FormulaError
-from formulakern.syntax.logic.definitions import with_definitions
-from formulakern.syntax.logic.functions import Functions
-from formulakern.syntax.logic.node import Node, letters_of
-from formulakern.syntax.logic.normal_forms import clauses_of, listed_form
+from formulakern.syntax.logic.forms import (
+    clauses_of,
+    clauses_with_definitions,
+    diagrams_of,
+    letters_of,
+    listed_form,
+)
 from formulakern.syntax.notation import UNICODE
 from formulakern.syntax.traversal import fold, postorder
 
 __all__ = ["diagram_dot", "dimacs", "sympy_expression", "tree_dot"]
 
 
-def sympy_expression(formula: Node) -> Any:
-    """What :meth:`formulakern.Formula.to_sympy` documents."""
+def sympy_expression(formula: Any) -> Any:
+    """Return what :meth:`formulakern.Formula.to_sympy` documents."""
     from sympy import And, Equivalent, Implies, Nand, Nor, Not, Or, Symbol, Xor, false, true
 
     for letter in letters_of([formula], "to_sympy()"):
@@ -64,8 +66,8 @@ def _equal(parts: tuple[Any, ...], equivalent: Any, xor: Any) -> Any:
 
 
 def dimacs(formula: Any, tseitin: bool, limit: int) -> str:
-    """What :meth:`formulakern.Formula.to_dimacs` documents."""
-    form = with_definitions(formula) if tseitin else listed_form(formula, "cnf", limit)
+    """Return what :meth:`formulakern.Formula.to_dimacs` documents."""
+    form = clauses_with_definitions(formula) if tseitin else listed_form(formula, "cnf", limit)
     clauses = clauses_of(form, "cnf")
     assert clauses is not None
     given = letters_of([formula], "to_dimacs()")
@@ -83,8 +85,8 @@ def _name(leaf: Any) -> str:
     return json.dumps(str(leaf) if leaf.domain else leaf.name)
 
 
-def tree_dot(formula: Node) -> str:
-    """What :meth:`formulakern.Formula.to_dot` documents, for the tree."""
+def tree_dot(formula: Any) -> str:
+    """Return what :meth:`formulakern.Formula.to_dot` documents, for the tree."""
     number: dict[int, int] = {}
     lines = ["digraph formula {", '  node [fontname="sans-serif"];']
     for k, node in enumerate(postorder(formula)):
@@ -99,30 +101,21 @@ def tree_dot(formula: Node) -> str:
 
 
 def diagram_dot(formula: Any) -> str:
-    """What :meth:`formulakern.Formula.to_dot` documents, for the decision diagram."""
-    functions: Functions[Any] = Functions("to_dot('diagram')", formula)
-    d, top = functions.diagrams, functions.tops[0]
+    """Return what :meth:`formulakern.Formula.to_dot` documents, for the decision diagram."""
+    d, letters, (top,) = diagrams_of("to_dot('diagram')", formula)
     lines = ["digraph diagram {", '  node [fontname="sans-serif"];']
     nodes = d.reachable(top)
     ends = {top} | {branch for node in nodes for branch in (d.high[node], d.low[node])}
     lines += [f'  n{end} [label="{end}", shape=box];' for end in (1, 0) if end in ends]
-    for level, name in enumerate(functions.letters):
-        at_level = [node for node in nodes if d.level[node] == level]
+    for level, name in enumerate(letters):
+        text = _quoted(name.leaf_text(UNICODE))
+        at_level = [f"n{node} [label={text}]" for node in nodes if d.level[node] == level]
         if at_level:
-            text = _quoted(name.leaf_text(UNICODE))
-            listed = "; ".join(f"n{node} [label={text}]" for node in at_level)
-            lines.append(f"  {{ rank=same; {listed}; }}")
-    lines += _edges(d, nodes)
+            lines.append(f"  {{ rank=same; {'; '.join(at_level)}; }}")
+    for node in nodes:  # a full line if the variable is true, a dashed one if it is false
+        lines.append(f"  n{node} -> n{d.high[node]};")
+        lines.append(f"  n{node} -> n{d.low[node]} [style=dashed];")
     return "\n".join([*lines, "}"]) + "\n"
-
-
-def _edges(diagrams: Diagrams, nodes: list[int]) -> list[str]:
-    """A full line where the variable is true, a dashed one where it is false."""
-    found = []
-    for node in nodes:
-        found.append(f"  n{node} -> n{diagrams.high[node]};")
-        found.append(f"  n{node} -> n{diagrams.low[node]} [style=dashed];")
-    return found
 
 
 def _quoted(text: str) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from formulakern.diagrams.counting import models
 from formulakern.errors import FormulaSizeError
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
-from formulakern.syntax.logic.functions import Functions
-from formulakern.syntax.logic.node import Node
+from formulakern.syntax.logic.diagrams import models
+from formulakern.syntax.logic.forms import Node, diagrams_of
 from formulakern.text import aligned, clip
 
 if TYPE_CHECKING:
@@ -98,15 +97,15 @@ class TruthTable:
 
 
 def truth_table(formula: Node) -> TruthTable:
-    """What :meth:`formulakern.Formula.truth_table` documents."""
-    functions: Functions[Any] = Functions("a truth table", formula)
-    n = len(functions.letters)
+    """Return what :meth:`formulakern.Formula.truth_table` documents."""
+    diagrams, letters, (top,) = diagrams_of("a truth table", formula)
+    n = len(letters)
     if n > MAX_TABLE_NAMES:
         raise FormulaSizeError(
             f"the truth table of {n} names has 2^{n} rows; at most {MAX_TABLE_NAMES} names are "
             "tabulated. Ask count_models() or simplify() instead."
         )
     values = [False] * 2**n
-    for model in models(functions.diagrams, functions.tops[0], n):
+    for model in models(diagrams, top, n):
         values[sum((not value) << (n - 1 - k) for k, value in enumerate(model))] = True
-    return TruthTable(tuple(map(str, functions.letters)), str(formula), tuple(values))
+    return TruthTable(tuple(map(str, letters)), str(formula), tuple(values))

@@ -14,7 +14,7 @@ from formulakern.mining.templates.expansion import bit_program, expand
 from formulakern.mining.templates.search import mine_templates
 from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import FALSE, TRUE, Constant
-from formulakern.syntax.logic.substitution import substitute
+from formulakern.syntax.logic.forms import substitute
 
 WEIGHTS = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 1.0, 2.0]) | st.floats(-5, 5, width=32)
 

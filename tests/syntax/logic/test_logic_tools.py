@@ -16,7 +16,7 @@ from formulakern.errors import FormulaTypeError
 from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR
 from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import FALSE, TRUE, Constant, Operation
-from formulakern.syntax.logic.normal_forms import clauses_of
+from formulakern.syntax.logic.forms import clauses_of
 from formulakern.syntax.traversal import postorder
 from tests.strategies import combined, countable
 

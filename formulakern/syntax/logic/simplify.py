@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeAlias
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from formulakern.checks import check_choice
-from formulakern.diagrams.manager import Diagrams
-from formulakern.diagrams.smallest import Smallest, smallest_cover
 from formulakern.errors import FormulaSizeError
-from formulakern.syntax.logic.functions import Functions
-from formulakern.syntax.logic.node import N, letters_of
-from formulakern.syntax.logic.normal_forms import Form, from_cubes
+from formulakern.syntax.logic.covers import smallest_cover
+from formulakern.syntax.logic.diagrams import Diagrams
+from formulakern.syntax.logic.forms import Form, Node, diagrams_of, from_cubes, letters_of
 from formulakern.syntax.traversal import postorder
 
 __all__ = ["FORMS", "MinimalForm", "WantedForm", "shortest_form", "simplified"]
 
+N = TypeVar("N", bound=Node)
 #: "shortest" is the one of the two with fewer literals, or the formula as it was given.
 WantedForm: TypeAlias = Literal["shortest", "dnf", "cnf"]
 FORMS = ("shortest", "dnf", "cnf")
@@ -81,11 +80,11 @@ def _counted(number: int, what: str) -> str:
 
 
 def simplified(root: N, form: WantedForm) -> MinimalForm[N]:
-    """What :meth:`formulakern.Formula.simplify` documents."""
+    """Return what :meth:`formulakern.Formula.simplify` documents."""
 
     def function() -> tuple[Diagrams, int, int]:
-        functions = Functions("simplify()", root)
-        return functions.diagrams, functions.tops[0], functions.tops[0]
+        diagrams, _, (top,) = diagrams_of("simplify()", root)
+        return diagrams, top, top
 
     letters = letters_of([root], "simplify()")
     return shortest_form(
@@ -99,16 +98,16 @@ def shortest_form(
     between: Callable[[], tuple[Diagrams, int, int]],
     written: Callable[[Sequence[tuple[int, int]], Form], N],
 ) -> MinimalForm[N]:
-    """The shortest form of a formula, where it may be any function between two.
+    """Return the shortest form of a formula that may be any function between two.
 
     Parameters
     ----------
     root : Formula
     form : {"shortest", "dnf", "cnf"}
     between : callable
-        Gives diagrams of their own for each form: where it must be true, and where it may be.
+        Returns new diagrams for each form, where it must be true, and where it may be.
     written : callable
-        The formula of some cubes in a form.
+        Returns the formula of some cubes in a form.
     """
     check_choice("form", form, FORMS)
     found: list[MinimalForm[N]] = []
@@ -123,7 +122,9 @@ def shortest_form(
         except FormulaSizeError as error:
             refused.append(error)
         else:
-            found.append(_as_form(written(cover.cubes, one), one, cover))
+            size = len(cover.cubes), cover.n_literals
+            formula = written(cover.cubes, one)
+            found.append(MinimalForm(formula, one, *size, cover.exact, cover.least))
     if not found:
         raise refused[0]
     best = min(found, key=lambda option: option.n_literals)
@@ -131,8 +132,3 @@ def shortest_form(
     if given and all(node.truth is None for node in postorder(root)):
         return MinimalForm(root, "given", best.n_parts, best.n_literals, False, best.least)
     return best
-
-
-def _as_form(formula: N, form: Form, cover: Smallest) -> MinimalForm[N]:
-    size = len(cover.cubes), cover.n_literals
-    return MinimalForm(formula, form, *size, cover.exact, cover.least)

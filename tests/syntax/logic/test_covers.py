@@ -8,12 +8,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.diagrams import covering, smallest
-from formulakern.diagrams.counting import count_models, models, models_with_each
-from formulakern.diagrams.covering import cheapest_columns
-from formulakern.diagrams.implicants import cube_function, irredundant_cover, prime_implicants
-from formulakern.diagrams.manager import Diagrams
-from formulakern.diagrams.smallest import smallest_cover
+from formulakern.syntax.logic import covers
+from formulakern.syntax.logic.covers import (
+    cheapest_columns,
+    cube_function,
+    irredundant_cover,
+    prime_implicants,
+    smallest_cover,
+)
+from formulakern.syntax.logic.diagrams import Diagrams, count_models, models, models_with_each
 
 N = 3
 #: A function of N variables is the set of its points; point p has variable k if bit k is set.
@@ -99,7 +102,7 @@ def test_bounds_hold_where_nothing_is_proved(limit, one, other):
     lower, upper = one & other, one | other
     with pytest.MonkeyPatch.context() as patch:
         for name in ("MAX_PRIMES", "MAX_TABULATED") if limit == "both" else (limit,):
-            patch.setattr(smallest, name, 1 if name == "MAX_PRIMES" else 0)
+            patch.setattr(covers, name, 1 if name == "MAX_PRIMES" else 0)
         d = Diagrams()
         found = smallest_cover(d, diagram(d, lower), diagram(d, upper))
     count, literals = size_of_smallest(lower, upper)
@@ -189,14 +192,14 @@ def test_cheapest_columns(rows, costs):
     assert (len(found.columns), sum(costs[c] for c in found.columns)) == min(fitting)
     assert found.exact
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covering, "MAX_ENTRIES", 0)
+        patch.setattr(covers, "MAX_SEARCHED_ENTRIES", 0)
         found = cheapest_columns(rows, costs)
     assert all(any(row >> c & 1 for c in found.columns) for row in rows)
     assert found.least <= min(fitting)[0] <= len(found.columns)
 
 
 def test_a_search_that_ends_early_says_so(monkeypatch):
-    monkeypatch.setattr(covering, "MAX_SEARCH", 0)
+    monkeypatch.setattr(covers, "MAX_SEARCH", 0)
     lines = [
         sum(1 << (7 * k + k * a + b) % 49 for k in range(7)) for a in range(7) for b in range(7)
     ]
