@@ -23,8 +23,7 @@ from formulakern.rules.explanation.votes import Explanation
 from formulakern.rules.features import Conjunction, Feature, feature_values
 from formulakern.rules.logic.merging import simplified_votes
 from formulakern.rules.rule import Rule
-from formulakern.rules.sql.conditions import TableName
-from formulakern.rules.sql.dialects import DialectName
+from formulakern.rules.sql.dialects import DialectName, TableName
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import Formula
 

@@ -13,14 +13,10 @@ from formulakern.encoding.table import Table
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases.assignments import Assignments, Box
-from formulakern.rules.decision import ClassRule, conjunction
-from formulakern.rules.export.frames import list_frames
-from formulakern.rules.export.python import list_python
-from formulakern.rules.export.sql import list_query
-from formulakern.rules.export.written import Written, no_scores
+from formulakern.rules.decision import conjunction
+from formulakern.rules.export.exported import FirstRule
+from formulakern.rules.export.written import Written
 from formulakern.rules.rule import Rule
-from formulakern.rules.sql.conditions import TableName
-from formulakern.rules.sql.dialects import DialectName
 from formulakern.rules.voting import class_array
 from formulakern.syntax.formula import Constant, Formula
 from formulakern.syntax.traversal import fold
@@ -138,15 +134,15 @@ class DecisionTree(Written):
 
     # -- for other programs ---------------------------------------------------------------------
 
-    def _decisions(self) -> tuple[list[ClassRule], Any]:
+    def _exported(self) -> FirstRule:
         """Its leaves as rules, of which the first decides that covers a row, and the default.
 
         Leaves that are reached by "yes" stand before others, so that rules need not say "no"; but
         where a class is unknown, which only the default of a list can be, they say all.
         """
         unknown = self._has_unknown()
-        found: list[ClassRule] = []
-        last: Any = None
+        rules: list[Rule] = []
+        labels: list[Any] = []
         pending: list[tuple[int, tuple[Formula, ...]]] = [(0, ())]
         while pending:
             node, path = pending.pop()
@@ -155,30 +151,21 @@ class DecisionTree(Written):
                 refused = (*path, ~test.formula) if unknown else path
                 pending += [(self.no[node], refused), (self.yes[node], (*path, test.formula))]
             elif self.labels[node] in self.classes:
-                last = self.labels[node]
-                found.append(ClassRule(Rule(conjunction(path)), last))
-            if len(found) > MAX_NODES:
+                labels.append(self.labels[node])
+                rules.append(Rule(conjunction(path)))
+            if len(rules) > MAX_NODES:
                 raise FormulaSizeError(
                     f"the tree has more than {MAX_NODES:,} paths to its leaves; too many to write."
                 )
-        if not unknown:
-            found.pop()  # it covers what is left
-        return found, None if unknown else last
+        if unknown:
+            labels.append(None)
+        else:
+            rules.pop()  # the last one covers all other rows
+        return FirstRule(rules, labels, "a tree")
 
     def _has_unknown(self) -> bool:
         leaves = {self.labels[node] for node, test in enumerate(self.tests) if test is None}
         return not leaves <= set(self.classes)
-
-    def _query(self, table: TableName, dialect: DialectName, types: Any, scores: bool) -> str:
-        if scores:
-            raise no_scores("a tree")
-        return list_query(*self._decisions(), table, dialect, types)
-
-    def _expression(self, library: Any, types: Any) -> Any:
-        return list_frames(*self._decisions(), library, types)
-
-    def _python(self) -> str:
-        return list_python(*self._decisions())
 
     def __repr__(self) -> str:
         return f"<DecisionTree: {self.n_leaves} leaves for {list(self.classes)!r}>"

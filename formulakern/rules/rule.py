@@ -15,8 +15,7 @@ from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases.functions import ConditionFunctions, simplified_condition
 from formulakern.rules.column_types import inferred_types, read_types
 from formulakern.rules.python.files import formula_python
-from formulakern.rules.sql.conditions import TableName
-from formulakern.rules.sql.dialects import DialectName
+from formulakern.rules.sql.dialects import DialectName, TableName
 from formulakern.rules.sql.query import Query
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.formula import Constant, Formula, Variable
@@ -145,7 +144,7 @@ class Rule:
         """
         known = inferred_types([self.formula]) | read_types(types)
         query = Query(table, dialect, self.columns, known)
-        return query.rows(query.writer.condition(self.formula))
+        return query.rows(query.writer.expression(self.formula))
 
     def to_python(self) -> str:
         """A file of Python with a function that says of one row whether it satisfies the rule.

@@ -14,16 +14,11 @@ from formulakern.rules.decision import ClassRule
 from formulakern.rules.decision_tree import DecisionTree, tree_of
 from formulakern.rules.explanation.decisions import ListExplanation, first_of
 from formulakern.rules.explanation.rows import given_rows
-from formulakern.rules.export.decision import WrittenRules
-from formulakern.rules.export.frames import list_frames
+from formulakern.rules.export.exported import FirstRule
 from formulakern.rules.export.json import decision_from_json, decision_json
-from formulakern.rules.export.python import list_python
-from formulakern.rules.export.sql import list_query
-from formulakern.rules.export.written import no_scores
+from formulakern.rules.export.written import WrittenRules
 from formulakern.rules.logic.simplification import exclusive_rules, simplified_list
 from formulakern.rules.rule_set import RuleSet
-from formulakern.rules.sql.conditions import TableName
-from formulakern.rules.sql.dialects import DialectName
 
 __all__ = ["ClassRule", "ListExplanation", "RuleList"]
 
@@ -253,16 +248,14 @@ class RuleList(WrittenRules):
 
     # -- as text ----------------------------------------------------------------------------------
 
-    def _query(self, table: TableName, dialect: DialectName, types: Any, scores: bool) -> str:
-        if scores:
-            raise no_scores("a list of rules")
-        return list_query(self.rules, self.default, table, dialect, types)
-
-    def _python(self) -> str:
-        return list_python(self.rules, self.default, self.classes, self._table().tolist())
-
-    def _expression(self, library: Any, types: Any) -> Any:
-        return list_frames(self.rules, self.default, library, types)
+    def _exported(self) -> FirstRule:
+        return FirstRule(
+            [item.rule for item in self.rules],
+            [*(item.label for item in self.rules), self.default],
+            "a list of rules",
+            self.classes,
+            self._table().tolist(),
+        )
 
     def to_json(self) -> str:
         """The list as JSON; :meth:`from_json` reads an equal one back.

@@ -15,14 +15,10 @@ from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.decision import ClassRule
 from formulakern.rules.explanation.decisions import SetExplanation
 from formulakern.rules.explanation.rows import given_rows
-from formulakern.rules.export.decision import WrittenRules
-from formulakern.rules.export.frames import votes_frames
+from formulakern.rules.export.exported import Votes
 from formulakern.rules.export.json import decision_from_json, decision_json
-from formulakern.rules.export.python import votes_python
-from formulakern.rules.export.sql import votes_query
+from formulakern.rules.export.written import WrittenRules
 from formulakern.rules.logic.simplification import simplified_set
-from formulakern.rules.sql.conditions import TableName
-from formulakern.rules.sql.dialects import DialectName
 from formulakern.rules.sums import weighted_sums
 
 __all__ = ["ClassRule", "RuleSet", "SetExplanation"]
@@ -198,14 +194,10 @@ class RuleSet(WrittenRules):
 
     # -- as text ----------------------------------------------------------------------------------
 
-    def _query(self, table: TableName, dialect: DialectName, types: Any, scores: bool) -> str:
-        return votes_query(self, self.votes, table, dialect, types, scores)
-
-    def _python(self) -> str:
-        return votes_python(self, self.votes)
-
-    def _expression(self, library: Any, types: Any) -> Any:
-        return votes_frames(self, self.votes, library, types)
+    def _exported(self) -> Votes:
+        start = [0.0] * len(self.classes)
+        terms = [item.rule for item in self.rules]
+        return Votes(terms, self.votes, start, self.classes, default=(self.default,))
 
     def to_json(self) -> str:
         """The set as JSON; :meth:`from_json` reads an equal one back.

@@ -16,7 +16,6 @@ from formulakern.rules.python.files import PythonFile
 
 __all__ = ["choquet_python"]
 
-INTEGRALS = "formulakern.rules.python.integrals"
 #: A set function of more columns has too many values to be written down.
 MOST_COLUMNS = 14
 
@@ -61,14 +60,14 @@ def choquet_python(
     degrees = [_degree(file, j, *parts) for j, parts in enumerate(reads)]
     lines = ["degrees = [", *(f"    {degree}," for degree in degrees), "]"]
     total = "[choquet_integral(degrees, m) + b for m, b in zip(MEASURES, INTERCEPTS, strict=True)]"
-    file.functions.append((INTEGRALS, "choquet_integral"))
+    file.functions.append("choquet_integral")
     if classes is None:
         lines.append(f"return {total}[0]")
         file.define("predict", "The number that is predicted.", "float", lines, reads=True)
         file.define("score", "The same.", "float", ["return predict(row, missing)"])
         return file.text()
     chosen = "surest_winner" if surest else "winner"
-    file.functions.append((INTEGRALS, chosen))
+    file.functions.append(chosen)
     file.constants.append(f"CLASSES = {[plain(label) for label in classes]!r}")
     best = f"return CLASSES[{chosen}(score(row, missing), len(CLASSES))]"
     file.define("predict", "The class of a row.", "Any", [best])
@@ -84,9 +83,9 @@ def _degree(file: PythonFile, j: int, name: str, column: Degrees | None, directi
         return "0.0"
     if column.scale == "rank":
         file.constants.append(f"KNOWN_{j} = {list(column.values)!r}")
-        file.functions.append((INTEGRALS, "rank_degree"))
+        file.functions.append("rank_degree")
         text = f"rank_degree({found}, KNOWN_{j})"
     else:
-        file.functions.append((INTEGRALS, "linear_degree"))
+        file.functions.append("linear_degree")
         text = f"linear_degree({found}, {column.values[0]!r}, {column.values[1]!r})"
     return text if direction > 0 else f"1.0 - {text}"

@@ -15,29 +15,28 @@ from formulakern.encoding.propositions import number_of
 from formulakern.encoding.temporal import RELATIONS, value_of_kind
 from formulakern.errors import DataError
 from formulakern.rules.column_types import ColumnType
-from formulakern.rules.decision import ClassRule, DecisionRules
+from formulakern.rules.conditions import ConditionWriter
+from formulakern.rules.export.exported import FirstRule, Votes, term_types
 from formulakern.rules.export.json import plain
-from formulakern.rules.export.sql import term_types
-from formulakern.rules.export.written import EVERY_ROW
 from formulakern.rules.features import Monomial, Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.sums import in_groups
-from formulakern.rules.voting import VotingRules
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
-from formulakern.syntax.connectives import ARGUMENTS
-from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.formula import Variable
 from formulakern.syntax.temporal import KINDS, PARTS_OF, UNITS, Temporal, TemporalKind
-from formulakern.syntax.traversal import fold
 from formulakern.text import is_unicode
 
-__all__ = ["Frames", "ensemble_frames", "list_frames", "votes_frames"]
+__all__ = ["EVERY_ROW", "frame_expression"]
+
+#: A column of true entries that a frame gets before narwhals evaluates an expression.
+EVERY_ROW = "formulakern: every row"
 
 #: An expression of polars or of narwhals.
 Expression = Any
 
 
 @dataclass(frozen=True)
-class Frames:
+class FrameConditions(ConditionWriter[Expression]):
     """Expressions of conditions and sums, in one library.
 
     Parameters
@@ -47,25 +46,10 @@ class Frames:
     types : mapping of column to type
     """
 
+    TARGET = "expression of data frames"
+
     library: Any
     types: Mapping[str, ColumnType]
-
-    def condition(self, formula: Formula) -> Expression:
-        """A formula as an expression of truth values, none missing."""
-
-        def build(node: Formula, parts: list[Expression]) -> Expression:
-            if isinstance(node, Constant):
-                return self.constant(node.value)
-            if isinstance(node, (Comparison, Variable)):
-                return self._leaf(node).fill_null(False)
-            if node.connective is None:
-                raise DataError(f"{node} has no expression here; write the rule with comparisons.")
-            if node.connective.arity == 1:
-                return ~parts[0]
-            truth = node.connective.truth
-            return reduce(lambda left, right: _connected(truth, left, right), parts)
-
-        return fold(formula, build)
 
     def constant(self, value: bool | float) -> Expression:
         """A constant for every row; narwhals treats a literal as a single value in some places."""
@@ -87,9 +71,27 @@ class Frames:
             return known & (~number.is_nan()).fill_null(True)
         return known
 
-    def _leaf(self, leaf: Comparison | Variable) -> Expression:
-        if isinstance(leaf, Variable):
-            return self._equal(leaf.name, 1)
+    def truth(self, name: str) -> Expression:
+        """Return the condition that a column is true, or 1."""
+        return self._equal(name, 1).fill_null(False)
+
+    def negated(self, part: Expression) -> Expression:
+        """Return the condition that another one is not true."""
+        return ~part
+
+    def joined(self, word: str, parts: Sequence[Expression]) -> Expression:
+        """Return conditions joined by "and" or "or"."""
+        return reduce(operator.and_ if word == "and" else operator.or_, parts)
+
+    def equal(self, left: Expression, right: Expression, same: bool) -> Expression:
+        """Return the condition that two others are both true or both not, or else differ."""
+        return left == right if same else left != right
+
+    def comparison(self, leaf: Comparison) -> Expression:
+        """Return the condition of a comparison; it is never null."""
+        return self._comparison(leaf).fill_null(False)
+
+    def _comparison(self, leaf: Comparison) -> Expression:
         name, relation = leaf.column, leaf.relation
         if leaf.value is None:
             present = self.present(name)
@@ -216,9 +218,9 @@ class Frames:
         inside = when(column <= term.least).then(lit(0.0)).otherwise(inside)
         return when(self.present(term.column)).then(inside).otherwise(lit(0.0))
 
-    def sums(self, terms: Sequence[Term], votes: Any, intercept: Sequence[float]) -> list[Any]:
+    def sums(self, rules: Votes) -> list[Expression]:
         """The scores of all classes, added as :func:`formulakern.rules.sums.weighted_sums` does."""
-        values = [self.value(term) for term in terms]
+        values = [self.value(term) for term in rules.terms]
 
         def added(parts: Sequence[Expression]) -> Expression:
             return reduce(lambda left, right: left + right, parts)
@@ -227,11 +229,9 @@ class Frames:
             weighted = (value * w for value, w in zip(values, weights, strict=True) if w)
             return added(in_groups([self.constant(first), *weighted], added))
 
+        columns = zip(rules.intercept, rules.votes.T.tolist(), strict=True)
         # narwhals refuses two columns of the same name
-        return [
-            total(first, weights).alias(f"sum {k}")
-            for k, (first, weights) in enumerate(zip(intercept, votes.T.tolist(), strict=True))
-        ]
+        return [total(*column).alias(f"sum {k}") for k, column in enumerate(columns)]
 
     def cases(self, cases: Sequence[tuple[Expression, Any]], otherwise: Any) -> Expression:
         """The label of the first condition that is true."""
@@ -250,21 +250,6 @@ class Frames:
 def _held(value: Any) -> Any:
     """A number that fits in 64 bits; whole numbers beyond them are rounded, as in a table."""
     return float(value) if isinstance(value, int) and abs(value) >= 2**63 else value
-
-
-def _connected(truth: str, left: Expression, right: Expression) -> Expression:
-    """Two conditions by the truth table of a connective, each of them once."""
-    ones = [case for case, bit in zip(ARGUMENTS, truth, strict=True) if bit == "1"]
-    if len(ones) == 2:
-        (a, b), (c, d) = ones
-        if a == c:  # the left argument, or its negation
-            return left if a else ~left
-        if b == d:
-            return right if b else ~right
-        return left == right if a == b else left != right
-    ((a, b),) = ones if len(ones) == 1 else [case for case in ARGUMENTS if case not in ones]
-    both = (left if a else ~left) & (right if b else ~right)
-    return both if len(ones) == 1 else ~both
 
 
 def plain_classes(labels: Sequence[Any]) -> list[Any]:
@@ -291,40 +276,27 @@ def plain_classes(labels: Sequence[Any]) -> list[Any]:
     return values
 
 
-def ensemble_frames(ensemble: VotingRules, library: Any, types: Any) -> Expression:
-    """What :meth:`formulakern.RuleEnsemble.to_polars` documents."""
-    frames = Frames(library, term_types(ensemble.rules, types))
-    sums = frames.sums(ensemble.rules, ensemble.votes, ensemble.intercept.tolist())
-    if ensemble.levels is not None:
-        *labels, last = plain_classes(ensemble.levels)
-        ends = ensemble.thresholds.tolist()
-        cases = [(sums[0] <= end, label) for end, label in zip(ends, labels, strict=False)]
-        answer = frames.cases(cases if labels else [], last)
-    elif ensemble.classes is None:
-        return sums[0].alias(f"predicted {ensemble.target}")
+def frame_expression(rules: FirstRule | Votes, library: Any, types: Any) -> Expression:
+    """Return what rules predict; see :meth:`formulakern.RuleEnsemble.to_polars`."""
+    frames = FrameConditions(library, term_types(rules.terms, types))
+    if isinstance(rules, FirstRule):
+        *labels, otherwise = plain_classes(rules.labels)
+        conditions = [frames.condition(rule.formula) for rule in rules.terms]
+        answer = frames.cases(list(zip(conditions, labels, strict=True)), otherwise)
+        return answer.alias("predicted_class")
+    sums = frames.sums(rules)
+    if rules.labels is None:
+        return sums[0].alias(f"predicted {rules.target}")
+    labels = plain_classes([*rules.labels, *rules.default])
+    if rules.thresholds is not None:
+        *below, last = labels
+        ends = zip(rules.thresholds, below, strict=False)
+        answer = frames.cases([(sums[0] <= end, label) for end, label in ends], last)
     else:
-        answer = frames.leading(sums, plain_classes(ensemble.classes))
-    factors = [term.columns for term in ensemble.rules if isinstance(term, Monomial)]
-    for name in dict.fromkeys(name for columns in factors for name in columns):
+        answer = frames.leading(sums, labels[: len(sums)])
+    if rules.default:
+        unknown = library.max_horizontal(*sums) == 0
+        answer = library.when(unknown).then(library.lit(labels[-1])).otherwise(answer)
+    for name in rules.factors:
         answer = library.when(frames.present(name)).then(answer).otherwise(library.lit(None))
     return answer.alias("predicted_class")
-
-
-def list_frames(items: Sequence[ClassRule], default: Any, library: Any, types: Any) -> Expression:
-    """The expression of rules of which the first decides that covers a row."""
-    frames = Frames(library, term_types([item.rule for item in items], types))
-    *labels, otherwise = plain_classes([*(item.label for item in items), default])
-    conditions = [frames.condition(item.rule.formula) for item in items]
-    cases = list(zip(conditions, labels, strict=True))
-    return frames.cases(cases, otherwise).alias("predicted_class")
-
-
-def votes_frames(decision: DecisionRules, votes: Any, library: Any, types: Any) -> Expression:
-    """What :meth:`formulakern.RuleSet.to_polars` documents, with votes of shape (R, K)."""
-    rules = [item.rule for item in decision]
-    frames = Frames(library, term_types(rules, types))
-    *labels, default = plain_classes([*decision.classes, decision.default])
-    sums = frames.sums(rules, votes, [0.0] * len(labels))
-    unknown = library.max_horizontal(*sums) == 0
-    answer = library.when(unknown).then(library.lit(default))
-    return answer.otherwise(frames.leading(sums, labels)).alias("predicted_class")

@@ -1,36 +1,38 @@
-"""What rules of all kinds write for other programs: SQL, expressions of data frames, Python."""
+"""What rules of all kinds write: text, frames, HTML, LaTeX, JSON, SQL, expressions, Python."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from formulakern.errors import ParameterError
-from formulakern.optional import needed
-from formulakern.rules.sql.conditions import TableName
-from formulakern.rules.sql.dialects import DialectName
+from formulakern.optional import data_frame, needed
+from formulakern.rules.decision import DecisionRules
+from formulakern.rules.export.exported import FirstRule, Votes
+from formulakern.rules.export.frames import EVERY_ROW, frame_expression
+from formulakern.rules.export.html import decision_html, ensemble_html
+from formulakern.rules.export.json import ensemble_json
+from formulakern.rules.export.latex import decision_latex, ensemble_latex
+from formulakern.rules.export.python import python_file
+from formulakern.rules.export.sql import sql_query
+from formulakern.rules.export.text import columns_of, decision_columns, decision_text, ensemble_text
+from formulakern.rules.sql.dialects import DialectName, TableName
+from formulakern.rules.voting import VotingRules
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["EVERY_ROW", "Written", "no_scores"]
-
-#: A column of true entries that a frame gets before narwhals evaluates an expression.
-EVERY_ROW = "formulakern: every row"
+__all__ = ["Written", "WrittenRules", "WrittenVotes"]
 
 
-class Written:
+class Written(ABC):
     """Rules that give queries, expressions of data frames, and functions of a row."""
 
-    def _query(self, table: TableName, dialect: DialectName, types: Any, scores: bool) -> str:
-        raise NotImplementedError
-
-    def _expression(self, library: Any, types: Any) -> Any:
-        raise NotImplementedError
-
-    def _python(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _exported(self) -> FirstRule | Votes:
+        """Return the rules as other programs get them."""
 
     def to_sql(
         self,
@@ -105,7 +107,7 @@ class Written:
           + CASE WHEN `shirts`.`size` >= 3 THEN 0.5e0 ELSE 0 END AS `predicted price`
         FROM `shop`.`shirts` AS `shirts`
         """
-        return self._query(table, dialect, types, scores)
+        return sql_query(self._exported(), table, dialect, types, scores)
 
     def to_polars(self, types: Any = None) -> polars.Expr:
         """An expression of polars that gives every row what :meth:`predict` says.
@@ -138,7 +140,7 @@ class Written:
         """
         import polars
 
-        expression: polars.Expr = self._expression(polars, types)
+        expression: polars.Expr = frame_expression(self._exported(), polars, types)
         return expression
 
     def to_pandas(self, types: Any = None) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
@@ -175,7 +177,7 @@ class Written:
         needed("pandas", "to_pandas()", "tables")
         import narwhals.stable.v1 as narwhals
 
-        made = self._expression(narwhals, types).alias("predicted")
+        made = frame_expression(self._exported(), narwhals, types).alias("predicted")
 
         def answer(frame: pandas.DataFrame) -> pandas.Series[Any]:
             wide = narwhals.from_native(frame, eager_only=True)
@@ -222,9 +224,115 @@ class Written:
         >>> made["predict"]({"size": 4, "colour": ""}, missing=("", "?"))
         'S'
         """
-        return self._python()
+        return python_file(self._exported())
 
 
-def no_scores(kind: str) -> ParameterError:
-    """The error for rules that are asked for scores and have none."""
-    return ParameterError(f"{kind} has no scores; leave scores=False.")
+@dataclass(frozen=True, repr=False)
+class WrittenRules(Written, DecisionRules):
+    """Rules that conclude a class, with what is written alike of lists and of sets."""
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per rule, and a last one for the default: class, covered, accuracy, rule.
+
+        ``covered`` is the weight of the counts, ``accuracy`` the share of the rule's class in it;
+        both are nan where counts are not known.  The default has no rule.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        return data_frame(decision_columns(self))
+
+    __str__ = decision_text
+
+    def _repr_html_(self) -> str:
+        return decision_html(self)
+
+    def to_latex(self, top: int | None = None) -> str:
+        r"""A LaTeX ``tabular`` with one line per rule, and one for the default.
+
+        Parameters
+        ----------
+        top : int, optional
+            Only the first rules; all by default.
+
+        Examples
+        --------
+        >>> from formulakern import ClassRule, RuleList, rule
+        >>> birds = ClassRule(rule("fly = yes"), "bird", (3.0, 1.0))
+        >>> print(RuleList((birds,), ("bird", "fish"), "fish").to_latex())
+        \begin{tabular}{rlrrl}
+         & class & covered & accuracy & rule \\
+        \hline
+        1 & $\text{bird}$ & 4 & 75.0\% & $\text{fly} = \text{yes}$ \\
+         & $\text{fish}$ &  &  & otherwise \\
+        \end{tabular}
+        """
+        return decision_latex(self, top)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WrittenVotes(Written, VotingRules):
+    """A weighted vote of rules, with what is written of it."""
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per rule: weight, class, against, support, coverage, precision, base_rate, rule.
+
+        Class, against, precision and base rate are left out where a number is predicted.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        return data_frame(columns_of(self))
+
+    __str__ = ensemble_text
+
+    def _repr_html_(self) -> str:
+        return ensemble_html(self)
+
+    def _exported(self) -> Votes:
+        levels = self.levels is not None
+        return Votes(
+            self.rules,
+            self.votes,
+            self.intercept.tolist(),
+            self.levels if levels else self.classes,
+            self.thresholds.tolist() if levels else None,
+            self.target,
+        )
+
+    def to_latex(self, top: int | None = None) -> str:
+        """A LaTeX ``tabular`` with one line per rule: weight, what it speaks for, and the rule.
+
+        Between them coverage, precision and base rate, where they are known.
+
+        Parameters
+        ----------
+        top : int, optional
+            Only the first rules; all by default.
+
+        Examples
+        --------
+        >>> from formulakern import RuleEnsemble, WeightedRule, rule
+        >>> large = WeightedRule(rule("size >= 3"), 0.5, "large", "small")
+        >>> print(RuleEnsemble.of([large], ("large", "small")).to_latex())
+        \\begin{tabular}{rll}
+        weight & speaks & rule \\\\
+        \\hline
+        0.5 & for $\\text{large}$ & $\\text{size} \\geq 3$ \\\\
+        \\end{tabular}
+        """
+        return ensemble_latex(self if top is None else self.head(top))
+
+    def to_json(self) -> str:
+        """The ensemble as JSON; :meth:`from_json` reads an equal one back.
+
+        Raises
+        ------
+        DataError
+            If a class is neither text, a finite number, a bool nor None.
+        """
+        return ensemble_json(self)

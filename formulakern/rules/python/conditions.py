@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any
 
 from formulakern.encoding.propositions import number_of
 from formulakern.errors import DataError
+from formulakern.rules.conditions import ConditionWriter
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
-from formulakern.syntax.connectives import ARGUMENTS
-from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind, read_moment
-from formulakern.syntax.traversal import fold
 
-__all__ = ["Conditions"]
+__all__ = ["PythonConditions"]
 
 #: How tightly the parts of an expression bind: ``or``, ``and``, ``not``, comparisons, and names.
 OR, AND, NOT, COMPARISON, NAME = range(5)
@@ -39,7 +36,7 @@ class Text:
 
 
 @dataclass
-class Conditions:
+class PythonConditions(ConditionWriter[Text]):
     """Writes conditions, and the lines that read what they need.
 
     Names and values of the rules stand in the text as literals only.
@@ -47,7 +44,7 @@ class Conditions:
     Examples
     --------
     >>> from formulakern.syntax.parser import parse_rule
-    >>> conditions = Conditions()
+    >>> conditions = PythonConditions()
     >>> print(conditions.condition(parse_rule("odor = foul & ~(size >= 3) ^ wet")).text)
     (x1 == 'foul' and not x2 >= 3) != x3
     >>> print(*conditions.lines, sep="\\n")
@@ -56,6 +53,8 @@ class Conditions:
     x3 = truth(row, 'wet', missing)
     """
 
+    TARGET = "Python code"
+
     lines: list[str] = field(default_factory=list)
     functions: dict[str, None] = field(default_factory=dict)
     constants: dict[Temporal, str] = field(default_factory=dict)
@@ -63,7 +62,7 @@ class Conditions:
     _parts: int = 0
 
     def read(self, function: str, name: str, *more: Any) -> str:
-        """The variable that holds an entry, read by a function of ``entries``."""
+        """The variable that holds an entry, read by a function of ``functions``."""
         arguments = ", ".join(["row", repr(name), "missing", *map(repr, more)])
         return self._assigned(function, f"{function}({arguments})")
 
@@ -74,34 +73,6 @@ class Conditions:
             self.lines.append(f"{self._names[call]} = {call}")
         return self._names[call]
 
-    def condition(self, formula: Formula) -> Text:
-        """A formula as an expression that is True or False.
-
-        Raises
-        ------
-        DataError
-            If the formula holds something that is not about named columns.
-        """
-
-        def build(node: Formula, parts: list[Text]) -> Text:
-            if isinstance(node, Constant):
-                return Text(str(bool(node.value)))
-            if isinstance(node, Variable):
-                return Text(self.read("truth", node.name))
-            if isinstance(node, Comparison):
-                return self._comparison(node)
-            if node.connective is None:
-                raise DataError(f"{node} is no condition on columns; write it with comparisons.")
-            parts = [self._shallow(part) for part in parts]
-            if node.connective.arity == 1:
-                return Text(f"not {parts[0].inside(NOT)}", NOT, parts[0].depth + 1)
-            if node.connective.name in ("and", "or"):
-                return _joined(node.connective.name, parts)
-            truth = node.connective.truth
-            return reduce(lambda a, b: self._shallow(_connected(truth, a, b)), parts)
-
-        return fold(formula, build)
-
     def _shallow(self, part: Text) -> Text:
         """The same, with a name if it has many levels."""
         if part.depth < DEEPEST:
@@ -110,9 +81,33 @@ class Conditions:
         self.lines.append(f"c{self._parts} = {part.text}")
         return Text(f"c{self._parts}")
 
+    def negated(self, part: Text) -> Text:
+        """Return the condition that another one is not true."""
+        part = self._shallow(part)
+        return Text(f"not {part.inside(NOT)}", NOT, part.depth + 1)
+
+    def joined(self, word: str, parts: Sequence[Text]) -> Text:
+        """Return conditions joined by "and" or "or"."""
+        return _joined(word, [self._shallow(part) for part in parts])
+
+    def equal(self, left: Text, right: Text, same: bool) -> Text:
+        """Return the condition that two others are both true or both not, or else differ."""
+        sides = [self._shallow(part) for part in (left, right)]
+        text = f" {'==' if same else '!='} ".join(part.inside(NAME) for part in sides)
+        return Text(text, COMPARISON, max(part.depth for part in sides) + 1)
+
     # -- leaves -----------------------------------------------------------------------------------
 
-    def _comparison(self, leaf: Comparison) -> Text:
+    def constant(self, value: bool) -> Text:
+        """Return a condition that is always true or always false."""
+        return Text(str(value))
+
+    def truth(self, name: str) -> Text:
+        """Return the condition that a column is true, or 1."""
+        return Text(self.read("truth", name))
+
+    def comparison(self, leaf: Comparison) -> Text:
+        """Return the condition of a comparison."""
         name, relation, values = leaf.column, leaf.relation, leaf.values
         if leaf.value is None:
             negated = "" if relation == "is missing" else "not "
@@ -148,7 +143,7 @@ class Conditions:
         positive = relation in ("=", "in")
         parts = [] if positive else [Text(present or f"{found} == {found}", COMPARISON)]
         large = [v for v in values if isinstance(v, (int, float)) and abs(v) >= EXACT]
-        shown = [self._constant(v) for v in values if v not in large]
+        shown = [self._literal(v) for v in values if v not in large]
         if len(shown) == 1:
             parts.append(Text(f"{found} {'==' if positive else '!='} {shown[0]}", COMPARISON))
         elif shown:
@@ -161,7 +156,7 @@ class Conditions:
         self.functions.setdefault("compare")
         return Text(f"compare({found}, {relation!r}, {value!r})")
 
-    def _constant(self, value: Any) -> str:
+    def _literal(self, value: Any) -> str:
         """A literal; a date or time is a name, beside which stands what it is."""
         if isinstance(value, Temporal):
             return self.constants.setdefault(value, f"T{len(self.constants) + 1}")
@@ -185,7 +180,7 @@ class Conditions:
             value = number if moment is None else Temporal(*moment)
         if isinstance(value, Temporal):
             found = self.read("moment", name, value.kind)
-            return Text(f"{found} {relation} {self._constant(value)}", COMPARISON)
+            return Text(f"{found} {relation} {self._literal(value)}", COMPARISON)
         found = self.read("number", name)
         if abs(value) >= EXACT:
             return self._compared(found, relation, value)
@@ -218,26 +213,3 @@ def _joined(word: str, parts: Sequence[Text]) -> Text:
     binds = AND if word == "and" else OR
     text = f" {word} ".join(part.inside(binds + 1) for part in parts)
     return Text(text, binds, max(part.depth for part in parts) + 1)
-
-
-def _connected(truth: str, left: Text, right: Text) -> Text:
-    """Two conditions by the truth table of a connective, each of them once."""
-    depth = max(left.depth, right.depth) + 1
-
-    def literal(part: Text, value: bool) -> Text:
-        return part if value else Text(f"not {part.inside(NOT)}", NOT, part.depth + 1)
-
-    ones = [case for case, bit in zip(ARGUMENTS, truth, strict=True) if bit == "1"]
-    if len(ones) == 2:
-        (a, b), (c, d) = ones
-        if a == c:  # the left argument, or its negation
-            return literal(left, a)
-        if b == d:
-            return literal(right, b)
-        sign = "==" if a == b else "!="
-        return Text(f"{left.inside(NAME)} {sign} {right.inside(NAME)}", COMPARISON, depth)
-    if len(ones) == 1:
-        ((a, b),) = ones
-        return _joined("and", [literal(left, a), literal(right, b)])
-    ((a, b),) = [case for case in ARGUMENTS if case not in ones]
-    return _joined("or", [literal(left, not a), literal(right, not b)])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import inspect
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 
-from formulakern.rules.python.conditions import Conditions
-from formulakern.rules.python.sources import sources_of
+from formulakern.rules.python.conditions import PythonConditions
 from formulakern.syntax.formula import Formula
 
 __all__ = ["PythonFile", "formula_python"]
 
-ENTRIES = "formulakern.rules.python.entries"
+FUNCTIONS = "formulakern.rules.python.functions"
+ROOT = __name__.partition(".")[0]
 HEAD = '''\
 """predict(row) and what it needs, exported by formulakern.
 
@@ -22,7 +26,7 @@ names some, as ("", "?") for the rows of csv.DictReader, blanks around texts are
 
 from __future__ import annotations
 '''
-BLANK = "\n\n\n"
+LINE, BLANK = "\n", "\n\n\n"
 
 
 @dataclass
@@ -33,13 +37,13 @@ class PythonFile:
     ----------
     constants : list of str
         Lines of the user's own values.
-    functions : list of (module, name)
-        What is copied besides what conditions use.
+    functions : list of str
+        Functions that are copied in addition to those that conditions use.
     """
 
     constants: list[str] = field(default_factory=list)
-    functions: list[tuple[str, str]] = field(default_factory=list)
-    conditions: Conditions = field(default_factory=Conditions)
+    functions: list[str] = field(default_factory=list)
+    conditions: PythonConditions = field(default_factory=PythonConditions)
     _functions: list[str] = field(default_factory=list)
 
     def define(
@@ -63,9 +67,8 @@ class PythonFile:
 
     def text(self) -> str:
         """The whole file."""
-        names = ["Row", "Texts", *self.conditions.functions]
-        used = [(ENTRIES, name) for name in names]
-        imports, definitions = sources_of([*used, *self.functions])
+        names = ["Row", "Texts", *self.conditions.functions, *self.functions]
+        imports, definitions = _sources_of(FUNCTIONS, names)
         moments = [f"{n} = {v.nanoseconds}  # {v}" for v, n in self.conditions.constants.items()]
         constants = [text for text in definitions if not text.startswith("def ")]
         others = [text for text in definitions if text.startswith("def ")]
@@ -81,3 +84,111 @@ def formula_python(formula: Formula) -> str:
     about = "Whether a row satisfies the rule."
     file.define("predict", about, "bool", [f"return {found}"], reads=True)
     return file.text()
+
+
+# -- sources ---------------------------------------------------------------------------------------
+
+
+def _sources_of(module: str, names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return what a file needs so that functions of a module work in it.
+
+    Parameters
+    ----------
+    module : str
+    names : iterable of str
+        Of functions; what they use in turn, of this package or of Python, is taken too.
+
+    Returns
+    -------
+    imports : list of str
+        Lines, of Python's own modules only.
+    definitions : list of str
+        Constants first; of docstrings the first line.
+
+    Examples
+    --------
+    >>> imports, definitions = _sources_of("formulakern.encoding.columns", ["read_number"])
+    >>> imports
+    ['import math', 'import re']
+    >>> print(definitions[0], definitions[-1].partition("\\n")[0], sep="\\n")
+    MAX_DIGITS = 18
+    def read_number(text: str) -> int | float | None:
+    """
+    imports: set[tuple[str, str]] = set()
+    found: dict[str, tuple[str, ast.stmt]] = {}
+    order: list[str] = []
+    pending = [(module, name, False) for name in reversed([*names])]
+    while pending:
+        module, name, done = pending.pop()
+        here = _definitions(module)
+        if done:
+            order.append(name)
+        elif name in here.imported:
+            source, member = here.imported[name]
+            if source.partition(".")[0] == ROOT:
+                pending.append((source, name, False))
+            else:
+                imports.add((source, member))
+        elif name in here.defined and name not in found:
+            node = here.defined[name]
+            found[name] = module, node
+            pending.append((module, name, True))
+            pending += [(module, other, False) for other in reversed(_used(node))]
+        elif name in found and found[name][0] != module:
+            raise ValueError(f"{name} stands in {module} and in {found[name][0]}")
+    functions_too = sorted(order, key=lambda name: isinstance(found[name][1], ast.FunctionDef))
+    return _lines(imports), [_definitions(found[n][0]).text(found[n][1]) for n in functions_too]
+
+
+def _lines(imports: Iterable[tuple[str, str]]) -> list[str]:
+    """Whole modules first, and then one line for each module of which names are taken."""
+    members: dict[str, list[str]] = {}
+    for source, member in sorted(imports):
+        members.setdefault(source, []).append(member)
+    whole = [f"import {source}" for source, names in members.items() if "" in names]
+    some = {source: [name for name in names if name] for source, names in members.items()}
+    return whole + [f"from {s} import {', '.join(names)}" for s, names in some.items() if names]
+
+
+def _used(node: ast.stmt) -> list[str]:
+    """The names that a definition uses and does not bind itself."""
+    inside = [*ast.walk(node)]
+    names = [item for item in inside if isinstance(item, ast.Name)]
+    own = {item.arg for item in inside if isinstance(item, ast.arg)}
+    own |= {item.id for item in names if isinstance(item.ctx, ast.Store)}
+    return list(dict.fromkeys(item.id for item in names if item.id not in own))
+
+
+@dataclass(frozen=True)
+class _Definitions:
+    """The functions and constants of a module, and what it imports: a module, and a name of it."""
+
+    lines: list[str]
+    imported: dict[str, tuple[str, str]]
+    defined: dict[str, ast.stmt]
+
+    def text(self, node: ast.stmt) -> str:
+        """The source of a definition, with the first line of its docstring."""
+        lines = self.lines[node.lineno - 1 : node.end_lineno]
+        if isinstance(node, ast.FunctionDef) and (text := ast.get_docstring(node)) is not None:
+            first, last = node.body[0].lineno, node.body[0].end_lineno or 0
+            short = [f'    """{text.partition(LINE)[0]}"""']
+            lines[first - node.lineno : last - node.lineno + 1] = short
+        return LINE.join(lines)
+
+
+@cache
+def _definitions(module: str) -> _Definitions:
+    source = inspect.getsource(import_module(module))
+    imported: dict[str, tuple[str, str]] = {}
+    defined: dict[str, ast.stmt] = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import):
+            imported |= {alias.name: (alias.name, "") for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported |= {alias.name: (str(node.module), alias.name) for alias in node.names}
+        elif isinstance(node, ast.FunctionDef):
+            defined[node.name] = node
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            defined[node.targets[0].id] = node
+    return _Definitions(source.splitlines(), imported, defined)

@@ -10,6 +10,7 @@ from formulakern.encoding.propositions import number_of
 from formulakern.encoding.temporal import RELATIONS, value_of_kind
 from formulakern.errors import DataError
 from formulakern.rules.column_types import ColumnType
+from formulakern.rules.conditions import ConditionWriter
 from formulakern.rules.sql.dialects import Dialect
 from formulakern.rules.sql.temporal import (
     bounded,
@@ -20,23 +21,19 @@ from formulakern.rules.sql.temporal import (
 )
 from formulakern.rules.sums import in_groups
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
-from formulakern.syntax.connectives import ARGUMENTS
-from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind
-from formulakern.syntax.traversal import fold
 
-__all__ = ["TableName", "Writer"]
+__all__ = ["SqlConditions"]
 
 TRUE, FALSE = "1 = 1", "1 = 0"
 SIGNS = {"=": "=", "in": "=", "!=": "<>", "not in": "<>"}
 #: A condition, and whether it may be unknown rather than false.
 Condition = tuple[str, bool]
-#: The parts of a qualified name, or them with dots between.
-TableName = str | Sequence[str]
 
 
 @dataclass(frozen=True)
-class Writer:
+class SqlConditions(ConditionWriter[Condition]):
     """Writes conditions on the columns of one table, in one dialect.
 
     Parameters
@@ -51,15 +48,17 @@ class Writer:
     --------
     >>> from formulakern.rules.sql.dialects import dialect_of
     >>> from formulakern.syntax.parser import parse_rule
-    >>> writer = Writer(dialect_of("duckdb"), '"t"', {"ring": "boolean", "size": "number"})
-    >>> print(writer.condition(parse_rule("~ring & odor != foul")))
+    >>> writer = SqlConditions(dialect_of("duckdb"), '"t"', {"ring": "boolean", "size": "number"})
+    >>> print(writer.expression(parse_rule("~ring & odor != foul")))
     (("t"."ring") IS NOT TRUE AND "t"."odor" <> 'foul')
-    >>> print(writer.condition(parse_rule("size > 3")))
+    >>> print(writer.expression(parse_rule("size > 3")))
     ("t"."size" > 3 AND "t"."size" <= CAST('Infinity' AS DOUBLE))
-    >>> writer = Writer(dialect_of("sqlite"), '"t"', writer.types)
-    >>> print(writer.condition(parse_rule("~ring ^ size > 3")))
+    >>> writer = SqlConditions(dialect_of("sqlite"), '"t"', writer.types)
+    >>> print(writer.expression(parse_rule("~ring ^ size > 3")))
     (("t"."ring" = 1) IS NOT 1) <> (("t"."size" > 3) IS 1)
     """
+
+    TARGET = "SQL"
 
     dialect: Dialect
     table: str
@@ -69,37 +68,18 @@ class Writer:
         """A column, with its table."""
         return f"{self.table}.{self.dialect.identifier(name)}"
 
-    def condition(self, formula: Formula) -> str:
-        """A formula as a condition that is true in the same rows; in others false or unknown.
+    def expression(self, formula: Formula) -> str:
+        """Return a condition that is true in the rows of a formula; in others false or unknown.
 
-        A comparison with NULL is unknown in SQL and false in a rule.  Only under ``NOT`` (and the
-        connectives that hold one) is that a difference, so there it is asked whether it is true.
+        A comparison with NULL is unknown in SQL and false in a rule.  The difference matters only
+        under ``NOT`` and connectives that contain one, which ask whether the comparison is true.
 
         Raises
         ------
         DataError
             If the formula holds something that has no SQL.
         """
-
-        def build(node: Formula, parts: list[Condition]) -> Condition:
-            if isinstance(node, Constant):
-                return (TRUE if node.value else FALSE), False
-            if isinstance(node, Variable):
-                return self._truth(node.name)
-            if isinstance(node, Comparison):
-                return self._comparison(node)
-            if node.connective is None:
-                raise DataError(f"{node} has no SQL here; write the rule with comparisons.")
-            if node.connective.arity == 1:
-                return self._negated(parts[0]), False
-            if node.connective.name in ("and", "or"):
-                return _joined(node.connective.name.upper(), parts)
-            value, *others = parts
-            for other in others:
-                value = self._connected(node.connective.truth, value, other)
-            return value
-
-        return fold(formula, build)[0]
+        return self.condition(formula)[0]
 
     def present(self, name: str) -> str:
         """Whether an entry is not missing, which is never unknown."""
@@ -160,7 +140,16 @@ class Writer:
             return self._truth(name, bool(truths[0]))
         return (self.present(name) if truths else FALSE), False
 
-    def _comparison(self, leaf: Comparison) -> Condition:
+    def constant(self, value: bool) -> Condition:
+        """Return a condition that is always true or always false."""
+        return (TRUE if value else FALSE), False
+
+    def truth(self, name: str) -> Condition:
+        """Return the condition that a column is true, or 1."""
+        return self._truth(name)
+
+    def comparison(self, leaf: Comparison) -> Condition:
+        """Return the condition of a comparison."""
         name, relation = leaf.column, leaf.relation
         if leaf.value is None:
             present = self.present(name)
@@ -292,7 +281,7 @@ class Writer:
                 equal = _joined("OR", truths)
                 if sign == "=":
                     return equal
-                return _joined("AND", [(self._negated(equal), False), (self.present(name), False)])
+                return _joined("AND", [self.negated(equal), (self.present(name), False)])
             shown = [self.dialect.number(number, exact=False) for number in numbers]
         if not shown:
             return (FALSE if sign == "=" else self.present(name)), False
@@ -314,32 +303,22 @@ class Writer:
 
     # -- connectives ------------------------------------------------------------------------------
 
-    def _known(self, part: Condition) -> str:
-        """A condition that is true or false."""
+    def negated(self, part: Condition) -> Condition:
+        """Return the condition that another one is not true."""
         text, unknown = part
-        return f"(({text}) IS {self.dialect.true})" if unknown else f"({text})"
+        return (f"({text}) IS NOT {self.dialect.true}" if unknown else f"NOT ({text})"), False
 
-    def _negated(self, part: Condition) -> str:
-        text, unknown = part
-        return f"({text}) IS NOT {self.dialect.true}" if unknown else f"NOT ({text})"
+    def joined(self, word: str, parts: Sequence[Condition]) -> Condition:
+        """Return conditions joined by "and" or "or"."""
+        return _joined(word.upper(), parts)
 
-    def _connected(self, truth: str, left: Condition, right: Condition) -> Condition:
-        """Two conditions by the truth table of a connective, each of them once."""
-        ones = [case for case, bit in zip(ARGUMENTS, truth, strict=True) if bit == "1"]
-        if len(ones) == 2:
-            (a, b), (c, d) = ones
-            if a == c:  # the left argument, or its negation
-                return (self._known(left) if a else self._negated(left)), False
-            if b == d:
-                return (self._known(right) if b else self._negated(right)), False
-            return f"{self._known(left)} {'=' if a == b else '<>'} {self._known(right)}", False
-        ((a, b),) = ones if len(ones) == 1 else [c for c in ARGUMENTS if c not in ones]
+    def equal(self, left: Condition, right: Condition, same: bool) -> Condition:
+        """Return the condition that two others are both true or both not, or else differ."""
         sides = [
-            part if wanted else (self._negated(part), False)
-            for part, wanted in ((left, a), (right, b))
+            f"(({text}) IS {self.dialect.true})" if unknown else f"({text})"
+            for text, unknown in (left, right)
         ]
-        both = _joined("AND", sides)
-        return both if len(ones) == 1 else (self._negated(both), False)
+        return f"{sides[0]} {'=' if same else '<>'} {sides[1]}", False
 
 
 def _held(kind: ColumnType | None) -> str:

@@ -9,15 +9,17 @@ answer, and let sqlglot read what is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from formulakern.errors import DataError, ParameterError
 from formulakern.text import is_unicode
 
-__all__ = ["Dialect", "DialectName", "dialect_of"]
+__all__ = ["Dialect", "DialectName", "TableName", "dialect_of"]
 
+#: The parts of a qualified name, or them with dots between.
+TableName = str | Sequence[str]
 DialectName = Literal["standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark"]
 
 #: Columns that tables have without having been given them, in lower case.

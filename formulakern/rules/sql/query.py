@@ -10,8 +10,8 @@ from typing import Any
 
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.column_types import ColumnType
-from formulakern.rules.sql.conditions import TableName, Writer
-from formulakern.rules.sql.dialects import Dialect, DialectName, dialect_of
+from formulakern.rules.sql.conditions import SqlConditions
+from formulakern.rules.sql.dialects import Dialect, DialectName, TableName, dialect_of
 from formulakern.rules.sums import in_groups
 
 __all__ = ["Lines", "Query", "cases", "wrapped"]
@@ -42,7 +42,7 @@ class Query:
     """
 
     dialect: Dialect
-    writer: Writer
+    writer: SqlConditions
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Query:
             self._from = f"(SELECT * FROM {'.'.join(names)}) AS {qualifier}"
         self._check_case(read)
         self._known = {name.casefold() for name in (*read, *types)}
-        self.writer = Writer(self.dialect, qualifier, types)
+        self.writer = SqlConditions(self.dialect, qualifier, types)
 
     def _check_case(self, names: Sequence[str]) -> None:
         if self.dialect.folds:
@@ -186,14 +186,21 @@ class Query:
             ahead += others
             ahead[-1] += f" THEN {labels[0]}"
             return cases([*first, *ahead], labels[1])
-        best = self.maximum(sums)
-        if first:
-            return cases(first, self.leading(sums, labels, []))
-        lines: Lines = []
+        answer = self.largest(sums, labels)
+        return cases(first, answer) if first else answer
+
+    def largest(
+        self, sums: Sequence[Lines], labels: Sequence[str], first: Sequence[str] = ()
+    ) -> Lines:
+        """The label of the largest sum, of several that of the first.
+
+        ``first`` are lines about the largest sum, such as ``WHEN 0 THEN …``.
+        """
+        lines = [*first]
         for total, label in zip(sums[:-1], labels, strict=False):
             lines += wrapped("WHEN ", total)
             lines[-1] += f" THEN {label}"
-        return cases(lines, labels[-1], best)
+        return cases(lines, labels[-1], self.maximum(sums))
 
 
 def cases(lines: Lines, otherwise: str | Lines, of: Lines | None = None) -> Lines:
