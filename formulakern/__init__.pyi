@@ -38,7 +38,7 @@ from .files.model_file import load as load
 from .kernels import boolean as boolean
 from .kernels import strings as strings
 from .kernels.algebra import Kernel as Kernel
-from .kernels.choquet.kernel import choquet as choquet
+from .kernels.choquet import choquet as choquet
 from .kernels.formula import FormulaKernel as FormulaKernel
 from .kernels.formula import kernel as kernel
 from .kernels.graded import GradedKernel as GradedKernel

@@ -18,16 +18,7 @@ from formulakern.program.extended import Extended, run_extended
 from formulakern.program.magnitude import FLOAT64_MAX, bits, dimension, upper_bound
 from formulakern.program.node import Program, Quotient
 
-__all__ = [
-    "MAX_EXACT_BITS",
-    "Backend",
-    "BlockWriter",
-    "FloatArray",
-    "Scale",
-    "Support",
-    "Task",
-    "block_at",
-]
+__all__ = ["Backend", "BlockWriter", "Scale", "Support", "Task", "block_at"]
 
 Scale = Literal["count", "probability"]
 

@@ -26,7 +26,6 @@ from formulakern.compilation import CompiledFunction
 from formulakern.errors import MagnitudeError
 
 __all__ = [
-    "ChainedWriter",
     "CountWriter",
     "Factors",
     "bound_of",

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.backends.base import BlockWriter, FloatArray, Support, Task
+from formulakern.arrays import FloatArray
+from formulakern.backends.base import BlockWriter, Support, Task
 from formulakern.backends.block_writers import CountWriter
 from formulakern.backends.guard import guarded
 from formulakern.backends.loops import choose, evaluate, whole
@@ -26,7 +27,7 @@ from formulakern.program.magnitude import as_float
 from formulakern.program.node import CELLS, Count, Program
 from formulakern.program.staging import stages
 
-__all__ = ["MAX_OPERATIONS", "NAMES", "NumbaBackend", "emit_pair", "loop_of", "loop_of_task"]
+__all__ = ["NAMES", "NumbaBackend", "emit_pair", "loop_of", "loop_of_task"]
 
 #: Programs with more operations per pair would take the compiler minutes.
 MAX_OPERATIONS = 3_000

@@ -13,7 +13,8 @@ from math import inf, log2
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.base import BlockWriter, FloatArray, Task, block_at
+from formulakern.arrays import FloatArray
+from formulakern.backends.base import BlockWriter, Task, block_at
 from formulakern.backends.interpreter import exact_values, too_large
 from formulakern.errors import MagnitudeError
 from formulakern.program.magnitude import BEYOND

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.base import BlockWriter, FloatArray, Support, Task
+from formulakern.arrays import FloatArray
+from formulakern.backends.base import BlockWriter, Support, Task
 from formulakern.backends.block_writers import CountWriter
 from formulakern.backends.tables import PairedTables
 from formulakern.errors import MagnitudeError

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.backends.base import BlockWriter, FloatArray, Support, Task
+from formulakern.arrays import FloatArray
+from formulakern.backends.base import BlockWriter, Support, Task
 from formulakern.backends.block_writers import CountWriter
 from formulakern.backends.guard import guarded
 from formulakern.backends.interpreter import exact_dtype, exact_values
@@ -140,7 +141,7 @@ def fill_by_count(
 
     Examples
     --------
-    >>> from formulakern.gram.dense import assemble
+    >>> from formulakern.gram.matrix import assemble
     >>> from formulakern.gram.pair import TablePair
     >>> tables = TablePair([[1, 1, 0], [0, 1, 1]]).tables((None,))
     >>> assemble((2, 2), False, fill_by_count(tables, np.array([1.0, 2.0, 4.0])))

@@ -36,14 +36,11 @@ __all__ = [
     "count_tile",
     "evaluate",
     "fill_block",
-    "finish",
     "look_up",
     "look_up_domains",
     "look_up_rows",
     "look_up_sum",
     "packed",
-    "pair",
-    "unpacked",
     "whole",
 ]
 

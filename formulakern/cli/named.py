@@ -27,8 +27,8 @@ def named_kernel(text: str) -> Kernel:
     >>> named_kernel("choquet"), named_kernel("choquet(2)"), named_kernel("spectrum(3)")
     (fk.choquet(), fk.choquet(additivity=2), fk.strings.spectrum(3))
     """
-    from formulakern.kernels.choquet.kernel import choquet
-    from formulakern.kernels.strings.parsing import BUILDERS
+    from formulakern.kernels.choquet import choquet
+    from formulakern.kernels.strings import BUILDERS
 
     builders: dict[str, Callable[..., Kernel]] = {"choquet": choquet, **BUILDERS}
     return called(text, builders, "kernel that has a name")
@@ -47,7 +47,7 @@ def compared(kernel: Kernel, dataset: Dataset, column: str | None, C: float) -> 
     C : float
         The penalty of all of them.
     """
-    from formulakern.kernels.choquet.kernel import ChoquetKernel
+    from formulakern.kernels.choquet import ChoquetKernel
 
     if isinstance(kernel, ChoquetKernel):
         from sklearn.pipeline import make_pipeline

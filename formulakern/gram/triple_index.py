@@ -26,7 +26,7 @@ from formulakern.backends.lookup import (
 from formulakern.backends.loops import look_up_rows
 from formulakern.backends.tables import PairedTables
 from formulakern.errors import ParameterError
-from formulakern.gram.dense import fill_matrix, output, row_blocks, work_off
+from formulakern.gram.matrix import fill_matrix, output, row_blocks, work_off
 
 __all__ = ["Counts", "TripleIndex", "with_themselves"]
 

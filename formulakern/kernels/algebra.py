@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from formulakern.backends.base import BlockWriter, FloatArray
+from formulakern.arrays import FloatArray
+from formulakern.backends.base import BlockWriter
 from formulakern.backends.block_writers import Factors, check_finite, joined, multiplied
 from formulakern.backends.tables import PairedTables
 from formulakern.checks import check_number
@@ -30,11 +31,7 @@ if TYPE_CHECKING:
     import sympy
 
 __all__ = [
-    "MAX_DEPTH",
-    "MAX_PARTS",
-    "CombinedKernel",
     "DerivedKernel",
-    "JoinedKernel",
     "Kernel",
     "NormalizedKernel",
     "ProductKernel",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from formulakern.backends.base import BlockWriter, FloatArray, Scale, Task
+from formulakern.arrays import FloatArray
+from formulakern.backends.base import BlockWriter, Scale, Task
 from formulakern.backends.compiled import emit_pair
 from formulakern.backends.interpreter import exact_dtype, exact_values
 from formulakern.backends.lookup import MAX_EXACT_OPERATIONS, row_classes

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from formulakern.arrays import IntArray
-from formulakern.backends.base import BlockWriter, FloatArray, block_at
+from formulakern.arrays import FloatArray, IntArray
+from formulakern.backends.base import BlockWriter, block_at
 from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words, pack_rows, row_blocks
@@ -23,7 +23,7 @@ from formulakern.encoding.packed import MAX_PACKED_BYTES, PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.encoding.sources import unfit_entry
 from formulakern.errors import GramSizeError, ParameterError
-from formulakern.gram.bands import transposing
+from formulakern.gram.matrix import transposing
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import DerivedKernel, Kernel
 from formulakern.kernels.inspection import Section

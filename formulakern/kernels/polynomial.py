@@ -18,7 +18,7 @@ from formulakern.program.node import (
     cell_count,
 )
 
-__all__ = ["MAX_OPERATIONS", "closed_form", "on_diagonal", "symbols"]
+__all__ = ["closed_form", "on_diagonal", "symbols"]
 
 #: Longer expressions than of so many operations are not written out.
 MAX_OPERATIONS = 2_000

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.backends.base import FloatArray
+from formulakern.arrays import FloatArray
 from formulakern.backends.tables import PairedTables
 from formulakern.errors import MagnitudeError, ParameterError
-from formulakern.gram.dense import assemble, output
+from formulakern.gram.matrix import assemble, output
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.kernels.base import MatrixKernel

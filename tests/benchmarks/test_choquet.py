@@ -18,7 +18,7 @@ import pytest
 from numba import njit
 
 import formulakern as fk
-from formulakern.gram.dense import assemble
+from formulakern.gram.matrix import assemble
 
 REPETITIONS = 2
 

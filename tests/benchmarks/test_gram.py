@@ -23,7 +23,7 @@ from formulakern.backends import block_writers
 from formulakern.backends.loops import fill_block, look_up_rows
 from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import compiled
-from formulakern.gram.dense import assemble
+from formulakern.gram.matrix import assemble
 from formulakern.gram.pair import TablePair
 from tests import turns
 

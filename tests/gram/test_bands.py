@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.gram import bands, dense
+from formulakern.gram import matrix
 
 random = np.random.default_rng(0)
 X = (random.random((150, 12)) < 0.5).astype(int)
@@ -29,9 +29,9 @@ KERNELS = [
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch):
     """So that a matrix has many."""
-    monkeypatch.setattr(bands, "TILE_ROWS", 8)
-    monkeypatch.setattr(bands, "TILE_COLUMNS", 48)
-    monkeypatch.setattr(bands, "MAX_BAND", 1 << 15)
+    monkeypatch.setattr(matrix, "TILE_ROWS", 8)
+    monkeypatch.setattr(matrix, "TILE_COLUMNS", 48)
+    monkeypatch.setattr(matrix, "MAX_BAND", 1 << 15)
 
 
 @pytest.mark.parametrize("k", KERNELS, ids=repr)
@@ -72,8 +72,8 @@ def test_products_do_not_depend_on_threads(monkeypatch):
     v = random.standard_normal(len(X))
     found = []
     for threads in (1, 3):
-        monkeypatch.setattr(dense, "n_threads", lambda threads=threads: threads)
-        monkeypatch.setattr(dense, "FEW_PAIRS", 1)
+        monkeypatch.setattr(matrix, "n_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(matrix, "FEW_PAIRS", 1)
         found.append(A.normalized().matvec(X, v))
     np.testing.assert_array_equal(*found)
 
@@ -116,8 +116,8 @@ def test_wrong_arguments():
 
 MAPPED = """
 import sys, numpy as np, formulakern as fk
-from formulakern.gram import bands
-bands.MAX_BAND = 1 << 20
+from formulakern.gram import matrix
+matrix.MAX_BAND = 1 << 20
 def resident(what):
     with open("/proc/self/status") as file:
         return next(1024 * int(line.split()[1]) for line in file if line.startswith(what))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import formulakern as fk
-from formulakern.gram import dense
-from formulakern.gram.dense import assemble, n_threads
+from formulakern.gram import matrix
+from formulakern.gram.matrix import assemble, n_threads
 
 FORMULA = "(a & ~b) | c"
 
@@ -85,7 +85,7 @@ def test_a_failing_block_stops_the_rest(symmetric):
 
 
 def test_a_failure_in_another_thread_is_raised(monkeypatch):
-    monkeypatch.setattr(dense, "n_threads", lambda: 3)
+    monkeypatch.setattr(matrix, "n_threads", lambda: 3)
     here = threading.get_ident()
 
     def fill(rows, columns, out, out_row, out_column):
@@ -134,7 +134,7 @@ except KeyboardInterrupt:
 
 def test_nothing_else_runs_while_the_first_block_may_compile(monkeypatch):
     """Else an interrupted compilation could leave a lock for which a helper waits for ever."""
-    monkeypatch.setattr(dense, "n_threads", lambda: 3)
+    monkeypatch.setattr(matrix, "n_threads", lambda: 3)
     begun = []
 
     def one(rows, columns):
@@ -143,6 +143,6 @@ def test_nothing_else_runs_while_the_first_block_may_compile(monkeypatch):
             assert {*threading.enumerate()} == before
 
     before = {*threading.enumerate()}
-    dense.work_off([(slice(0, 300), slice(0, 300))] * 6, one)
+    matrix.work_off([(slice(0, 300), slice(0, 300))] * 6, one)
     assert begun[0] == threading.get_ident()
     assert len(begun) == 6

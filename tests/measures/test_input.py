@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import formulakern as fk
-from formulakern.measures import input as gram_input
-from formulakern.measures.input import (
+from formulakern import measures as gram_input
+from formulakern.measures import (
     check_semidefinite,
     read_gram,
     read_labels,

@@ -39,7 +39,7 @@ from formulakern.estimators.svm.prediction import grams_with_training
 from formulakern.estimators.targets import Split, random_source, refused
 from formulakern.files.model_file import Saved
 from formulakern.kernels.algebra import Kernel
-from formulakern.kernels.choquet.kernel import choquet
+from formulakern.kernels.choquet import choquet
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows
 

@@ -31,9 +31,9 @@ from formulakern.estimators.targets import (
 )
 from formulakern.files.model_file import Saved
 from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
-from formulakern.kernels.strings.parsing import string_kernel
+from formulakern.kernels.strings import string_kernel
 from formulakern.kernels.strings.strings import read_strings
-from formulakern.kernels.strings.weighted import WeightedDegreeKernel
+from formulakern.kernels.strings.weighted_degree import WeightedDegreeKernel
 from formulakern.partitions.lazy_rows import lazily, needs_rows
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Kernels of the counts of two rows: families of features, tabulated exactly, and Tanimoto's.
 
 The value f(t) of a family is computed in exact integers for every t that can occur, rounded to
-float64 once, and looked up at t = s or t = m (see :mod:`.family`), so a Gram matrix costs the
+float64 once, and looked up at t = s or t = m (see :mod:`.families`), so a Gram matrix costs the
 same for every family and degree.  Families with a real form read real tables too.
 """
 
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from formulakern.arrays import IntArray
-from formulakern.backends.base import BlockWriter, FloatArray, Scale
+from formulakern.arrays import FloatArray, IntArray
+from formulakern.backends.base import BlockWriter, Scale
 from formulakern.backends.block_writers import then
 from formulakern.backends.lookup import fill_by_count
 from formulakern.backends.tables import PairedTables
@@ -27,15 +27,14 @@ from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import Counts
 from formulakern.kernels.algebra import DerivedKernel, Kernel
 from formulakern.kernels.base import n_columns
-from formulakern.kernels.boolean.dyadic import leading, rounded
-from formulakern.kernels.boolean.family import Family, FeatureSpace
+from formulakern.kernels.boolean.families import Family, FeatureSpace, leading, rounded
 from formulakern.kernels.boolean.real import RowPairs, real_diagonal, real_fill
 from formulakern.kernels.inspection import Section
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["BalancedKernel", "CountedKernel", "TanimotoKernel", "fractions", "tanimoto"]
+__all__ = ["CountedKernel", "TanimotoKernel", "fractions", "tanimoto"]
 
 
 @dataclass(eq=False, repr=False)

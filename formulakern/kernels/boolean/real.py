@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formulakern.backends.base import BlockWriter, FloatArray, block_at
+from formulakern.arrays import FloatArray
+from formulakern.backends.base import BlockWriter, block_at
 from formulakern.errors import MagnitudeError
 from formulakern.gram.pair import TablePair
 

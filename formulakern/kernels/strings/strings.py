@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import IntArray
+from formulakern.checks import check_integer
 from formulakern.encoding.columns import as_series
 from formulakern.encoding.selection import column_positions
 from formulakern.encoding.sources import opened
 from formulakern.encoding.table import Table
-from formulakern.errors import DataError
+from formulakern.errors import DataError, ParameterError
+from formulakern.kernels.algebra import Kernel
 from formulakern.text import clip
 
-__all__ = ["Codes", "StringPair", "Strings", "read_strings"]
+__all__ = ["Codes", "StringKernel", "StringPair", "Strings", "alphabet_size", "read_strings"]
 
 Value = TypeVar("Value")
 Points = npt.NDArray[np.uint32]
@@ -289,3 +291,43 @@ def _unfit(value: Any, row: int, role: str) -> DataError:
             f"{where} holds {clip(repr(value), 40)} ({type(value).__name__}); expected a str."
         )
     return DataError(f"{where} is missing ({value}). Leave such rows out.")
+
+
+class StringKernel(Kernel):
+    """A kernel whose rows are strings.
+
+    X and Z are a list, a NumPy array or a Series (pandas, polars) of strings, or a table with one
+    column of text.  A letter is a Unicode code point, and all letters are equally unlike.
+    """
+
+    #: What its rows are.
+    reads: ClassVar[str] = "strings"
+    #: For Gaussian processes: rows are no vectors.
+    requires_vector_input: ClassVar[bool] = False
+
+    def read(self, X: Any, Z: Any = None) -> Any:
+        """The strings of X and Z.
+
+        Raises
+        ------
+        DataError
+            If an entry is missing, empty or no string.
+        """
+        return StringPair(X, Z)
+
+
+def alphabet_size(n: int | Mapping[str | None, int], kernel: object) -> int:
+    """The number of letters that there are, as :meth:`dimension` is told it.
+
+    Raises
+    ------
+    ParameterError
+        If n does not say it.
+    """
+    if not isinstance(n, Mapping) or "alphabet" not in n:
+        raise ParameterError(
+            f"the dimension of {kernel!r} depends on how many letters there are; pass for example "
+            'dimension({None: 60, "alphabet": 4}) for strings of 60 letters out of 4.'
+        )
+    check_integer("the size of the alphabet", n["alphabet"], 1)
+    return int(n["alphabet"])

@@ -21,8 +21,7 @@ from formulakern.kernels.algebra import (
     SumKernel,
 )
 from formulakern.kernels.boolean.counted import CountedKernel
-from formulakern.kernels.boolean.dyadic import rounded
-from formulakern.kernels.boolean.family import FeatureSpace
+from formulakern.kernels.boolean.families import FeatureSpace, rounded
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
 from formulakern.learning.svm_rules.feature_space import template_of, template_of_product

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.backends.base import BlockWriter
 from formulakern.compilation import compiled
-from formulakern.gram.dense import work_off
+from formulakern.gram.matrix import work_off
 from formulakern.kernels.base import MatrixKernel
 from formulakern.kernels.row_blocks import RowBlocks
 

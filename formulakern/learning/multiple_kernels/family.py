@@ -24,7 +24,7 @@ from formulakern.arrays import FloatArray
 from formulakern.backends.tables import PairedTables
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import MagnitudeError
-from formulakern.gram.dense import output
+from formulakern.gram.matrix import output
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.kernels.base import MatrixKernel

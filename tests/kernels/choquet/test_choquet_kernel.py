@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 import formulakern as fk
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.kernels import boolean
-from formulakern.kernels.choquet.kernel import ChoquetKernel
+from formulakern.kernels.choquet import ChoquetKernel
 
 RNG = np.random.default_rng(0)
 KERNELS = [fk.choquet(), *(fk.choquet(k) for k in (1, 2, 3, 5))]

@@ -4,7 +4,7 @@ import pytest
 
 import formulakern as fk
 from formulakern.errors import ParameterError
-from formulakern.kernels.strings.parsing import string_kernel
+from formulakern.kernels.strings import string_kernel
 
 READ = {
     "weighted_degree(20)": fk.strings.weighted_degree(20),

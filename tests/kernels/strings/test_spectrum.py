@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulakern.errors import DataError, MagnitudeError, ParameterError
-from formulakern.kernels.strings import counting, kmers, mismatch, products, spectrum
-from formulakern.kernels.strings.kmers import k_mers, n_near, near, near_both
+from formulakern.kernels.strings import k_mers as module
+from formulakern.kernels.strings import mismatch, spectrum
+from formulakern.kernels.strings.k_mers import k_mers, n_near, near, near_both
 
 
 def generated(rows: int, most: int, letters: str = "ACGT", least: int = 1, seed: int = 0):
@@ -31,7 +32,7 @@ def strings(draw, alphabet="AB"):
 @pytest.fixture(params=["dense", "sparse"])
 def product(request, monkeypatch):
     """Either way to multiply counts, whatever they are."""
-    monkeypatch.setattr(products, "DENSE", 1e9 if request.param == "dense" else 0)
+    monkeypatch.setattr(module, "DENSE", 1e9 if request.param == "dense" else 0)
 
 
 @settings(max_examples=40)
@@ -56,7 +57,7 @@ def test_generated_mismatches_equal_the_definition(limits, case, m):
     kernel = mismatch(k, m, alphabet="ABC")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in limits.items():
-            patch.setattr(f"formulakern.kernels.strings.counting.{name}", value)
+            patch.setattr(f"formulakern.kernels.strings.k_mers.{name}", value)
         expected = np.array([[oracle.mismatch(x, z, k, m, "ABC") for z in Z] for x in X])
         np.testing.assert_array_equal(kernel(X, Z), expected)
         np.testing.assert_array_equal(kernel.diagonal(X), np.diag(kernel(X)))
@@ -84,7 +85,7 @@ def test_equal_k_mers_have_one_number(k, monkeypatch):
     codes = np.array([ord(letter) - 65 for text in texts for letter in text], dtype=np.uint8)
     lengths = np.array([len(text) for text in texts])
     for root in (1 << 31, 4):
-        monkeypatch.setattr(kmers, "ROOT", root)
+        monkeypatch.setattr(module, "ROOT", root)
         rows, places, numbers = k_mers(codes, lengths, k)
         whole = [text[i : i + k] for text in texts for i in range(len(text) - k + 1)]
         assert len(set(zip(whole, numbers.tolist(), strict=True))) == len(set(whole))
@@ -103,7 +104,7 @@ def test_roads_agree_on_larger_lists(shape, monkeypatch):
     for k in (spectrum(2), spectrum(6), mismatch(4, 1), mismatch(5, 2)):
         results = []
         for road in roads:
-            monkeypatch.setattr(products, "DENSE", road["DENSE"])
+            monkeypatch.setattr(module, "DENSE", road["DENSE"])
             monkeypatch.setattr(
                 "formulakern.compilation.CompiledFunction.pays", lambda *_, yes=road["yes"]: yes
             )
@@ -148,8 +149,8 @@ def test_k_mers_are_counted_once(monkeypatch):
     """For the values and the diagonal of a cosine."""
     calls = []
     for kind, name in (
-        (counting.SpectrumKernel, "k_mer_counts"),
-        (counting.MismatchKernel, "_prepared"),
+        (module.SpectrumKernel, "k_mer_counts"),
+        (module.MismatchKernel, "_prepared"),
     ):
         method = getattr(kind, name)
         monkeypatch.setattr(

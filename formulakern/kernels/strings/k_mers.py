@@ -1,36 +1,306 @@
-"""Kernels of the k-mers of two strings, wherever they stand."""
+"""Kernels of the k-mers of two strings, at any position: spectrum and mismatch.
+
+A k-mer, a run of k letters, becomes a number, and a string becomes a row of few counts.  For inner
+products of such rows there are two ways.  If rows share few features, the rows of z that have a
+feature are listed for each: one addition for every feature that two rows share.  If they share
+many, the counts of z are spread out, and those of neighbouring rows are added as vectors, for every
+feature of x.  (A matrix product by BLAS starts threads of its own, which compete with those that
+fill the matrix.)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, combinations, product
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.arrays import IntArray
-from formulakern.backends.base import BlockWriter, FloatArray, block_at
+from formulakern.arrays import FloatArray, IntArray, aligned
+from formulakern.backends.base import BlockWriter, block_at
+from formulakern.backends.intrinsics import vectorized
 from formulakern.checks import check_integer
+from formulakern.compilation import compiled
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.kernels.inspection import Section
-from formulakern.kernels.strings.base import StringKernel, alphabet_size
-from formulakern.kernels.strings.kmers import k_mers, n_near, near, near_both
-from formulakern.kernels.strings.products import (
-    counted,
-    inner_products,
-    squared_lengths,
-    weighted_sums,
-)
-from formulakern.kernels.strings.strings import Codes, StringPair
-from formulakern.kernels.strings.weighted import bit_planes
+from formulakern.kernels.strings.strings import Codes, StringKernel, StringPair, alphabet_size
+from formulakern.kernels.strings.weighted_degree import bit_planes
 from formulakern.text import clip
 
 if TYPE_CHECKING:
     import sympy
 
-__all__ = ["MismatchKernel", "SpectrumKernel", "mismatch", "spectrum"]
+__all__ = ["k_mers", "mismatch", "n_near", "near", "near_both", "spectrum"]
+
+#: Products of numbers below this are 64-bit integers.
+ROOT = 1 << 31
+
+
+def k_mers(codes: Codes, lengths: IntArray, k: int) -> tuple[IntArray, IntArray, IntArray]:
+    """The k-mers of strings that follow each other.
+
+    Parameters
+    ----------
+    codes : integers of shape (letters,)
+    lengths : int64 of shape (strings,)
+        Of every string, at least k.
+    k : int
+
+    Returns
+    -------
+    rows, places, numbers : int64 of shape (k-mers,)
+        The string of each, where it begins in ``codes``, and a number; two k-mers have one number
+        if and only if they are equal.
+
+    Notes
+    -----
+    A k-mer is known by the numbers of the two halves of it, which may overlap: O(log k) passes.
+
+    Examples
+    --------
+    >>> k_mers(np.array([0, 1, 0, 1, 1]), np.array([3, 2]), 2)[0]
+    array([0, 0, 1])
+    """
+    numbers, length = codes.astype(np.int64), 1
+    while length < k and len(numbers):
+        step = min(length, k - length)
+        if int(numbers.max()) >= ROOT:
+            numbers = np.unique(numbers, return_inverse=True)[1].reshape(-1)
+        pairs = numbers[: len(numbers) - step] * (int(numbers.max()) + 1)
+        numbers, length = pairs + numbers[step:], length + step
+    inside = lengths - k + 1
+    rows = np.repeat(np.arange(len(lengths)), inside)
+    gaps = np.repeat(np.cumsum(lengths - inside) - (lengths - inside), inside)
+    places = np.arange(len(rows)) + gaps
+    return rows, places, numbers[places]
+
+
+def n_near(k: int, m: int, letters: int) -> int:
+    """The number of k-mers that differ from one at m positions at most."""
+    return sum(comb(k, j) * (letters - 1) ** j for j in range(m + 1))
+
+
+def near(k_mers: Codes, m: int, letters: int) -> IntArray:
+    """All k-mers that differ from some at m positions at most, as numbers to the base ``letters``.
+
+    Parameters
+    ----------
+    k_mers : integers of shape (n, k)
+        ``letters``^k is below 2^63.
+    m, letters : int
+
+    Returns
+    -------
+    int64 of shape (n, number of near ones)
+
+    Examples
+    --------
+    >>> near(np.array([[1, 0]]), 1, 2)
+    array([[2, 0, 3]])
+    """
+    k = k_mers.shape[1]
+    values = letters ** np.arange(k - 1, -1, -1, dtype=np.int64)
+    digits = k_mers.astype(np.int64)
+    found = [digits @ values]
+    for n_changed in range(1, m + 1):
+        for places in combinations(range(k), n_changed):
+            chosen = digits[:, places]
+            for change in product(range(1, letters), repeat=n_changed):
+                difference = (chosen + change) % letters - chosen
+                found.append(found[0] + difference @ values[[*places]])
+    return np.stack(found, axis=1)
+
+
+def near_both(h: int, k: int, m: int, letters: int) -> int:
+    """How many k-mers differ from a at m positions at most and from b at m at most.
+
+    a and b differ at h positions.  At t of the k − h others, u differs from both; at i of the h it
+    equals a, at j it equals b, and at the rest neither:
+
+        Σ C(k − h, t)·(A − 1)^t · h!/(i!·j!·(h − i − j)!)·(A − 2)^(h − i − j)
+
+    over all t, i, j with t + h − i ≤ m and t + h − j ≤ m.
+
+    Parameters
+    ----------
+    h, k, m : int
+    letters : int
+        A, the size of the alphabet.
+
+    Examples
+    --------
+    >>> [near_both(h, 3, 1, 4) for h in range(4)]
+    [10, 4, 2, 0]
+    """
+    others = [comb(k - h, t) * (letters - 1) ** t for t in range(min(m, k - h) + 1)]
+    up_to = list(accumulate(others))  # for all t up to one
+    total = 0
+    for i in range(max(0, h - m), min(m, h) + 1):
+        for j in range(max(0, h - m), h - i + 1):
+            most = min(m - h + min(i, j), len(up_to) - 1)
+            neither = max(letters - 2, 0) ** (h - i - j)
+            total += up_to[most] * comb(h, i) * comb(h - i, j) * neither
+    return total
+
+
+#: So many features are added as vectors in the time in which one shared feature is added.
+DENSE = 8
+#: Rows of z that are worked on side by side.
+TILE = 256
+
+
+@compiled(
+    "void(Tuple((int32[::1], int32[::1], float64[::1])),"
+    "Tuple((int32[::1], int32[::1], float64[::1])), UniTuple(int64, 4), float64[:, ::1],"
+    "UniTuple(int64, 2))"
+)
+def _add_shared(x: Any, z: Any, block: Any, out: Any, corner: Any) -> None:
+    """Fill a block of ``out`` with Σ_u x[i, u]·z[j, u].
+
+    Parameters
+    ----------
+    x, z : (int32, int32, float64)
+        The rows of x, and the columns of z, as SciPy's compressed matrices have them: ``indptr``,
+        ``indices`` (ascending) and ``data``.
+    block : tuple of int
+        First and last row of x, first and last row of z; the last ones are left out.
+    out : float64 (rows, columns)
+    corner : tuple of int
+        Row and column of ``out`` where the block begins.
+    """
+    x_starts, x_features, x_counts = x
+    z_starts, z_rows, z_counts = z
+    row_start, row_stop, column_start, column_stop = block
+    for row in range(row_start, row_stop):
+        to = out[corner[0] + row - row_start]
+        for column in range(corner[1], corner[1] + column_stop - column_start):
+            to[column] = 0.0
+        for place in range(x_starts[row], x_starts[row + 1]):
+            feature, count = x_features[place], x_counts[place]
+            first, stop = z_starts[feature], z_starts[feature + 1]
+            last = stop
+            while first < last:  # the first that is not before the block
+                middle = (first + last) // 2
+                if z_rows[middle] < column_start:
+                    first = middle + 1
+                else:
+                    last = middle
+            while first < stop and z_rows[first] < column_stop:
+                to[corner[1] + z_rows[first] - column_start] += count * z_counts[first]
+                first += 1
+
+
+@compiled(
+    "void(Tuple((int32[::1], int32[::1], float64[::1])), float64[:, ::1], UniTuple(int64, 4),"
+    "float64[::1], float64[:, ::1], UniTuple(int64, 2))"
+)
+def _add_all(x: Any, z: Any, block: Any, sums: Any, out: Any, corner: Any) -> None:
+    """The same, with z as (features, rows of z and TILE more); ``sums`` holds TILE zeros."""
+    row_start, row_stop, column_start, column_stop = block
+    for start in range(column_start, column_stop, TILE):
+        width = min(TILE, column_stop - start)
+        for row in range(row_start, row_stop):
+            _sum_row(x, z, row, start, sums)
+            to = out[corner[0] + row - row_start]
+            for j in range(width):
+                to[corner[1] + start - column_start + j] = sums[j]
+                sums[j] = 0.0
+            for j in range(width, TILE):
+                sums[j] = 0.0
+
+
+@compiled()
+def _sum_row(x: Any, z: Any, row: Any, start: Any, sums: Any) -> None:
+    vectorized()
+    starts, features, counts = x
+    first = np.uint64(start)
+    for place in range(starts[row], starts[row + 1]):
+        feature, count = np.uint64(features[place]), counts[place]
+        for j in range(np.uint64(TILE)):
+            sums[j] += count * z[feature, first + j]
+
+
+def counted(rows: npt.NDArray[np.int64], features: npt.NDArray[np.int64], shape: Any) -> Any:
+    """How often each feature was named for each row: a SciPy CSR array of float64.
+
+    Examples
+    --------
+    >>> counted(np.array([0, 0, 1]), np.array([2, 2, 0]), (2, 3)).toarray()
+    array([[0., 0., 2.],
+           [1., 0., 0.]])
+    """
+    from scipy.sparse import coo_array
+
+    return coo_array((np.ones(len(rows)), (rows, features)), shape).tocsr()
+
+
+def inner_products(x: Any, z: Any) -> BlockWriter:
+    """The inner products of all rows of x and z.
+
+    Parameters
+    ----------
+    x, z : CSR array of shape (rows, features), (other rows, features)
+        Non-negative counts.
+
+    Returns
+    -------
+    BlockWriter
+        Exact below 2^53.
+    """
+    z_columns = z.tocsc()
+    n_shared = np.diff(x.tocsc().indptr).astype(np.float64) @ np.diff(z_columns.indptr)
+    if DENSE * n_shared >= x.nnz * z.shape[0]:
+        return weighted_sums(x, z_columns.T.toarray())
+    if not _add_shared.pays(int(n_shared)):
+        return _in_scipy(x, z_columns.T)
+    x.sort_indices()
+    z_columns.sort_indices()
+    of_x, of_z = _parts(x), _parts(z_columns)
+
+    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
+        block = (rows.start, rows.stop, columns.start, columns.stop)
+        _add_shared(of_x, of_z, block, out, (out_row, out_column))
+
+    return fill
+
+
+def weighted_sums(x: Any, values: FloatArray) -> BlockWriter:
+    """The product of a CSR array, of shape (rows, features), with one of (features, columns)."""
+    if not _add_all.pays(x.nnz * values.shape[1]):
+        return _in_scipy(x, values)
+    spread = aligned((len(values), values.shape[1] + TILE), np.float64)
+    spread[:, : values.shape[1]] = values
+    of_x = _parts(x)
+
+    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
+        block = (rows.start, rows.stop, columns.start, columns.stop)
+        _add_all(of_x, spread, block, np.zeros(TILE), out, (out_row, out_column))
+
+    return fill
+
+
+def _in_scipy(x: Any, values: Any) -> BlockWriter:
+    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
+        product = x[rows] @ values[:, columns]
+        block = block_at(out, rows, columns, out_row, out_column)
+        block[...] = product if isinstance(product, np.ndarray) else product.toarray()
+
+    return fill
+
+
+def _parts(matrix: Any) -> tuple[Any, Any, FloatArray]:
+    return matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
+
+
+def squared_lengths(x: Any) -> FloatArray:
+    """The inner product of every row of a CSR array with itself."""
+    lengths: FloatArray = np.asarray(x.power(2).sum(axis=1), dtype=np.float64).reshape(-1)
+    return lengths
+
 
 #: Up to so many pairs of different k-mers, and sums of these, are held in memory.
 MAX_COMPARED = 1 << 24
@@ -338,7 +608,7 @@ class _KMers:
     def smoothed(self, z: Any, kinds: Any, N: FloatArray) -> FloatArray:
         """Σ_b N(h(a, b)) over the k-mers b of a row of z: (some of the different k-mers a, rows).
 
-        h is found by bit planes (see :mod:`.loops`), for so many a at a time.
+        h is found by bit planes, for so many a at a time.
         """
         of_z = np.unique(z.indices)
         few, a, b = z[:, of_z], self.words[:, :, kinds], self.words[:, :, of_z]

@@ -1,1 +1,0 @@
-"""The Choquet kernel, on rows of non-negative numbers."""
