@@ -103,7 +103,7 @@ def numpy_gains(columns, covered, y):
 
 def test_all_cut_points_of_one_condition():
     """The best first condition of a rule: 20,000 rows, 20 numeric columns, every cut point."""
-    from formulakern.learning.covering.growth import grow, growth_state
+    from formulakern.learning.covering.sequential import grow, growth_state
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 20_000))

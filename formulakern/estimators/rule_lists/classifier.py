@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,7 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
+from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.deadline import Deadline
+from formulakern.display.history import History
+from formulakern.display.plots.fits import draw_bounds
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
 from formulakern.encoding.sources import is_sparse
@@ -22,16 +26,18 @@ from formulakern.errors import DataError
 from formulakern.estimators.advice import warn_if_told
 from formulakern.estimators.base import Classifier
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.rule_lists.history import ListHistory, progress_line
-from formulakern.estimators.rule_lists.learners import SHORT, covering_learner
 from formulakern.estimators.rule_model import PropositionModel
 from formulakern.estimators.targets import (
+    random_source,
     read_classes,
     require_target,
     row_weights,
     several_classes,
 )
+from formulakern.learning.covering.cn2 import BeamOptions, cn2_list, cn2_set
+from formulakern.learning.covering.one_rule import one_rule
 from formulakern.learning.covering.optimal import ListProgress, optimal_rule_list
+from formulakern.learning.covering.ripper import RipperOptions, ripper
 from formulakern.learning.covering.sequential import (
     Decision,
     LearnedRules,
@@ -45,7 +51,37 @@ from formulakern.rules.rule_list import ClassRule, RuleList
 from formulakern.rules.rule_set import RuleSet
 from formulakern.text import counted
 
-__all__ = ["RuleListClassifier"]
+__all__ = ["LEARNERS", "ListHistory", "RuleListClassifier"]
+
+
+class ListHistory(History):
+    """Objective and bound whenever one changed; a sequence of :class:`ListProgress`."""
+
+    STEP = "step"
+    COLUMNS = (
+        ("objective", "objective", ".6g"),
+        ("bound", "bound", ".6g"),
+        ("seconds", "seconds", ".2f"),
+    )
+
+    def plot(self, ax: Any = None) -> Any:
+        """Objective and bound against seconds: the optimum lies between the two lines.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            A new figure by default.
+        """
+
+        labels = "seconds", "error + penalty", "best list", "no list is below (bound)"
+        objective, bound = self.values("objective"), self.values("bound")
+        return draw_bounds(ax, self.values("seconds"), objective, bound, labels, steps=True)
+
+
+LEARNERS = ("ripper", "irep", "cn2", "cn2-unordered", "oner", "optimal")
+#: A limit of None, and the default limits of ``"optimal"``.
+UNLIMITED = 2**31
+SHORT = {"max_rules": 3, "max_conditions": 2}
 
 #: What makes a list that is of one class be of others, too.
 OTHER_CLASS = "class_weight='balanced', or weaker limits"
@@ -222,7 +258,7 @@ class RuleListClassifier(Classifier, PropositionModel):
         ParameterError
             If a parameter is wrong.
         """
-        learn = covering_learner(self)
+        learn = self._learner()
         with self._showing():
             deadline = Deadline.of(self.time_limit)
             self._checked_relations()
@@ -244,8 +280,7 @@ class RuleListClassifier(Classifier, PropositionModel):
             relations = self._relations_of(ranked)
             unit = 1.0 if (weights % 1 == 0).all() else float(weights.min())
             training = TrainingTable(ranked, by_class, relations, deadline, say_rule, unit)
-            learned = self._optimal if self.learner == "optimal" else learn
-            self._set_rules(training, learned(training))
+            self._set_rules(training, learn(training))
             if self.stopped_ == "time":
                 self._warn_late()
             elif self._decides_for_one():
@@ -335,6 +370,37 @@ class RuleListClassifier(Classifier, PropositionModel):
 
     # -- learning -----------------------------------------------------------------------------
 
+    def _learner(self) -> Callable[[TrainingTable], LearnedRules]:
+        """Check the parameters, and return the learner that they describe."""
+        check_choice("learner", self.learner, LEARNERS)
+        for name in ("max_rules", "max_conditions"):
+            check_integer(name, getattr(self, name), otherwise="None for the default")
+        check_integer("optimizations", self.optimizations, 0)
+        check_integer("beam_width", self.beam_width)
+        check_integer("cut_points", self.cut_points)
+        check_number("min_weight", self.min_weight, 0, otherwise="None for the default")
+        check_number("significance", self.significance, 0, np.nextafter(1, 0))
+        check_number("min_bucket", self.min_bucket, 0, above=True)
+        check_number("penalty", self.penalty, 0)
+        check_number("tol", self.tol, 0)
+        check_number("time_limit", self.time_limit, 0, otherwise="None for no limit")
+        if self.learner == "optimal":
+            return self._optimal
+        if self.learner == "oner":
+            return partial(one_rule, min_bucket=float(self.min_bucket))
+        limits: dict[str, Any] = {
+            "max_conditions": int(self.max_conditions or UNLIMITED),
+            "max_rules": int(self.max_rules or UNLIMITED),
+        }
+        if self.min_weight is not None:
+            limits["min_weight"] = float(self.min_weight)
+        if self.learner in ("cn2", "cn2-unordered"):
+            beam = BeamOptions(int(self.beam_width), float(self.significance), **limits)
+            return partial(cn2_list if self.learner == "cn2" else cn2_set, options=beam)
+        options = RipperOptions(self.learner == "ripper", int(self.optimizations), **limits)
+        seed = random_source(self.random_state).randint(2**31 - 1, size=4)
+        return partial(ripper, options=options, generator=np.random.default_rng(seed))
+
     def _read_training_table(self, X: Any, y: Any) -> Table | PackedTable:
         """The table itself, or what an encoder or a table of 0 and 1 makes of it."""
         automatic = isinstance(self.encoder, str) and self.encoder == "auto"
@@ -390,7 +456,8 @@ class RuleListClassifier(Classifier, PropositionModel):
             gap = step.objective - step.bound
             known = f"objective {step.objective:.4g}, gap {gap:.2g}"
             share = 0.0 if gap > self.tol else 1.0
-            bar.at(share, "searching", known, progress_line(step))
+            line = f"best list {step.objective:.6g}, no list below {step.bound:.6g}"
+            bar.at(share, "searching", known, f"{line}; {step.seconds:.1f} s")
 
         assert ranked.packed is not None  # this learner is given an encoded table
         limits = {

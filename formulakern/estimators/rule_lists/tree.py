@@ -1,4 +1,8 @@
-"""Rules from fitted decision trees, forests and boosted trees, as C4.5 makes them."""
+"""Rules from fitted decision trees, forests and boosted trees, as C4.5 makes them.
+
+The nodes of all trees of a model are in a few arrays. All leaves climb to their roots at the same
+time, one step a round, and note the splits on their way; these are conditions on ranked columns.
+"""
 
 from __future__ import annotations
 
@@ -10,37 +14,489 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import IntArray, different_rows
 from formulakern.checks import check_flag, check_integer, check_number
-from formulakern.encoding.bits import Words
+from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_rows
 from formulakern.encoding.column_plan import ColumnPlan, is_boolean, plan_boolean, plan_nominal
 from formulakern.encoding.columns import did_you_mean
-from formulakern.encoding.ranks import RankedTable
+from formulakern.encoding.ranks import AT_LEAST, AT_MOST, RankedColumn, RankedTable
 from formulakern.encoding.sources import default_names
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.rule_lists.nodes import category_numbers, read_nodes
-from formulakern.estimators.rule_lists.paths import Conditions, conditions_of
 from formulakern.estimators.targets import read_classes, require_target, row_weights
 from formulakern.learning.covering.description_length import theory_bits
-from formulakern.learning.covering.pessimistic import LabelledRows, covers_of, generalised
-from formulakern.learning.covering.rule_subset import (
+from formulakern.learning.covering.tree_rules import (
+    LabelledRows,
+    covers_of,
     decided,
     default_class,
+    generalised,
     ordered,
     shortest_subset,
 )
 from formulakern.rules.decision import ClassRule
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import RuleList
-from formulakern.syntax.formula import TRUE, Formula
+from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.formula import FALSE, TRUE, Formula, Variable
 
 __all__ = ["rules_from_tree"]
+
+FORESTS = (RandomForestClassifier, ExtraTreesClassifier, AdaBoostClassifier)
+KINDS = (
+    DecisionTreeClassifier,
+    *FORESTS,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+)
+#: Categories that a split of histogram-based boosting can name.
+N_CATEGORIES = 256
+
+Truths = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes of binary trees.
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (N,), int64
+        The children; −1 for a leaf.
+    column : ndarray of shape (N,), int64
+        The column that a node splits by.
+    threshold : ndarray of shape (N,), float64
+        Values up to it go to the left.
+    missing_left : ndarray of shape (N,), bool
+        Where rows go whose value is missing.
+    categories : ndarray of shape (N,), int64
+        The row of ``sets`` that a node splits by, or −1.
+    label, weight : ndarray of shape (N,), int64 and float64
+        The class that a leaf concludes, −1 if none; the weight of its training rows.
+    sets : ndarray of shape (S, 256), bool
+        Categories that go to the left.
+    """
+
+    left: IntArray
+    right: IntArray
+    column: IntArray
+    threshold: npt.NDArray[np.float64]
+    missing_left: Truths
+    categories: IntArray
+    label: IntArray
+    weight: npt.NDArray[np.float64]
+    sets: Truths
+
+    @classmethod
+    def joined(cls, trees: Sequence[Nodes]) -> Nodes:
+        """All trees, one after another."""
+        shifted, n_nodes, n_sets = [], 0, 0
+        for tree in trees:
+            left, right, sets = (
+                np.where(field < 0, -1, field + first)
+                for field, first in (
+                    (tree.left, n_nodes),
+                    (tree.right, n_nodes),
+                    (tree.categories, n_sets),
+                )
+            )
+            shifted.append(replace(tree, left=left, right=right, categories=sets))
+            n_nodes, n_sets = n_nodes + len(tree.left), n_sets + len(tree.sets)
+        names = cls.__dataclass_fields__
+        return cls(*(np.concatenate([getattr(tree, name) for tree in shifted]) for name in names))
+
+    def heaviest_leaves(self, most: int) -> npt.NDArray[np.intp]:
+        """The leaves, ascending; at most so many, of the largest weight."""
+        leaves = np.flatnonzero(self.left < 0)
+        order = np.argsort(-self.weight[leaves], kind="stable")
+        return np.sort(leaves[order[:most]])
+
+    def climbed(
+        self, leaves: npt.NDArray[np.intp]
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Truths]:
+        """All splits above leaves: positions in ``leaves``, nodes, and whether they go left."""
+        inner = np.flatnonzero(self.left >= 0)
+        parent = np.full(len(self.left), -1, dtype=np.intp)
+        is_left = np.zeros(len(self.left), dtype=np.bool_)
+        parent[self.left[inner]] = parent[self.right[inner]] = inner
+        is_left[self.left[inner]] = True
+        node, path = leaves, np.arange(len(leaves))
+        found = []
+        while len(node):
+            above = parent[node]
+            below_root = above >= 0
+            path, node, above = path[below_root], node[below_root], above[below_root]
+            found.append((path, above, is_left[node]))
+            node = above
+        paths, nodes, sides = map(np.concatenate, zip(*found, strict=True))
+        return paths, nodes, sides
+
+
+def read_nodes(model: Any) -> Nodes:
+    """The nodes of all trees of a fitted classifier.
+
+    Parameters
+    ----------
+    model : classifier of scikit-learn
+
+    Returns
+    -------
+    Nodes
+        Leaves of classification trees conclude the class that they predict, those of boosted
+        regression trees none.
+
+    Raises
+    ------
+    ParameterError
+        If it has no trees that can be read, or several outputs.
+    NotFittedError
+    """
+    if not isinstance(model, KINDS):
+        raise ParameterError(
+            f"rules are read from a fitted tree model; got {type(model).__name__}. Expected a "
+            "DecisionTreeClassifier, ExtraTreeClassifier, RandomForestClassifier, "
+            "ExtraTreesClassifier, AdaBoostClassifier of trees, GradientBoostingClassifier, "
+            "HistGradientBoostingClassifier, or a Pipeline of a PropositionEncoder and one of "
+            "these."
+        )
+    check_is_fitted(model)
+    if getattr(model, "n_outputs_", 1) != 1:
+        raise ParameterError(
+            f"the model predicts {model.n_outputs_} outputs at once; a rule concludes one class. "
+            "Fit one model for each output."
+        )
+    return Nodes.joined(list(_trees(model)))
+
+
+def _trees(model: Any) -> Iterator[Nodes]:
+    if isinstance(model, DecisionTreeClassifier):
+        yield _nodes_of_tree(model.tree_, concludes=True)
+    elif isinstance(model, FORESTS):
+        for part in model.estimators_:
+            if not isinstance(part, DecisionTreeClassifier):
+                raise ParameterError(
+                    f"{type(model).__name__} of {type(part).__name__}; expected one of "
+                    "DecisionTreeClassifier, whose paths are rules."
+                )
+            yield _nodes_of_tree(part.tree_, concludes=True)
+    elif isinstance(model, GradientBoostingClassifier):
+        for part in model.estimators_.ravel():
+            yield _nodes_of_tree(part.tree_, concludes=False)
+    else:
+        columns = _columns_of_features(model)
+        for stage in model._predictors:
+            for predictor in stage:
+                yield _nodes_of_predictor(predictor, columns)
+
+
+def _nodes_of_tree(tree: Any, *, concludes: bool) -> Nodes:
+    n = tree.node_count
+    label = tree.value[:, 0, :].argmax(axis=1) if concludes else np.full(n, -1)
+    return Nodes(
+        left=tree.children_left.astype(np.int64),
+        right=tree.children_right.astype(np.int64),
+        column=tree.feature.astype(np.int64),
+        threshold=tree.threshold.astype(np.float64),
+        missing_left=tree.missing_go_to_left.astype(np.bool_),
+        categories=np.full(n, -1, dtype=np.int64),
+        label=label.astype(np.int64),
+        weight=tree.weighted_n_node_samples.astype(np.float64),
+        sets=np.zeros((0, N_CATEGORIES), dtype=np.bool_),
+    )
+
+
+def _nodes_of_predictor(predictor: Any, columns: IntArray) -> Nodes:
+    nodes = predictor.nodes
+    leaf = nodes["is_leaf"].astype(np.bool_)
+    octets = predictor.raw_left_cat_bitsets.astype("<u4").view(np.uint8)
+    return Nodes(
+        left=np.where(leaf, -1, nodes["left"].astype(np.int64)),
+        right=np.where(leaf, -1, nodes["right"].astype(np.int64)),
+        column=columns[nodes["feature_idx"] * ~leaf],
+        threshold=nodes["num_threshold"].astype(np.float64),
+        missing_left=nodes["missing_go_to_left"].astype(np.bool_),
+        categories=np.where(
+            leaf | (nodes["is_categorical"] == 0), -1, nodes["bitset_idx"].astype(np.int64)
+        ),
+        label=np.full(len(nodes), -1, dtype=np.int64),
+        weight=nodes["count"].astype(np.float64),
+        sets=np.unpackbits(octets, axis=1, bitorder="little").astype(np.bool_),
+    )
+
+
+def _columns_of_features(model: HistGradientBoostingClassifier) -> IntArray:
+    """The columns in the order in which the trees number them: categorical ones first."""
+    if model.is_categorical_ is None:
+        return np.arange(model.n_features_in_)
+    return np.argsort(~model.is_categorical_, kind="stable")
+
+
+def category_numbers(model: Any) -> dict[int, dict[Any, int]]:
+    """For each categorical column, by position, the numbers of its categories in the trees.
+
+    Parameters
+    ----------
+    model : classifier of scikit-learn
+
+    Returns
+    -------
+    dict of dict
+        Position of a column → category, as it is and as text → number. Empty but for
+        histogram-based boosting.
+    """
+    if getattr(model, "is_categorical_", None) is None:
+        return {}
+    encoder = model._preprocessor.named_transformers_["encoder"]
+    return {
+        int(place): {
+            key: number
+            for number, value in enumerate(categories.tolist())
+            for key in (value, str(value))
+        }
+        for place, categories in zip(
+            np.flatnonzero(model.is_categorical_), encoder.categories_, strict=True
+        )
+    }
+
+
+#: Kinds of conditions: a rank below a bound, at least a bound, any rank, a set of ranks.
+BELOW, FROM, PRESENT, MEMBER = range(4)
+OPPOSITE = {"=": "!=", "<=": ">", ">=": "<", "in": "not in", "is missing": "is not missing"}
+OPPOSITE |= {other: relation for relation, other in OPPOSITE.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """Different conditions on the columns of a table.
+
+    Parameters
+    ----------
+    ranked : RankedTable
+    table : Table
+    encoded : bool
+        Whether the columns of ``ranked`` are propositions about the table, not its own.
+    keys : ndarray of shape (C, 4), int64
+        Column; kind; bound, or row of ``sets``; whether a missing value fulfils the condition.
+    sets : ndarray of shape (S, most values), bool
+        Sets of ranks.
+    """
+
+    ranked: RankedTable
+    table: Table
+    encoded: bool
+    keys: IntArray
+    sets: Truths
+
+    def words(self, conditions: IntArray) -> Words:
+        """On which rows some of them are true, uint64 of shape (number of them, words)."""
+        words = np.empty((len(conditions), n_words(len(self.table))), dtype=np.uint64)
+        keys = self.keys[conditions]
+        for column in np.unique(keys[:, 0]).tolist():
+            own = np.flatnonzero(keys[:, 0] == column)
+            words[own] = self._words_of_column(column, *keys[own, 1:].T)
+        return words
+
+    def _words_of_column(
+        self, column: int, kind: IntArray, bound: IntArray, missing: IntArray
+    ) -> Words:
+        ranks = self.ranked.ranks[column][self.ranked.row]
+        there = ranks < self.ranked.n_values[column]
+        present, absent = pack_rows(np.array([there, ~there]))
+        words = np.repeat(present[None], len(kind), axis=0)
+        # a row is below a bound if it is below the one before, or lies between these two
+        bounded = np.flatnonzero(kind <= FROM)
+        bounds, place = np.unique(bound[bounded], return_inverse=True)
+        first = np.searchsorted(bounds, ranks, side="right")
+        order = np.argsort(first, kind="stable")[: int((first < len(bounds)).sum())]
+        between = pack_coordinates(first[order], order, (len(bounds), len(ranks)))
+        below = np.bitwise_or.accumulate(between, axis=0)[place]
+        words[bounded] &= np.where((kind[bounded] == BELOW)[:, None], below, ~below)
+        for k in np.flatnonzero(kind == MEMBER).tolist():
+            inside = np.append(
+                self.sets[bound[k], : len(self.ranked.columns[column].values)], False
+            )
+            words[k] = pack_rows(inside[ranks][None])[0]
+        words[missing > 0] |= absent
+        return words
+
+    def said(self, condition: int) -> Formula:
+        """One of them in the words of the table."""
+        place, kind, bound, missing = self.keys[condition].tolist()
+        column = self.ranked.columns[place]
+        formula = self._said(column, kind, bound)
+        if not missing:
+            return formula
+        absent = Comparison(column.name, "is missing")
+        return absent if formula == FALSE else formula | absent
+
+    def _said(self, column: RankedColumn, kind: int, bound: int) -> Formula:
+        n = len(column.values)
+        if kind == PRESENT:
+            return Comparison(column.name, "is not missing")
+        if kind == MEMBER:
+            return _in_set(column, self.sets[bound, :n])
+        if not 0 < bound < n:  # beyond all values: what no row of this table fulfils
+            return FALSE
+        if column.proposition is not None:
+            if kind == FROM:
+                return column.proposition
+            if self.encoded:
+                return negation(column.proposition, self.table)
+            return Comparison(column.name, "=", 0)
+        if column.order and kind == FROM:
+            return column.said(AT_LEAST, bound)
+        said = column.said(AT_MOST, bound - 1)
+        assert isinstance(said, Comparison)
+        return said.replaced(relation=">") if kind == FROM else said
+
+
+def _in_set(column: RankedColumn, inside: Truths) -> Formula:
+    """That the value is one of some, or none of the others, whichever is shorter."""
+    if not inside.any():
+        return FALSE
+    if inside.all():
+        return Comparison(column.name, "is not missing")
+    few = inside.sum() <= len(inside) - inside.sum()
+    listed = tuple(map(column.value, np.flatnonzero(inside == few).tolist()))
+    one, many = ("=", "in") if few else ("!=", "not in")
+    if len(listed) == 1:
+        return Comparison(column.name, one, listed[0])
+    return Comparison(column.name, many, listed)
+
+
+def negation(leaf: Formula, table: Table) -> Formula:
+    """What is true where a proposition is not, missing values included.
+
+    Examples
+    --------
+    >>> table = Table({"odor": ["foul", None], "size": [1, 2]})
+    >>> negation(Comparison("size", "<=", 1), table), negation(Variable("size"), table)
+    (Formula('size > 1'), Formula('size = 0'))
+    >>> negation(Comparison("odor", "=", "foul"), table)
+    Formula('~(odor = foul)')
+    """
+    if isinstance(leaf, Comparison):
+        asks = leaf.relation.endswith("missing")
+        if asks or not table.missing(leaf.column).any():
+            return leaf.replaced(relation=OPPOSITE[leaf.relation])
+    elif isinstance(leaf, Variable) and not table.missing(leaf.name).any():
+        return Comparison(leaf.name, "=", 0)
+    return ~leaf
+
+
+def conditions_of(
+    nodes: Nodes,
+    leaves: npt.NDArray[np.intp],
+    ranked: RankedTable,
+    table: Table,
+    encoded: bool,
+    cast: type[np.floating[Any]],
+    codes: dict[int, IntArray],
+) -> tuple[Conditions, IntArray, IntArray]:
+    """The conditions on the way to some leaves; of each column only the tightest bounds.
+
+    Parameters
+    ----------
+    nodes : Nodes
+    leaves : ndarray of shape (R,), intp
+    ranked, table, encoded
+        The training rows, and whether ``ranked`` has propositions about them.
+    cast : dtype
+        What the model's trees turn values into before they compare them with thresholds.
+    codes : dict
+        Nominal column → the model's number of the category of each rank, −1 for unknown.
+
+    Returns
+    -------
+    conditions : Conditions
+    members : ndarray of shape (R, k), int64
+        The conditions of each leaf, ascending.
+    sizes : ndarray of shape (R,), int64
+        How many there are.
+
+    Notes
+    -----
+    O(R·depth·log(R·depth)), and a binary search for every node.
+    """
+    paths, splits, is_left = nodes.climbed(leaves)
+    n_columns = len(ranked.columns)
+    column = nodes.column[splits]
+    passes = nodes.missing_left[splits] == is_left
+    groups, group = np.unique(paths * n_columns + column, return_inverse=True)
+    group_path, group_column = np.divmod(groups, n_columns)
+    n_values = ranked.n_values[group_column]
+    # the bounds of every column on every path, and whether missing values come through
+    below, begin = n_values.copy(), np.zeros(len(groups), dtype=np.int64)
+    has_missing = np.array([c.missing for c in ranked.columns], dtype=np.bool_)[group_column]
+    through = has_missing.copy()
+    np.logical_and.at(through, group, passes)
+    gaps = _gaps(nodes, ranked, cast)[splits]
+    numeric = nodes.categories[splits] < 0
+    lefts, rights = numeric & is_left, numeric & ~is_left
+    np.minimum.at(below, group[lefts], gaps[lefts])
+    np.maximum.at(begin, group[rights], gaps[rights])
+    # and the sets of categories
+    sets, place = np.zeros((0, 1), dtype=np.bool_), np.zeros(len(groups), dtype=np.int64)
+    full = np.ones(len(groups), dtype=np.bool_)
+    if codes:
+        nominal = np.flatnonzero(np.isin(group_column, list(codes)))
+        place[nominal] = np.arange(len(nominal))
+        sets = np.ones((len(nominal), max(map(len, codes.values()))), dtype=np.bool_)
+        for j, known in codes.items():
+            steps = np.flatnonzero(column == j)
+            chosen = nodes.sets[nodes.categories[splits[steps]]][:, known] == is_left[steps, None]
+            chosen[:, known < 0] = passes[steps, None]
+            np.logical_and.at(sets[:, : len(known)], place[group[steps]], chosen)
+        full[nominal] = sets.all(axis=1)
+        sets, number = np.unique(sets, axis=0, return_inverse=True)
+        place[nominal] = number.reshape(-1)
+    stopped = has_missing & ~through
+    found = [
+        (BELOW, below < n_values, below),
+        (FROM, begin > 0, begin),
+        (PRESENT, stopped & (below == n_values) & (begin == 0) & full, np.zeros_like(below)),
+        (MEMBER, ~full, place),
+    ]
+    keys = np.concatenate(
+        [
+            np.column_stack(
+                [group_column[chosen], np.full(chosen.sum(), kind), bound[chosen], through[chosen]]
+            )
+            for kind, chosen, bound in found
+        ]
+    )
+    owner = np.concatenate([group_path[chosen] for _, chosen, _ in found])
+    keys, condition = np.unique(keys, axis=0, return_inverse=True)
+    order = np.lexsort((condition.reshape(-1), owner))
+    sizes = np.bincount(owner, minlength=len(leaves)).astype(np.int64)
+    members = np.full((len(leaves), max(1, int(sizes.max(initial=0)))), -1, dtype=np.int64)
+    members[np.arange(members.shape[1]) < sizes[:, None]] = condition.reshape(-1)[order]
+    return Conditions(ranked, table, encoded, keys, sets), members, sizes
+
+
+def _gaps(nodes: Nodes, ranked: RankedTable, cast: type[np.floating[Any]]) -> IntArray:
+    """How many values of its column each node sends to the left."""
+    gaps = np.zeros(len(nodes.left), dtype=np.int64)
+    numeric = (nodes.left >= 0) & (nodes.categories < 0)
+    for j, column in enumerate(ranked.columns):
+        own = np.flatnonzero(numeric & (nodes.column == j))
+        if len(own):
+            with np.errstate(over="ignore"):
+                values = column.values.astype(cast).astype(np.float64)
+            gaps[own] = np.searchsorted(values, nodes.threshold[own], side="right")
+    return gaps
 
 
 def rules_from_tree(
@@ -208,8 +664,8 @@ def _pruned(
             for own in [np.flatnonzero(paths.labels == label)]
         ]
     )
-    found = ordered(covers[chosen], paths.labels[chosen], errors[chosen], rows)
-    return paths.take(chosen[found.order]), found.default
+    order, default = ordered(covers[chosen], paths.labels[chosen], errors[chosen], rows)
+    return paths.take(chosen[order]), default
 
 
 def _n_conditions(ranked: RankedTable) -> int:

@@ -7,21 +7,21 @@ CN2: some recent improvements*, EWSL 1991, doi:10.1007/BFb0017011 (unordered set
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtri
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.encoding.ranks import Condition
-from formulakern.learning.covering.growth import ENTROPY, LAPLACE, Growth, candidates
 from formulakern.learning.covering.sequential import (
+    ENTROPY,
+    LAPLACE,
     Decision,
     LearnedRules,
     TrainingTable,
+    candidates,
     of_conditions,
     rows_of,
 )
@@ -64,18 +64,7 @@ class _Complex:
 
 
 def cn2_list(training: TrainingTable, options: BeamOptions) -> LearnedRules:
-    """An ordered list: each rule has the smallest entropy of the rows that are left.
-
-    Parameters
-    ----------
-    training : TrainingTable
-    options : BeamOptions
-
-    Returns
-    -------
-    LearnedRules
-        In the order of the list.
-    """
+    """Learn an ordered list: each rule has the smallest entropy of the rows that are left."""
     search = _BeamSearch(training, options, ENTROPY)
     left = training.weights.copy()
     rules: list[Decision] = []
@@ -92,18 +81,7 @@ def cn2_list(training: TrainingTable, options: BeamOptions) -> LearnedRules:
 
 
 def cn2_set(training: TrainingTable, options: BeamOptions) -> LearnedRules:
-    """An unordered set: for every class rules of the largest Laplace estimate.
-
-    Parameters
-    ----------
-    training : TrainingTable
-    options : BeamOptions
-
-    Returns
-    -------
-    LearnedRules
-        Classes one after the other.
-    """
+    """Learn an unordered set: for every class rules of the largest Laplace estimate."""
     search = _BeamSearch(training, options, LAPLACE)
     rules: list[Decision] = []
     totals = training.weights.sum(axis=0)
@@ -125,7 +103,7 @@ class _BeamSearch:
 
     def __init__(self, training: TrainingTable, options: BeamOptions, measure: int) -> None:
         self.training, self.options, self.measure = training, options, measure
-        self.growth: Growth = training.growth(training.weights)
+        self.growth = training.growth(training.weights)
         freedom = max(1, int(np.count_nonzero(training.weights.any(axis=0))) - 1)
         quantile = float(chdtri(freedom, 1.0 - options.significance))
         self.least_ratio = quantile if options.significance > 0 else -np.inf
@@ -140,68 +118,50 @@ class _BeamSearch:
         label : int
             The class, for the Laplace estimate.
         """
-        self.growth.weights[:] = weights
+        growth, options = self.growth, self.options
+        growth.weights[:] = weights
         everything = weights.sum(axis=0)
-        self.growth.expected[:] = everything / everything.sum()
+        growth.expected[:] = everything / everything.sum()
         beam = [_Complex((), rows_of(weights), self._score(everything, label))]
         best, least = None, beam[0].score
-        for _ in range(self.options.max_conditions):
-            longer = [self._longer(item, label) for item in beam]
-            scores, ratios = (np.concatenate([part[k] for part in longer]) for k in (0, 1))
-            parents = np.repeat(np.arange(len(beam)), [len(part[0]) for part in longer])
-            conditions = np.concatenate([part[2] for part in longer])
+        for _ in range(options.max_conditions):
+            listed: list[tuple[FloatArray, FloatArray, IntArray]] = []
+            for item in beam:
+                n = candidates(
+                    growth, item.rows, self.measure, label, 1.0, options.min_weight,
+                    self.least_ratio,
+                )  # fmt: skip
+                found = growth.scores[:n], growth.ratios[:n], growth.found[:n]
+                listed.append((found[0].copy(), found[1].copy(), found[2].copy()))
+            parents = np.repeat(np.arange(len(beam)), [len(scores) for scores, _, _ in listed])
+            scores = np.concatenate([scores for scores, _, _ in listed])
+            ratios = np.concatenate([ratios for _, ratios, _ in listed])
+            conditions = np.concatenate([conditions for _, _, conditions in listed])
             fit = np.where(ratios > self.least_ratio, scores, -np.inf)
-            made = partial(self._made, beam, parents, conditions, scores)
             if len(fit) and fit.max() > least + 1e-12:
-                best = made(int(fit.argmax()))
+                place = int(fit.argmax())
+                best = self._longer(beam[parents[place]], conditions[place], fit[place])
                 least = best.score
             order = np.argsort(-scores, kind="stable")
             if self.measure == ENTROPY:  # a pure conjunction does not get any better
                 order = order[scores[order] < 0.0]
-            beam = self._different(made, order, label, least)
+            different: dict[bytes, _Complex] = {}
+            for place in order.tolist():
+                item = self._longer(beam[parents[place]], conditions[place], scores[place])
+                if self._limit(item, label) > least + 1e-12:
+                    different.setdefault(item.rows.tobytes(), item)
+                if len(different) == options.beam_width:
+                    break
+            beam = list(different.values())
             if not beam or self.training.out_of_time():
                 break
         return best
 
-    def _longer(
-        self, item: _Complex, label: int
-    ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.int64]]:
-        """Scores, likelihood ratios and the new conditions of conjunctions with one more."""
-        least, ratio = self.options.min_weight, self.least_ratio
-        n = candidates(self.growth, item.rows, self.measure, label, 1.0, least, ratio)
-        found = self.growth
-        return found.scores[:n].copy(), found.ratios[:n].copy(), found.found[:n].copy()
-
-    def _made(
-        self,
-        beam: list[_Complex],
-        parents: npt.NDArray[np.intp],
-        conditions: npt.NDArray[np.int64],
-        scores: FloatArray,
-        place: int,
-    ) -> _Complex:
-        """One of the longer conjunctions, with its rows."""
-        parent = beam[parents[place]]
-        rows = parent.rows[self.training.covered(conditions[place : place + 1], parent.rows)]
-        column, relation, rank = conditions[place].tolist()
-        return _Complex((*parent.conditions, (column, relation, rank)), rows, float(scores[place]))
-
-    def _different(
-        self,
-        made: Callable[[int], _Complex],
-        order: npt.NDArray[np.intp],
-        label: int,
-        least: float,
-    ) -> list[_Complex]:
-        """The best conjunctions of different rows that may be made better than the best rule."""
-        beam: dict[bytes, _Complex] = {}
-        for place in order.tolist():
-            if len(beam) == self.options.beam_width:
-                break
-            item = made(place)
-            if self._limit(item, label) > least + 1e-12:
-                beam.setdefault(item.rows.tobytes(), item)
-        return list(beam.values())
+    def _longer(self, parent: _Complex, condition: IntArray, score: float) -> _Complex:
+        """A conjunction with one more condition."""
+        rows = parent.rows[self.training.covered(condition[None], parent.rows)]
+        column, relation, rank = condition.tolist()
+        return _Complex((*parent.conditions, (column, relation, rank)), rows, float(score))
 
     def _limit(self, item: _Complex, label: int) -> float:
         """A bound on the score of all longer conjunctions."""

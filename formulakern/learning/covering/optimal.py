@@ -4,25 +4,55 @@ A list of R rules over conjunctions of at most d propositions costs
 
     (weight of the rows that it misclassifies) / (total weight) + λ·R.
 
-The search adds rules to prefixes, depth first.  What a prefix has decided stays decided, so its
-errors and penalties bound every list that begins with it from below, and so do
+The search adds rules to prefixes, depth first. A prefix keeps what it has decided, so its errors
+and penalties are a lower bound on every list that begins with it. Further lower bounds are
 
-* rows that no antecedent tells apart and that are of different classes: all but one class is wrong;
-* the largest weight that further rules can correct, see :mod:`.branch_and_bound.bounds`;
-* a rule that captures no more than λ correctly, which is worth leaving out;
-* another prefix that leaves the same rows: a table of states holds, for what is left, a lower
-  bound on what the rest of the list costs.
+* rows of different classes that no antecedent separates: all but one class is wrong;
+* the largest weight that further rules can correct, see below;
+* a rule that captures no more than λ correctly, which can be left out;
+* another prefix that leaves the same rows: a table of states holds, for the rows that are left, a
+  lower bound on the cost of the rest of the list.
 
 Every prefix that is evaluated weighs all rules that may follow, which is the best list with one
-rule more; for the last rule nothing is opened.  The bounds are those of E. Angelino, N.
+more rule; for the last rule nothing is opened. The bounds are those of E. Angelino, N.
 Larus-Stone, D. Alabi, M. Seltzer and C. Rudin, *Learning certifiably optimal rule lists for
 categorical data*, JMLR 18(234), 2018, https://jmlr.org/papers/v18/17-716.html, for weighted rows
 and several classes; the second is ours.
 
-The search is run with thresholds that rise from the lower bound to the best list's objective, each
-of which proves that there is no list below it, or finds one.  So there is a bound at every moment,
-and the memory is that of a search that goes depth first.
+The search runs with thresholds that rise from the lower bound to the best list's objective. Each
+proves that no list is below it, or finds one. So there is a bound at every moment, and the memory
+is that of a depth-first search.
+
+The largest weight that further rules can correct
+-------------------------------------------------
+Let U be the rows that a prefix leaves, c the class of the default, and E_c the weight of U in other
+classes, which is wrong if no rule follows. For an antecedent a let P(a) be its largest weight
+within U in one class other than c, and N(a) its weight in c. Rules for c correct nothing
+themselves; let q of the s rules that follow be such, and V the rows that the others decide. These
+correct at most the sum of their P, and misclassify the weight of V in c, which is at least N(a) for
+each of their antecedents a, less what a rule before it captures: so
+
+    gain ≤ Σ_{s − q} P(a) − max(0, max N(a) − t − X_q),
+
+where t is the weight that a first rule captures in c, and X_q the sum of the q largest N.
+
+X_q need not be over all antecedents. Behind the first rule, a list below the threshold may make an
+error of some β only. Let the first rule capture t in c and u in other classes, and let Q(a) be the
+weight of a within U in classes other than c.
+
+* What a rule for c captures in other classes is wrong. So its Q is at most β, plus u, plus what
+  rules for other classes captured before it.
+* What a rule for another class captures in c is wrong. So its N is at most β, plus t, plus what
+  rules for c captured before it.
+
+So with i rules for c and j others so far, these have captured at most T_ij in c and V_ij elsewhere,
+
+    T_ij = t + Σ_i {N(a) : Q(a) ≤ V_{i−1,j} + β},    V_ij = u + Σ_j {Q(a) : N(a) ≤ T_{i,j−1} + β},
+
+where Σ_i is the sum of the i largest, and T_{q,s−q−1} takes the place of t + X_q.
 """
+
+# ruff: noqa: ARG001
 
 from __future__ import annotations
 
@@ -31,26 +61,26 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_integer, check_number
+from formulakern.compilation import compiled, intrinsic
 from formulakern.deadline import Deadline, TimeIsOver, TimeLimit, check_time_limit
+from formulakern.encoding.bits import Words
 from formulakern.encoding.packed import PackedTable
-from formulakern.errors import DataError
+from formulakern.errors import DataError, ParameterError
 from formulakern.interrupts import interruptible
-from formulakern.learning.covering.branch_and_bound.antecedents import (
-    Antecedents,
-    Grid,
-    mine_antecedents,
-)
-from formulakern.learning.covering.branch_and_bound.search import ListSearch
+from formulakern.learning.covering.antecedents import Antecedents, Grid, mine_antecedents
 from formulakern.mining.conjunctions.search import read_groups
 from formulakern.mining.objective import read_weights
-from formulakern.slices import run_slices
+from formulakern.mining.sums import sort_descending
+from formulakern.slices import DONE, SLICE, run_slices
 
-__all__ = ["MAX_BYTES", "ListProgress", "OptimalList", "optimal_rule_list"]
+__all__ = ["ListProgress", "OptimalList", "optimal_rule_list"]
 
 #: The share of the time that is left for the antecedents; what is missed then has fewer conditions.
 MINING = 0.4
@@ -368,3 +398,739 @@ def _counts(
         left &= ~decided
     counts[-1] = weights[left].sum(axis=0)
     return counts
+
+
+#: Prefixes that a beam keeps of each length.
+BEAM = 20
+#: How much an error of the prefix counts beside one that a later rule may correct, in each beam.
+EAGERNESS = (1, 3, 10)
+#: Classes that a beam takes for the default's.
+DEFAULTS = 3
+#: Bytes of a state in the table of states, and its largest number of states.
+STATE_BYTES, MAX_STATES = 25, 2**24
+
+
+class ListSearch:
+    """A search that can stop and go on (:class:`formulakern.slices.Search`).
+
+    All costs are in units, without what every list gets wrong in ``found.base`` inside the arrays,
+    and with it outside.
+
+    Parameters
+    ----------
+    found : Antecedents
+    max_rules : int
+    penalty, tol : int
+        In units.
+    max_bytes : int
+        For the levels and the table of states.
+    """
+
+    def __init__(
+        self, found: Antecedents, max_rules: int, penalty: int, tol: int, max_bytes: int
+    ) -> None:
+        self.found, self.penalty = found, penalty
+        n, n_words = found.covers.shape
+        n_classes, everything = found.n_classes, found.layout.everything
+        self.starts = np.searchsorted(found.layout.kinds, np.arange(n_classes + 2))
+        self.totals = found.layout.sums(everything[None], n_classes + 1)[0]
+        self.most = min(max_rules, n)
+        wrong = int(self.totals[:n_classes].sum() - self.totals[:n_classes].max())
+        if penalty:  # more rules cost more than they can correct
+            self.most = min(self.most, (wrong - int(self.totals[n_classes])) // penalty)
+        depth = max(1, self.most - 1)
+        level_bytes = depth * n * 8 * (5 * n_classes + 4)
+        if level_bytes > max_bytes:
+            raise ParameterError(
+                f"prefixes of up to {depth} rules over {n:,} conjunctions take "
+                f"{level_bytes:,} bytes, more than max_bytes leaves ({max_bytes:,}). Give fewer "
+                "max_rules or max_conditions, a larger penalty or min_support, or more memory."
+            )
+        states = max(64, min(MAX_STATES, (max_bytes - level_bytes) // STATE_BYTES))
+        states = 1 << (int(states).bit_length() - 1)
+        per_class = (depth, n_classes, n)
+        self.state = ListState(
+            covers=found.covers,
+            units=found.layout.units,
+            starts=self.starts,
+            limits=np.array([n_classes, self.most, penalty, tol], dtype=np.int64),
+            counters=np.array([-1, 0, 0, 0], dtype=np.int64),
+            values=np.zeros(2, dtype=np.int64),
+            left=np.zeros((depth, n_words), dtype=np.uint64),
+            totals=np.zeros((depth, n_classes + 1), dtype=np.int64),
+            costs=np.zeros(depth, dtype=np.int64),
+            active=np.zeros((depth, n), dtype=np.int64),
+            sums=np.zeros((depth, n, n_classes + 1), dtype=np.int64),
+            children=np.zeros((depth, n), dtype=np.int64),
+            bounds=np.zeros((depth, n), dtype=np.int64),
+            ranges=np.zeros((depth, 4), dtype=np.int64),
+            path=np.zeros(max(1, self.most), dtype=np.int64),
+            best=np.zeros(max(1, self.most), dtype=np.int64),
+            gains=np.zeros(per_class, dtype=np.int64),
+            losses=np.zeros(per_class, dtype=np.int64),
+            ranked=np.zeros((depth, 2 * n_classes, n), dtype=np.int64),
+            keys=np.zeros((states, 2), dtype=np.uint64),
+            proven=np.zeros(states, dtype=np.int64),
+            rules=np.zeros(states, dtype=np.int8),
+        )
+        self.state.values[1] = wrong
+
+    # -- what is known ---------------------------------------------------------------------------
+
+    @property
+    def best(self) -> list[int]:
+        """The antecedents of the best list."""
+        found: list[int] = self.state.best[: self.state.counters[3]].tolist()
+        return found
+
+    @property
+    def objective(self) -> int:
+        """Of the best list."""
+        return int(self.state.values[1]) + self.found.base
+
+    @property
+    def threshold(self) -> int:
+        """Below this, lists are looked for."""
+        return int(self.state.values[0]) + self.found.base
+
+    @property
+    def n_evaluated(self) -> int:
+        """Prefixes behind which all rules were tried."""
+        return int(self.state.counters[2])
+
+    def lower(self) -> int:
+        """No list is below this: what is open, and the threshold for all that was left out."""
+        state, bound = self.state, int(self.state.values[0])
+        pending = int(state.counters[1])  # the children of the last level are not listed yet
+        for level in range(state.counters[0] + 1 - pending):
+            count, following = state.ranges[level, 1:3].tolist()
+            if pending and level == state.counters[0] - 1:
+                following -= 1  # the one whose children are not listed
+            if following < count:
+                bound = min(bound, int(state.bounds[level, following]))
+        if pending and state.counters[0] == 0:
+            bound = 0
+        return bound + self.found.base
+
+    # -- searching -------------------------------------------------------------------------------
+
+    def restart(self, threshold: int) -> None:
+        """Begin anew with the empty prefix, for lists below a threshold."""
+        state, n = self.state, len(self.found.covers)
+        state.values[0] = threshold - self.found.base
+        if self.most == 0 or n == 0:
+            return
+        state.counters[:2] = 0, 1
+        state.left[0] = self.found.layout.everything
+        state.totals[0] = self.totals
+        state.costs[0] = 0
+        state.active[0] = np.arange(n)
+        state.ranges[0] = n, 0, 0, 0
+
+    def advance(self, work: int) -> bool:
+        """Do about so much work; whether the search has ended."""
+        return bool(search_lists(self.state, work) == DONE)
+
+    def share(self) -> float:
+        """Not known."""
+        return 0.0
+
+    def start(self, late: Callable[[], bool]) -> None:
+        """Begin with the best of some beam searches, until it is late."""
+        largest = np.argsort(-self.totals[: self.found.n_classes], kind="stable")
+        for default in [None, *largest[:DEFAULTS].tolist()]:
+            for eagerness in EAGERNESS:
+                if late() or not self.most:
+                    return
+                self._beam(eagerness, default)
+
+    def _beam(self, eagerness: int, default: int | None) -> None:
+        """Add rules to some prefixes, judged with one class as the default, or the best one."""
+        n_classes = self.found.n_classes
+        beam: list[tuple[Words, int, list[int]]] = [(self.found.layout.everything, 0, [])]
+        for _ in range(self.most):
+            ranked: dict[bytes, tuple[int, Words, int, list[int]]] = {}
+            for left, errors, path in beam:
+                sums = self._sums(left)
+                totals = self.found.layout.sums(left[None], n_classes + 1)[0, :n_classes]
+                covered, rest = sums.sum(axis=1), totals - sums
+                wrong = errors + covered - sums.max(axis=1)
+                open_errors = rest.sum(axis=1) - rest.max(axis=1)
+                self._offer(path, wrong + open_errors)
+                if default is not None:
+                    open_errors = rest.sum(axis=1) - rest[:, default]
+                score = eagerness * wrong + open_errors
+                score[covered == 0] = np.iinfo(np.int64).max
+                for a in np.argsort(score, kind="stable")[:BEAM].tolist():
+                    after = left & ~self.found.covers[a]
+                    key = after.tobytes()
+                    if covered[a] and (key not in ranked or score[a] < ranked[key][0]):
+                        ranked[key] = int(score[a]), after, int(wrong[a]), [*path, a]
+            best = sorted(ranked.values(), key=lambda item: (item[0], item[3]))[:BEAM]
+            beam = [item[1:] for item in best]
+
+    def _sums(self, left: Words) -> IntArray:
+        out = np.zeros((len(self.found.covers), self.found.n_classes + 1), dtype=np.int64)
+        class_sums(self.found.covers, left, self.found.layout.units, self.starts, out)
+        return out[:, : self.found.n_classes]
+
+    def _offer(self, path: list[int], errors: npt.NDArray[np.int64]) -> None:
+        """Keep the best list of a path and a last rule, if it is better than all so far."""
+        state, last = self.state, int(errors.argmin())
+        value = int(errors[last]) + self.penalty * (len(path) + 1)
+        if value < state.values[1]:
+            state.values[1], state.counters[3] = value, len(path) + 1
+            state.best[: len(path) + 1] = [*path, last]
+
+
+# ruff: noqa: ARG001
+
+
+#: Words that are counted together.
+LANES = 8
+#: Places of the table of states that are looked at for one state.
+PROBES = 4
+
+
+@intrinsic
+def _weight(
+    typing_context: Any, covers: Any, a: Any, left: Any, units: Any, start: Any, stop: Any
+) -> Any:
+    """``Σ units[w] · popcount(covers[a, w] & left[w])`` over words w from start to stop."""
+    from numba import types
+
+    def code(context: Any, builder: Any, sig: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+        from numba.core import cgutils
+        from numba.np.arrayobj import make_array
+
+        word, start, stop = ir.IntType(64), arguments[4], arguments[5]
+        vector = ir.VectorType(word, LANES)
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        covers, *arrays = (
+            make_array(sig.args[i])(context, builder, arguments[i]) for i in (0, 2, 3)
+        )
+        first = builder.mul(arguments[1], builder.extract_value(covers.shape, 1))
+        data = [builder.gep(covers.data, [first]), *(array.data for array in arrays)]
+
+        def product(place: Any, kind: Any) -> Any:
+            count = cgutils.get_or_insert_function(
+                builder.module,
+                ir.FunctionType(kind, [kind]),
+                f"llvm.ctpop.{'i64' if kind is word else f'v{LANES}i64'}",
+            )
+            cover, left, units = (
+                builder.load(
+                    builder.bitcast(builder.gep(pointer, [place]), kind.as_pointer()),
+                    align=8,
+                    typ=kind,
+                )
+                for pointer in data
+            )
+            return builder.mul(builder.call(count, [builder.and_(cover, left)]), units)
+
+        whole = builder.and_(builder.sub(stop, start), word(-LANES))
+        middle = builder.add(start, whole)
+        sums = cgutils.alloca_once_value(builder, ir.Constant(vector, [word(0)] * LANES))
+        with cgutils.for_range_slice(builder, start, middle, word(LANES)) as (place, _):
+            builder.store(builder.add(builder.load(sums), product(place, vector)), sums)
+        add = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(word, [vector]),
+            f"llvm.vector.reduce.add.v{LANES}i64",
+        )
+        total = cgutils.alloca_once_value(builder, builder.call(add, [builder.load(sums)]))
+        with cgutils.for_range_slice(builder, middle, stop, word(1)) as (place, _):
+            builder.store(builder.add(builder.load(total), product(place, word)), total)
+        return builder.load(total)
+
+    return types.int64(covers, types.intp, left, units, types.intp, types.intp), code
+
+
+class ListState(NamedTuple):
+    """The arrays of a search over A antecedents, W words of atoms, K classes, lists of R rules.
+
+    ``covers`` and ``units`` are as in :class:`.antecedents.Layout`, ``starts`` says where the words
+    of each kind begin.  ``limits`` are K, R, the penalty, and the
+    least improvement that counts.  ``counters`` are the level (−1 when done), whether it is to be
+    evaluated, prefixes evaluated, the length of the best list; ``values`` the threshold (only lists
+    below it are looked for) and the objective of the best list.
+
+    Level L is a prefix of L rules: ``left`` the atoms that it leaves, with weights ``totals``;
+    ``costs`` its errors and penalties; ``active`` the antecedents that may follow it, with weights
+    ``sums`` within what is left, K classes and the sure errors, and in their order ``gains`` and
+    ``losses``, which are P and N of :mod:`.bounds`, ``ranked`` by P and by P − N;
+    ``children`` those of them that may follow directly, best of the ``bounds`` first; ``ranges``
+    how many are active, how many children there are, which is next, and whether they are ranked;
+    ``path`` the antecedent of the child that is open.
+
+    The table of states, by a hash of what is left: ``keys`` two words each, ``proven`` a lower
+    bound on what the rest of a list of at most ``rules`` further rules costs.
+    """
+
+    covers: Annotated[Any, "uint64[:, ::1]"]  # (A, W)
+    units: Annotated[Any, "int64[::1]"]  # (W,)
+    starts: Annotated[Any, "int64[::1]"]  # (K + 2,)
+    limits: Annotated[Any, "int64[::1]"]  # (4,)
+    counters: Annotated[Any, "int64[::1]"]  # (4,)
+    values: Annotated[Any, "int64[::1]"]  # (2,)
+    left: Annotated[Any, "uint64[:, ::1]"]  # (D, W)
+    totals: Annotated[Any, "int64[:, ::1]"]  # (D, K + 1)
+    costs: Annotated[Any, "int64[::1]"]  # (D,)
+    active: Annotated[Any, "int64[:, ::1]"]  # (D, A)
+    sums: Annotated[Any, "int64[:, :, ::1]"]  # (D, A, K + 1)
+    children: Annotated[Any, "int64[:, ::1]"]  # (D, A)
+    bounds: Annotated[Any, "int64[:, ::1]"]  # (D, A)
+    ranges: Annotated[Any, "int64[:, ::1]"]  # (D, 4)
+    path: Annotated[Any, "int64[::1]"]  # (R,)
+    best: Annotated[Any, "int64[::1]"]  # (R,)
+    gains: Annotated[Any, "int64[:, :, ::1]"]  # (D, K, A)
+    losses: Annotated[Any, "int64[:, :, ::1]"]  # (D, K, A)
+    ranked: Annotated[Any, "int64[:, :, ::1]"]  # (D, 2 K, A)
+    keys: Annotated[Any, "uint64[:, ::1]"]  # (T, 2)
+    proven: Annotated[Any, "int64[::1]"]  # (T,)
+    rules: Annotated[Any, "int8[::1]"]  # (T,)
+
+
+@compiled(
+    "void(uint64[:, ::1], uint64[::1], int64[::1], int64[::1], int64[:, ::1])",
+)
+def class_sums(covers: Any, left: Any, units: Any, starts: Any, out: Any) -> None:
+    """The weight of each kind within each cover and what is left.
+
+    Parameters
+    ----------
+    covers : uint64 (A, W)
+    left : uint64 (W,)
+    units, starts :
+        As in :class:`ListState`.
+    out : int64 (A, K + 1), receives the sums
+    """
+    for a in range(covers.shape[0]):
+        for kind in range(starts.shape[0] - 1):
+            out[a, kind] = _weight(covers, a, left, units, starts[kind], starts[kind + 1])
+
+
+@compiled()
+def _remember(state: Any, length: Any, last: Any, value: Any) -> None:
+    """A list that is better than the best one: the path, and a last rule."""
+    values, counters, best = state.values, state.counters, state.best
+    values[1] = value
+    counters[3] = length
+    for i in range(length - 1):
+        best[i] = state.path[i]
+    best[length - 1] = last
+    values[0] = min(values[0], value - state.limits[3])
+
+
+@compiled()
+def _look_up(state: Any, first: Any, second: Any, n_rules: Any) -> Any:
+    """A lower bound on what the rest of a list costs, 0 where none is known."""
+    keys = state.keys
+    mask = keys.shape[0] - 1
+    for probe in range(PROBES):
+        place = (np.int64(first >> np.uint64(1)) + probe) & mask
+        if keys[place, 0] == first and keys[place, 1] == second:
+            return state.proven[place] if state.rules[place] >= n_rules else 0
+    return 0
+
+
+@compiled()
+def _store(state: Any, first: Any, second: Any, n_rules: Any, value: Any) -> None:
+    """Keep a lower bound, in place of what fewer rules can do where there is no room."""
+    keys, proven, rules = state.keys, state.proven, state.rules
+    mask = keys.shape[0] - 1
+    chosen = -1
+    for probe in range(PROBES):
+        place = (np.int64(first >> np.uint64(1)) + probe) & mask
+        if keys[place, 0] == first and keys[place, 1] == second:
+            if rules[place] > n_rules and proven[place] >= value:
+                return
+            chosen = place
+            break
+        if chosen < 0 or rules[place] < rules[chosen]:
+            chosen = place
+    if rules[chosen] > n_rules and (keys[chosen, 0] != first or keys[chosen, 1] != second):
+        return
+    keys[chosen, 0], keys[chosen, 1] = first, second
+    rules[chosen], proven[chosen] = n_rules, value
+
+
+@compiled()
+def _hash(left: Any, salt: Any) -> Any:
+    """64 bits of a packed set."""
+    value = salt
+    for w in range(left.shape[0]):
+        value = (value ^ left[w]) * np.uint64(0x9E3779B97F4A7C15)
+        value ^= value >> np.uint64(29)
+    value *= np.uint64(0xBF58476D1CE4E5B9)
+    return value ^ (value >> np.uint64(32))
+
+
+@compiled()
+def _evaluate(state: Any, level: Any, memory: Any, numbers: Any) -> Any:
+    """Weigh what may follow a prefix, try each as a last rule, and list what to open; the work."""
+    covers, units, starts = state.covers, state.units, state.starts
+    limits, values = state.limits, state.values
+    n_classes, most, penalty = limits[0], limits[1], limits[2]
+    left, totals, cost = state.left[level], state.totals[level], state.costs[level]
+    active, sums, ranges = state.active[level], state.sums[level], state.ranges[level]
+    children, bounds = state.children[level], state.bounds[level]
+    gains, losses = state.gains[level], state.losses[level]
+    whole = np.int64(0)
+    for k in range(n_classes):
+        whole += totals[k]
+    kept = 0
+    for i in range(ranges[0]):
+        a = active[i]
+        covered, correct = np.int64(0), np.int64(0)
+        for k in range(n_classes):
+            weight = _weight(covers, a, left, units, starts[k], starts[k + 1])
+            sums[a, k] = weight
+            covered += weight
+            correct = max(correct, weight)
+        if correct <= penalty:  # as small in whatever follows
+            continue
+        rest = np.int64(0)
+        for k in range(n_classes):
+            rest = max(rest, totals[k] - sums[a, k])
+        value = cost + penalty + (covered - correct) + (whole - covered - rest)
+        if value < values[1]:
+            _remember(state, level + 1, a, value)
+        begin, stop = starts[n_classes], starts[n_classes + 1]
+        sums[a, n_classes] = _weight(covers, a, left, units, begin, stop)
+        active[kept] = a
+        kept += 1
+    work = ranges[0] * (covers.shape[1] + 8)
+    ranges[0], ranges[1], ranges[2], ranges[3] = kept, 0, 0, 0
+    further = most - level - 1  # rules that may follow a child
+    threshold = values[0]
+    if penalty > 0:
+        further = min(further, (threshold - 1 - cost - penalty - totals[n_classes]) // penalty)
+    if kept == 0 or further <= 0:
+        return work
+    for i in range(kept):
+        bounds[i] = np.iinfo(np.int64).max
+    others, before, wrong, sure = numbers[0], numbers[1], numbers[2], numbers[3]
+    for c in range(n_classes):
+        for i in range(kept):
+            a, covered, correct, gain = active[i], np.int64(0), np.int64(0), np.int64(0)
+            for k in range(n_classes):
+                covered += sums[a, k]
+                correct = max(correct, sums[a, k])
+                if k != c:
+                    gain = max(gain, sums[a, k])
+            gains[c, i], losses[c, i], others[i] = gain, sums[a, c], covered - sums[a, c]
+            before[i] = cost + penalty + covered - correct
+            wrong[i] = whole - totals[c] - others[i]
+            sure[i] = totals[n_classes] - sums[a, n_classes]
+        bound_children(
+            gains[c], losses[c], others, before, wrong, sure, kept, further, penalty, threshold,
+            memory, bounds,
+        )  # fmt: skip
+    found = 0
+    for i in range(kept):
+        if bounds[i] < threshold:
+            children[found], bounds[found] = active[i], -bounds[i]
+            found += 1
+    sort_descending(bounds, children, found, numbers[0], numbers[1])
+    for i in range(found):
+        bounds[i] = -bounds[i]
+    ranges[1] = found
+    return work + kept * 4 * n_classes
+
+
+@compiled()
+def _rank(state: Any, level: Any, numbers: Any) -> None:
+    """Order the active antecedents of a level by P, and by P − N, the largest first."""
+    n_classes, n = state.limits[0], state.ranges[level, 0]
+    keys = numbers[2]
+    for c in range(n_classes):
+        gains, losses = state.gains[level, c], state.losses[level, c]
+        for by in range(2):
+            ranked = state.ranked[level, 2 * c + by]
+            for i in range(n):
+                keys[i] = gains[i] - by * losses[i]
+                ranked[i] = i
+            sort_descending(keys, ranked, n, numbers[0], numbers[1])
+    state.ranges[level, 3] = 1
+
+
+@compiled()
+def _n_above(values: Any, minus: Any, factor: Any, ranked: Any, n: Any, least: Any) -> Any:
+    """How many of ``values − factor · minus``, largest first in the order given, are above."""
+    low, high = 0, n
+    while low < high:
+        middle = (low + high) // 2
+        i = ranked[middle]
+        if values[i] - factor * minus[i] > least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled()
+def _last_rule(state: Any, level: Any, a: Any, left: Any, totals: Any, cost: Any, of: Any) -> Any:
+    """Look for the best last rule behind child a of a level; the least cost of the rest, work.
+
+    A rule b corrects at most P(b), and at most P(b) − N(b) and what a captures of N.
+    """
+    covers, units, starts = state.covers, state.units, state.starts
+    values, n_classes, penalty = state.values, state.limits[0], state.limits[2]
+    active, n_active = state.active[level], state.ranges[level, 0]
+    captured = state.sums[level, a]
+    whole = np.int64(0)
+    for k in range(n_classes):
+        whole += totals[k]
+    least = values[0] - cost  # what is not looked at costs at least this
+    tried = 0
+    for c in range(n_classes):
+        needed = whole - totals[c] + penalty - least  # a rule that gains no more is of no use
+        gains, losses, shield = state.gains[level, c], state.losses[level, c], captured[c]
+        by_gain, by_both = state.ranked[level, 2 * c], state.ranked[level, 2 * c + 1]
+        n_first = _n_above(gains, losses, 0, by_gain, n_active, needed)
+        n_second = _n_above(gains, losses, 1, by_both, n_active, needed - shield)
+        ranked, n = (by_gain, n_first) if n_first < n_second else (by_both, n_second)
+        tried += n
+        for place in range(n):
+            i = ranked[place]
+            if gains[i] <= needed or gains[i] - losses[i] + shield <= needed:
+                continue
+            b, gain = active[i], np.int64(0)
+            for k in range(n_classes):
+                if k != c:
+                    of[k] = _weight(covers, b, left, units, starts[k], starts[k + 1])
+                    gain = max(gain, of[k])
+            if gain <= needed:
+                continue
+            of[c] = _weight(covers, b, left, units, starts[c], starts[c + 1])
+            correct, rest = np.int64(0), np.int64(0)
+            for k in range(n_classes):
+                correct = max(correct, of[k])
+                rest = max(rest, totals[k] - of[k])
+            value = penalty + whole - correct - rest
+            if value < least:
+                least = value
+                needed = whole - totals[c] + penalty - least
+                if cost + value < values[1]:
+                    state.path[level] = a
+                    _remember(state, level + 2, b, cost + value)
+    return least, tried * (covers.shape[1] + 4)
+
+
+@compiled("int64(state, int64)", state=ListState)
+def search_lists(state: Any, work: Any) -> Any:
+    """Go on with a depth-first branch and bound over rule lists.
+
+    Parameters
+    ----------
+    state : ListState
+    work : int
+        Words to look at, about.
+
+    Returns
+    -------
+    int
+        DONE or SLICE.
+    """
+    counters, values, limits = state.counters, state.values, state.limits
+    n_classes, most, penalty = limits[0], limits[1], limits[2]
+    n_words, n_antecedents = state.covers.shape[1], state.covers.shape[0]
+    memory = np.empty((6, BUCKETS, most), np.int64)
+    numbers = np.empty((4, n_antecedents), np.int64)
+    left, totals = np.empty(n_words, np.uint64), np.empty(n_classes + 1, np.int64)
+    of = np.empty(n_classes + 1, np.int64)
+    done = 0
+    while counters[0] >= 0:
+        if done >= work:
+            return SLICE
+        level = counters[0]
+        ranges = state.ranges[level]
+        if counters[1] == 1:
+            counters[1] = 0
+            counters[2] += 1
+            done += _evaluate(state, level, memory, numbers)
+            continue
+        if ranges[2] >= ranges[1] or state.bounds[level, ranges[2]] >= values[0]:
+            here = state.left[level]
+            _store(
+                state,
+                _hash(here, np.uint64(1)),
+                _hash(here, np.uint64(2)),
+                most - level,
+                values[0] - state.costs[level],
+            )
+            counters[0] -= 1
+            continue
+        a = state.children[level, ranges[2]]
+        ranges[2] += 1
+        captured = state.sums[level, a]
+        covered, correct = np.int64(0), np.int64(0)
+        for k in range(n_classes):
+            covered += captured[k]
+            correct = max(correct, captured[k])
+        cost = state.costs[level] + penalty + covered - correct
+        for w in range(n_words):
+            left[w] = state.left[level, w] & ~state.covers[a, w]
+        for k in range(n_classes + 1):
+            totals[k] = state.totals[level, k] - captured[k]
+        done += 2 * n_words + 8
+        n_rules = most - level - 1
+        first, second = _hash(left, np.uint64(1)), _hash(left, np.uint64(2))
+        if cost + _look_up(state, first, second, n_rules) >= values[0]:
+            continue
+        further = n_rules
+        if penalty > 0:
+            further = min(further, (values[0] - 1 - cost - totals[n_classes]) // penalty)
+        if further <= 1:
+            if ranges[3] == 0:
+                _rank(state, level, numbers)
+                done += 16 * n_classes * ranges[0]
+            least, more = _last_rule(state, level, a, left, totals, cost, of)
+            counters[2] += 1
+            done += more
+            _store(state, first, second, n_rules, least)
+            continue
+        state.path[level] = a
+        for w in range(n_words):
+            state.left[level + 1, w] = left[w]
+        for k in range(n_classes + 1):
+            state.totals[level + 1, k] = totals[k]
+        state.costs[level + 1] = cost
+        for i in range(ranges[0]):
+            state.active[level + 1, i] = state.active[level, i]
+        state.ranges[level + 1, 0] = ranges[0]
+        counters[0] += 1
+        counters[1] = 1
+    return DONE
+
+
+#: N is looked at in so many steps, rounded down.
+BUCKETS = 256
+
+
+@compiled()
+def _insert(table: Any, row: Any, n: Any, value: Any) -> None:
+    """Put a value into a row, which holds the n largest, largest first."""
+    place = n - 1
+    if value <= table[row, place]:
+        return
+    while place > 0 and table[row, place - 1] < value:
+        table[row, place] = table[row, place - 1]
+        place -= 1
+    table[row, place] = value
+
+
+@compiled()
+def _largest_up_to(keys: Any, values: Any, n: Any, shift: Any, most: Any, out: Any) -> Any:
+    """Row b gets the ``most`` largest values of keys of at most b steps; the last row in use."""
+    top = np.int64(0)
+    for i in range(n):
+        top = max(top, keys[i] >> shift)
+    for b in range(top + 1):
+        for s in range(most):
+            out[b, s] = 0
+    for i in range(n):
+        _insert(out, keys[i] >> shift, most, values[i])
+    for b in range(1, top + 1):
+        for s in range(most):
+            if out[b - 1, s] == 0:
+                break
+            _insert(out, b, most, out[b - 1, s])
+    for b in range(top + 1):
+        for s in range(1, most):
+            out[b, s] += out[b, s - 1]
+    return top
+
+
+@compiled()
+def _gain(best: Any, without: Any, top: Any, shift: Any, n_rules: Any, captured: Any) -> Any:
+    """The largest gain of so many rules for other classes, where so much of c is captured."""
+    step = captured >> shift
+    if step >= top:
+        return best[top, n_rules - 1]
+    return max(best[step, n_rules - 1], captured + without[step + 1, n_rules - 1])
+
+
+@compiled()
+def bound_children(
+    gains: Any,
+    losses: Any,
+    others: Any,
+    before: Any,
+    wrong: Any,
+    sure: Any,
+    n: Any,
+    n_rules: Any,
+    penalty: Any,
+    threshold: Any,
+    memory: Any,
+    bounds: Any,
+) -> None:
+    """Lower bounds on lists that go on with a first rule and 1, …, S more, for one default.
+
+    Parameters
+    ----------
+    gains, losses, others : int64 (at least n,)
+        P, N and Q of n antecedents.
+    before, wrong, sure : int64 (at least n,)
+        What a list costs up to this antecedent as its next rule; what is wrong behind it if no
+        rule follows, and at least.
+    n_rules : int
+        S, at least 1.
+    penalty, threshold : int
+        Bounds hold for lists below the threshold.
+    memory : int64 (6, BUCKETS, at least S)
+    bounds : int64 (at least n,)
+        Lowered to the bounds.
+    """
+    best, without, shields, reach = memory[0], memory[1], memory[2], memory[3]
+    carried, elsewhere = memory[4], memory[5, 0]
+    shift, shift_others = 0, 0
+    for i in range(n):
+        while losses[i] >> shift >= BUCKETS:
+            shift += 1
+        while others[i] >> shift_others >= BUCKETS:
+            shift_others += 1
+    top = _largest_up_to(losses, gains, n, shift, n_rules, best)
+    top_others = 0
+    if n_rules > 1:
+        top_others = _largest_up_to(others, losses, n, shift_others, n_rules - 1, shields)
+        _largest_up_to(losses, others, n, shift, n_rules - 1, carried)
+    for s in range(n_rules):
+        following = best[top, s] - (top << shift)
+        for b in range(top, -1, -1):
+            following = max(following, best[b, s] - (b << shift))
+            without[b, s] = following
+    for s in range(1, n_rules + 1):
+        for b in range(top + 1):
+            captured = ((b + 1) << shift) - 1
+            largest = _gain(best, without, top, shift, s, captured)
+            for q in range(1, s):
+                shield = captured + shields[top_others, q - 1]
+                largest = max(largest, _gain(best, without, top, shift, s - q, shield))
+            reach[b, s - 1] = largest
+    for i in range(n):
+        for s in range(1, n_rules + 1):
+            least = before[i] + s * penalty
+            limit = min(bounds[i], threshold)
+            if least + sure[i] >= limit:
+                break
+            if least + wrong[i] - reach[losses[i] >> shift, s - 1] >= limit:
+                continue
+            error = threshold - 1 - least
+            gain = np.int64(0)
+            for q in range(s):
+                captured = losses[i]
+                for j in range(s - q):
+                    last = captured
+                    captured = losses[i]
+                    if q > 0:
+                        step = min((elsewhere[j] + error) >> shift_others, top_others)
+                        captured += shields[step, q - 1]
+                    elsewhere[j] = others[i]
+                    if j > 0:
+                        elsewhere[j] += carried[min((last + error) >> shift, top), j - 1]
+                gain = max(gain, _gain(best, without, top, shift, s - q, captured))
+            bounds[i] = min(bounds[i], least + max(wrong[i] - gain, sure[i]))

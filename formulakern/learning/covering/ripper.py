@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.learning.covering.description_length import exception_bits, theory_bits
-from formulakern.learning.covering.growth import grow
 from formulakern.learning.covering.sequential import (
     Decision,
     LearnedRules,
     TrainingTable,
+    grow,
     of_conditions,
     rows_of,
 )
@@ -64,17 +64,7 @@ def ripper(
 ) -> LearnedRules:
     """Learn an ordered list of rules, the rarest class first; the most frequent is the default.
 
-    Parameters
-    ----------
-    training : TrainingTable
-    options : RipperOptions
-    generator : numpy.random.Generator
-        For the rows to grow on and to prune on.
-
-    Returns
-    -------
-    LearnedRules
-        In the order of the list.
+    ``generator`` divides the rows into those that rules are grown on and those that prune them.
     """
     totals = training.weights.sum(axis=0)
     order = [k for k in np.argsort(totals, kind="stable").tolist() if totals[k] > 0]

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import DataError, ParameterError, RuleListClassifier, datasets
-from formulakern.estimators.rule_lists.learners import LEARNERS
+from formulakern.estimators.rule_lists.classifier import LEARNERS
 
 COVERING = LEARNERS[:-1]
 CUTS = "cut points are quantiles of the unweighted rows"

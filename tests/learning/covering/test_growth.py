@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, EQUAL, UNEQUAL
-from formulakern.learning.covering.growth import (
+from formulakern.learning.covering.sequential import (
     ENTROPY,
     LAPLACE,
     candidates,

@@ -14,8 +14,7 @@ from formulakern.deadline import Deadline
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
-from formulakern.learning.covering import optimal
-from formulakern.learning.covering.branch_and_bound import antecedents, search
+from formulakern.learning.covering import antecedents, optimal
 from formulakern.learning.covering.optimal import optimal_rule_list
 from formulakern.slices import Outcome
 
@@ -203,7 +202,7 @@ def test_same_result_again_and_with_a_small_table_of_states(monkeypatch):
     X, weights = planted(m=200, p=8, noise=1.0)
     packed, options = read_packed(X), {"max_rules": 4, "penalty": 0.005}
     runs = [optimal_rule_list(packed, weights, **options) for _ in range(2)]
-    monkeypatch.setattr(search, "MAX_STATES", 64)
+    monkeypatch.setattr(optimal, "MAX_STATES", 64)
     small = optimal_rule_list(packed, weights, **options)
     assert runs[0].conjunctions == runs[1].conjunctions
     assert runs[0].n_evaluated == runs[1].n_evaluated < small.n_evaluated

@@ -9,19 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulakern.encoding.bits import pack_rows
-from formulakern.learning.covering import pessimistic
+from formulakern.learning.covering import tree_rules
 from formulakern.learning.covering.description_length import exception_bits
-from formulakern.learning.covering.pessimistic import (
+from formulakern.learning.covering.tree_rules import (
+    FEW_RULES,
     LabelledRows,
     covers_of,
-    generalised,
-    upper_error,
-)
-from formulakern.learning.covering.rule_subset import (
-    FEW_RULES,
     decided,
+    generalised,
     ordered,
     shortest_subset,
+    upper_error,
 )
 
 
@@ -93,7 +91,7 @@ def test_generalising(problem, confidence, small_blocks):
 
     with pytest.MonkeyPatch.context() as patch:
         if small_blocks:
-            patch.setattr(pessimistic, "BLOCK_BYTES", 8 * words.shape[1])
+            patch.setattr(tree_rules, "BLOCK_BYTES", 8 * words.shape[1])
         found, kept, errors = generalised(words_of, members, sizes, labels, rows, confidence)
     assert max(asked) <= len(truths)
     for r, label in enumerate(labels):
@@ -167,24 +165,24 @@ def test_order(problem):
     rows = LabelledRows.of(codes, K, weights)
     covers = covers_of(pack_rows(truths).__getitem__, members, sizes, rows)
     slow = np.array([truths[m[:s]].all(axis=0) for m, s in zip(members, sizes, strict=True)])
-    found = ordered(covers, labels, sizes.astype(float), rows)
-    blocks = [label for label, _ in itertools.groupby(labels[found.order].tolist())]
+    ranked, default = ordered(covers, labels, sizes.astype(float), rows)
+    blocks = [label for label, _ in itertools.groupby(labels[ranked].tolist())]
     assert len(blocks) == len({*blocks})  # class by class
 
     def errors(order):
         first = np.vstack([slow[order], np.ones(len(codes), dtype=bool)]).argmax(axis=0)
-        predicted = np.append(labels[order], found.default)[first]
+        predicted = np.append(labels[order], default)[first]
         return weights[predicted != codes].sum()
 
-    for place in range(len(found.order)):  # no rule does harm
-        assert errors(np.delete(found.order, place)) >= errors(found.order) - 1e-9
+    for place in range(len(ranked)):  # no rule does harm
+        assert errors(np.delete(ranked, place)) >= errors(ranked) - 1e-9
 
 
 def test_the_class_with_the_fewest_false_positives_comes_first():
     codes = np.array([0, 0, 0, 1, 1, 1, 1])
     slow = np.array([[1, 1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1, 1]], dtype=bool)
     rows = LabelledRows.of(codes, 2, np.ones(7))
-    found = ordered(pack_rows(slow), np.array([0, 1]), np.zeros(2), rows)
-    assert found.order.tolist() == [1, 0]
+    order, default = ordered(pack_rows(slow), np.array([0, 1]), np.zeros(2), rows)
+    assert order.tolist() == [1, 0]
     # what no rule covers decides the default; here nothing, so the most frequent class
-    assert found.default == 1
+    assert default == 1

@@ -1,1 +1,0 @@
-"""Rule lists by branch and bound: antecedents, bounds, and the compiled search."""
