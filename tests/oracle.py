@@ -10,13 +10,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from formulakern.program.fold import fold, last
-from formulakern.program.node import Count, Program, cell_count
+from formulakern.program.node import Count, Program, cell_count, fold, last
 from formulakern.rules.rule_list import RuleList
 from formulakern.rules.rule_set import RuleSet
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import Constant, Formula, Variable
+from formulakern.syntax.traversal import evaluate
 
 
 def _leaves_in_text(formula: Formula) -> list[Formula]:

@@ -20,9 +20,9 @@ from formulakern.datasets.dataset import Dataset
 from formulakern.encoding.table import Table
 from formulakern.errors import FormulaError, ParameterError
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
+from formulakern.syntax.traversal import evaluate
 
 __all__ = [
     "BUILT_IN",
@@ -310,7 +310,7 @@ def make_formula_classification(formula: str | Formula, n: int = 10) -> Dataset:
         names.append(name)
     assignments = (np.arange(2**n)[:, None] >> np.arange(n - 1, -1, -1)) & 1
     columns = dict(zip(names, assignments.T.astype(bool), strict=True))
-    truth = evaluate(parsed, lambda leaf: columns[leaf.name])  # type: ignore[attr-defined]
+    truth = evaluate(parsed, lambda leaf: columns[leaf.name])
     return Dataset(
         Table({name: column.astype(np.int64) for name, column in columns.items()}),
         np.broadcast_to(np.asarray(truth), 2**n).astype(np.int64),

@@ -25,9 +25,9 @@ from formulakern.encoding.temporal import (
 from formulakern.errors import DataError, FormulaError
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.temporal import KINDS, Temporal, read_temporal
+from formulakern.syntax.traversal import evaluate
 
 __all__ = ["content_of", "evaluate_formula", "evaluate_proposition", "number_of", "numbers_of_part"]
 

@@ -10,12 +10,13 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from formulakern.errors import FormulaSizeError
-from formulakern.program.fold import fold, last
 from formulakern.program.node import (
     CELLS,
     Count,
     Program,
     cell_count,
+    fold,
+    last,
 )
 
 __all__ = ["closed_form", "on_diagonal", "symbols"]

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.program.fold import fold, last
-from formulakern.program.node import Count, Program, cell_count
+from formulakern.program.node import Count, Program, cell_count, fold, last
 
 __all__ = ["Extended", "run_extended"]
 

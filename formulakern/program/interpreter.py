@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.program.fold import fold
 from formulakern.program.magnitude import as_float, capped_choices, exact_choices
 from formulakern.program.node import (
     Count,
     Program,
     cell_count,
+    fold,
 )
 
 __all__ = ["MAX_BYTES", "run"]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from math import comb, inf, lgamma, log, log2, prod
 
 from formulakern.errors import MagnitudeError
-from formulakern.program.fold import fold, last
-from formulakern.program.node import Count, Program
+from formulakern.program.node import Count, Program, fold, last
 
 __all__ = [
     "BEYOND",

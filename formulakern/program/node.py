@@ -9,6 +9,7 @@ x, ``01`` only in z, ``00`` in neither.  A star stands for both values: ``1*`` c
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,6 +28,8 @@ __all__ = [
     "Quotient",
     "Sum",
     "cell_count",
+    "fold",
+    "last",
     "needed",
     "with_operands",
 ]
@@ -263,3 +266,61 @@ class Program:
             for operand in self.nodes[user].operands:
                 last_use[operand] = user
         return last_use
+
+
+Value = TypeVar("Value")
+
+
+def fold(
+    program: Program, algebra: Algebra[Value, Value], outputs: Sequence[int] | None = None
+) -> Iterator[tuple[int, Value]]:
+    """Yield what every node becomes that the outputs need, in the order of the program.
+
+    All that is computed of a program is computed by this walk: numbers, arrays, symbols.  It goes
+    from operands to what uses them, without recursion, and visits no node twice.
+
+    Parameters
+    ----------
+    program : Program
+    algebra : Algebra
+    outputs : sequence of int, optional
+        Positions of nodes; the output of the kernel by default.
+
+    Yields
+    ------
+    position : int
+    value
+        Dropped as soon as no later node needs it.
+
+    Examples
+    --------
+    >>> from formulakern.program.builder import Builder
+    >>> builder = Builder([None])
+    >>> both = builder.count(0, "11")
+    >>> square = builder.product([both, both])
+    >>> class Text:
+    ...     def count(self, node):
+    ...         return "s"
+    ...     def product(self, operands):
+    ...         return "·".join(operands)
+    >>> dict(fold(builder.finish(square, square, [2]), Text()))
+    {0: 's', 1: 's·s'}
+    """
+    values: dict[int, Value] = {}
+    value_of = values.__getitem__
+    for position, node, dead in program.steps(outputs):
+        values[position] = node.become(algebra, list(map(value_of, node.operands)))
+        for operand in dead:
+            del values[operand]
+        yield position, values[position]
+
+
+def last(values: Iterator[tuple[int, Value]]) -> Value:
+    """Return the value of the last node of a walk, holding no others.
+
+    Examples
+    --------
+    >>> last(iter([(0, "s"), (3, "s·s")]))
+    's·s'
+    """
+    return deque(values, maxlen=1)[0][1]

@@ -6,18 +6,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import is_
 
+from formulakern.errors import FormulaSizeError
 from formulakern.rewrite.rule import Rule
-from formulakern.syntax.connectives import Connective
-from formulakern.syntax.formula import (
-    Constant,
-    Formula,
-    Operation,
-    Variable,
-)
-from formulakern.syntax.size import check_places
+from formulakern.syntax.connectives import AND, OR, Connective
+from formulakern.syntax.formula import MAX_ARGUMENTS, Constant, Formula, Operation, Variable
 from formulakern.syntax.traversal import fold, postorder
 
-__all__ = ["RewriteStep", "bottom_up", "sort_arguments", "top_down"]
+__all__ = [
+    "MAX_OPERATIONS",
+    "MAX_PLACES",
+    "RewriteStep",
+    "bottom_up",
+    "check_size",
+    "sort_arguments",
+    "top_down",
+    "without_repeats",
+]
+
+#: A formula with more different subformulas, beside leaves and negations, is not worked on: each
+#: takes up to 7 kilobytes and most of a millisecond.
+MAX_OPERATIONS = 100_000
+#: A formula is not worked on where its different subformulas have more arguments in all.
+MAX_PLACES = 5_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +120,7 @@ def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) 
             else:
                 found.append(argument)
                 places[0] += 1
-                check_places(places[0])
+                _check_places(places[0])
                 yield argument
 
     return fold(formula, lambda node, arguments: _rebuilt(head(node), arguments), inside)
@@ -189,3 +199,89 @@ def _by_height(formula: Formula) -> list[list[Formula]]:
             layers.append([])
         layers[height].append(node)
     return layers
+
+
+def without_repeats(formula: Formula) -> Formula:
+    """Return the formula without repeated arguments of "and" and "or": ``a & a`` becomes ``a``.
+
+    An instance of a template repeats a column wherever two variables stand for one.  A formula
+    without repetitions comes back in the same words.
+
+    Examples
+    --------
+    >>> from formulakern.syntax.parser import parse
+    >>> without_repeats(parse("(a & b) & a | a & b"))
+    Formula('a & b')
+    """
+
+    def build(node: Formula, parts: list[Formula]) -> Formula:
+        connective = node.connective
+        if connective is None:
+            return node
+        if connective in (AND, OR):
+            flat = [
+                argument
+                for part in parts
+                for argument in (part.arguments if part.connective is connective else (part,))
+            ]
+            parts = list(dict.fromkeys(flat))
+            if len(parts) == 1:
+                return parts[0]
+        return Operation(connective, parts)
+
+    return fold(formula, build)
+
+
+# -- the size of a formula in memory: shared subformulas count once
+
+
+def check_size(formula: Formula) -> None:
+    """Refuse a formula of more than ``MAX_OPERATIONS`` subformulas, or ``MAX_PLACES`` arguments.
+
+    A chain of one connective is one subformula, and objects that are shared are few; but each
+    chain that they are merged into holds all of its arguments.  Nothing is merged to find that out.
+
+    Raises
+    ------
+    FormulaSizeError
+    """
+    if formula.n_leaves <= min(MAX_OPERATIONS, MAX_ARGUMENTS):  # cannot have so many
+        return
+    total = operations = 0
+    whole, inside = {id(formula)}, set[int]()  # met as arguments, and as parts of longer chains
+    pending = [(formula, False)]
+    while pending:
+        node, part = pending.pop()
+        if not isinstance(node, Operation):
+            continue
+        if not part:
+            total += node.length
+            _check_places(total)
+            operations += node.connective.arity > 1
+            if operations > MAX_OPERATIONS:
+                raise FormulaSizeError(
+                    f"the formula has more than {MAX_OPERATIONS:,} different subformulas, where a "
+                    "chain of one connective is one of them. Make kernels of its parts, and "
+                    "combine them."
+                )
+        for below in node.parts:
+            merged = below.connective is node.connective and node.connective.chain == "flat"
+            seen = inside if merged else whole
+            if id(below) not in seen:
+                seen.add(id(below))
+                pending.append((below, merged))
+
+
+def _check_places(n: int) -> None:
+    """Refuse more than ``MAX_PLACES`` arguments.
+
+    Raises
+    ------
+    FormulaSizeError
+    """
+    if n > MAX_PLACES:
+        raise FormulaSizeError(
+            f"the different subformulas of this formula have more than {MAX_PLACES:,} arguments "
+            "in all, where chains of one connective are merged. Make kernels of its parts, and "
+            "combine them."
+        )

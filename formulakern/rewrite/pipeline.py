@@ -6,12 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from formulakern.rewrite import catalogue
-from formulakern.rewrite.passes import RewriteStep, bottom_up, sort_arguments, top_down
+from formulakern.rewrite.passes import (
+    RewriteStep,
+    bottom_up,
+    check_size,
+    sort_arguments,
+    top_down,
+)
 from formulakern.rewrite.rule import Rule, kinds
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.logic.forms import substitute
-from formulakern.syntax.size import check_size
 
 __all__ = ["PassResult", "Rewriting", "rewrite"]
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 from formulakern.errors import FormulaError
 from formulakern.syntax.connectives import Connective
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import (
     FALSE,
     TRUE,
@@ -32,8 +31,7 @@ ALL_READINGS = frozenset({"bound", "free", "distinct"})
 #: Readings in which the kernel depends on the Boolean function alone.
 FUNCTION_READINGS = frozenset({"bound", "distinct"})
 
-_LETTERS: tuple[Formula, ...] = (Variable("p"), Variable("q"), Variable("r"))
-_P, _Q, _ = _LETTERS
+_P, _Q = Variable("p"), Variable("q")
 #: Stands for a whole chain of links.
 _CHAIN = Variable("…")
 
@@ -82,7 +80,7 @@ class Rule:
         before, _, after = self.text.partition("==>")
         object.__setattr__(self, "left", parse(before))
         object.__setattr__(self, "right", parse(after))
-        if not _equivalent(self.left, self.right):
+        if not self.left.equivalent(self.right):
             raise FormulaError(
                 f"rule {self.name!r}: {self.text} is not an equivalence; "
                 "both sides must have the same truth table."
@@ -138,14 +136,6 @@ def _letters(formula: Formula) -> list[str]:
     return fold(formula, names)
 
 
-def _equivalent(left: Formula, right: Formula) -> bool:
-    return all(
-        evaluate(left, known.__getitem__) == evaluate(right, known.__getitem__)
-        for values in itertools.product([False, True], repeat=3)
-        for known in [dict(zip(_LETTERS, values, strict=True))]
-    )
-
-
 def _link(left: Formula, right: Formula) -> Formula | None:
     """T, for a rule g(p ∘ q) ==> T(p) • T(q) that holds for chains of any length, else None.
 
@@ -165,7 +155,7 @@ def _link(left: Formula, right: Formula) -> Formula | None:
     outer: Formula = _P
     while left is not inner:
         left, outer = left.arguments[0], ~outer
-    return template if _equivalent(outer, template) else None
+    return template if outer.equivalent(template) else None
 
 
 def _match(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:

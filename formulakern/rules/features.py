@@ -23,10 +23,10 @@ from formulakern.encoding.propositions import content_of
 from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import TRUE, Formula, Variable
 from formulakern.syntax.logic.forms import substitute
 from formulakern.syntax.notation import latex_name
+from formulakern.syntax.traversal import evaluate
 
 __all__ = [
     "BIAS",

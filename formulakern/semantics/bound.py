@@ -13,9 +13,7 @@ from itertools import product
 
 from formulakern.program.builder import Builder
 from formulakern.program.node import Program
-from formulakern.semantics.measured import count_states
-from formulakern.semantics.names import HARD, check_names
-from formulakern.semantics.occurrences import ATOMS, Occurrence, groups, occurrences
+from formulakern.semantics.names import ATOMS, HARD, Occurrence, check_names, groups, occurrences
 from formulakern.semantics.pairs import Branches, reach, sum_up
 from formulakern.semantics.steps import ConstantStep, Step, Steps, Values
 from formulakern.syntax.connectives import Connective
@@ -169,7 +167,7 @@ class DiagramStep(Step):
             MAX_PAIRS - before,
             f"counting this formula needs more than {MAX_PAIRS:,} pairs of diagram nodes. "
             "Repeat fewer names, split the formula, or use variables='free'.",
-            lambda limit: count_states(self.diagrams, *root, limit),
+            self.diagrams,
         )
         self.diagrams.pairs = before + len(branches)
         self._reached[cell] = root, branches

@@ -18,15 +18,13 @@ from formulakern.program.builder import Builder
 from formulakern.program.node import Program
 from formulakern.semantics.automorphisms import count_automorphisms
 from formulakern.semantics.choices import ChoiceTerms
-from formulakern.semantics.measured import count_states
 from formulakern.semantics.names import HARD, check_names, domain_positions
 from formulakern.semantics.pairs import reach, sum_up
 from formulakern.semantics.steps import opposite
 from formulakern.syntax.choice import Choice
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import Constant, Formula
-from formulakern.syntax.logic.diagrams import Diagrams
-from formulakern.syntax.traversal import fold
+from formulakern.syntax.logic.forms import diagrams_of
+from formulakern.syntax.traversal import evaluate
 
 __all__ = ["MAX_STATES", "MAX_VARIABLES", "lower"]
 
@@ -114,23 +112,14 @@ class _Space:
 
     def __init__(self, formula: Formula, domains: dict[str | None, int], builder: Builder) -> None:
         self.builder = builder
-        self.diagrams = Diagrams(HARD)
         names = formula.variables
         if len(names) > MAX_VARIABLES:
             raise FormulaSizeError(
                 f"the formula has {len(names):,} different names; in the reading 'distinct' at "
                 f"most {MAX_VARIABLES:,} are accepted. Use fewer variables, or variables='bound'."
             )
-        level = {variable: position for position, variable in enumerate(names)}
-
-        def function(node: Formula, values: list[int]) -> int:
-            if isinstance(node, Constant):
-                return int(node.value)
-            if node.connective is None:
-                return self.diagrams.variable(level[node])  # type: ignore[index]
-            return self.diagrams.connect(node.connective.truth, values)
-
-        self.top, support = self.diagrams.compact(fold(formula, function))
+        self.diagrams, _, (top,) = diagrams_of("a kernel", formula, advice=HARD)
+        self.top, support = self.diagrams.compact(top)
         self.domain_of = [domains[names[old].domain] for old in support]
         self.degrees = [self.domain_of.count(g) for g in range(len(domains))]
         self.symmetries = count_automorphisms(self.diagrams, self.top, self.domain_of)
@@ -148,7 +137,8 @@ class _Space:
             MAX_STATES,
             f"counting different columns for this formula needs more than {MAX_STATES:,} "
             "states. Use fewer variables, or variables='bound'.",
-            lambda limit: count_states(self.diagrams, first, second, limit, self.domain_of),
+            self.diagrams,
+            self.domain_of,
         )
         values = sum_up(
             self.builder,

@@ -7,22 +7,33 @@ the kernel is g(F, F).  Splitting on a variable, with F₁ and F₀ the cofactor
 
 where n11 columns are 1 in both rows, n10 in x only, and so on.  Computed once for every pair of
 nodes of a decision diagram, this is polynomial in the size of the diagram.
+
+How many states there will be is counted before they are unrolled: level by level, as arrays of the
+functions of x and of z, and a number that stands for the columns in use.  It is a sum of random odd
+numbers of 64 bits, one for every column that is used in a cell.  States are missed if different
+columns in use have the same number; no state is counted twice.  So the count is a lower bound, and
+it is short of the truth with a probability of less than one in a million.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from formulakern.errors import FormulaSizeError
 from formulakern.program.builder import Builder
+from formulakern.syntax.logic.diagrams import Diagrams
 
-__all__ = ["MEASURED", "Branches", "reach", "sum_up"]
+__all__ = ["MEASURED", "Branches", "count_states", "reach", "sum_up"]
 
-#: When so many states are met, it is found out how many there will be.
+#: After so many states, the number of all states is counted.
 MEASURED = 5_000
 
-State = TypeVar("State", bound=Hashable)
+#: A function of x, a function of z, and perhaps more.
+State = TypeVar("State", bound=tuple[Any, ...])
 Term = TypeVar("Term")
 #: The states that a state is computed from, each with what it is multiplied by.
 Branches = Sequence[tuple[Term, State]]
@@ -33,23 +44,23 @@ def reach(
     split: Callable[[State], Branches[Term, State]],
     limit: int,
     refusal: str,
-    count: Callable[[int], int],
+    diagrams: Diagrams,
+    domains: Sequence[int] | None = None,
 ) -> dict[State, Branches[Term, State]]:
-    """All states that are reached from one by splitting, each with its branches.
+    """Return all states that are reached from one by splitting, each with its branches.
 
     Parameters
     ----------
-    root
-        The state to begin with.
+    root : tuple
+        The first state: a function of x, a function of z, and perhaps more.
     split : callable
-        Gives the branches of a state.
+        Returns the branches of a state.
     limit : int
-        So many states are accepted.
+        The largest number of states.
     refusal : str
-        The message where there are more.
-    count : callable
-        Given the limit, the number of states, at a fraction of the work: asked where there are
-        many, so that too many are refused early.  It may be too small.
+        The error message if there are more.
+    diagrams, domains
+        See :func:`count_states`, which refuses too many states early.
 
     Raises
     ------
@@ -61,8 +72,10 @@ def reach(
     while pending:
         state = pending.pop()
         if state not in branches:
-            met = len(branches)
-            if met >= limit or (met == MEASURED and count(limit) > limit):
+            too_many = len(branches) >= limit
+            if len(branches) == MEASURED and not too_many:
+                too_many = count_states(diagrams, root[0], root[1], limit, domains) > limit
+            if too_many:
                 raise FormulaSizeError(refusal)
             branches[state] = split(state)
             pending.extend(after for _, after in branches[state])
@@ -82,7 +95,7 @@ def sum_up(
     ----------
     builder : Builder
     branches : mapping
-        What :func:`reach` found.
+        The result of :func:`reach`.
     level : callable
         Grows from a state to those that it is computed from.
     factors : callable
@@ -93,11 +106,126 @@ def sum_up(
     values: dict[State, int] = {}
     for state in sorted(branches, key=level, reverse=True):
         value = end(state)
-        values[state] = (
-            builder.sum(
+        if value is None:
+            value = builder.sum(
                 builder.product((*factors(term), values[after])) for term, after in branches[state]
             )
-            if value is None
-            else value
-        )
+        values[state] = value
     return values
+
+
+Integers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.uint64]
+#: Functions of x and of z (1 where that row is not read), and what stands for the columns in use:
+#: by their cells in both rows, by their values in x, by their values in z.
+_States = tuple[Integers, Integers, Numbers, Numbers, Numbers]
+
+
+def count_states(
+    diagrams: Diagrams, f: int, g: int, limit: int, domains: Sequence[int] | None = None
+) -> int:
+    """Return the number of states that are reached from a pair of functions, up to a limit.
+
+    Parameters
+    ----------
+    diagrams : Diagrams
+    f, g : int
+        The functions of x and of z; neither is the constant 0.
+    limit : int
+        The count ends as soon as there are more states than this.
+    domains : sequence of int, optional
+        For every level the domain whose columns it uses up; by default no column is used up.
+
+    Returns
+    -------
+    int
+        At most the number of states.
+
+    Notes
+    -----
+    A state costs about a thirtieth of the time that it takes to unroll it.
+
+    Examples
+    --------
+    >>> diagrams = Diagrams()
+    >>> both = diagrams.apply("1000", diagrams.variable(0), diagrams.variable(1))
+    >>> count_states(diagrams, both, both, 10)
+    3
+    """
+    kept = [0, 1, *sorted({*diagrams.reachable(f), *diagrams.reachable(g)})]
+    place = {node: i for i, node in enumerate(kept)}
+    after = {
+        bit: np.array([place[successors[node]] for node in kept])
+        for bit, successors in ((1, diagrams.high), (0, diagrams.low))
+    }
+    levels = sorted({diagrams.level[node] for node in kept})
+    order = {level: i for i, level in enumerate(levels)}  # the constants come last
+    level = np.array([order[diagrams.level[node]] for node in kept])
+    # the first row is of the functions themselves
+    random = _random_numbers(2 if domains is None else 2 + max(domains, default=0))
+    zero = np.zeros(1, dtype=np.uint64)
+    root: _States = (np.array([place[f]]), np.array([place[g]]), zero, zero, zero)
+    pending: list[list[_States]] = [[] for _ in levels]
+    pending[min(level[place[f]], level[place[g]])].append(root)
+    total = 0
+    for here, found in enumerate(pending):
+        if not found:
+            continue
+        states = _different(found, random[0])
+        total += len(states[0])
+        if total > limit or here == len(levels) - 1:
+            break
+        found.clear()
+        numbers = random[0] * 0 if domains is None else random[1 + domains[levels[here]]]
+        for bits in ((1, 1), (1, 0), (0, 1), (0, 0)):
+            new = _split(states, bits, level == here, after, numbers)
+            at = np.minimum(level[new[0]], level[new[1]])
+            for next_level in np.unique(at).tolist():
+                some = at == next_level
+                pending[next_level].append(
+                    (new[0][some], new[1][some], new[2][some], new[3][some], new[4][some])
+                )
+    return total
+
+
+def _random_numbers(n_rows: int) -> Numbers:
+    """In every row those of the cells 11, 10, 01, 00, and of the values 1 and 0 in one row."""
+    numbers = np.random.default_rng(0).integers(2**63, size=(n_rows, 6), dtype=np.uint64)
+    return 2 * numbers + 1
+
+
+def _different(found: list[_States], numbers: Numbers) -> _States:
+    """Each state once."""
+    f, g, both, of_x, of_z = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    key = f.astype(np.uint64) * numbers[0] + g.astype(np.uint64) * numbers[1] + both
+    once = np.unique(key, return_index=True)[1]
+    return f[once], g[once], both[once], of_x[once], of_z[once]
+
+
+def _split(
+    states: _States,
+    bits: tuple[int, int],
+    tested: npt.NDArray[np.bool_],
+    after: dict[int, Integers],
+    numbers: Numbers,
+) -> _States:
+    """The states that follow where a column has these values in x and z.
+
+    ``tested`` says of every function whether it tests the column, ``after`` what becomes of it.
+    """
+    f, g, both, of_x, of_z = states
+    bit_x, bit_z = bits
+    new_f, new_g = (
+        np.where(tested[function], after[bit][function], function)
+        for function, bit in ((f, bit_x), (g, bit_z))
+    )
+    reads_x, reads_z = f != 1, g != 1
+    # a row that is not read has no values: one of the two branches stands for both
+    some = (new_f != 0) & (new_g != 0) & (reads_x | (bit_x == 1)) & (reads_z | (bit_z == 1))
+    value_x, value_z, cell = numbers[5 - bit_x], numbers[5 - bit_z], numbers[3 - 2 * bit_x - bit_z]
+    both = both + np.where(reads_x, np.where(reads_z, cell, value_x), value_z)
+    of_x, of_z = of_x + value_x, of_z + value_z
+    # once a single row is read, only the values in that row count
+    turns = reads_x & reads_z & ((new_f == 1) != (new_g == 1))
+    both = np.where(turns, np.where(new_g == 1, of_x, of_z), both)
+    return new_f[some], new_g[some], both[some], of_x[some], of_z[some]

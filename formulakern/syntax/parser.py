@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import pkgutil
+import re
 from functools import cache
 from typing import Any
 
@@ -12,15 +14,14 @@ from lark.exceptions import UnexpectedInput
 from formulakern.errors import FormulaSizeError, FormulaSyntaxError, FormulaTypeError
 from formulakern.syntax.choice import Choice, degrees_problem
 from formulakern.syntax.comparison import RELATIONS, ColumnName, Comparison, Value
-from formulakern.syntax.connectives import CONNECTIVES
+from formulakern.syntax.connectives import CONNECTIVES, Connective
 from formulakern.syntax.diagnostics import explain
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
-from formulakern.syntax.grammar import grammar, terminal
 from formulakern.syntax.interchange import from_sympy, is_sympy
-from formulakern.syntax.names import unquote
+from formulakern.syntax.names import BARE, RESERVED_WORDS, unquote
 from formulakern.syntax.temporal import PARTS, Temporal, part_number, read_temporal
 
-__all__ = ["MAX_CHARACTERS", "parse", "parse_rule"]
+__all__ = ["MAX_CHARACTERS", "grammar", "parse", "parse_rule"]
 
 #: A longer text is refused before it is read.
 MAX_CHARACTERS = 1_000_000
@@ -127,6 +128,80 @@ def _bad_value(token: Token, problem: str, advice: str) -> FormulaSyntaxError:
     return FormulaSyntaxError(problem, "", token.start_pos or 0, advice, len(token))
 
 
+# -- the grammar
+
+
+def grammar(language: str) -> str:
+    r"""Return the grammar of a language: signs from the table of connectives, and Lark files.
+
+    >>> [line.strip() for line in grammar("formula").splitlines() if "SIGN_XOR" in line]
+    ['| level_5 (SIGN_XOR level_5)+ -> operation', 'SIGN_XOR.1: /xor(?!\\w)|\\^|⊕/i']
+    """
+    files = [
+        pkgutil.get_data("formulakern.grammar", f"{name}.lark") for name in ("shared", language)
+    ]
+    return "\n".join([*[(text or b"").decode() for text in files], *_ladder(), *_tokens()])
+
+
+def _terminal(row: Connective) -> str:
+    """Return the name of the terminal that reads a connective's spellings."""
+    return f"SIGN_{row.name.upper()}"
+
+
+def _ladder() -> list[str]:
+    """Return a rule for every precedence, loosest first, each built from the next tighter one."""
+    levels = sorted({row.precedence for row in CONNECTIVES})
+    rules = ["formula", *[f"level_{level}" for level in levels[1:]], "atom"]
+    lines = []
+    for level, rule, tighter in zip(levels, rules, rules[1:], strict=False):
+        lines.append(f"?{rule}: {tighter}")
+        for row in CONNECTIVES:
+            sign = _terminal(row)
+            operation = {
+                "prefix": f"{sign} {rule}",
+                "flat": f"{tighter} ({sign} {tighter})+",
+                "right": f"{tighter} {sign} {rule}",
+                "refused": f"{tighter} {sign} {tighter}",
+            }["prefix" if row.arity == 1 else row.chain]
+            if row.precedence == level:
+                lines.append(f"    | {operation} -> operation")
+    return lines
+
+
+def _tokens() -> list[str]:
+    """Return the terminals of the connectives and of bare names."""
+    reserved, bare = "|".join(sorted(RESERVED_WORDS)), BARE.pattern.removesuffix(r"\Z")
+    return [
+        *[f"{_terminal(row)}.{_priority(row)}: /{_spellings(row)}/i" for row in CONNECTIVES],
+        rf"NAME: /(?!(?:{reserved})(?!\w)){bare}/i",
+        f"WORD: /{bare}/",
+    ]
+
+
+def _spellings(row: Connective) -> str:
+    """Return a pattern for the spellings, longest first; "android" is a name, not "and"."""
+    patterns = []
+    for sign in sorted(row.spellings, key=len, reverse=True):
+        pattern = re.escape(sign).replace("/", r"\/") + (r"(?!\w)" if sign.isalpha() else "")
+        if sign.endswith("-") and sign[:-1] in RELATIONS:  # "x <-1" compares x with -1
+            pattern += "(?![0-9.])"
+        patterns.append(pattern)
+    return "|".join(patterns)
+
+
+def _priority(row: Connective) -> int:
+    """Return a priority above connectives whose sign begins one of this row's: ``~&``, ``~``."""
+    begun = [
+        other
+        for other in CONNECTIVES
+        if any(a != b and b.startswith(a) for a in other.spellings for b in row.spellings)
+    ]
+    return 1 + max((_priority(other) for other in begun if other is not row), default=0)
+
+
+# -- the tree
+
+
 class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
     """The actions of both grammars, named by the rules and aliases in them."""
 
@@ -197,7 +272,7 @@ class _Builder(Transformer):  # type: ignore[misc]  # lark is not analysed
         return ColumnName(_word(children[0]))
 
 
-_BY_TERMINAL = {terminal(row): row for row in CONNECTIVES}
+_BY_TERMINAL = {_terminal(row): row for row in CONNECTIVES}
 
 
 def _word(token: Token) -> str:

@@ -9,7 +9,7 @@ import pytest
 import formulakern as fk
 from formulakern.rewrite import catalogue
 from formulakern.rewrite.rule import ALL_READINGS, FUNCTION_READINGS, Rule
-from formulakern.syntax.evaluation import evaluate
+from formulakern.syntax.traversal import evaluate
 
 CATALOGUE = [*catalogue.definitions(), *catalogue.de_morgan(), *catalogue.constants()]
 X = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 0, 0]])

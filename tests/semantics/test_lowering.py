@@ -20,10 +20,10 @@ from formulakern.program.node import Constant, Count, Program, needed
 from formulakern.program.staging import Stage, stages
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import READINGS, automorphisms, bound, distinct, lower
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import FALSE, TRUE
 from formulakern.syntax.logic import diagrams
 from formulakern.syntax.parser import parse_rule
+from formulakern.syntax.traversal import evaluate
 
 readings = st.sampled_from(sorted(READINGS))
 

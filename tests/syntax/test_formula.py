@@ -14,8 +14,8 @@ from formulakern import ParameterError, Variable, parse, variables
 from formulakern.errors import FormulaTypeError
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES, connective
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import FALSE, TRUE, Constant, Operation, postorder
+from formulakern.syntax.traversal import evaluate
 
 A, B, C = variables("a b c")
 

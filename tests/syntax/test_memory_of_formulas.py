@@ -19,8 +19,8 @@ from formulakern.program.magnitude import dimension
 from formulakern.rewrite.pipeline import rewrite
 from formulakern.semantics import lower
 from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import Operation
+from formulakern.syntax.traversal import evaluate
 
 
 def peak(function, *arguments):

@@ -20,8 +20,8 @@ from formulakern.errors import ParameterError
 from formulakern.learning.formula_features.spaces import Space
 from formulakern.mining.templates.expansion import Expansion, Order, truth_table
 from formulakern.mining.templates.search import function_of
+from formulakern.rewrite.passes import without_repeats
 from formulakern.rewrite.pipeline import rewrite
-from formulakern.rewrite.repeats import without_repeats
 from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
 from formulakern.syntax.logic.forms import substitute

@@ -15,8 +15,8 @@ from formulakern.mining.search import MiningResult
 from formulakern.mining.templates.expansion import expand
 from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import BIAS, Feature, Instance
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import Formula
+from formulakern.syntax.traversal import evaluate
 
 __all__ = ["TemplateFeatures"]
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.connectives import AND, OR, Connective
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import (
     FALSE,
     TRUE,
@@ -27,7 +26,7 @@ from formulakern.syntax.formula import (
     Variable,
 )
 from formulakern.syntax.logic.forms import substitute
-from formulakern.syntax.traversal import fold, postorder
+from formulakern.syntax.traversal import evaluate, fold, postorder
 
 __all__ = [
     "MAX_SLOTS",

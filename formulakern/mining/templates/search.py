@@ -32,8 +32,8 @@ from formulakern.mining.templates.expansion import (
     expand,
     truth_table,
 )
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import Formula, Variable
+from formulakern.syntax.traversal import evaluate
 
 __all__ = ["MinedInstances", "function_of", "mine_templates"]
 

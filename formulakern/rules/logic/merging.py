@@ -15,8 +15,8 @@ from formulakern.rules.logic.simplification import Simplifier
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules
 from formulakern.syntax.comparison import Comparison
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import TRUE, Formula
+from formulakern.syntax.traversal import evaluate
 
 __all__ = ["Group", "Member", "of_groups", "simplified_votes"]
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from formulakern.errors import FormulaSizeError
 
 __all__ = [
+    "ADVICE",
     "MAX_DIAGRAM_NODES",
     "MAX_DIAGRAM_STEPS",
     "Diagrams",
@@ -26,6 +27,8 @@ MAX_DIAGRAM_NODES = 200_000
 #: … and so does one that has combined more pairs of nodes than this.
 MAX_DIAGRAM_STEPS = 2_000_000
 
+#: The last sentence of the message of a refusal.
+ADVICE = "Repeat fewer names, or split the formula."
 _END = 1 << 60  # the level of the constants: below every variable
 
 
@@ -47,7 +50,7 @@ class Diagrams:
     True
     """
 
-    def __init__(self, advice: str = "Repeat fewer names, or split the formula.") -> None:
+    def __init__(self, advice: str = ADVICE) -> None:
         self.advice = advice
         self.level: list[int] = [_END, _END]
         self.low: list[int] = [0, 1]

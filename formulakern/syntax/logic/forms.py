@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 from formulakern.errors import FormulaError, FormulaSizeError
 from formulakern.syntax.connectives import AND, ARGUMENTS, NOT, OR, Connective
 from formulakern.syntax.logic.covers import Cube, irredundant_cover, ordered_cubes
-from formulakern.syntax.logic.diagrams import Diagrams
+from formulakern.syntax.logic.diagrams import ADVICE, Diagrams
 from formulakern.syntax.traversal import fold, postorder
 
 __all__ = [
@@ -139,7 +139,9 @@ def substitute(formula: N, leaf: Mapping[Any, N]) -> N:
     return fold(formula, step)
 
 
-def diagrams_of(question: str, *formulas: N) -> tuple[Diagrams, list[N], list[int]]:
+def diagrams_of(
+    question: str, *formulas: N, advice: str = ADVICE
+) -> tuple[Diagrams, list[N], list[int]]:
     """Return the diagrams of formulas in one manager; equal functions are equal integers.
 
     Parameters
@@ -147,6 +149,8 @@ def diagrams_of(question: str, *formulas: N) -> tuple[Diagrams, list[N], list[in
     question : str
         The first words of an error message.
     *formulas : Formula
+    advice : str
+        The last sentence of the message if a diagram is too large.
 
     Returns
     -------
@@ -163,7 +167,7 @@ def diagrams_of(question: str, *formulas: N) -> tuple[Diagrams, list[N], list[in
     FormulaSizeError
         If a diagram passes its limits.
     """
-    diagrams = Diagrams()
+    diagrams = Diagrams(advice)
     letters = letters_of(formulas, question)
     level: dict[Any, int] = {letter: k for k, letter in enumerate(letters)}
 

@@ -14,10 +14,9 @@ import formulakern as fk
 from formulakern import FormulaError, FormulaSizeError, ParameterError, Variable
 from formulakern.errors import FormulaTypeError
 from formulakern.syntax.connectives import AND, CONNECTIVES, NOT, OR
-from formulakern.syntax.evaluation import evaluate
 from formulakern.syntax.formula import FALSE, TRUE, Constant, Operation
 from formulakern.syntax.logic.forms import clauses_of
-from formulakern.syntax.traversal import postorder
+from formulakern.syntax.traversal import evaluate, postorder
 from tests.strategies import combined, countable
 
 A, B, C, D = fk.variables("a b c d")
