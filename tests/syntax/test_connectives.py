@@ -23,7 +23,7 @@ ROWS = (
 def test_one_more_row_is_one_more_connective():
     done = subprocess.run(
         [sys.executable, "-W", "error", TESTS / "syntax" / "one_more_connective.py", *ROWS],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)])},
         capture_output=True,
         text=True,
         check=False,
