@@ -2,7 +2,6 @@ from . import cache as cache
 from . import datasets as datasets
 from . import measures as measures
 from . import plot as plot
-from .encoding.table import Table as Table
 from .errors import ClusterError as ClusterError
 from .errors import DataError as DataError
 from .errors import FormulaError as FormulaError
@@ -70,5 +69,6 @@ from .syntax.logic.simplify import MinimalForm as MinimalForm
 from .syntax.logic.truth_table import TruthTable as TruthTable
 from .syntax.parser import parse as parse
 from .syntax.random import random_formula as random_formula
+from .tables.table import Table as Table
 
 __version__: str

@@ -37,6 +37,7 @@ STOREYS = (
         "text",
     ),
     ("partitions", "syntax", "program", "solvers"),
+    ("tables",),
     ("encoding", "files", "rewrite", "semantics"),
     ("backends", "mining", "rules", "measures"),
     ("gram",),

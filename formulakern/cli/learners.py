@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 import formulakern as fk
 from formulakern.arrays import FloatArray
-from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
+from formulakern.tables.table import Table
 from formulakern.text import blocks
 
 __all__ = [

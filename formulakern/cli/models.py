@@ -17,10 +17,10 @@ from formulakern.cli.learning import learnt_text
 from formulakern.cli.output import add_command, add_output, check_output, opened_output
 from formulakern.cli.tables import columns_of, open_file, table_arguments
 from formulakern.datasets.reader import TableFile
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.files.model_file import load
 from formulakern.files.replacing import replacing
+from formulakern.tables.table import Table
 from formulakern.text import blocks, clip
 
 __all__ = ["add_models"]

@@ -14,7 +14,7 @@ from formulakern.files.model_file import load
 from formulakern.text import blocks
 
 if TYPE_CHECKING:
-    from formulakern.encoding.table import Table
+    from formulakern.tables.table import Table
 
 __all__ = ["add_page"]
 

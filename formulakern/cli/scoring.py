@@ -15,9 +15,9 @@ from formulakern.checks import check_integer
 from formulakern.cli.learners import LEARNERS
 from formulakern.cli.report import spread
 from formulakern.datasets.dataset import Dataset
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, FormulaKernError
 from formulakern.progress import Progress
+from formulakern.tables.table import Table
 from formulakern.text import blocks, table
 
 __all__ = ["Score", "fold_scores", "held_scores", "scores_table"]

@@ -16,7 +16,7 @@ from formulakern.errors import DataError, ParameterError
 if TYPE_CHECKING:
     from formulakern.datasets.dataset import Dataset
     from formulakern.datasets.reader import TableFile
-    from formulakern.encoding.table import Table
+    from formulakern.tables.table import Table
 
 __all__ = ["columns_of", "identifier_advice", "open_file", "read_dataset", "table_arguments"]
 
@@ -119,7 +119,7 @@ def _stem(name: str) -> str:
 
 def _dropped(dataset: Dataset, options: argparse.Namespace) -> Dataset:
     """The data set without the columns that are left out."""
-    from formulakern.encoding.columns import did_you_mean
+    from formulakern.tables.column import did_you_mean
 
     names = [name.strip() for name in (options.drop or "").split(",") if name.strip()]
     for name in names:
@@ -145,7 +145,7 @@ def columns_of(table: Table, names: Iterable[str]) -> Table:
     DataError
         If one is missing.
     """
-    from formulakern.encoding.columns import did_you_mean
+    from formulakern.tables.column import did_you_mean
 
     names = list(names)
     for name in names:

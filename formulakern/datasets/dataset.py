@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.table import Table
+from formulakern.tables.table import Table
 
 __all__ = ["Dataset"]
 

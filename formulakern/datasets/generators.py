@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from formulakern.checks import check_choice, check_integer
 from formulakern.datasets.dataset import Dataset
-from formulakern.encoding.table import Table
 from formulakern.errors import FormulaError, ParameterError
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 from formulakern.syntax.traversal import evaluate
+from formulakern.tables.table import Table
 
 __all__ = [
     "BUILT_IN",

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.datasets.dataset import Dataset
-from formulakern.encoding.columns import did_you_mean, text_column
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.syntax.temporal import read_temporal
+from formulakern.tables.column import did_you_mean, text_column
+from formulakern.tables.table import Table
 
 if TYPE_CHECKING:
     import polars

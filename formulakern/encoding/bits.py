@@ -30,7 +30,6 @@ __all__ = [
     "pack_truths",
     "row_blocks",
     "row_counts",
-    "row_positions",
     "select_bits",
     "transposed",
     "unpack_rows",
@@ -272,39 +271,6 @@ def select_bits(words: Words, n_columns: int, columns: NDArray[np.intp]) -> Word
 
     _share_rows(work, len(words), len(words) * n_columns)
     return selected
-
-
-def row_positions(key: Any, n_rows: int, least: int = 0) -> NDArray[np.intp]:
-    """Positions of the rows that are chosen by a slice, a mask or their numbers.
-
-    Parameters
-    ----------
-    key : slice, or array-like of shape (n_rows,), bool, or (k,), int
-    n_rows : int
-    least : int
-        −n_rows where negative numbers count from the end.
-
-    Raises
-    ------
-    DataError
-        If a mask has another length than there are rows, or a number is out of range.
-    """
-    every = np.arange(n_rows)
-    rows = every[key] if isinstance(key, slice) else np.asarray(key)
-    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "biu"):
-        raise DataError(
-            f"rows are chosen by a slice, a Boolean mask or a list of row numbers; got {key!r}."
-        )
-    if rows.dtype == np.bool_:
-        if len(rows) != n_rows:
-            raise DataError(
-                f"a mask of length {len(rows)} for a table of {n_rows:,} rows; "
-                "a mask has one entry per row."
-            )
-        return np.flatnonzero(rows)
-    if rows.size and not least <= int(rows.min()) <= int(rows.max()) < n_rows:
-        raise DataError(f"rows are numbered 0 to {n_rows - 1}; got {rows.min()} to {rows.max()}.")
-    return every[rows.astype(np.intp, copy=False)]
 
 
 def is_zero_or_one(value: object) -> bool:

@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_truths, row_blocks
-from formulakern.encoding.columns import read_number
 from formulakern.encoding.cut_points import Grain, Strategy, counted, cut_gaps, cuts
 from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
 from formulakern.encoding.propositions import evaluate_proposition, numbers_of_part
-from formulakern.encoding.table import Table
-from formulakern.encoding.temporal import counts_of, value_at
 from formulakern.errors import DataError
 from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.temporal import PARTS_OF
+from formulakern.tables.column import read_number
+from formulakern.tables.table import Table
+from formulakern.tables.temporal import counts_of, value_at
 
 __all__ = [
     "ColumnPlan",
@@ -207,9 +207,9 @@ class ColumnPlan:
 
     def codes(self, table: Table) -> NDArray[np.intp]:
         """The number of every entry's value among the known ones; -1 for unknown and missing."""
-        column = table.column(self.name)
-        if column.dtype == object and all(isinstance(value, str) for value in self.values[:1]):
-            texts, numbers = table.numbered(self.name)
+        column = table.typed(self.name)
+        if column.labels is not None and all(isinstance(value, str) for value in self.values[:1]):
+            texts, numbers = column.numbered
             known = [self._index.get(text, -1) for text in texts]
             return np.asarray(np.array(known, dtype=np.intp)[numbers])
         codes = np.full(len(column), -1, dtype=np.intp)
@@ -289,16 +289,16 @@ def plan_nominal(
     (with negations also that it is one of them).  A column with an order has no such values, and
     ``levels`` beside the others.  ``repeats`` says how often each row is there.
     """
-    column, kind = table.column(name), table.kinds.get(name)
-    ordered = table.orders.get(name, ())
+    one = table.typed(name)
+    column, kind, ordered = one.values, one.temporal, one.order
     values: Sequence[Any]
-    if column.dtype == object:
-        texts, numbers = table.numbered(name)
+    if one.labels is not None:
+        texts, numbers = one.numbered
         number_of = dict(zip(texts, counted(numbers, repeats)[1].tolist(), strict=True))
         values = sorted((text for text in texts if text is not None), key=_text_order)
         counts = [number_of[value] for value in values]
     else:
-        present = np.isfinite(column) if kind is None else ~table.missing(name)
+        present = np.isfinite(column) if kind is None else ~one.missing
         known, times = counted(column[present], None if repeats is None else repeats[present])
         counts = times.tolist()
         if kind is None:
@@ -335,7 +335,7 @@ def levels_of(
     Cuts are those of the ranks of the values that occur.  Behind the least value and before the
     largest ``x = v`` says it.
     """
-    texts, numbers = table.numbered(name)
+    texts, numbers = table.typed(name).numbered
     order = table.orders[name]
     listed = [label for label in order if label in set(texts)]
     place = {label: float(rank) for rank, label in enumerate(listed)}

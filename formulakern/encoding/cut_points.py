@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.entropy_cuts import informative_gaps
-from formulakern.encoding.temporal import (
+from formulakern.syntax.temporal import Temporal, TemporalKind
+from formulakern.tables.temporal import (
     counts_of,
     is_temporal,
     measure_of,
     temporal_bounds,
     value_at,
 )
-from formulakern.syntax.temporal import Temporal, TemporalKind
 
 __all__ = [
     "Cut",

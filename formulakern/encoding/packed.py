@@ -22,12 +22,12 @@ from formulakern.encoding.bits import (
     n_words,
     pack_coordinates,
     row_counts,
-    row_positions,
     select_bits,
     transposed,
     unpack_rows,
 )
 from formulakern.errors import DataError
+from formulakern.tables.select import row_positions
 
 __all__ = ["MAX_PACKED_BYTES", "PackedTable", "check_same_columns", "paired_rows"]
 

@@ -15,12 +15,12 @@ import numpy as np
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.summaries.gathering import gathered_summaries
 from formulakern.encoding.summaries.summary import Summary
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask_array
 from formulakern.partitions.partitioned import Partitioned, partitions_of
 from formulakern.progress import stage
+from formulakern.tables.table import Table
 
 __all__ = ["PiecedTable", "summary_of"]
 

@@ -23,12 +23,12 @@ from formulakern.encoding.column_plan import (
 )
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.degrees import Scales, check_scales, scale_of
-from formulakern.encoding.selection import column_positions
 from formulakern.encoding.summaries.summary import Summary
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.temporal import KINDS, PARTS
+from formulakern.tables.select import column_positions
+from formulakern.tables.table import Table
 
 __all__ = ["Planner"]
 

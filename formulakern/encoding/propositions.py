@@ -13,21 +13,21 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.columns import Column, did_you_mean, numbers_in, read_number, to_float
-from formulakern.encoding.table import Table
-from formulakern.encoding.temporal import (
-    RELATIONS,
-    ordered_columns,
-    ordered_truths,
-    part_numbers,
-    value_of_kind,
-)
 from formulakern.errors import DataError, FormulaError
 from formulakern.syntax.choice import Choice
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.temporal import KINDS, Temporal, read_temporal
 from formulakern.syntax.traversal import evaluate
+from formulakern.tables.column import did_you_mean, numbers_in, read_number, to_float
+from formulakern.tables.table import Table
+from formulakern.tables.temporal import (
+    RELATIONS,
+    ordered_columns,
+    ordered_truths,
+    part_numbers,
+    value_of_kind,
+)
 
 __all__ = ["content_of", "evaluate_formula", "evaluate_proposition", "number_of", "numbers_of_part"]
 
@@ -159,13 +159,16 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
             f"{leaf} is a variable over the columns of a domain, not one column; "
             "name the column itself."
         )
-    values = column = table.column(leaf.name)
-    if column.dtype == object:
-        read = {text: number_of(text) for text in set(column.tolist()) - {None}}
-        values = np.array([read.get(text) for text in column.tolist()], dtype=object)
-    wrong = ~table.missing(leaf.name)
-    if leaf.name not in table.kinds:
-        wrong &= ~((values == 0) | (values == 1))
+    column = table.typed(leaf.name)
+    if column.labels is not None:
+        read = {text: None if text is None else number_of(text) for text in column.numbered[0]}
+        one = column.where(lambda text: read[text] == 1)
+        wrong = column.where(lambda text: text is not None and read[text] not in (0, 1))
+    elif column.temporal is not None:
+        one, wrong = column.missing, ~column.missing
+    else:
+        one = column.values == 1
+        wrong = ~(one | (column.values == 0) | column.missing)
     if wrong.any():
         row = int(np.argmax(wrong))
         entry = table.entry(leaf.name, row)
@@ -175,7 +178,7 @@ def _boolean_column(leaf: Variable, table: Table) -> Truths:
             "Compare it with a value: "
             f"{leaf} = …"
         )
-    return np.asarray(values == 1, dtype=np.bool_)
+    return np.asarray(one, dtype=np.bool_)
 
 
 def number_of(text: str) -> int | float | None:
@@ -231,27 +234,28 @@ def _refuse_word(table: Table, name: str, value: str) -> NoReturn:
 
 def _ranked(table: Table, name: str, relation: str, value: Level) -> Truths:
     """Where a category stands before or after another; others than those of the order nowhere."""
-    column, passed = table.column(name), set(value.passed(relation))
-    if column.dtype == object:
-        texts, numbers = table.numbered(name)
-        return np.asarray(np.array([text in passed for text in texts], dtype=np.bool_)[numbers])
-    return np.array([text in passed for text in _texts(column)], dtype=np.bool_)
+    column, passed = table.typed(name), set(value.passed(relation))
+    if column.labels is not None:
+        return column.where(passed.__contains__)
+    return np.array([text in passed for text in _texts(column.values)], dtype=np.bool_)
 
 
-def _as_numbers(table: Table, name: str) -> Column:
-    """The column as numbers, for an order."""
-    column = table.column(name)
-    if column.dtype != object:
-        return column.astype(np.int64) if column.dtype == np.bool_ else column
-    numbers = numbers_in(column.tolist())
+def _as_numbers(table: Table, name: str) -> NDArray[Any]:
+    """Return the column as numbers, for an order."""
+    column = table.typed(name)
+    if column.labels is None:
+        values = column.values
+        return values.astype(np.int64) if values.dtype == np.bool_ else values
+    texts, places = column.numbered
+    numbers = numbers_in(texts)
     if numbers is None:
-        unread = [text is not None and read_number(text) is None for text in column.tolist()]
-        row = unread.index(True)
+        unread = column.where(lambda text: text is not None and read_number(text) is None)
+        row = int(np.argmax(unread))
         raise DataError(
-            f'column "{name}" holds {column[row]!r} (row {row}), which is not a number, so it has '
-            "no order. Compare it with = or in."
+            f'column "{name}" holds {column.entry(row)!r} (row {row}), which is not a number, so '
+            "it has no order. Compare it with = or in."
         )
-    return numbers
+    return np.asarray(numbers[places])
 
 
 def _finite_or_infinite(value: Any) -> Any:
@@ -262,21 +266,19 @@ def _finite_or_infinite(value: Any) -> Any:
 
 def _equal(table: Table, name: str, value: object) -> Truths:
     """Where a column equals a value; rows with a missing entry are not meaningful."""
-    column = table.column(name)
+    column = table.typed(name)
     if isinstance(value, ColumnName):
         return _equal_columns(table, name, value.name)
     if name in table.kinds or isinstance(value, Temporal):
         return _temporal(table, name, "=", value)
-    if column.dtype != object:
+    if column.labels is None:
         number: Any = number_of(value) if isinstance(value, str) else value
         if number is None:
             return np.zeros(len(column), dtype=np.bool_)
-        return np.asarray(column == _finite_or_infinite(number), dtype=np.bool_)
-    texts = column.tolist()
+        return np.asarray(column.values == _finite_or_infinite(number), dtype=np.bool_)
     if isinstance(value, str):
-        return np.array([text == value for text in texts], dtype=np.bool_)
-    alike = {text for text in set(texts) if text is not None and _spells(text, value)}
-    return np.array([text in alike for text in texts], dtype=np.bool_)
+        return column.where(lambda text: text == value)
+    return column.where(lambda text: text is not None and _spells(text, value))
 
 
 def _spells(text: str, value: Any) -> bool:
@@ -336,15 +338,15 @@ def _temporal(table: Table, name: str, relation: str, value: Any) -> Truths:
         return np.zeros(len(table), dtype=np.bool_)
     if table.is_numeric(name):
         raise _unlike(name, "numbers", value)
-    texts, numbers = table.numbered(name)
-    truths = []
-    for text in texts:
+
+    def compares(text: str | None) -> bool:
         found = None if text is None else read_temporal(text, value.kind)
         if found is None and text is not None and relation != "=":
             raise _unlike(name, repr(text), value)
         same = found is not None and RELATIONS[relation](found.nanoseconds, value.nanoseconds)
-        truths.append(same or (relation == "=" and text == str(value)))
-    return np.asarray(np.array(truths, dtype=np.bool_)[numbers])
+        return bool(same or (relation == "=" and text == str(value)))
+
+    return table.typed(name).where(compares)
 
 
 def _unlike(name: str, content: str, value: Temporal) -> DataError:
@@ -368,7 +370,7 @@ def _temporal_columns(table: Table, name: str, relation: str, other: str) -> Tru
     return ordered_columns(table.column(name), relation, table.column(other))
 
 
-def _texts(column: Column) -> list[str | None]:
+def _texts(column: NDArray[Any]) -> list[str | None]:
     """The entries as text; whole numbers without a decimal point, as a rule spells them."""
     return [None if value != value or value is None else _text(value) for value in column.tolist()]
 

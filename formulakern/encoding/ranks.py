@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, different_rows
 from formulakern.encoding.column_plan import ColumnPlan
-from formulakern.encoding.columns import text_column
 from formulakern.encoding.cut_points import Cut, cutter
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.propositions import numbers_of_part
-from formulakern.encoding.table import Table
-from formulakern.encoding.temporal import counts_of, value_at
 from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import TRUE, Formula, Variable
 from formulakern.syntax.temporal import TemporalKind
+from formulakern.tables.column import text_column
+from formulakern.tables.table import Table
+from formulakern.tables.temporal import counts_of, value_at
 
 __all__ = ["AT_LEAST", "AT_MOST", "EQUAL", "UNEQUAL", "Condition", "RankedColumn", "RankedTable"]
 
@@ -223,8 +223,8 @@ def _ranked(table: Table, plan: ColumnPlan) -> tuple[RankedColumn, NDArray[Any]]
     if ordered:
         values = _ordered_values(table, name)
         place = {value: rank for rank, value in enumerate(values.tolist())}
-        entries = (place.get(value, len(place)) for value in table.column(name).tolist())
-        ranks = np.fromiter(entries, dtype=np.int64, count=len(table))
+        texts, numbers = table.typed(name).numbered
+        ranks = np.array([place.get(text, len(place)) for text in texts], dtype=np.int64)[numbers]
     elif plan.kind == "nominal":
         values = text_column(plan.values)
         ranks = plan.codes(table)
@@ -261,7 +261,7 @@ def _ranked_part(table: Table, name: str, part: str) -> tuple[RankedColumn, NDAr
 
 def _ordered_values(table: Table, name: str) -> NDArray[Any]:
     """The labels of an ordered column that occur, in their order."""
-    found = table.texts(name)
+    found = set(table.typed(name).numbered[0])
     return text_column(label for label in table.orders[name] if label in found)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +10,8 @@ from numpy.typing import NDArray
 
 from formulakern.encoding.bits import row_blocks, unpack_rows
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.sources import (
-    as_frame,
-    check_columns,
-    is_sparse,
-    spread_out,
-    unfit_entry,
-)
-from formulakern.encoding.table import Table
+from formulakern.tables.read import check_columns, opened, spread_out, unfit_entry
+from formulakern.tables.table import Table
 
 __all__ = ["RealTable", "read_real"]
 
@@ -98,20 +91,19 @@ def read_real(X: object, role: str = "X") -> RealTable:
     formulakern.errors.DataError: column 1 holds nan (row 1); this kernel reads finite numbers.
     Fill or leave out such entries, and encode text as numbers, first.
     """
-    source: Any = X
     names: tuple[str, ...] | None = None
     if isinstance(X, RealTable):
         return X
     if isinstance(X, PackedTable):
         return RealTable(X.names, unpack_rows(X.rows, X.n_columns).astype(np.float64))
-    if is_sparse(X):
-        array = spread_out(source)
-    elif isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray):
-        array = X
+    found = None if isinstance(X, Table) else opened(X, role)
+    if found is not None and found.sparse is not None:
+        array = spread_out(found.sparse)
+    elif found is not None and type(found.array) is np.ndarray:
+        array = found.array
     else:
         table = X if isinstance(X, Table) else Table.of(X)
-        if isinstance(X, (Table, Mapping)) or as_frame(X) is not None:
-            names = table.names
+        names = table.names if found is None or found.names is not None else None
         array = _columns_together(table, names, role)
     check_columns(array.shape, role)
     if array.dtype.kind not in "biuf":
@@ -121,8 +113,8 @@ def read_real(X: object, role: str = "X") -> RealTable:
         finite = np.isfinite(values[block])
         if not finite.all():
             row, column = divmod(int(np.argmin(finite)), values.shape[1])
-            found = str(values[block][row, column])
-            raise unfit_entry(column, block.start + row, found, names, role, ADVICE)
+            shown = str(values[block][row, column])
+            raise unfit_entry(column, block.start + row, shown, names, role, ADVICE)
     return RealTable(names, values)
 
 

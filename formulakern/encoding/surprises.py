@@ -9,9 +9,9 @@ import numpy as np
 
 from formulakern.encoding.column_plan import ColumnPlan
 from formulakern.encoding.summaries.summary import Summary
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.partitions.lazy_rows import first_told
+from formulakern.tables.table import Table
 
 __all__ = [
     "identifiers",
@@ -62,8 +62,9 @@ def identifiers(table: Table) -> tuple[str, ...]:
     found = []
     for name in table.names:
         known = len(table) - int(table.missing(name).sum())
-        if table.column(name).dtype == object:
-            same = len(table.texts(name) - {None}) == known >= FEWEST_ROWS
+        column = table.typed(name)
+        if column.labels is not None:
+            same = len({*column.numbered[0]} - {None}) == known >= FEWEST_ROWS
         else:
             same = _numbers_rows(Summary(table, name))
         if same:

@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.bits import first_offence, is_zero_or_one, pack_rows
-from formulakern.encoding.columns import has_plain_numbers, text_column
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.sources import (
-    as_frame,
+from formulakern.errors import DataError
+from formulakern.tables.column import as_series, has_plain_numbers, text_column
+from formulakern.tables.read import (
     check_columns,
     check_lengths,
+    is_pandas,
     is_sparse,
+    opened,
     refuse_records,
     unfit_entry,
-    wrong_dimensions,
 )
-from formulakern.encoding.table import Table
-from formulakern.errors import DataError
+from formulakern.tables.table import Table
 
 __all__ = ["read_packed"]
 
@@ -73,17 +73,26 @@ def read_packed(X: object, role: str = "X") -> PackedTable:
     """  # noqa: E501
     if isinstance(X, PackedTable):
         return X
-    source: Any = X
-    if is_sparse(X):  # before the mappings: a matrix in DOK format is a dict
-        return _read_sparse(source, role)
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not is_sparse(X):
         X = Table.of(X)
     if isinstance(X, Table):
         return _read_columns(X.columns.values(), X.names, len(X), role)
-    frame = as_frame(X)
-    if frame is not None:
-        return _read_frame(frame, role)
-    return _read_array(_as_array(X, role), None, role)
+    if isinstance(X, Sequence) and not isinstance(X, (str, bytes)):
+        return _read_array(_array_of_rows(X, role), None, role)
+    found = opened(X, role)
+    if found.sparse is not None:
+        return _read_sparse(found.sparse, role)
+    if found.array is not None:
+        return _read_array(found.array, None, role)
+    names = None if found.names is None else tuple(map(str, found.names))
+    dtypes = [getattr(column, "dtype", None) for column in found.columns]
+    if is_pandas(X) and dtypes and len({*map(str, dtypes)}) == 1:
+        frame: Any = X
+        if isinstance(dtypes[0], np.dtype) and dtypes[0].kind in "biuf":
+            return _read_array(frame.to_numpy(), names, role)
+        if _is_mostly_zero(dtypes[0]):
+            return _read_sparse_frame(frame, names or (), role)
+    return _read_columns(map(_entries, found.columns), names, found.n_rows, role)
 
 
 def _not_zero_or_one(
@@ -99,37 +108,25 @@ def _not_zero_or_one(
     return unfit_entry(column, row, repr(shown), names, role, advice)
 
 
-def _as_array(X: object, role: str) -> NDArray[Any]:
-    if isinstance(X, np.ma.MaskedArray):
-        values = np.asarray(X).astype(object)
-        values[np.ma.getmaskarray(X)] = None
-        return values
-    if isinstance(X, np.ndarray) or (hasattr(X, "__array__") and not isinstance(X, (list, tuple))):
-        return np.asarray(X)
-    if isinstance(X, Sequence) and not isinstance(X, (str, bytes)):
-        refuse_records(X, role)
-        try:
-            array = np.array(X)
-        except ValueError:
-            if all(isinstance(row, Sequence) for row in X):
-                check_lengths([len(row) for row in X])
-            raise DataError(
-                f"{role} is a list whose entries are not rows of one length; "
-                "a table is a list of rows of equal length."
-            ) from None
-        # a list that mixes numbers and text would have become all text
-        return array if array.dtype.kind in "biuf" else np.array(X, dtype=object)
-    if isinstance(X, (int, float, complex)):
-        raise DataError(wrong_dimensions((), role))
-    found = "None" if X is None else f"of type {type(X).__name__}"
-    hint = " Call .collect() first." if type(X).__name__ == "LazyFrame" else ""
-    raise DataError(
-        f"{role} is {found}; a formula kernel reads a table of 0 and 1: NumPy array, SciPy sparse "
-        f"matrix, pandas or polars DataFrame, Table, list of rows.{hint}"
-    )
+def _array_of_rows(X: Sequence[Any], role: str) -> NDArray[Any]:
+    refuse_records(X, role)
+    try:
+        array = np.array(X)
+    except ValueError:
+        if all(isinstance(row, Sequence) for row in X):
+            check_lengths([len(row) for row in X])
+        raise DataError(
+            f"{role} is a list whose entries are not rows of one length; "
+            "a table is a list of rows of equal length."
+        ) from None
+    # a list that mixes numbers and text would have become all text
+    return array if array.dtype.kind in "biuf" else np.array(X, dtype=object)
 
 
 def _read_array(array: NDArray[Any], names: tuple[str, ...] | None, role: str) -> PackedTable:
+    if isinstance(array, np.ma.MaskedArray):
+        masked, array = np.ma.getmaskarray(array), np.asarray(array).astype(object)
+        array[masked] = None
     n_rows, n_columns = check_columns(array.shape, role)
     if array.dtype.kind == "c" and n_rows:
         raise DataError(
@@ -145,31 +142,23 @@ def _read_array(array: NDArray[Any], names: tuple[str, ...] | None, role: str) -
 
 
 def _read_columns(
-    columns: Iterable[NDArray[Any]], names: tuple[str, ...], n_rows: int, role: str
+    columns: Iterable[NDArray[Any]], names: tuple[str, ...] | None, n_rows: int, role: str
 ) -> PackedTable:
-    """Columns of different types, one after the other, into one table of bytes."""
-    check_columns((n_rows, len(names)), role)
-    table = np.empty((n_rows, len(names)), dtype=np.uint8, order="F")
+    """Pack columns of different types through one table of bytes."""
+    check_columns((n_rows, len(names or ())), role)
+    table = np.empty((n_rows, len(names or ())), dtype=np.uint8, order="F")
     for position, values in enumerate(columns):
         if values.dtype != np.bool_ and (found := first_offence(values[:, None])) is not None:
             raise _not_zero_or_one(position, found[0], values[found[0]], names, role)
         table[:, position] = values == 1 if values.dtype == object else values
-    return PackedTable.of_rows(pack_rows(table), len(names), names)
+    return PackedTable.of_rows(pack_rows(table), table.shape[1], names)
 
 
-def _read_frame(frame: Any, role: str) -> PackedTable:
-    names = tuple(map(str, frame.columns))
-    columns = [frame.get_column(name) for name in frame.columns]
-    dtypes = [column.to_native().dtype for column in columns]
-    if columns and all(isinstance(d, np.dtype) and d == dtypes[0] for d in dtypes):
-        if dtypes[0].kind in "biuf":  # pandas over one array
-            return _read_array(frame.to_numpy(), names, role)
-    elif columns and all(_is_mostly_zero(dtype) for dtype in dtypes):
-        return _read_sparse_frame(frame.to_native(), names, role)
-    return _read_columns(map(_values_of, columns), names, len(frame), role)
-
-
-def _values_of(series: Any) -> NDArray[Any]:
+def _entries(column: Any) -> NDArray[Any]:
+    """Return an array or Series as numbers if it plainly holds them, else as objects."""
+    series = as_series(column)
+    if series is None:
+        return np.asarray(column)
     native = series.to_native()
     if isinstance(native.dtype, np.dtype) or has_plain_numbers(series):
         return np.asarray(native)

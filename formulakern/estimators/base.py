@@ -17,9 +17,6 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.packed_pieces import PackedPieces, degrees_of
 from formulakern.encoding.pieced_table import PiecedTable
 from formulakern.encoding.real import RealTable
-from formulakern.encoding.selection import column_positions
-from formulakern.encoding.sources import default_names, is_sparse
-from formulakern.encoding.table import Table
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
@@ -33,6 +30,9 @@ from formulakern.partitions.limit import gathered_bytes
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.names import is_bare
 from formulakern.syntax.parser import parse_rule
+from formulakern.tables.read import default_names, is_sparse
+from formulakern.tables.select import column_positions
+from formulakern.tables.table import Table
 
 __all__ = ["TableEstimator", "encoded_rows", "propositions_of"]
 

@@ -33,7 +33,6 @@ from formulakern.encoding.surprises import (
     warn_of_identifiers,
     warn_of_unseen,
 )
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.in_pieces.classes import SpreadClasses
 from formulakern.estimators.targets import read_classes, refused, require_target
@@ -43,6 +42,7 @@ from formulakern.partitions.collections import in_memory, is_dask
 from formulakern.partitions.lazy_rows import lazy_transform
 from formulakern.rules.column_types import ColumnType, types_of
 from formulakern.syntax.formula import Formula
+from formulakern.tables.table import Table
 
 __all__ = ["PropositionEncoder"]
 

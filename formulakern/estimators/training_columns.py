@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from formulakern.encoding.pieced_table import PiecedTable
-from formulakern.encoding.sources import is_pandas, is_sparse
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.estimators.targets import refused
 from formulakern.partitions.collections import is_dask, is_dask_array
+from formulakern.tables.read import is_pandas, is_sparse
+from formulakern.tables.table import Table
 
 __all__ = ["read_checked"]
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from formulakern.backends.tables import PairedTables, pair_tables
 from formulakern.encoding.packed import PackedTable, check_same_columns
 from formulakern.encoding.real import RealTable, read_real
-from formulakern.encoding.selection import column_positions
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError
+from formulakern.tables.select import column_positions
 
 __all__ = ["TablePair"]
 

@@ -26,13 +26,13 @@ from formulakern.backends.base import BlockWriter, Scale, block_at
 from formulakern.backends.block_writers import then
 from formulakern.checks import check_integer
 from formulakern.compilation import CompiledFunction, compiled
-from formulakern.encoding.sources import unfit_entry
 from formulakern.errors import MagnitudeError, ParameterError
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import DerivedKernel, Kernel
 from formulakern.kernels.boolean.counted import CountedKernel, fractions
 from formulakern.kernels.boolean.families import TINY, Conjunctions, Family, Subsets
 from formulakern.kernels.inspection import Section
+from formulakern.tables.read import unfit_entry
 
 if TYPE_CHECKING:
     import sympy

@@ -21,12 +21,12 @@ from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words, pack_rows, row_blocks
 from formulakern.encoding.packed import MAX_PACKED_BYTES, PackedTable
 from formulakern.encoding.real import RealTable
-from formulakern.encoding.sources import unfit_entry
 from formulakern.errors import GramSizeError, ParameterError
 from formulakern.gram.matrix import transposing
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import DerivedKernel, Kernel
 from formulakern.kernels.inspection import Section
+from formulakern.tables.read import unfit_entry
 
 if TYPE_CHECKING:
     import sympy

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from formulakern.encoding.propositions import number_of
-from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.temporal import PARTS_OF, Temporal
+from formulakern.tables.table import Table
 
 __all__ = ["ColumnType", "inferred_types", "read_types", "types_of"]
 

@@ -13,13 +13,13 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, is_number
 from formulakern.encoding.propositions import evaluate_formula
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import class_array, class_codes
 from formulakern.syntax.connectives import AND
 from formulakern.syntax.formula import TRUE, Formula, Operation
+from formulakern.tables.table import Table
 
 __all__ = [
     "ClassRule",

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.encoding.table import Table
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases.assignments import Assignments, Box
@@ -20,6 +19,7 @@ from formulakern.rules.rule import Rule
 from formulakern.rules.voting import class_array
 from formulakern.syntax.formula import Constant, Formula
 from formulakern.syntax.traversal import fold
+from formulakern.tables.table import Table
 from formulakern.text import preformatted
 
 __all__ = ["DecisionTree", "tree_of"]

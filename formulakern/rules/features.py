@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.checks import is_number
-from formulakern.encoding.columns import numbers_in
 from formulakern.encoding.degrees import Degrees
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.propositions import content_of
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import TRUE, Formula, Variable
 from formulakern.syntax.logic.forms import substitute
 from formulakern.syntax.notation import latex_name
 from formulakern.syntax.traversal import evaluate
+from formulakern.tables.column import numbers_in
+from formulakern.tables.table import Table
 
 __all__ = [
     "BIAS",

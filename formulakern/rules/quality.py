@@ -16,7 +16,6 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
 from formulakern.encoding.propositions import evaluate_formula
-from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
@@ -24,6 +23,7 @@ from formulakern.rules.decision import ClassRule, class_counts, class_positions,
 from formulakern.rules.logic.properties import formulas_of
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import TRUE, Formula
+from formulakern.tables.table import Table
 from formulakern.text import clip, table
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.rules.voting import VotingRules, class_codes
+from formulakern.tables.table import Table
 
 __all__ = ["RIDGE", "ensemble_curve", "logistic_weights", "refitted_votes", "ridge_weights"]
 

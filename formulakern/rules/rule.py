@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.encoding.propositions import evaluate_formula
-from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.cases.functions import ConditionFunctions, simplified_condition
@@ -22,6 +21,7 @@ from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.logic.simplify import MinimalForm, WantedForm
 from formulakern.syntax.parser import parse_rule
 from formulakern.syntax.traversal import fold
+from formulakern.tables.table import Table
 
 __all__ = ["MinimalRule", "Rule", "rule"]
 

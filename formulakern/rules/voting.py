@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.propositions import evaluate_formula
-from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.features import Term
 from formulakern.rules.rule import Rule
 from formulakern.rules.sums import weighted_sums
 from formulakern.syntax.formula import Formula
+from formulakern.tables.table import Table
 
 __all__ = ["NUMBERS", "VotingRules", "WeightedRule", "class_array", "class_codes"]
 

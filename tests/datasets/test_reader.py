@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.datasets import read_table
-from formulakern.encoding.columns import numbers_in
+from formulakern.tables.column import numbers_in
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("FORMULAKERN_DATA", ROOT / ".." / "shared" / "data"))

@@ -15,9 +15,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import cross_val_score
 
 import formulakern as fk
-from formulakern.encoding import sources
-from formulakern.encoding.columns import read_number
 from formulakern.errors import MissingDependencyError
+from formulakern.tables import read as sources
+from formulakern.tables.column import read_number
 
 COLUMNS = {"odor": ["foul", None, "none"], "size": [3, 1, 4], "weight": [1.5, None, 2.0]}
 TABLE = fk.Table(COLUMNS)
@@ -121,8 +121,8 @@ def test_columns_have_three_normal_forms(values, dtype, expected):
         ({"a": [1, 2], "b": [1]}, 'column "b" has 1 rows and column "a" has 2'),
         ({"a": 3}, "one value per row"),
         ({"a": np.zeros((2, 2))}, "expected one dimension"),
-        ("abc", "a table was expected"),
-        (None, "got NoneType"),
+        ("abc", "X is of type str; expected a table"),
+        (None, "X is None; expected a table"),
         (pl.DataFrame({"a": [1]}).lazy(), r"\.collect\(\)"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else value,

@@ -14,7 +14,7 @@ GROUPS = {
     "kernels": ("Kernels", "What a formula becomes: a function of two tables."),
     "estimators": ("Estimators", "Learners with scikit-learn's habits, and what they return."),
     "rules": ("Rules", "What is learned, in the words of the table."),
-    "encoding": ("Tables", "The table that every estimator and rule reads."),
+    "tables": ("Tables", "The table that every estimator and rule reads."),
     "partitions": ("Beyond memory", "Of tables that lie in pieces: what comes into this process."),
     "files": ("Models as files", "Reading what ``save`` wrote."),
     "solvers": ("Games", "The solvers below preference learning, useful alone."),

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.columns import Column, text_column
 from formulakern.encoding.cut_points import Grain, counted, grain_of, joined_grain, within
 from formulakern.encoding.summaries.summary import Summary
-from formulakern.encoding.table import Table
-from formulakern.encoding.temporal import is_temporal
 from formulakern.errors import DataError
 from formulakern.syntax.temporal import KINDS, TemporalKind
+from formulakern.tables.column import Column, text_column
+from formulakern.tables.table import Table
+from formulakern.tables.temporal import is_temporal
 
 __all__ = ["MANY", "MOST_TEXTS", "ColumnCounts", "count_columns", "joined", "listed_ends"]
 
@@ -52,7 +52,7 @@ class ColumnCounts:
     """
 
     name: str
-    column: Column
+    column: NDArray[Any]
     repeats: NDArray[np.int64]
     classes: NDArray[np.intp] | None = None
     order: tuple[str, ...] = ()
@@ -63,12 +63,9 @@ class ColumnCounts:
     @property
     def table(self) -> Table:
         """The entries as a table of one column."""
-        return Table.of_normal(
-            {self.name: self.column},
-            len(self.column),
-            {self.name: self.order},
-            {self.name: self.kind},
-        )
+        if self.column.dtype == object:
+            return Table.of_columns({self.name: Column.of_texts(self.column.tolist(), self.order)})
+        return Table.of_columns({self.name: Column(self.column, temporal=self.kind)})
 
     @property
     def n_rows(self) -> int:
@@ -79,9 +76,9 @@ class ColumnCounts:
     def finite(self) -> NDArray[np.bool_]:
         """Which entries are neither missing nor infinite."""
         if is_temporal(self.column):
-            return ~np.isnat(self.column)
+            return np.asarray(~np.isnat(self.column))
         if self.column.dtype.kind == "f":
-            return np.isfinite(self.column)
+            return np.asarray(np.isfinite(self.column))
         return np.ones(len(self.column), dtype=np.bool_)
 
     @property
@@ -115,11 +112,12 @@ def count_columns(
     [([2.0, nan], [2, 1]), (['x', 'y'], [2, 1])]
     """
     found = []
-    for name, column in table.columns.items():
+    for name in table.names:
         texts: tuple[str | None, ...] | None = None
-        codes = column
-        if column.dtype.kind == "O":
-            texts, codes = table.numbered(name)
+        one = table.typed(name)
+        codes = one.values
+        if one.labels is not None:
+            texts, codes = one.numbered
         groups: NDArray[np.intp] | None = None
         if classes is None:
             values, repeats = counted(codes, None)
@@ -223,7 +221,7 @@ def _check_alike(first_at: int, first: ColumnCounts, number: int, part: ColumnCo
             )
 
 
-def _different(column: Column) -> tuple[Column, NDArray[np.intp]]:
+def _different(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The different entries, and which of them each is."""
     if column.dtype != object:
         values, place = np.unique(column, return_inverse=True)
@@ -249,7 +247,7 @@ def _common_dtype(parts: Sequence[ColumnCounts]) -> np.dtype[Any]:
     return np.result_type(*kinds)
 
 
-def _as(part: ColumnCounts, dtype: np.dtype[Any]) -> Column:
+def _as(part: ColumnCounts, dtype: np.dtype[Any]) -> NDArray[Any]:
     """The entries of a part as those of the whole table."""
     if not part.empty or part.column.dtype == dtype:
         return part.column.astype(dtype)

@@ -20,13 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.encoding.columns import Column
 from formulakern.encoding.cut_points import counted
 from formulakern.encoding.summaries.counts import ColumnCounts
 from formulakern.encoding.summaries.summary import nearest_rank
-from formulakern.encoding.table import Table
-from formulakern.encoding.temporal import counts_of, is_temporal
 from formulakern.partitions.partitioned import Partitioned
+from formulakern.tables.table import Table
+from formulakern.tables.temporal import counts_of, is_temporal
 
 __all__ = ["completed", "from_keys", "ordered_keys", "rank_of_share"]
 
@@ -86,7 +85,7 @@ class Wanted:
     levels: NDArray[np.float64]
 
 
-def ordered_keys(column: Column) -> Keys:
+def ordered_keys(column: NDArray[Any]) -> Keys:
     """Numbers, dates or times as 64 bits that are ordered as they are.
 
     >>> keys = ordered_keys(np.array([-np.inf, -1.5, 0.0, 2.0]))
@@ -101,7 +100,7 @@ def ordered_keys(column: Column) -> Keys:
     return np.asarray(column.astype(np.int64).view(np.uint64) ^ TOP)
 
 
-def from_keys(keys: Keys, dtype: np.dtype[Any]) -> Column:
+def from_keys(keys: Keys, dtype: np.dtype[Any]) -> NDArray[Any]:
     """What :func:`ordered_keys` read.
 
     >>> column = np.array([-2.5, 0.0, 7.0])

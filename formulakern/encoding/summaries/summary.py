@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.cut_points import Grain
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError
+from formulakern.tables.table import Table
 
 __all__ = ["Summary", "nearest_rank"]
 

@@ -17,8 +17,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.encoding.real import RealTable, read_real
-from formulakern.encoding.sources import as_frame, default_names
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, DataTypeError, MagnitudeError, ParameterError
 from formulakern.estimators.choquet.exported import choquet_python
 from formulakern.estimators.choquet.learnt import LAZY, LearntFunctions
@@ -42,6 +40,8 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.choquet import choquet
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows
+from formulakern.tables.read import as_frame, default_names
+from formulakern.tables.table import Table
 
 __all__ = ["ChoquetEstimator", "Problem", "Solution"]
 

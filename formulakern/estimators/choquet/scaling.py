@@ -12,9 +12,9 @@ from scipy.stats import rankdata
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer, is_number
-from formulakern.encoding.columns import did_you_mean
 from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
 from formulakern.errors import ParameterError
+from formulakern.tables.column import did_you_mean
 
 __all__ = ["SCALINGS", "AttributeScaling", "column_position", "learn_scaling"]
 

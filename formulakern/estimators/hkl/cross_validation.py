@@ -17,7 +17,6 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_verbosity
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.table import Table
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import automatic_C
@@ -42,6 +41,7 @@ from formulakern.estimators.workers import FoldFits
 from formulakern.interrupts import interruptible
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.tables.table import Table
 
 __all__ = ["HKLClassifierCV"]
 

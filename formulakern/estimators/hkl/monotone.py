@@ -14,14 +14,14 @@ import numpy as np
 
 from formulakern.checks import is_integer
 from formulakern.encoding.pieced_table import PiecedTable
-from formulakern.encoding.selection import column_positions
-from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.learning.hkl.signs import Signs
 from formulakern.rules.features import LinearTerm
 from formulakern.syntax.comparison import ORDERS, Comparison
 from formulakern.syntax.formula import Formula, Variable
+from formulakern.tables.select import column_positions
+from formulakern.tables.table import Table
 
 __all__ = ["asked_of", "read_directions", "signs_of"]
 

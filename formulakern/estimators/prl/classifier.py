@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.sources import default_names
-from formulakern.encoding.table import Table
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.in_pieces.classes import SpreadClasses
@@ -38,6 +36,8 @@ from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Sol
 from formulakern.learning.prl.row_groups import RowGroups
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
+from formulakern.tables.read import default_names
+from formulakern.tables.table import Table
 
 __all__ = ["PRLClassifier"]
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from formulakern.arrays import FloatArray
 from formulakern.display.report.values import Learned, ListedColumn, ListedTable, ScoreSum
-from formulakern.encoding.table import Table
 from formulakern.estimators.reporting.facts import ModelValues
 from formulakern.estimators.reporting.kernels import pair_of_row
+from formulakern.tables.table import Table
 
 __all__ = ["choquet_sums", "of_choquet"]
 

@@ -21,9 +21,6 @@ from formulakern.display.report.values import (
     Regressed,
     Report,
 )
-from formulakern.encoding.shown_table import cell
-from formulakern.encoding.sources import is_sparse
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, FormulaKernError
 from formulakern.estimators.reporting import quality as measures
 from formulakern.estimators.reporting.choquet import of_choquet
@@ -34,6 +31,8 @@ from formulakern.estimators.reporting.rules import of_decision, of_ensemble
 from formulakern.estimators.targets import read_classes, read_numbers
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.tables.read import is_sparse
+from formulakern.tables.table import Table, cell
 
 __all__ = ["collect"]
 

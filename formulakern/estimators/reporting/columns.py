@@ -11,10 +11,9 @@ import numpy as np
 
 from formulakern.display.report.values import ColumnSummary, DataSummary, ListedColumn, ListedTable
 from formulakern.encoding.column_plan import ColumnPlan
-from formulakern.encoding.shown_table import cell
 from formulakern.encoding.surprises import unseen_shares
-from formulakern.encoding.table import Table
 from formulakern.syntax.comparison import Comparison
+from formulakern.tables.table import Table, cell
 from formulakern.text import clip
 
 __all__ = ["summary", "target_table"]

@@ -20,8 +20,6 @@ from formulakern.display.history import History
 from formulakern.display.plots.fits import draw_bounds
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
-from formulakern.encoding.sources import is_sparse
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.estimators.advice import warn_if_told
 from formulakern.estimators.base import Classifier
@@ -49,6 +47,8 @@ from formulakern.partitions.lazy_rows import lazily, needs_rows
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import ClassRule, RuleList
 from formulakern.rules.rule_set import RuleSet
+from formulakern.tables.read import is_sparse
+from formulakern.tables.table import Table
 from formulakern.text import counted
 
 __all__ = ["LEARNERS", "ListHistory", "RuleListClassifier"]

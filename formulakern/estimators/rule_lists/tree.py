@@ -29,10 +29,7 @@ from formulakern.arrays import IntArray, different_rows
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_rows
 from formulakern.encoding.column_plan import ColumnPlan, is_boolean, plan_boolean, plan_nominal
-from formulakern.encoding.columns import did_you_mean
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, RankedColumn, RankedTable
-from formulakern.encoding.sources import default_names
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import read_classes, require_target, row_weights
@@ -51,6 +48,9 @@ from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import RuleList
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Variable
+from formulakern.tables.column import did_you_mean
+from formulakern.tables.read import default_names
+from formulakern.tables.table import Table
 
 __all__ = ["rules_from_tree"]
 

@@ -17,7 +17,6 @@ from formulakern.backends.base import Scale
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.real import RealTable, read_real
-from formulakern.encoding.sources import is_sparse
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
@@ -31,6 +30,7 @@ from formulakern.learning.kernel_machines.decomposition import Limits, train
 from formulakern.learning.kernel_machines.kernel_rows import expansion_values
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
+from formulakern.tables.read import is_sparse
 
 __all__ = ["KernelEstimator", "warn_stopped"]
 

@@ -19,7 +19,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from formulakern.checks import check_choice, check_integer, check_number
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.svm.classifier import FormulaSVC
@@ -28,6 +27,7 @@ from formulakern.kernels.boolean import polynomial as monomials
 from formulakern.kernels.formula import FormulaKernel, inner_formula
 from formulakern.kernels.graded import GradedKernel
 from formulakern.syntax.choice import columns_read
+from formulakern.tables.table import Table
 
 __all__ = [
     "BASELINES",

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from formulakern.arrays import IntArray
 from formulakern.checks import check_integer
-from formulakern.encoding.columns import as_series
-from formulakern.encoding.selection import column_positions
-from formulakern.encoding.sources import opened
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError, ParameterError
 from formulakern.kernels.algebra import Kernel
+from formulakern.tables.column import as_series
+from formulakern.tables.read import default_names, opened
+from formulakern.tables.select import column_positions
+from formulakern.tables.table import Table
 from formulakern.text import clip
 
 __all__ = ["Codes", "StringKernel", "StringPair", "Strings", "alphabet_size", "read_strings"]
@@ -244,7 +244,9 @@ def _one_dimensional(X: Any) -> list[Any] | None:
 
 def _column_of(X: Any, column: str | int | None, role: str) -> list[Any]:
     """The entries of the column that is meant."""
-    names, columns, _ = opened(X.columns if isinstance(X, Table) else X)
+    found = opened(X.columns if isinstance(X, Table) else X)
+    columns = found.columns
+    names = default_names(len(columns)) if found.names is None else found.names
     if column is not None:
         chosen = column_positions(X, [column])
     elif len(columns) == 1:
@@ -252,9 +254,9 @@ def _column_of(X: Any, column: str | int | None, role: str) -> list[Any]:
     else:
         chosen = tuple(i for i, values in enumerate(columns) if _holds_text(values))
     if len(chosen) != 1:
-        found = ", ".join(f'"{names[i]}"' for i in chosen[:8])
+        listed = ", ".join(f'"{names[i]}"' for i in chosen[:8])
         raise DataError(
-            f"{role} has {len(chosen)} columns of text{f' ({found})' if found else ''}; expected "
+            f"{role} has {len(chosen)} columns of text{f' ({listed})' if listed else ''}; expected "
             "one. Pass that column alone, or to StringSVC its name: column=..."
         )
     return _listed(columns[chosen[0]])

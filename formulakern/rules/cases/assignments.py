@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from formulakern.encoding.propositions import evaluate_proposition
-from formulakern.encoding.table import Table
 from formulakern.errors import FormulaSizeError
 from formulakern.rules.cases.entries import (
     allowed_entries,
@@ -32,6 +31,7 @@ from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.logic.forms import literal
 from formulakern.syntax.names import spell
 from formulakern.syntax.traversal import fold
+from formulakern.tables.table import Table
 
 __all__ = ["MAX_STEPS", "Assignments", "Box"]
 

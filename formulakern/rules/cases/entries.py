@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.encoding.columns import normal_column, text_column, to_float
 from formulakern.encoding.propositions import evaluate_proposition, number_of
-from formulakern.encoding.table import Table
-from formulakern.encoding.temporal import is_temporal, roundest_between
 from formulakern.errors import DataError, FormulaError, ParameterError
 from formulakern.syntax.comparison import ORDERS, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.temporal import DAY, PARTS, Temporal, read_temporal
+from formulakern.tables.column import Column, text_column, to_float
+from formulakern.tables.table import Table
+from formulakern.tables.temporal import is_temporal, roundest_between
 
 __all__ = ["allowed_entries", "askable", "entries_of", "part_entries", "plain_leaf", "shown"]
 
@@ -74,7 +74,7 @@ def allowed_entries(domains: Any) -> tuple[dict[str, npt.NDArray[Any]], set[str]
         if name in whole:
             continue
         entries = entries if hasattr(entries, "dtype") else list(entries)
-        column = normal_column(entries, name)
+        column = Column.read(entries, name).entries
         if is_temporal(column):
             read = Table({name: entries})
             column = text_column(read.entry(name, row) for row in range(len(read)))

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.encoding.table import Table
 from formulakern.markup import small_table
 from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of, covers_of
 from formulakern.rules.explanation.rows import RowExplanations, reasons
 from formulakern.rules.rule import Rule
+from formulakern.tables.table import Table
 from formulakern.text import clip
 
 __all__ = ["ListExplanation", "SetExplanation", "first_of"]

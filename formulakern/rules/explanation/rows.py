@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
+from formulakern.tables.table import Table
 from formulakern.text import aligned, clip, width
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from functools import reduce
 from typing import Any
 
 from formulakern.encoding.propositions import number_of
-from formulakern.encoding.temporal import RELATIONS, value_of_kind
 from formulakern.errors import DataError
 from formulakern.rules.column_types import ColumnType
 from formulakern.rules.conditions import ConditionWriter
@@ -24,6 +23,7 @@ from formulakern.rules.sums import in_groups
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.formula import Variable
 from formulakern.syntax.temporal import KINDS, PARTS_OF, UNITS, Temporal, TemporalKind
+from formulakern.tables.temporal import RELATIONS, value_of_kind
 from formulakern.text import is_unicode
 
 __all__ = ["EVERY_ROW", "frame_expression"]

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_integer, check_number
-from formulakern.encoding.table import Table
 from formulakern.rules.decision import conditions_of
 from formulakern.rules.logic.merging import Group, Member, of_groups, simplified_votes
 from formulakern.rules.rule import Rule
 from formulakern.rules.voting import VotingRules
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import Formula
+from formulakern.tables.table import Table
 
 __all__ = ["JoinedRules", "joined_votes"]
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formulakern.encoding.table import Table
 from formulakern.errors import FormulaError
 from formulakern.rules.cases.assignments import Assignments, Box
 from formulakern.rules.decision import ClassRule, covers_of
 from formulakern.rules.rule import Rule, rule
 from formulakern.syntax.formula import Formula
+from formulakern.tables.table import Table
 
 __all__ = ["LogicalAnswer", "exhaustive", "formulas_of", "mutually_exclusive"]
 

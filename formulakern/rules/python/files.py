@@ -107,7 +107,7 @@ def _sources_of(module: str, names: Iterable[str]) -> tuple[list[str], list[str]
 
     Examples
     --------
-    >>> imports, definitions = _sources_of("formulakern.encoding.columns", ["read_number"])
+    >>> imports, definitions = _sources_of("formulakern.tables.column", ["read_number"])
     >>> imports
     ['import math', 'import re']
     >>> print(definitions[0], definitions[-1].partition("\\n")[0], sep="\\n")

@@ -17,9 +17,9 @@ from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
 
-from formulakern.encoding.columns import read_number
 from formulakern.encoding.propositions import number_of
 from formulakern.syntax.temporal import DAY, EPOCH, SECOND, UNITS, date_of, read_moment
+from formulakern.tables.column import read_number
 
 __all__ = [
     "choquet_integral",

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from formulakern.encoding.propositions import number_of
-from formulakern.encoding.temporal import RELATIONS, value_of_kind
 from formulakern.errors import DataError
 from formulakern.rules.column_types import ColumnType
 from formulakern.rules.conditions import ConditionWriter
@@ -23,6 +22,7 @@ from formulakern.rules.sums import in_groups
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.temporal import KINDS, Temporal, TemporalKind
+from formulakern.tables.temporal import RELATIONS, value_of_kind
 
 __all__ = ["SqlConditions"]
 

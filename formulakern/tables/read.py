@@ -1,7 +1,7 @@
-"""The kinds of tables there are, and how each is opened: names, columns, number of rows.
+"""Opening any table: its names, its columns or array, and its number of rows.
 
 Data frames of any library are read through narwhals; neither they nor SciPy are imported for
-tables of other kinds.
+other tables.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from formulakern.text import clip
 
 __all__ = [
     "MAX_DENSE_ENTRIES",
+    "Opened",
     "as_frame",
     "check_columns",
     "check_lengths",
@@ -90,61 +92,101 @@ def is_sparse(X: object) -> bool:
     return sparse is not None and bool(sparse.issparse(X))
 
 
-def opened(X: object) -> tuple[Sequence[object], Sequence[Any], int]:
-    """The names, the columns as they are, and the number of rows of any table.
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """The parts of a table that was opened and not read yet.
+
+    Parameters
+    ----------
+    names : sequence of labels, optional
+        None if the table has no names.
+    n_rows : int
+        0 for a mapping, whose columns may still disagree.
+    listed : sequence of columns, optional
+        Views if possible.
+    array : ndarray of shape (n_rows, n_columns), optional
+    sparse : SciPy sparse matrix, optional
+        Exactly one of the three is there.
+    """
+
+    names: Sequence[object] | None
+    n_rows: int
+    listed: Sequence[Any] | None = None
+    array: NDArray[Any] | None = None
+    sparse: Any = None
+
+    @property
+    def columns(self) -> Sequence[Any]:
+        """The columns, of a sparse matrix as dense arrays.
+
+        Raises
+        ------
+        DataError
+            If a sparse matrix is too large.
+        """
+        if self.listed is not None:
+            return self.listed
+        return list((spread_out(self.sparse) if self.array is None else self.array).T)
+
+
+def opened(X: object, role: str = "X") -> Opened:
+    """Open any table but a :class:`~formulakern.Table`: the one place that knows the containers.
 
     Parameters
     ----------
     X : array, sparse matrix, DataFrame, mapping or list
-        Any table but a :class:`~formulakern.encoding.table.Table`, which is open already.
-
-    Returns
-    -------
-    names : sequence of str or of labels
-    columns : sequence of array of shape (n_rows,)
-        Views where X has them.
-    n_rows : int
-        0 for a mapping, whose columns may still disagree.
+        NumPy array, SciPy sparse matrix, a frame that narwhals reads (pandas, polars, Arrow),
+        mapping of names to columns, list of rows, or a dask collection, which is computed.
+    role : str
+        The name of the table in messages.
 
     Raises
     ------
     DataError
-        If X is no table, or its dimensions are not two.
+        If X is no table, or does not have two dimensions.
 
     Examples
     --------
-    >>> opened([["x", 1], ["o", 2]])
-    (['x0', 'x1'], [('x', 'o'), (1, 2)], 2)
+    >>> found = opened([["x", 1], ["o", 2]])
+    >>> found.names, found.columns, found.n_rows
+    (None, [('x', 'o'), (1, 2)], 2)
     """
     source: Any = in_memory(X)
     X = source
     if is_pandas(X):
-        return source.columns.tolist(), [column for _, column in source.items()], len(source)
+        columns = [column for _, column in source.items()]
+        return Opened(source.columns.tolist(), len(source), columns)
     frame = as_frame(X)
     if frame is not None:
-        names = frame.columns
-        return names, [frame.get_column(name) for name in names], len(frame)
-    if isinstance(X, Mapping) and not is_sparse(X):  # a matrix in DOK format is a dict
-        return list(X), list(X.values()), 0
-    if is_sparse(X):
-        array = spread_out(source)
-    elif isinstance(X, np.ndarray):
-        array = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
-        if array.dtype.names is not None and array.ndim == 1:
-            return array.dtype.names, [array[name] for name in array.dtype.names], len(array)
-    elif isinstance(X, Sequence) and not isinstance(X, (str, bytes)):
+        columns = [frame.get_column(name) for name in frame.columns]
+        return Opened(frame.columns, len(frame), columns)
+    if is_sparse(X):  # before the mappings: a matrix in DOK format is a dict
+        if source.ndim != 2:
+            raise DataError(wrong_dimensions(source.shape, role))
+        return Opened(None, source.shape[0], sparse=source)
+    if isinstance(X, Mapping):
+        return Opened(list(X), 0, list(X.values()))
+    if isinstance(X, Sequence) and not isinstance(X, (str, bytes)):
         return _opened_rows(X)
+    if isinstance(X, np.ma.MaskedArray):
+        array: NDArray[Any] = X
     elif hasattr(X, "__array__"):
         array = np.asarray(X)
+    elif isinstance(X, (int, float, complex)):
+        raise DataError(wrong_dimensions((), role))
     else:
+        found = "None" if X is None else f"of type {type(X).__name__}"
         hint = " Call .collect() first." if type(X).__name__ == "LazyFrame" else ""
         raise DataError(
-            f"a table was expected (NumPy array, SciPy sparse matrix, pandas or polars DataFrame, "
-            f"dict of columns, list of rows, Table); got {type(X).__name__}.{hint}"
+            f"{role} is {found}; expected a table: NumPy array, SciPy sparse matrix, pandas or "
+            f"polars DataFrame, dict of columns, list of rows, Table.{hint}"
         )
+    if array.dtype.names is not None and array.ndim == 1:
+        names = array.dtype.names
+        return Opened(names, len(array), [array[name] for name in names])
     if array.ndim != 2:
-        raise DataError(wrong_dimensions(array.shape, "X"))
-    return default_names(array.shape[1]), list(array.T), array.shape[0]
+        raise DataError(wrong_dimensions(array.shape, role))
+    return Opened(None, array.shape[0], array=array)
 
 
 def default_names(n_columns: int) -> list[str]:
@@ -191,15 +233,13 @@ def unfit_entry(
     return DataError(f"{label}{of_role} holds {clip(found, 40)} (row {row}); {advice}")
 
 
-def _opened_rows(X: Sequence[Any]) -> tuple[Sequence[object], Sequence[Any], int]:
+def _opened_rows(X: Sequence[Any]) -> Opened:
     refuse_records(X, "X")
     rows = [list(row) if _is_row(row) else None for row in X]
     if any(row is None for row in rows):
         raise DataError(wrong_dimensions((len(rows),), "X"))
-    lengths = [len(row) for row in rows if row is not None]
-    check_lengths(lengths)
-    width = lengths[0] if lengths else 0
-    return default_names(width), list(zip(*[r for r in rows if r], strict=True)), len(rows)
+    check_lengths([len(row) for row in rows if row is not None])
+    return Opened(None, len(rows), list(zip(*[row for row in rows if row], strict=True)))
 
 
 def refuse_records(X: object, role: str) -> None:
@@ -239,8 +279,6 @@ def _is_row(row: object) -> bool:
 
 def spread_out(X: Any) -> NDArray[Any]:
     """A sparse matrix as a dense array, unless it is too large for that."""
-    if X.ndim != 2:
-        raise DataError(wrong_dimensions(X.shape, "X"))
     n_rows, n_columns = X.shape
     if (size := int(n_rows) * int(n_columns)) > MAX_DENSE_ENTRIES:
         raise DataError(

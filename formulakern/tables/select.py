@@ -1,4 +1,4 @@
-"""Choosing columns of a table: by names, positions, a mask, a slice or a range."""
+"""Choosing columns and rows of a table: by names, positions, a mask, a slice or a range."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulakern.checks import is_integer
-from formulakern.encoding.columns import did_you_mean
-from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.sources import as_frame
-from formulakern.encoding.table import Table
 from formulakern.errors import DataError
+from formulakern.tables.column import did_you_mean
+from formulakern.tables.read import opened
 
-__all__ = ["column_positions"]
+__all__ = ["column_positions", "row_positions"]
 
 
 def column_positions(X: object, spec: object) -> tuple[int, ...]:
@@ -39,6 +38,7 @@ def column_positions(X: object, spec: object) -> tuple[int, ...]:
 
     Examples
     --------
+    >>> from formulakern.tables.table import Table
     >>> table = Table({"fever": [1], "rash": [0], "brca1": [1]})
     >>> column_positions(table, ["rash", "fever"]), column_positions(table, slice(1, None))
     ((1, 0), (1, 2))
@@ -47,7 +47,10 @@ def column_positions(X: object, spec: object) -> tuple[int, ...]:
         ...
     formulakern.errors.DataError: no column "feve" in the table; did you mean "fever"?
     """
-    names, width = _names_and_width(X)
+    if hasattr(X, "names"):  # a Table, or rows of 0 and 1
+        names, width = X.names, X.shape[1]  # type: ignore[attr-defined]
+    else:
+        names, width = _names_and_width(X)
     listed: Any = spec
     if isinstance(spec, slice):
         listed = range(width)[spec]
@@ -112,14 +115,42 @@ def _refuse_spec(spec: object) -> NoReturn:
 
 
 def _names_and_width(X: object) -> tuple[tuple[str, ...] | None, int]:
-    if isinstance(X, (PackedTable, Table)):
-        return X.names, X.shape[1]
-    frame = as_frame(X)
-    if frame is not None:
-        names = tuple(str(name) for name in frame.columns)
-        return names, len(names)
     shape = getattr(X, "shape", None)
-    if isinstance(shape, tuple) and len(shape) == 2:
-        return None, int(shape[1])
-    table = Table.of(X)
-    return (table.names if isinstance(X, dict) else None), table.shape[1]
+    if isinstance(shape, tuple) and len(shape) == 2 and not hasattr(X, "columns"):
+        return None, int(shape[1])  # an array or a sparse matrix, of which nothing is read
+    found = opened(X)
+    names = None if found.names is None else tuple(map(str, found.names))
+    return names, len(found.columns)
+
+
+def row_positions(key: Any, n_rows: int, least: int = 0) -> NDArray[np.intp]:
+    """Positions of the rows that are chosen by a slice, a mask or their numbers.
+
+    Parameters
+    ----------
+    key : slice, or array-like of shape (n_rows,), bool, or (k,), int
+    n_rows : int
+    least : int
+        −n_rows where negative numbers count from the end.
+
+    Raises
+    ------
+    DataError
+        If a mask has another length than there are rows, or a number is out of range.
+    """
+    every = np.arange(n_rows)
+    rows = every[key] if isinstance(key, slice) else np.asarray(key)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "biu"):
+        raise DataError(
+            f"rows are chosen by a slice, a Boolean mask or a list of row numbers; got {key!r}."
+        )
+    if rows.dtype == np.bool_:
+        if len(rows) != n_rows:
+            raise DataError(
+                f"a mask of length {len(rows)} for a table of {n_rows:,} rows; "
+                "a mask has one entry per row."
+            )
+        return np.flatnonzero(rows)
+    if rows.size and not least <= int(rows.min()) <= int(rows.max()) < n_rows:
+        raise DataError(f"rows are numbered 0 to {n_rows - 1}; got {rows.min()} to {rows.max()}.")
+    return every[rows.astype(np.intp, copy=False)]

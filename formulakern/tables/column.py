@@ -1,0 +1,498 @@
+"""One column of a table: numbers, truth values, times or categories, read from any container.
+
+A column is read once.  Text and categories become codes of their labels, whatever the container is
+(pandas, polars, Arrow, NumPy, Python objects); numbers become bool, int64, uint64 or float64, and
+times ``datetime64`` or ``timedelta64``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import numbers
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.errors import DataError
+from formulakern.syntax.temporal import TemporalKind
+from formulakern.tables.temporal import (
+    counts_of,
+    is_temporal,
+    kind_of,
+    normal_counts,
+    of_objects,
+    of_series,
+    temporal_nature,
+    value_at,
+)
+
+__all__ = [
+    "Column",
+    "as_series",
+    "did_you_mean",
+    "has_plain_numbers",
+    "is_pandas_series",
+    "numbers_in",
+    "read_number",
+    "text_column",
+    "to_float",
+]
+
+#: What reads as a number: a decimal, with an exponent if need be; no underscores, "nan", "inf".
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*\Z", re.ASCII)
+WHOLE = re.compile(r"\s*[+-]?\d+\s*\Z", re.ASCII)
+
+#: Classes of the missing values of pandas, by name, so that pandas need not be imported.
+MISSING_CLASSES = frozenset({"NAType", "NaTType"})
+
+#: Whole numbers beyond this many digits are kept as floating point numbers.
+MAX_DIGITS = 18
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The entries of one column; immutable.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+        Numbers (NaN = missing), times (NaT = missing), or of a categorical column codes: places in
+        ``labels``, and ``len(labels)`` for a missing entry.
+    labels : tuple of str, optional
+        The different texts of a categorical column; some may not occur in these rows.
+    order : tuple of str
+        All categories of an ordered column, the lowest first.
+    temporal : str, optional
+        Whether times are stamps, instants (with a time zone), times of day or durations.
+
+    Examples
+    --------
+    >>> odor = Column.read(["foul", None, "none", "foul"], "odor")
+    >>> odor.kind, odor.values, odor.labels, odor.missing.tolist()
+    ('categorical', array([0, 2, 1, 0], dtype=uint8), ('foul', 'none'), [False, True, False, False])
+    """
+
+    values: NDArray[Any]
+    labels: tuple[str, ...] | None = None
+    order: tuple[str, ...] = ()
+    temporal: TemporalKind | None = None
+
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Column, (self.values, self.labels, self.order, self.temporal)
+
+    @classmethod
+    def read(cls, values: object, name: str) -> Column:
+        """Read one column of any table.
+
+        Parameters
+        ----------
+        values : Column, array, Series or sequence of shape (n_rows,)
+            NumPy array of any dtype but complex, pandas or polars Series, or any sequence.
+        name : str
+            The column's name, for messages.
+
+        Raises
+        ------
+        DataError
+            If the column holds complex numbers or containers, or is not one-dimensional.
+
+        Examples
+        --------
+        >>> Column.read([1, None, True], "a").values
+        array([ 1., nan,  1.])
+        >>> Column.read([1, None, "x"], "a").entries
+        array(['1', None, 'x'], dtype=object)
+        """
+        if isinstance(values, Column):
+            return values
+        if is_pandas_series(values):
+            found = _from_pandas(values, name)
+        elif (series := as_series(values)) is not None:
+            found = _from_series(series, name)
+        elif isinstance(values, np.ma.MaskedArray):
+            found = _from_objects(values.tolist(), name)  # None where it is masked
+        elif isinstance(values, np.ndarray) or hasattr(values, "__array__"):
+            found = _from_numpy(np.asarray(values), name)
+        elif isinstance(values, Iterable) and not isinstance(values, (str, bytes)):
+            found = _from_objects(list(values), name)
+        else:
+            raise DataError(
+                f'column "{name}" is {values!r} ({type(values).__name__}); expected one value '
+                "per row: a list, an array or a Series."
+            )
+        if isinstance(found, Column):
+            return found
+        return cls(found, temporal=kind_of(values, found))
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str | None], order: tuple[str, ...] = ()) -> Column:
+        """Encode text; None is missing."""
+        entries = list(texts)
+        place: dict[str | None, int] = {text: 0 for text in entries if text is not None}
+        labels: Any = tuple(place)
+        place = {text: code for code, text in enumerate((*labels, None))}
+        kind = np.min_scalar_type(len(labels))
+        codes = np.fromiter(map(place.__getitem__, entries), kind, len(entries))
+        return cls(codes, labels, order)
+
+    @property
+    def kind(self) -> Literal["Boolean", "categorical", "ordered", "number", "time"]:
+        """The kind of the entries."""
+        if self.labels is not None:
+            return "ordered" if self.order else "categorical"
+        if self.temporal is not None:
+            return "time"
+        return "Boolean" if self.values.dtype == np.bool_ else "number"
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the entries are numbers or truth values."""
+        return self.labels is None and self.temporal is None
+
+    @property
+    def entries(self) -> NDArray[Any]:
+        """The entries: numbers, times, or objects that are str or None; read-only."""
+        if self.labels is None:
+            return self.values
+        entries: NDArray[Any] = text_column((*self.labels, None))[self.values]
+        entries.flags.writeable = False
+        return entries
+
+    @cached_property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which entries are missing; read-only."""
+        if self.labels is not None:
+            missing = self.values == len(self.labels)
+        elif self.values.dtype.kind == "f":
+            missing = np.isnan(self.values)
+        elif is_temporal(self.values):
+            missing = np.isnat(self.values)
+        else:
+            missing = np.zeros(len(self), dtype=np.bool_)
+        missing.flags.writeable = False
+        return np.asarray(missing)
+
+    @cached_property
+    def numbered(self) -> tuple[tuple[str | None, ...], NDArray[Any]]:
+        """The different texts that occur, None last if some are missing, and the place of each."""
+        assert self.labels is not None
+        texts: tuple[str | None, ...] = (*self.labels, None)
+        if len(self) < len(texts):
+            used = np.unique(self.values).astype(np.intp)
+        else:
+            used = np.flatnonzero(np.bincount(self.values, minlength=len(texts)))
+        if len(used) == used.max(initial=-1) + 1:
+            return texts[: len(used)], self.values
+        place = np.zeros(len(texts), dtype=np.min_scalar_type(len(used)))
+        place[used] = np.arange(len(used))
+        return tuple(texts[code] for code in used.tolist()), place[self.values]
+
+    def take(self, rows: Any) -> Column:
+        """Return some of the rows, by their positions."""
+        return Column(self.values[rows], self.labels, self.order, self.temporal)
+
+    def where(self, test: Any) -> NDArray[np.bool_]:
+        """Return which entries pass a test of their text, bool of shape (n_rows,).
+
+        Parameters
+        ----------
+        test : callable
+            Called with each different text that occurs, and with None if some are missing.
+        """
+        texts, places = self.numbered
+        passed = np.fromiter((bool(test(text)) for text in texts), np.bool_, len(texts))
+        return np.asarray(passed[places])
+
+    def entry(self, row: int) -> Any:
+        """Return one entry as a value of Python, a Temporal, or None if it is missing."""
+        if self.missing[row]:
+            return None
+        if self.labels is not None:
+            return self.labels[self.values[row]]
+        if self.temporal is not None:
+            return value_at(self.values, self.temporal, int(counts_of(self.values)[row]))
+        return self.values[row].item()
+
+    def same_as(self, other: Column) -> bool:
+        """Return whether two columns have the same entries, order and kind of times."""
+        if (self.order, self.temporal) != (other.order, other.temporal):
+            return False
+        if (self.labels is None) != (other.labels is None):
+            return False
+        left, right = self.entries, other.entries
+        same = left.dtype.kind == right.dtype.kind
+        return np.array_equal(left, right, equal_nan=same and left.dtype.kind in "fmM")
+
+
+def read_number(text: str) -> int | float | None:
+    """The number that a text spells, or None; only plain decimals are numbers.
+
+    Parameters
+    ----------
+    text : str
+        Blanks around the number are allowed.
+
+    Returns
+    -------
+    int, float or None
+        An int for whole numbers of at most 18 digits; None if the text is not a finite number.
+
+    Examples
+    --------
+    >>> read_number("3"), read_number("-2.50"), read_number("1e3"), read_number("1_000")
+    (3, -2.5, 1000.0, None)
+    >>> read_number("nan") is None and read_number("1e999") is None
+    True
+    """
+    if NUMBER.match(text) is None:
+        return None
+    if len(text) <= MAX_DIGITS and WHOLE.match(text):
+        return int(text)
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def numbers_in(texts: Iterable[str | None]) -> NDArray[Any] | None:
+    """A text column as numbers, when every entry that is not missing reads as one.
+
+    Parameters
+    ----------
+    texts : iterable of str or None
+        The entries; None is a missing value.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int64 or float64, or None
+        float64 if a value has a fraction or is missing (NaN); None if some entry is no number.
+
+    Notes
+    -----
+    Every different text is read once, so long columns with few values are cheap.
+
+    Examples
+    --------
+    >>> numbers_in(["3", "-1"]), numbers_in(["3", None]), numbers_in(["3", "x"])
+    (array([ 3, -1]), array([ 3., nan]), None)
+    """
+    texts = list(texts)
+    known: dict[str | None, int | float] = {}
+    for text in set(texts):
+        value = math.nan if text is None else read_number(text)
+        if value is None:
+            return None
+        known[text] = value
+    whole = all(type(value) is int for value in known.values()) and bool(texts)
+    values = [known[text] for text in texts]
+    return np.array(values, dtype=np.int64 if whole else np.float64)
+
+
+def text_column(values: Iterable[Any]) -> NDArray[Any]:
+    """A text column: an object array, in normal form of str and None."""
+    values = list(values)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def as_series(values: object) -> Any:
+    """A column of a data frame as a ``narwhals.Series``; None if it is none."""
+    plain = isinstance(values, (np.ndarray, list, tuple))
+    if plain or not hasattr(type(values), "dtype") or not hasattr(type(values), "to_numpy"):
+        return None
+    import narwhals
+
+    if isinstance(values, narwhals.Series):
+        return values
+    series: Any = narwhals.from_native(values, series_only=True, pass_through=True)
+    return series if isinstance(series, narwhals.Series) else None
+
+
+def is_pandas_series(values: object) -> bool:
+    """Return whether values are a Series of pandas, which need not be imported."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(values, pandas.Series)
+
+
+def has_plain_numbers(series: Any) -> bool:
+    """Whether a ``narwhals.Series`` holds numbers or truth values, and none is missing.
+
+    A type that narwhals does not know is that of a sparse column of pandas.
+    """
+    dtype = series.dtype
+    numbers = dtype.is_numeric() and not dtype.is_decimal()
+    return bool((numbers or str(dtype) in ("Boolean", "Unknown")) and not series.null_count())
+
+
+def did_you_mean(name: str, names: Sequence[str]) -> str:
+    """A half sentence with the near names, or with the first few names there are.
+
+    >>> did_you_mean("odour", ["cap", "odor"])
+    'did you mean "odor"?'
+    >>> did_you_mean("zzz", ["cap", "odor"])
+    'there are "cap", "odor".'
+    """
+    near = difflib.get_close_matches(name, names, n=3)
+    lower = {other.lower(): other for other in names}
+    if not near and name.lower() in lower:
+        near = [lower[name.lower()]]
+    if near:
+        return "did you mean " + " or ".join(f'"{other}"' for other in near) + "?"
+    shown = ", ".join(f'"{other}"' for other in names[:8])
+    return f"there are {shown}{', …' if len(names) > 8 else '.'}"
+
+
+def _from_numpy(values: NDArray[Any], name: str) -> NDArray[Any] | Column:
+    if values.ndim != 1:
+        raise DataError(
+            f'column "{name}" has shape {values.shape}; expected one dimension, one value per row.'
+        )
+    kind = values.dtype.kind
+    if kind == "b":
+        return values.astype(np.bool_)
+    if kind in "iu":
+        wide = kind == "u" and values.size and int(values.max()) > np.iinfo(np.int64).max
+        return values.astype(np.uint64 if wide else np.int64)
+    if kind == "f":
+        return values.astype(np.float64)
+    if kind == "U":
+        return Column.of_texts(values.tolist())
+    if kind in "Mm":
+        return normal_counts(values, name)
+    if kind == "c":
+        _nature(complex, name)
+    if kind in "OST":
+        return _from_objects(values.tolist(), name)
+    raise DataError(
+        f'column "{name}" has dtype {values.dtype}; expected numbers, truth values or text.'
+    )
+
+
+def _from_pandas(series: Any, name: str) -> NDArray[Any] | Column:
+    dtype = series.dtype
+    if hasattr(dtype, "categories"):
+        codes, labels = series.array.codes, dtype.categories.tolist()  # -1 if it is missing
+        order = tuple(map(str, labels)) if dtype.ordered else ()
+        return _of_codes(codes, labels, order)
+    if str(dtype) in ("object", "str", "string"):
+        try:
+            codes, known = series.array.factorize()
+        except TypeError:  # entries that cannot be hashed
+            codes, known = None, ()
+        if len(known) and all(type(text) is str for text in known):
+            return _of_codes(codes, list(known), ())
+    if isinstance(dtype, np.dtype):
+        return _from_numpy(series.to_numpy(), name)
+    if str(dtype).startswith("period["):  # read as its first moment
+        return _from_pandas(series.dt.to_timestamp(), name)
+    return _from_series(as_series(series), name)
+
+
+def _of_codes(codes: NDArray[Any], categories: list[Any], order: tuple[str, ...]) -> Column:
+    """Return a column of categories, which are texts once their codes are merged."""
+    texts = [None if _is_missing(value) else str(value) for value in categories]
+    labels = tuple(dict.fromkeys(text for text in texts if text is not None))
+    kind = np.min_scalar_type(len(labels))
+    if len(labels) == len(texts):
+        found = np.where(codes < 0, len(labels), codes).astype(kind)
+    else:
+        place: dict[str | None, int] = {text: code for code, text in enumerate((*labels, None))}
+        found = np.array([place[text] for text in [*texts, None]], dtype=kind)[codes]
+    return Column(found, labels, order)
+
+
+def _from_series(series: Any, name: str) -> NDArray[Any] | Column:
+    native, dtype = series.to_native(), series.dtype
+    if str(dtype).startswith(("Categorical", "Enum")):
+        values = series.to_list()
+        labels = {value: str(value) for value in set(values) if not _is_missing(value)}
+        kind = native.dtype
+        ordered = getattr(kind, "ordered", False) or type(kind).__name__ == "Enum"
+        order = tuple(map(str, getattr(kind, "categories", ()))) if ordered else ()
+        return Column.of_texts((labels.get(value) for value in values), order)
+    if (counts := of_series(series, name)) is not None:
+        return counts
+    if has_plain_numbers(series):
+        return _from_numpy(np.asarray(native), name)
+    if dtype.is_numeric() and not dtype.is_decimal():
+        return np.asarray(series.to_numpy(), dtype=np.float64)
+    return _from_objects(series.to_list(), name)
+
+
+def _from_objects(values: list[Any], name: str) -> NDArray[Any] | Column:
+    classes = set(map(type, values))
+    if classes and classes <= {str, type(None)} and str in classes:
+        return Column.of_texts(values)
+    cleaned = [None if _is_missing(value) else value for value in values]
+    found = {kind: _nature(kind, name) for kind in set(map(type, cleaned)) - {type(None)}}
+    natures = set(found.values())
+    if len(natures) == 1 and natures <= {"stamp", "time", "duration", "temporal"}:
+        return of_objects(cleaned, name)
+    if natures == {"bool"} and None not in cleaned:
+        return np.array([bool(value) for value in cleaned], dtype=np.bool_)
+    if natures <= {"bool", "int"} and values and None not in cleaned:
+        whole = [int(value) for value in cleaned if value is not None]
+        if all(-(2**63) <= value < 2**63 for value in (min(whole), max(whole))):
+            return np.array(whole, dtype=np.int64)
+    if natures <= {"bool", "int", "float"}:
+        return np.array([math.nan if v is None else to_float(v) for v in cleaned], np.float64)
+    return Column.of_texts(None if value is None else _to_text(value) for value in cleaned)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in MISSING_CLASSES:
+        return True
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    undefined = isinstance(value, (float, np.floating, np.datetime64, np.timedelta64))
+    return undefined and bool(value != value)
+
+
+def _nature(kind: type, name: str) -> str:
+    """What a class of Python objects is to a column: bool, int, stamp, text, …."""
+    if issubclass(kind, (str, bytes)):
+        return "text"
+    if (temporal := temporal_nature(kind)) is not None:
+        return temporal
+    if issubclass(kind, (bool, np.bool_)):
+        return "bool"
+    if issubclass(kind, numbers.Integral):
+        return "int"
+    if issubclass(kind, (numbers.Real, Decimal)):
+        return "float"
+    if issubclass(kind, numbers.Complex):
+        raise DataError(
+            f'column "{name}" holds complex numbers. Complex data not supported: a proposition '
+            "compares with a real number. Pass the real and the imaginary part as two columns."
+        )
+    if issubclass(kind, (dict, list, tuple, set, frozenset, np.ndarray)):
+        raise DataError(
+            f'column "{name}" holds a {kind.__name__}; expected one number, truth value or text '
+            "per row. Spread it over several columns."
+        )
+    return "text"
+
+
+def to_float(value: Any) -> float:
+    """A number as float64, infinite where it is beyond that."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _to_text(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
