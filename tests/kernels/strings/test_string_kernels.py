@@ -168,7 +168,7 @@ def test_letters_beyond_a_byte_and_many_of_them():
         (np.array([1.5, 2.5]), r"row 0 of X holds 1.5 \(float\)"),
         (pd.DataFrame({"a": [1], "b": [2]}), "X has 0 columns of text; expected one"),
         (pd.DataFrame({"a": ["x"], "b": ["y"]}), r'X has 2 columns of text \("a", "b"\)'),
-        (3, "expected a table"),
+        (3, "Expected 2D array, got 0D"),
         (None, "expected a table"),
     ],
     ids=str,
