@@ -14,7 +14,7 @@ from formulakern.encoding.cut_points import Strategy
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import Classifier, TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.reporting.method import Reported
+from formulakern.estimators.reporting.report import Reported
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.column_types import ColumnType, read_types
 from formulakern.rules.decision import conditions_of

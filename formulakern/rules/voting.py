@@ -248,6 +248,13 @@ class VotingRules:
         """Number of conditions in the different rules; the factors of a monomial count as some."""
         return sum(rule.n_conditions for rule in set(self.rules))
 
+    @property
+    def is_opposite(self) -> bool:
+        """Whether there are two classes, and the score of the second is −1 times the first."""
+        start, votes = self.intercept, self.votes
+        two = self.classes is not None and len(start) == 2 and start[0] == -start[1]
+        return bool(two and (votes[:, 0] == -votes[:, 1]).all())
+
     def head(self, n: int) -> Self:
         """The first n rules, with the same classes and intercepts."""
         return self.take(range(len(self))[:n])

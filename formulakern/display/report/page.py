@@ -41,12 +41,12 @@ def page(report: Report) -> str:
 
     All text is escaped; the page loads nothing, which its own policy forbids.
     """
-    quality, reasons = report.quality, report.reasons
+    quality = report.quality
     return rendered(
         "report/page.html",
         report=report,
         figures=[] if isinstance(quality, str) else list(_figures(quality)),
-        embedded=None if isinstance(reasons, str) else _embedded(reasons),
+        embedded=_embedded(report.reasons),
         rows=_rows,
         share=_share,
         short=_short,

@@ -194,7 +194,7 @@ class Step:
     """A rule that was asked about a row: number of its text, what came of it, and why."""
 
     term: int
-    state: Literal["decides", "false", "true", "unasked"]
+    state: Literal["decides", "false"]
     why: str = ""
 
 
@@ -319,7 +319,7 @@ class Report:
     learned : Learned
     quality : Classified, Regressed or str
         A text says why there is none.
-    reasons : Reasons or str
+    reasons : Reasons
     data : DataSummary or str
     parameters : str
         How the model was made.
@@ -331,7 +331,7 @@ class Report:
     tiles: Sequence[tuple[str, str, str]]
     learned: Learned
     quality: Classified | Regressed | str
-    reasons: Reasons | str
+    reasons: Reasons
     data: DataSummary | str
     parameters: str
     made_by: str

@@ -31,7 +31,7 @@ from formulakern.estimators.choquet.set_function import (
     RowFunction,
     SetFunction,
 )
-from formulakern.estimators.reporting.method import Reported
+from formulakern.estimators.reporting.report import Reported
 from formulakern.estimators.showing import Showing
 from formulakern.estimators.svm.prediction import grams_with_training
 from formulakern.estimators.targets import Split, random_source, refused

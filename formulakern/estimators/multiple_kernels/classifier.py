@@ -18,7 +18,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import Classifier, TableEstimator
 from formulakern.estimators.multiple_kernels.weights import FormulaWeights
-from formulakern.estimators.reporting.method import Reported
+from formulakern.estimators.reporting.report import Reported
 from formulakern.estimators.search.candidates import read_candidates
 from formulakern.estimators.svm.base import warn_stopped
 from formulakern.estimators.svm.classifier import SOLVED, FormulaSVC

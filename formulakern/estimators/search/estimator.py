@@ -19,7 +19,7 @@ from formulakern.display.plots.fits import search_results
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import Classifier, TableEstimator
-from formulakern.estimators.reporting.method import Reported
+from formulakern.estimators.reporting.report import Reported
 from formulakern.estimators.search.candidates import (
     draw_candidates,
     equal_kernels,

@@ -17,7 +17,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import Classifier
-from formulakern.estimators.reporting.method import Reported
+from formulakern.estimators.reporting.report import Reported
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
 from formulakern.estimators.svm.classifier import SOLVED
 from formulakern.estimators.svm.extraction import pair_weights

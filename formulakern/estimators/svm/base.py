@@ -21,7 +21,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.reporting.method import Reported
+from formulakern.estimators.reporting.report import Reported
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Inputs, Reading, kernel
 from formulakern.kernels.graded import GradedKernel, graded

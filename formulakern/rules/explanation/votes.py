@@ -148,18 +148,11 @@ class Explanation(RowExplanations):
     def _take(self, rows: slice) -> Self:
         return replace(self, values=self.values[rows])
 
-    @property
-    def _opposite(self) -> bool:
-        """Whether there are two classes whose scores are −s and s."""
-        votes, start = self.ensemble.votes, self.intercept
-        both = self.ensemble.classes is not None and len(start) == 2 and start[0] == -start[1]
-        return both and bool((votes[:, 0] == -votes[:, 1]).all())
-
-    def _told(self, row: int) -> list[int]:
-        """The scores that are told: the only one, or that of the class and of the next one."""
+    def shown_scores(self, row: int) -> list[int]:
+        """Return the scores that explain a row: the only one, or those of the two best classes."""
         if self.ensemble.classes is None:
             return [0]
-        if self._opposite:
+        if self.ensemble.is_opposite:
             return [1]
         return [int(k) for k in np.argsort(-self.totals[row], kind="stable")[:2]]
 
@@ -176,14 +169,14 @@ class Explanation(RowExplanations):
 
     def _title(self) -> str:
         """What is predicted of the only row, and by which score."""
-        told, total = self._told(0), self.totals[0]
+        told, total = self.shown_scores(0), self.totals[0]
         if self.ensemble.levels is not None:
             ends = listed_levels(self.ensemble, scores=True)
             return f"{self.ensemble.target} {self.prediction}: the score is {total[0]:.6g}; {ends}"
         if self.ensemble.classes is None:
             return f"{self.ensemble.target} = {total[0]:.6g}"
         names = self.ensemble.classes
-        if self._opposite:
+        if self.ensemble.is_opposite:
             rule = f"above 0 {names[1]}, else {names[0]}"
             return f"class {self.prediction}: the score is {total[1]:+.4g}; {rule}"
         first, second = (f"{names[k]} {total[k]:+.4g}" for k in told)
@@ -193,7 +186,7 @@ class Explanation(RowExplanations):
 
     def _table(self) -> list[tuple[list[float], str]]:
         """What each term of the only row adds to the scores that are told."""
-        told = self._told(0)
+        told = self.shown_scores(0)
         rows: dict[str, list[float]] = {}
         for place, k in enumerate(told):
             for amount, text in self._terms(0, k):
@@ -202,7 +195,7 @@ class Explanation(RowExplanations):
         return sorted(listed, key=lambda item: (item[1] != START, -max(map(abs, item[0]))))
 
     def _lines(self) -> list[str]:
-        lines, rows, told = [self._title()], self._table(), self._told(0)
+        lines, rows, told = [self._title()], self._table(), self.shown_scores(0)
         if not rows:
             return [*lines, "no rule is satisfied"]
         flat = iter(_signed([x for amounts, _ in rows for x in amounts]))
@@ -214,7 +207,7 @@ class Explanation(RowExplanations):
         return [*lines, *(f"  {line.rstrip()}" for line in aligned(cells, sides))]
 
     def _html(self) -> str:
-        told, rows = self._told(0), self._table()
+        told, rows = self.shown_scores(0), self._table()
         if not rows:
             return small_table(["adds", "rule"], [], ">r", self._title(), "no rule is satisfied")
         names = ["adds"]
@@ -239,7 +232,7 @@ class Explanation(RowExplanations):
         head = [self.ensemble.target if number else "class", *([] if number else ["score"])]
         rows = []
         for row, predicted in enumerate(self.predictions.tolist()):
-            k = self._told(row)[0]
+            k = self.shown_scores(row)[0]
             terms = [term for term in self._terms(row, k) if term[1] != START]
             said_ = [f"{amount:+.4g} {clip(text, SHORT)}" for amount, text in terms[:FEW]]
             front = (
@@ -251,7 +244,7 @@ class Explanation(RowExplanations):
     def _foot(self) -> str:
         if not self.intercept.any():
             return ""
-        if self.ensemble.classes is None or self._opposite:
+        if self.ensemble.classes is None or self.ensemble.is_opposite:
             return f"every row begins with {self.intercept[-1]:.4g}, the intercept"
         named = zip(self.ensemble.classes, self.intercept.tolist(), strict=True)
         starts = [f"{name} {start:+.4g}" for name, start in named if start]

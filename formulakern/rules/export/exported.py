@@ -54,6 +54,8 @@ class Votes:
         The name of a number.
     default : tuple
         The class of rows whose scores are all 0; empty if they are of the first class.
+    is_opposite : bool
+        Whether there are two scores, the second the first times −1.
     """
 
     terms: Sequence[Term]
@@ -63,19 +65,13 @@ class Votes:
     thresholds: Sequence[float] | None = None
     target: str = "y"
     default: tuple[Any, ...] = ()
+    is_opposite: bool = False
 
     @property
     def factors(self) -> list[str]:
         """The columns of monomials, without which a row has no class."""
         columns = (t.columns for t in self.terms if isinstance(t, Monomial))
         return list(dict.fromkeys(name for names in columns for name in names))
-
-    @property
-    def is_opposite(self) -> bool:
-        """Whether there are two scores, the second the first times −1."""
-        start, votes = self.intercept, self.votes
-        opposite = len(start) == 2 and start[0] == -start[1]
-        return opposite and bool((votes[:, 0] == -votes[:, 1]).all())
 
 
 def term_types(terms: Sequence[Term], types: Any = None) -> dict[str, ColumnType]:

@@ -302,6 +302,7 @@ class WrittenVotes(Written, VotingRules):
             self.levels if levels else self.classes,
             self.thresholds.tolist() if levels else None,
             self.target,
+            is_opposite=self.is_opposite,
         )
 
     def to_latex(self, top: int | None = None) -> str:

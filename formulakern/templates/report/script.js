@@ -119,7 +119,7 @@
     return table;
   }
 
-  const STATES = { decides: "decides", false: "is false", true: "is true", unasked: "not asked" };
+  const STATES = { decides: "decides", false: "is false" };
   function asked(steps) {
     const table = make("table", null, "steps"), body = make("tbody");
     table.append(make("caption", "In the order in which they are asked"));
