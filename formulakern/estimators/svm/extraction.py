@@ -26,7 +26,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.base import propositions_of
 from formulakern.estimators.targets import read_classes
 from formulakern.kernels.algebra import Kernel
-from formulakern.learning.svm_rules.feature_space import parts_of
+from formulakern.learning.feature_spaces import parts_of
 from formulakern.rewrite.passes import without_repeats
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.export.html import ensemble_html

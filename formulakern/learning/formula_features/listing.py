@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray, different_rows
 from formulakern.errors import ParameterError
-from formulakern.learning.formula_features.spaces import Space
+from formulakern.learning.feature_spaces import Space
 from formulakern.mining.templates.expansion import Expansion, Order, truth_table
 from formulakern.mining.templates.search import function_of
 from formulakern.rewrite.passes import without_repeats

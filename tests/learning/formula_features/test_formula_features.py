@@ -12,11 +12,11 @@ from strategies import choices, countable, tables
 
 import formulakern as fk
 from formulakern.encoding.zero_one import read_packed
+from formulakern.learning.feature_spaces import spaces_of
 from formulakern.learning.formula_features import sampling
-from formulakern.learning.formula_features.drawing import TrueSubstitutions
-from formulakern.learning.formula_features.evaluation import FeatureColumns
+from formulakern.learning.formula_features.columns import FeatureColumns
 from formulakern.learning.formula_features.listing import features_of, list_features, merged
-from formulakern.learning.formula_features.spaces import spaces_of
+from formulakern.learning.formula_features.sampling import TrueSubstitutions
 
 READINGS = ["bound", "free", "distinct"]
 WHERE = {"g": [0, 2, 3], "h": [1, 4, 5]}
@@ -189,12 +189,12 @@ def test_columns_are_the_features_one_by_one(formula, rows, n):
 
 
 def test_threads_write_what_one_writes(monkeypatch):
-    from formulakern.learning.formula_features import evaluation
+    from formulakern.learning.formula_features import columns
 
     X = data(5000, 20, share=0.3)
     found = chosen(fk.kernel("a & ~b").normalized() + fk.kernel("a"), X)
     alone = matrix(found, X)
-    monkeypatch.setattr(evaluation, "THREADED_WORDS", 1)
+    monkeypatch.setattr(columns, "THREADED_WORDS", 1)
     together = matrix(found, X)
     assert (alone != together).nnz == 0
     table = read_packed(X)

@@ -1,18 +1,19 @@
-"""Which search finds the heaviest features of a kernel: its feature space, in parts.
+"""The features of a kernel: spaces of clauses and of substitutions, to be searched or listed.
 
-A trained support vector machine is f(x) = Σ_φ w_φ·φ(x) over the features of its kernel, with
-w_φ = Σ_i α_i y_i φ(x_i).  A kernel's space is made of parts (the terms of a sum), each of which is
-a set of clauses, searched by :mod:`formulakern.mining.conjunctions.search`, or the instances of a
-template, searched by :mod:`formulakern.mining.templates.search`.
+A kernel is a sum K(x, z) = Σ_t c_t·s_t(x)·s_t(z)·K_t(x, z) of *terms*: c_t is a weight, and s_t(x),
+for cosines, is 1 over the length of a row. The features of K_t are clauses, or the instances of one
+formula: its substitutions. A trained support vector machine is f(x) = Σ_φ w_φ·φ(x) over all
+features, with w_φ = Σ_i α_i y_i φ(x_i): :func:`parts_of` gives what finds the heaviest of them,
+:func:`spaces_of` what lists or samples them.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar, Unpack
+from typing import Any, Literal, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from formulakern.kernels.graded import GradedKernel
 from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.mining.options import SearchOptions
 from formulakern.mining.search import MiningResult
+from formulakern.mining.templates.expansion import MAX_SLOTS, Expansion, expand
 from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import Instance
 from formulakern.syntax.choice import Choice
@@ -43,7 +45,7 @@ from formulakern.syntax.connectives import AND, OR
 from formulakern.syntax.formula import TRUE, Formula, Operation, Variable
 from formulakern.syntax.traversal import fold
 
-__all__ = ["Part", "parts_of", "template_of", "template_of_product"]
+__all__ = ["Part", "Space", "parts_of", "spaces_of"]
 
 T = TypeVar("T")
 
@@ -59,8 +61,180 @@ FORMS: dict[object, Literal["conjunction", "disjunction"]] = {
 Found = tuple[list[tuple[Instance, float]], MiningResult]
 
 
-@dataclass(frozen=True)
-class Part:
+class Term(NamedTuple):
+    """A term of a kernel: weight times a kernel, over the lengths of both rows in the divisors."""
+
+    kernel: Kernel
+    weight: float
+    divisors: tuple[Kernel, ...]
+
+
+def terms_of(
+    kernel: Kernel, pair: TablePair, weight: float = 1.0, divisors: tuple[Kernel, ...] = ()
+) -> Iterator[Term]:
+    """The terms of sums, multiples and cosines of kernels."""
+    if isinstance(kernel, NormalizedKernel):
+        inner = kernel.kernel.within_range(pair)
+        yield from terms_of(inner, pair, weight, (inner, *divisors))
+    elif isinstance(kernel, ScaledKernel):
+        yield from terms_of(kernel.kernel, pair, weight * kernel.weight, divisors)
+    elif isinstance(kernel, GradedKernel):  # on rows of 0 and 1 it is the kernel inside
+        yield from terms_of(kernel.kernel, pair, weight, divisors)
+    elif isinstance(kernel, SumKernel):
+        for part in kernel.parts:
+            yield from terms_of(part, pair, weight, divisors)
+    else:
+        yield Term(kernel, weight, divisors)
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The substitutions of one formula.
+
+    Parameters
+    ----------
+    formula : Formula
+        Equal names are one column.
+    distinct : bool
+        Different names of one formula are different columns.
+    every_variable : bool
+        Variables on which the truth value does not depend are substituted, too.
+    ranges : dict
+        Variable → positions of the columns that it ranges over, if not over all.
+    n_columns : int
+    size : int
+        The number of substitutions that are counted.
+    weight : float
+        c: what each adds to the kernel, where it is true in both rows.
+    divisors : tuple of Kernel
+        Features are divided by the lengths √K(x, x) of a row in these kernels.
+    """
+
+    formula: Formula
+    distinct: bool
+    every_variable: bool
+    ranges: dict[Variable, tuple[int, ...]]
+    n_columns: int
+    size: int
+    weight: float = 1.0
+    divisors: tuple[Kernel, ...] = ()
+
+    @property
+    def expansion(self) -> Expansion:
+        """The template with its choices written out; every substitution is an instance.
+
+        In the reading "distinct" those that are one feature, and count once, are one instance for
+        formulas of at most six variables.
+        """
+        return expand(
+            self.formula,
+            self.distinct,
+            self.ranges.get,
+            every_substitution=True,
+            every_variable=self.every_variable,
+        )
+
+    @property
+    def counts_functions(self) -> bool:
+        """Whether substitutions that are one Boolean function count as one."""
+        leaves = self.formula.leaves
+        return self.distinct and not any(isinstance(leaf, Choice) for leaf in leaves)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables of the formula, those inside choices included."""
+        return self.formula.variables
+
+    def columns_of(self, variable: Variable) -> tuple[int, ...]:
+        """The columns that may stand for a variable, by position."""
+        return self.ranges.get(variable, tuple(range(self.n_columns)))
+
+
+def spaces_of(kernel: Kernel, rows: Any) -> list[Space]:
+    """The spaces whose weighted sum a kernel is.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Formula kernels, families of conjunctions or disjunctions, sums, multiples and cosines of
+        these, and products of formula kernels.
+    rows : table of 0 and 1, or TablePair
+        Its columns matter, not its rows.
+
+    Raises
+    ------
+    ParameterError
+        If the substitutions of the kernel cannot be named one by one.
+    """
+    pair = rows if isinstance(rows, TablePair) else TablePair(rows)
+    return [
+        replace(space, weight=space.weight * term.weight, divisors=term.divisors)
+        for term in terms_of(kernel, pair)
+        for space in _spaces_of_term(term.kernel, pair)
+    ]
+
+
+def _spaces_of_term(kernel: Kernel, pair: TablePair) -> list[Space]:
+    n = pair.x.n_columns
+    if isinstance(kernel, ProductKernel):
+        product = template_of_product(kernel, pair)
+        factors: list[Any] = list(kernel.parts)
+        size = math.prod(_size(factor, pair) for factor in factors)
+        free = any(factor.variables == "free" for factor in factors)
+        return [Space(product.formula, False, free, product.ranges, n, size)]
+    if isinstance(kernel, FormulaKernel):
+        formula, ranges = template_of(kernel, pair, "")
+        distinct, free = kernel.variables == "distinct", kernel.variables == "free"
+        size = _size(kernel, pair)
+        weight = 1.0 / size if kernel.scale == "probability" and size else 1.0
+        return [Space(formula, distinct, free, ranges, n, size, weight)]
+    if isinstance(kernel, CountedKernel) and kernel.features is not None:
+        kernel.diagonal_of(pair)  # the columns are enough
+        return _clause_spaces(kernel.features, n, _total(kernel, n))
+    raise ParameterError(
+        f"the features of {kernel!r} are not listed one by one, so no column can stand for each. "
+        "Use a formula kernel, a family of conjunctions or disjunctions, sums, multiples, cosines "
+        "or products of formula kernels, or "
+        "sklearn.kernel_approximation.Nystroem(kernel=k)."
+    )
+
+
+def _clause_spaces(features: FeatureSpace, n: int, total: float) -> list[Space]:
+    """The clauses of each length, and of each number of negated columns, over n columns."""
+    longest = n if features.max_length is None else min(features.max_length, n)
+    if longest > MAX_SLOTS:
+        raise ParameterError(
+            f"clauses of up to {longest} columns are not listed; at most {MAX_SLOTS} are. Use a "
+            "family of shorter clauses."
+        )
+    row = AND if features.form == "conjunction" else OR
+    spaces = []
+    for length in range(features.min_length, longest + 1):
+        names = [Variable(f"x{k}") for k in range(length)]
+        for n_negated in range(length + 1 if features.signed else 1):
+            plain = length - n_negated
+            signed = [v if k < plain else ~v for k, v in enumerate(names)]
+            clause: Formula = TRUE if row is AND else ~TRUE
+            if signed:
+                clause = Operation(row, signed) if length > 1 else signed[0]
+            size = math.comb(n, length) * math.comb(length, n_negated)
+            weight = features.weight(length) ** 2 / total
+            spaces.append(Space(clause, True, False, {}, n, size, weight))
+    return spaces
+
+
+def _size(kernel: FormulaKernel, pair: TablePair) -> int:
+    """How many substitutions a formula kernel counts on these columns."""
+    sizes = {name: len(_columns(kernel, name, pair)) for name in kernel.program.domains}
+    return kernel.dimension(sizes)
+
+
+def _total(kernel: CountedKernel, n: int) -> float:
+    """The number of clauses over n columns at scale "probability", else 1."""
+    return rounded(kernel.family.total(n)) if kernel.scale == "probability" else 1.0
+
+
+class Part(NamedTuple):
     """A part of a kernel's feature space.
 
     Parameters
@@ -71,11 +245,7 @@ class Part:
     """
 
     search: ClauseSearch | TemplateSearch
-    factor: FloatArray | float = 1.0
-
-    def times(self, factor: FloatArray | float) -> Part:
-        """The part of a kernel whose features are multiplied."""
-        return replace(self, factor=self.factor * factor)
+    factor: FloatArray | float
 
 
 def parts_of(kernel: Kernel, rows: Any) -> list[Part]:
@@ -93,30 +263,30 @@ def parts_of(kernel: Kernel, rows: Any) -> list[Part]:
         If the features of the kernel are not clauses or instances of a template.
     """
     pair = rows if isinstance(rows, TablePair) else TablePair(rows)
-    if isinstance(kernel, NormalizedKernel):
-        inner = kernel.kernel.within_range(pair)
-        inverse = inverse_length(inner.diagonal_of(pair))
-        return [part.times(inverse) for part in parts_of(inner, pair)]
-    if isinstance(kernel, ScaledKernel):
-        return [part.times(math.sqrt(kernel.weight)) for part in parts_of(kernel.kernel, pair)]
-    if isinstance(kernel, GradedKernel):  # on rows of 0 and 1 it is the kernel inside
-        return parts_of(kernel.kernel, pair)
-    if isinstance(kernel, SumKernel):
-        return [part for term in kernel.parts for part in parts_of(term, pair)]
+    inverse: dict[int, FloatArray] = {}
+    parts = []
+    for term in terms_of(kernel, pair):
+        search, scale = _search_of(term.kernel, pair)
+        factor: FloatArray | float = scale * math.sqrt(term.weight)
+        for divisor in term.divisors:
+            if id(divisor) not in inverse:
+                inverse[id(divisor)] = inverse_length(divisor.diagonal_of(pair))
+            factor = factor * inverse[id(divisor)]
+        parts.append(Part(search, factor))
+    return parts
+
+
+def _search_of(kernel: Kernel, pair: TablePair) -> tuple[ClauseSearch | TemplateSearch, float]:
+    """The search of a term's features, and what each is multiplied by."""
     if isinstance(kernel, ProductKernel):
-        return [Part(template_of_product(kernel, pair))]
+        return template_of_product(kernel, pair), 1.0
     if isinstance(kernel, FormulaKernel):
-        scale = 1.0
-        if kernel.scale == "probability":
-            sizes = {name: len(_columns(kernel, name, pair)) for name in kernel.program.domains}
-            scale = _inverse_root(kernel.dimension(sizes))
-        return [Part(_formula_search(kernel, pair), scale)]
+        scale = _inverse_root(_size(kernel, pair)) if kernel.scale == "probability" else 1.0
+        return _formula_search(kernel, pair), scale
     if isinstance(kernel, CountedKernel) and kernel.features is not None:
-        total = 1.0
-        if kernel.scale == "probability":
-            total = rounded(kernel.family.total(pair.x.n_columns))
+        total = _total(kernel, pair.x.n_columns)
         if math.isfinite(total):
-            return [Part(ClauseSearch(kernel.features), 1.0 / math.sqrt(total))]
+            return ClauseSearch(kernel.features), 1.0 / math.sqrt(total)
     raise ParameterError(
         f"the features of {kernel!r} on {pair.x.n_columns:,} columns are not listed one by one, "
         "so none can be named as a rule. Use a formula kernel, a family of conjunctions or "

@@ -1,1 +1,0 @@
-"""The heaviest features of a support vector machine."""
