@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import inf, log2, prod
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from formulakern.program.extended import Extended, run_extended
 from formulakern.program.magnitude import FLOAT64_MAX, bits, dimension, upper_bound
 from formulakern.program.node import Program, Quotient
 
-__all__ = ["Backend", "BlockWriter", "Scale", "Support", "Task", "block_at"]
+__all__ = ["Backend", "BlockWriter", "Scale", "Support", "Task"]
 
 Scale = Literal["count", "probability"]
 
@@ -26,26 +26,10 @@ Scale = Literal["count", "probability"]
 MAX_EXACT_BITS = 16_384
 
 
-class BlockWriter(Protocol):
-    """Writes a block of kernel values; safe to call from several threads at once."""
-
-    def __call__(
-        self, rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-    ) -> None:
-        """``out[out_row:, out_column:]`` receives K for these rows of x and columns (rows of z).
-
-        ``columns.start`` is a multiple of 16; ``out`` is C-contiguous.
-        """
-
-
-def block_at(
-    out: FloatArray, rows: slice, columns: slice, out_row: int, out_column: int
-) -> FloatArray:
-    """The part of ``out`` that a :class:`BlockWriter` writes for these rows and columns."""
-    return out[
-        out_row : out_row + rows.stop - rows.start,
-        out_column : out_column + columns.stop - columns.start,
-    ]
+#: ``write(rows, columns, block)`` stores K for these rows of x and columns (rows of z) in a block,
+#: float64, whose rows are contiguous.  ``columns.start`` is a multiple of 16.  A writer is safe to
+#: call from several threads at once.
+BlockWriter: TypeAlias = Callable[[slice, slice, FloatArray], object]
 
 
 @dataclass(frozen=True)

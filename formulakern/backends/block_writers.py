@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray, aligned
-from formulakern.backends.base import BlockWriter, block_at
+from formulakern.backends.base import BlockWriter
 from formulakern.backends.loops import JOINS, TILE, fill_block, packed
 from formulakern.backends.tables import ROWS, PairedTables
 from formulakern.compilation import CompiledFunction
@@ -116,7 +116,7 @@ class Factors:
 
 @dataclass(frozen=True, eq=False)
 class CountWriter:
-    """A :class:`.base.BlockWriter` by joint counts: compiled, or in NumPy for little work.
+    """A :data:`.base.BlockWriter` by joint counts: compiled, or in NumPy for little work.
 
     Parameters
     ----------
@@ -150,16 +150,13 @@ class CountWriter:
     after: Factors = field(default_factory=Factors)
     memory: threading.local = field(default_factory=threading.local)
 
-    def __call__(
-        self, rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-    ) -> None:
-        """Fill a block; see :class:`.base.BlockWriter`."""
+    def __call__(self, rows: slice, columns: slice, block: FloatArray) -> None:
+        """Fill a block; see :data:`.base.BlockWriter`."""
         if not isinstance(self.values, CompiledFunction):
             height = max(1, FEW_PAIRS // max(columns.stop - columns.start, 1))
             for start in range(rows.start, rows.stop, height):
                 some = slice(start, min(start + height, rows.stop))
-                top = out_row + start - rows.start
-                self._by_numpy(some, columns, block_at(out, some, columns, top, out_column))
+                self._by_numpy(some, columns, _rows_at(block, some, rows))
             return
         mine, tables = self.memory, self.tables
         if not hasattr(mine, "tile"):
@@ -167,10 +164,11 @@ class CountWriter:
             mine.row = aligned((TILE,), np.float64)
         words = (tables.x_words, tables.z_panels, tables.spans)
         steps = (JOINS[self.join], self.before.for_loop, self.after.for_loop)
-        block = (rows.start, rows.stop, columns.start, columns.stop)
+        where = (rows.start, rows.stop, columns.start, columns.stop)
         memory = (mine.tile, mine.row)
         finish = (self.values.address, self.packed)
-        fill_block(words, memory, finish, steps, block, out, (out_row, out_column))
+        target = (block.ctypes.data, block.strides[0])
+        fill_block(words, memory, finish, steps, where, target)
 
     @cached_property
     def packed(self) -> IntArray:
@@ -223,26 +221,24 @@ class ChainedWriter:
     parts: tuple[BlockWriter, ...]
     bound: float = inf
 
-    def __call__(
-        self, rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-    ) -> None:
-        """Fill a block; see :class:`.base.BlockWriter`."""
+    def __call__(self, rows: slice, columns: slice, block: FloatArray) -> None:
+        """Fill a block; see :data:`.base.BlockWriter`."""
         height = max(ROWS, BAND // max(columns.stop - columns.start, 1) // ROWS * ROWS)
         for start in range(rows.start, rows.stop, height):
             band = slice(start, min(start + height, rows.stop))
             for part in self.parts:
-                part(band, columns, out, out_row + start - rows.start, out_column)
+                part(band, columns, _rows_at(block, band, rows))
 
 
-def then(
-    inner: BlockWriter, change: Callable[[slice, slice, FloatArray], object], bound: float = inf
-) -> ChainedWriter:
+def _rows_at(block: FloatArray, some: slice, rows: slice) -> FloatArray:
+    """Return some rows of a block that begins at ``rows.start``."""
+    return block[some.start - rows.start : some.stop - rows.start]
+
+
+def then(inner: BlockWriter, change: BlockWriter, bound: float = inf) -> ChainedWriter:
     """Fill with ``inner``, then change what it wrote: ``change(rows, columns, block)``."""
 
-    def step(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
-        change(rows, columns, block_at(out, rows, columns, out_row, out_column))
-
-    return ChainedWriter((*_parts(inner), step), bound)
+    return ChainedWriter((*_parts(inner), change), bound)
 
 
 def multiplied(fill: BlockWriter, factors: Factors) -> BlockWriter:
@@ -296,11 +292,9 @@ def rows_of(fill: BlockWriter, positions: npt.NDArray[np.intp]) -> BlockWriter:
     if isinstance(fill, ChainedWriter) and all(isinstance(p, CountWriter) for p in fill.parts):
         return ChainedWriter(tuple(rows_of(part, positions) for part in fill.parts), fill.bound)
 
-    def one_by_one(
-        rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-    ) -> None:
-        for place, row in enumerate(positions[rows].tolist(), out_row):
-            fill(slice(row, row + 1), columns, out, place, out_column)
+    def one_by_one(rows: slice, columns: slice, block: FloatArray) -> None:
+        for place, row in enumerate(positions[rows].tolist()):
+            fill(slice(row, row + 1), columns, block[place : place + 1])
 
     return one_by_one
 
@@ -334,10 +328,9 @@ def _checked(fill: CountWriter | ChainedWriter) -> BlockWriter:
 def _apart(fill: BlockWriter, ufunc: np.ufunc) -> BlockWriter:
     """Fill memory of its own, then join."""
 
-    def join(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
-        block = block_at(out, rows, columns, out_row, out_column)
+    def join(rows: slice, columns: slice, block: FloatArray) -> None:
         values = np.empty(block.shape)
-        fill(rows, columns, values, 0, 0)
+        fill(rows, columns, values)
         with np.errstate(over="ignore"):
             ufunc(block, values, out=block)
 

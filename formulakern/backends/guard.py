@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import BlockWriter, Task, block_at
+from formulakern.backends.base import BlockWriter, Task
 from formulakern.backends.interpreter import exact_values, too_large
 from formulakern.errors import MagnitudeError
 from formulakern.program.magnitude import BEYOND
@@ -43,12 +43,9 @@ def guarded(task: Task, fill: BlockWriter) -> BlockWriter:
             return fill
         smallest = 0.0 if divided_by < SAFE else inf  # beyond: all of it again, exactly
 
-    def checked(
-        rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-    ) -> None:
+    def checked(rows: slice, columns: slice, block: FloatArray) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
-            fill(rows, columns, out, out_row, out_column)
-        block = block_at(out, rows, columns, out_row, out_column)
+            fill(rows, columns, block)
         doubtful = ~np.isfinite(block) | (block < smallest)
         if np.any(doubtful):
             block[doubtful] = _again(task, rows, columns, doubtful)

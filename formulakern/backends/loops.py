@@ -194,11 +194,9 @@ def _join(to: Any, given: Any, found: Any, length: Any, join: Any) -> None:
     "void(Tuple((uint64[:, ::1], uint64[:, :, ::1], int64[::1])), "
     "Tuple((uint64[:, :, ::1], float64[::1])), Tuple((int64, int64[::1])), "
     f"Tuple((int64, {_FACTORS}, {_FACTORS})), "
-    "UniTuple(int64, 4), float64[:, ::1], UniTuple(int64, 2))"
+    "UniTuple(int64, 4), UniTuple(int64, 2))"
 )
-def fill_block(
-    tables: Any, memory: Any, finish: Any, steps: Any, block: Any, out: Any, corner: Any
-) -> None:
+def fill_block(tables: Any, memory: Any, finish: Any, steps: Any, block: Any, target: Any) -> None:
     """Fill a block of a matrix: count tile by tile, and finish row by row.
 
     Parameters
@@ -211,12 +209,11 @@ def fill_block(
         The address of what turns counts into values, and what it reads beside them; see ``packed``.
     steps : tuple
         What is done with the values of a row at once: they are multiplied by factors, stored in
-        ``out`` or joined with what it holds (see ``JOINS``), and this is multiplied by factors.
+        the block or joined with what it holds (see ``JOINS``), and this is multiplied by factors.
     block : tuple of int
         First and last row of x, first and last row of z; the last ones are left out.
-    out : float64 (rows, columns)
-    corner : tuple of int
-        Row and column of ``out`` where the block begins.
+    target : tuple of int
+        The address of the first value of the block in memory, and the bytes from row to row.
     """
     x_words, z_panels, spans = tables
     tile, apart = memory
@@ -224,7 +221,8 @@ def fill_block(
     join, before, after = steps
     # addresses, not parts of arrays: numba counts references to these, and each time the processor
     # waits until all that was stored has reached the memory
-    to, width, aside = address_of(out), out.shape[1], address_of(apart)
+    to, step = target
+    aside = address_of(apart)
     counts, others = address_of(tile), address_of(data)
     x_begin, z_begin, words = address_of(x_words), address_of(z_panels), x_words.shape[1]
     change = before[0] != 0 or before[3] != 1.0
@@ -243,9 +241,9 @@ def fill_block(
                 for g in range(len(tile)):
                     into = array_at(counts + 8 * g * ROWS * TILE, (ROWS, TILE), np.uint64)
                     count_tile(x, z, spans[g], spans[g + 1], into)
-                length, begin = stop - column, corner[1] + column - column_start
+                length, begin = stop - column, 8 * (column - column_start)
                 for r in range(min(ROWS, row_stop - row)):
-                    stored = to + 8 * ((corner[0] + row - row_start + r) * width + begin)
+                    stored = to + (row - row_start + r) * step + begin
                     direct = join == STORED and not change
                     values = stored if direct else aside
                     shared = counts + 8 * r * TILE

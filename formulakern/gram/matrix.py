@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import BlockWriter, block_at
+from formulakern.backends.base import BlockWriter
 from formulakern.backends.block_writers import bound_of
 from formulakern.backends.tables import PANEL, ROWS
 from formulakern.errors import GramSizeError, MagnitudeError, ParameterError
@@ -70,7 +70,7 @@ def assemble(
     symmetric : bool
         Only blocks on and above the diagonal are filled; the rest is mirrored.
     fill : BlockWriter
-        See :class:`formulakern.backends.base.BlockWriter`.
+        See :data:`formulakern.backends.base.BlockWriter`.
     progress : callable, optional
         Called with the share of the blocks that are done, from the calling thread.
     out : float64 of shape ``shape``, C-contiguous, optional
@@ -100,8 +100,10 @@ def fill_matrix(
 ) -> None:
     """Fill the blocks of a C-contiguous matrix; the parameters are those of :func:`assemble`."""
 
+    matrix = np.asarray(matrix)  # views of memory maps are slow
+
     def one(rows: slice, columns: slice) -> None:
-        fill(rows, columns, matrix, rows.start, columns.start)
+        fill(rows, columns, matrix[rows, columns])
         if symmetric and columns.stop > rows.stop:
             columns = slice(max(columns.start, rows.stop), columns.stop)
             matrix[columns, rows] = matrix[rows, columns].T
@@ -284,7 +286,7 @@ class _Tiles:
             self._mine.memory = np.empty(TILE_ROWS * TILE_COLUMNS)
         shape = (rows.stop - rows.start, columns.stop - columns.start)
         tile: FloatArray = self._mine.memory[: shape[0] * shape[1]].reshape(shape)
-        fill(rows, columns, tile, 0, 0)
+        fill(rows, columns, tile)
         return tile
 
 
@@ -299,14 +301,15 @@ def narrowed(fill: BlockWriter) -> BlockWriter:
     memory = _Tiles()
     fits = bound_of(fill) < float(np.finfo(np.float32).max)
 
-    def narrow(rows: slice, columns: slice, out: Any, out_row: int, out_column: int) -> None:
+    def narrow(rows: slice, columns: slice, block: Any) -> None:
         for some, part in tiles(rows, columns):
-            values = memory.filled(fill, some, part)
-            top, left = out_row + some.start - rows.start, out_column + part.start - columns.start
-            block = block_at(out, some, part, top, left)
+            tile = block[
+                some.start - rows.start : some.stop - rows.start,
+                part.start - columns.start : part.stop - columns.start,
+            ]
             with np.errstate(over="ignore"):
-                block[...] = values
-            if not fits and not np.isfinite(block).all():
+                tile[...] = memory.filled(fill, some, part)
+            if not fits and not np.isfinite(tile).all():
                 raise MagnitudeError(
                     "a kernel value is beyond 3.4e38, the end of float32. Use dtype='float64', "
                     "scale='probability' or kernel.normalized()."
@@ -322,18 +325,15 @@ def transposing(fill: BlockWriter) -> BlockWriter:
     are rounded in different orders.
     """
 
-    def mirrored(
-        rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-    ) -> None:
-        block = block_at(out, rows, columns, out_row, out_column)
+    def mirrored(rows: slice, columns: slice, block: FloatArray) -> None:
         start = min(max(columns.start, rows.start), columns.stop)  # the diagonal begins here
         left = max(columns.start, start // PANEL * PANEL)  # where fills may begin
         if start < columns.stop:
-            fill(rows, slice(left, columns.stop), out, out_row, out_column + left - columns.start)
+            fill(rows, slice(left, columns.stop), block[:, left - columns.start :])
         if start > columns.start:
             below, first = slice(columns.start, start), rows.start // PANEL * PANEL
             values = np.empty((start - below.start, rows.stop - first))
-            fill(below, slice(first, rows.stop), values, 0, 0)
+            fill(below, slice(first, rows.stop), values)
             block[:, : len(values)] = values[:, rows.start - first :].T
         square = block[max(start - rows.start, 0) :, start - columns.start :]
         size = min(square.shape)
@@ -353,8 +353,9 @@ def fill_rows(
 
     def one(some: slice, columns: slice) -> None:
         of_matrix = slice(rows.start + some.start, rows.start + some.stop)
-        fill(of_matrix, columns, out, some.start, columns.start)
+        fill(of_matrix, columns, out[some, columns])
 
+    out = np.asarray(out)  # views of memory maps are slow
     if out.size:
         work_off(row_blocks((out.shape[0], out.shape[1])), one, progress)
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.base import BlockWriter, block_at
+from formulakern.backends.base import BlockWriter
 from formulakern.backends.lookup import (
     Layout,
     count_entries,
@@ -193,13 +193,13 @@ def _places(tables: PairedTables, layout: Layout) -> BlockWriter:
     itself = np.arange(len(layout.s[0]), dtype=np.float64)  # looked up, a place gives its number
     look_up = fill_by_layout(tables, layout, itself)
 
-    def fill(rows: slice, columns: slice, out: Any, out_row: int, out_column: int) -> None:
+    def fill(rows: slice, columns: slice, block: Any) -> None:
         places = np.empty((rows.stop - rows.start, columns.stop - columns.start))
-        look_up(rows, columns, places, 0, 0)
+        look_up(rows, columns, places)
         if tables.symmetric and rows.start == columns.start:
             square = places[:, : len(places)]
             upper = np.triu(square, 1)
             square[...] = upper + upper.T  # the diagonal is set by the caller
-        block_at(out, rows, columns, out_row, out_column)[...] = places
+        block[...] = places
 
     return fill

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.base import BlockWriter, Scale, block_at
+from formulakern.backends.base import BlockWriter, Scale
 from formulakern.backends.block_writers import then
 from formulakern.checks import check_integer
 from formulakern.compilation import CompiledFunction, compiled
@@ -91,7 +91,7 @@ class Terms(NamedTuple):
     strict: bool
 
 
-_BLOCK = "float64, boolean, boolean, UniTuple(int64, 4), float64[:, ::1], UniTuple(int64, 2)"
+_BLOCK = "float64, boolean, boolean, UniTuple(int64, 4), float64[:, :]"
 
 
 @compiled()
@@ -112,7 +112,6 @@ def full_rows(
     half: bool,
     block: tuple[int, int, int, int],
     out: FloatArray,
-    at: tuple[int, int],
 ) -> None:
     """Fill a block of the kernel of all subsets, O(n log n) a pair; ``half``: with j ≥ i only.
 
@@ -159,7 +158,7 @@ def full_rows(
                 total += x.steps[i, place] * scaled[1]
             exponent = x.exponent[i] + z.exponent[j] + common
             value = _value(total, exponent, common, divisor, strict)
-            out[at[0] + i - start, at[1] + j - first] = value
+            out[i - start, j - first] = value
 
 
 @compiled(
@@ -177,7 +176,6 @@ def additive_rows(
     half: bool,
     block: tuple[int, int, int, int],
     out: FloatArray,
-    at: tuple[int, int],
 ) -> None:
     """Fill a block of a k-additive kernel, O(n²) a pair; ``half``: with j ≥ i only."""
     start, stop, first, last = block
@@ -207,7 +205,7 @@ def additive_rows(
                 total += x.values[i, place] * added
             exponent = x.exponent[i] + z.exponent[j] + scale
             value = _value(total, exponent, common, divisor, strict)
-            out[at[0] + i - start, at[1] + j - first] = value
+            out[i - start, j - first] = value
 
 
 def in_numpy(
@@ -378,25 +376,20 @@ class ChoquetKernel(CountedKernel):
         loop = self._loop
         table = () if self.additivity is None else (terms.fraction, terms.exponent)
 
-        def write(
-            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-        ) -> None:
-            block = (rows.start, rows.stop, columns.start, columns.stop)
-            shape = (rows.stop - rows.start, columns.stop - columns.start)
-            numbers = shape[0] * shape[1] * n * n
+        def write(rows: slice, columns: slice, block: FloatArray) -> None:
+            where = (rows.start, rows.stop, columns.start, columns.stop)
             half = symmetric and columns.start >= rows.start
-            small = terms.exponent[-1] <= SPREAD and shape[0] * shape[1] * n <= NUMBERS
-            if small and not loop.pays(numbers):
-                found = block_at(out, rows, columns, out_row, out_column)
+            small = terms.exponent[-1] <= SPREAD and block.size * n <= NUMBERS
+            if small and not loop.pays(block.size * n * n):
                 with np.errstate(over="ignore"):  # infinite values are refused below
-                    found[...] = in_numpy(x, z, terms, block)
+                    block[...] = in_numpy(x, z, terms, where)
             else:
                 settings = (*table, terms.divisor, terms.strict, half)
-                loop(x, z, *settings, block, out, (out_row, out_column))
+                loop(x, z, *settings, where, block)
             if half:
                 same = np.arange(max(rows.start, columns.start), min(rows.stop, columns.stop))
-                square = np.ix_(same - rows.start + out_row, same - columns.start + out_column)
-                out[square] = np.triu(out[square]) + np.triu(out[square], 1).T
+                square = np.ix_(same - rows.start, same - columns.start)
+                block[square] = np.triu(block[square]) + np.triu(block[square], 1).T
 
         return write
 

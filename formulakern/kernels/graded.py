@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.backends.base import BlockWriter, block_at
+from formulakern.backends.base import BlockWriter
 from formulakern.backends.tables import PANEL, ROWS
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words, pack_rows, row_blocks
@@ -120,10 +120,7 @@ class GradedKernel(DerivedKernel):
         x, z, levels = _level_sets(pair)
         inner = self.kernel.prepare(levels)
 
-        def fill(
-            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-        ) -> None:
-            block = block_at(out, rows, columns, out_row, out_column)
+        def fill(rows: slice, columns: slice, block: FloatArray) -> None:
             for right in z.parts(columns, WIDTH):
                 # where blocks of the kernel inside may begin
                 first = z.starts[right.start] // PANEL * PANEL
@@ -132,10 +129,11 @@ class GradedKernel(DerivedKernel):
                     top = x.starts[below.start] // ROWS * ROWS
                     last = x.starts[below.stop]
                     values = np.empty((int(last - top), width))
-                    inner(slice(top, last), slice(first, first + width), values, 0, 0)
-                    part = block_at(
-                        block, below, right, below.start - rows.start, right.start - columns.start
-                    )
+                    inner(slice(top, last), slice(first, first + width), values)
+                    part = block[
+                        below.start - rows.start : below.stop - rows.start,
+                        right.start - columns.start : right.stop - columns.start,
+                    ]
                     _add_up(values, x.within(below, top), z.within(right, first), part)
 
         return transposing(fill) if pair.symmetric else fill
@@ -147,7 +145,7 @@ class GradedKernel(DerivedKernel):
         fill, values = self.prepare(pair), np.empty((1, 1))
         diagonal = np.empty(pair.shape[0])
         for row in range(len(diagonal)):
-            fill(slice(row, row + 1), slice(row, row + 1), values, 0, 0)
+            fill(slice(row, row + 1), slice(row, row + 1), values)
             diagonal[row] = values[0, 0]
         return diagonal
 

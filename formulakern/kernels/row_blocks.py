@@ -97,7 +97,7 @@ class RowBlocks:
             raise ParameterError(
                 f"rows are numbered 0 to {self.shape[0] - 1}; got {rows.min()} to {rows.max()}."
             )
-        self.chosen(rows)(slice(0, len(rows)), columns, out, 0, 0)
+        self.chosen(rows)(slice(0, len(rows)), columns, out)
 
     def chosen(self, rows: npt.NDArray[np.intp]) -> BlockWriter:
         """What fills blocks of K between these rows of X, in this order, and Z.

@@ -82,8 +82,8 @@ BLOCKS = [
 
 def filled(fill, rows: slice, columns: slice) -> np.ndarray:
     out = np.full((rows.stop - rows.start + 5, columns.stop - columns.start + 7), -1.0)
-    fill(rows, columns, out, 2, 3)
     inner = out[2 : 2 + rows.stop - rows.start, 3 : 3 + columns.stop - columns.start]
+    fill(rows, columns, inner)
     assert np.count_nonzero(out == -1.0) == out.size - inner.size, "written outside the block"
     return inner
 

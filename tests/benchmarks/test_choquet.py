@@ -69,9 +69,9 @@ def _suffixes(values, order, rank, steps, block, out, at):
 
 
 def _filled(loop: Callable[..., None], *arrays: np.ndarray) -> np.ndarray:
-    def fill(rows, columns, out, out_row, out_column):
-        block = (rows.start, rows.stop, columns.start, columns.stop)
-        loop(*arrays, block, out, (out_row, out_column))
+    def fill(rows, columns, block):
+        where = (rows.start, rows.stop, columns.start, columns.stop)
+        loop(*arrays, where, block, (0, 0))
 
     m = len(arrays[0])
     return assemble((m, m), True, fill)

@@ -52,8 +52,8 @@ def _store(out, row_start, row_stop):
 def store(shape: tuple[int, int]) -> np.ndarray:
     """The same matrix, by the same threads, of a constant."""
 
-    def fill(rows, columns, out, out_row, out_column):
-        _store(out, out_row, out_row + rows.stop - rows.start)
+    def fill(rows, columns, block):
+        _store(block, 0, len(block))
 
     return assemble(shape, False, fill)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import BlockWriter, block_at
+from formulakern.backends.base import BlockWriter
 from formulakern.errors import MagnitudeError
 from formulakern.gram.pair import TablePair
 
@@ -202,8 +202,7 @@ def real_fill(pair: TablePair, value: Callable[[RowPairs], FloatArray], name: st
     """
     x, z = pair.values
 
-    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
-        block = block_at(out, rows, columns, out_row, out_column)
+    def fill(rows: slice, columns: slice, block: FloatArray) -> None:
         for top in range(0, len(block), TILE_ROWS):
             tile_rows = x[rows][top : top + TILE_ROWS]
             for left in range(0, block.shape[1], TILE_COLUMNS):

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray, aligned
-from formulakern.backends.base import BlockWriter, block_at
+from formulakern.backends.base import BlockWriter
 from formulakern.backends.intrinsics import vectorized
 from formulakern.checks import check_integer
 from formulakern.compilation import compiled
@@ -155,11 +155,10 @@ TILE = 256
 
 @compiled(
     "void(Tuple((int32[::1], int32[::1], float64[::1])),"
-    "Tuple((int32[::1], int32[::1], float64[::1])), UniTuple(int64, 4), float64[:, ::1],"
-    "UniTuple(int64, 2))"
+    "Tuple((int32[::1], int32[::1], float64[::1])), UniTuple(int64, 4), float64[:, :])"
 )
-def _add_shared(x: Any, z: Any, block: Any, out: Any, corner: Any) -> None:
-    """Fill a block of ``out`` with Σ_u x[i, u]·z[j, u].
+def _add_shared(x: Any, z: Any, block: Any, out: Any) -> None:
+    """Fill a block with Σ_u x[i, u]·z[j, u].
 
     Parameters
     ----------
@@ -169,16 +168,13 @@ def _add_shared(x: Any, z: Any, block: Any, out: Any, corner: Any) -> None:
     block : tuple of int
         First and last row of x, first and last row of z; the last ones are left out.
     out : float64 (rows, columns)
-    corner : tuple of int
-        Row and column of ``out`` where the block begins.
     """
     x_starts, x_features, x_counts = x
     z_starts, z_rows, z_counts = z
     row_start, row_stop, column_start, column_stop = block
     for row in range(row_start, row_stop):
-        to = out[corner[0] + row - row_start]
-        for column in range(corner[1], corner[1] + column_stop - column_start):
-            to[column] = 0.0
+        to = out[row - row_start]
+        to[:] = 0.0
         for place in range(x_starts[row], x_starts[row + 1]):
             feature, count = x_features[place], x_counts[place]
             first, stop = z_starts[feature], z_starts[feature + 1]
@@ -190,24 +186,24 @@ def _add_shared(x: Any, z: Any, block: Any, out: Any, corner: Any) -> None:
                 else:
                     last = middle
             while first < stop and z_rows[first] < column_stop:
-                to[corner[1] + z_rows[first] - column_start] += count * z_counts[first]
+                to[z_rows[first] - column_start] += count * z_counts[first]
                 first += 1
 
 
 @compiled(
     "void(Tuple((int32[::1], int32[::1], float64[::1])), float64[:, ::1], UniTuple(int64, 4),"
-    "float64[::1], float64[:, ::1], UniTuple(int64, 2))"
+    "float64[::1], float64[:, :])"
 )
-def _add_all(x: Any, z: Any, block: Any, sums: Any, out: Any, corner: Any) -> None:
+def _add_all(x: Any, z: Any, block: Any, sums: Any, out: Any) -> None:
     """The same, with z as (features, rows of z and TILE more); ``sums`` holds TILE zeros."""
     row_start, row_stop, column_start, column_stop = block
     for start in range(column_start, column_stop, TILE):
         width = min(TILE, column_stop - start)
         for row in range(row_start, row_stop):
             _sum_row(x, z, row, start, sums)
-            to = out[corner[0] + row - row_start]
+            to = out[row - row_start]
             for j in range(width):
-                to[corner[1] + start - column_start + j] = sums[j]
+                to[start - column_start + j] = sums[j]
                 sums[j] = 0.0
             for j in range(width, TILE):
                 sums[j] = 0.0
@@ -261,9 +257,9 @@ def inner_products(x: Any, z: Any) -> BlockWriter:
     z_columns.sort_indices()
     of_x, of_z = _parts(x), _parts(z_columns)
 
-    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
-        block = (rows.start, rows.stop, columns.start, columns.stop)
-        _add_shared(of_x, of_z, block, out, (out_row, out_column))
+    def fill(rows: slice, columns: slice, block: FloatArray) -> None:
+        where = (rows.start, rows.stop, columns.start, columns.stop)
+        _add_shared(of_x, of_z, where, block)
 
     return fill
 
@@ -276,17 +272,16 @@ def weighted_sums(x: Any, values: FloatArray) -> BlockWriter:
     spread[:, : values.shape[1]] = values
     of_x = _parts(x)
 
-    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
-        block = (rows.start, rows.stop, columns.start, columns.stop)
-        _add_all(of_x, spread, block, np.zeros(TILE), out, (out_row, out_column))
+    def fill(rows: slice, columns: slice, block: FloatArray) -> None:
+        where = (rows.start, rows.stop, columns.start, columns.stop)
+        _add_all(of_x, spread, where, np.zeros(TILE), block)
 
     return fill
 
 
 def _in_scipy(x: Any, values: Any) -> BlockWriter:
-    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
+    def fill(rows: slice, columns: slice, block: FloatArray) -> None:
         product = x[rows] @ values[:, columns]
-        block = block_at(out, rows, columns, out_row, out_column)
         block[...] = product if isinstance(product, np.ndarray) else product.toarray()
 
     return fill
@@ -536,7 +531,7 @@ class MismatchKernel(StringKernel):
         fill, diagonal = self.prepare(pair), np.empty((1, 1))
         values = np.empty(pair.x.n_rows)
         for i in range(pair.x.n_rows):
-            fill(slice(i, i + 1), slice(i, i + 1), diagonal, 0, 0)
+            fill(slice(i, i + 1), slice(i, i + 1), diagonal)
             values[i] = diagonal[0, 0]
         return values
 
@@ -637,11 +632,11 @@ def _by_distance(found: _KMers, N: FloatArray) -> BlockWriter:
     """Compare k-mers block by block."""
     x, z = found.counts()
 
-    def fill(rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int) -> None:
+    def fill(rows: slice, columns: slice, block: FloatArray) -> None:
         some = x[rows]
         kinds = np.unique(some.indices)
         values = found.smoothed(z[columns], kinds, N)
-        block_at(out, rows, columns, out_row, out_column)[...] = some[:, kinds] @ values
+        block[...] = some[:, kinds] @ values
 
     return fill
 

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.arrays import FloatArray, IntArray, aligned
-from formulakern.backends.base import BlockWriter, block_at
+from formulakern.backends.base import BlockWriter
 from formulakern.backends.intrinsics import vectorized
 from formulakern.checks import check_integer
 from formulakern.compilation import compiled
@@ -105,13 +105,11 @@ def _sum_matches(
 
 @compiled(
     "void(uint64[:, :, :, ::1], uint64[:, ::1], float64[::1], uint64[:, :, ::1], int64,"
-    "Tuple((uint64[:, ::1], uint64[:, ::1], float64[::1])), UniTuple(int64, 2), float64[:, ::1],"
-    "UniTuple(int64, 2))"
+    "Tuple((uint64[:, ::1], uint64[:, ::1], float64[::1])), UniTuple(int64, 2), float64[:, :])"
 )
 def weighted_degree_block(
-    x: Any, valid: Any, weights: Any, z: Any, degree: Any, work: Any, columns: Any, out: Any,
-    corner: Any,
-) -> None:  # fmt: skip
+    x: Any, valid: Any, weights: Any, z: Any, degree: Any, work: Any, columns: Any, out: Any
+) -> None:
     """Fill a block with weighted degree kernels, with or without shifts.
 
     Parameters
@@ -129,13 +127,11 @@ def weighted_degree_block(
     columns : (int, int)
         The first string of z, and that behind the last.
     out : float64 (rows, columns)
-    corner : (int, int)
-        Row and column of ``out`` where the block begins.
     """
     masks, sums, values = work
     divisor = degree * (degree + 1) / 2
     for start in range(columns[0], columns[1], TILE):
-        first = np.uint64(corner[1] + start - columns[0])
+        first = np.uint64(start - columns[0])
         width = np.uint64(min(TILE, columns[1] - start))
         for row in range(np.uint64(len(x))):
             for s in range(len(weights)):
@@ -145,7 +141,7 @@ def weighted_degree_block(
                 for j in range(LANES):
                     values[j] += np.float64(np.int64(sums[1, j])) * weights[s]
                     sums[1, j] = 0
-            to = out[corner[0] + np.int64(row)]
+            to = out[row]
             for j in range(width):
                 to[first + j] = values[j] / divisor
                 values[j] = 0
@@ -313,27 +309,20 @@ class WeightedDegreeKernel(StringKernel):
         z_planes = aligned((planes, words, len(z) + TILE), np.uint64)
         z_planes[:, :, : len(z)] = bit_planes(z[:, None], planes)[:, 0].transpose(1, 2, 0)
 
-        def fill(
-            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-        ) -> None:
+        def fill(rows: slice, columns: slice, block: FloatArray) -> None:
             moved = bit_planes(_moved(x[rows], moves), planes)
             work = (
                 aligned((words + 1, TILE), np.uint64),
                 aligned((2, TILE), np.uint64),
                 np.zeros(TILE),
             )
-            span, corner = (columns.start, columns.stop), (out_row, out_column)
-            weighted_degree_block(
-                moved, valid, deltas, z_planes, self.degree, work, span, out, corner
-            )
+            span = (columns.start, columns.stop)
+            weighted_degree_block(moved, valid, deltas, z_planes, self.degree, work, span, block)
 
         return fill
 
     def _in_numpy(self, x: Codes, z: Codes, deltas: FloatArray) -> BlockWriter:
-        def fill(
-            rows: slice, columns: slice, out: FloatArray, out_row: int, out_column: int
-        ) -> None:
-            block = block_at(out, rows, columns, out_row, out_column)
+        def fill(rows: slice, columns: slice, block: FloatArray) -> None:
             block[...] = self._values(x[rows, None], z[None, columns], deltas)
 
         return fill

@@ -142,7 +142,7 @@ def _weighted_sums(fill: BlockWriter, weights: FloatArray, n: int) -> FloatArray
         tile, sums = np.empty((HEIGHT, width)), np.zeros((sets, width))
         for start in range(0, m, HEIGHT):
             stop = min(start + HEIGHT, m)
-            fill(slice(start, stop), columns, tile, 0, 0)
+            fill(slice(start, stop), columns, tile)
             _add_weighted(tile, weights[:, start:stop].copy(), sums)
         out[:, columns] = sums
 
