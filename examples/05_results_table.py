@@ -20,7 +20,7 @@ import numpy as np
 from protocol import OUTPUT, path_of
 
 import formulakern as fk
-from formulakern.cli.report import spread
+from formulakern.cli.scores import spread
 from formulakern.estimators.svm.evaluation import compare_kernels
 from formulakern.progress import Progress
 from formulakern.text import markdown

@@ -1,5 +1,5 @@
 """The command line: ``formulakern --help`` lists its commands."""
 
-from formulakern.cli.commands import main, run
+from formulakern.cli.parser import main, run
 
 __all__ = ["main", "run"]

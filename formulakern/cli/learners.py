@@ -1,32 +1,36 @@
-"""The learners by the names that they have on the command line, and plain ones beside them."""
+"""The learners by the names that they have on the command line, and what a fitted one learned."""
 
 from __future__ import annotations
 
+import argparse
 import ast
-import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 import formulakern as fk
-from formulakern.arrays import FloatArray
-from formulakern.errors import ParameterError
-from formulakern.tables.table import Table
+from formulakern.cli.options import nominal_columns
+from formulakern.errors import FormulaKernError, ParameterError
+from formulakern.tables.column import did_you_mean
 from formulakern.text import blocks
 
 __all__ = [
     "LEARNERS",
+    "RULES_SECONDS",
+    "SHOWN_RULES",
     "Learner",
+    "learned_text",
     "learner",
+    "learner_of",
     "listed_learners",
-    "plain_learners",
     "uncalibrated",
     "with_probabilities",
 ]
 
+#: Rules that are shown of a model unless more or fewer are asked for.
+SHOWN_RULES = 15
+#: The search for the rules of a support vector machine stops after so many seconds.
+RULES_SECONDS = 60.0
 #: Class names of regression estimators end so.
 NUMBERS = ("Regressor", "SVR")
 
@@ -42,12 +46,11 @@ class Learner:
     about : str
         What it learns, in a few words.
     novelty : bool
-        Whether it reads no classes, and tells rows that are unlike those of training.
+        Whether it reads no classes, and finds rows that are unlike those of training.
     """
 
     estimator: str
     about: str
-
     novelty: bool = False
 
     @property
@@ -76,7 +79,7 @@ LEARNERS = {
 
 
 def listed_learners() -> str:
-    """The names, with what they learn.
+    """Return the names, with what they learn.
 
     >>> print(listed_learners().splitlines()[0].strip())
     hkl │ few weighted rules, by hierarchical kernel learning
@@ -84,8 +87,10 @@ def listed_learners() -> str:
     return blocks([(name, known.about) for name, known in LEARNERS.items()])
 
 
-def learner(name: str, settings: Sequence[str] = (), **usual: Any) -> Any:
-    """A new estimator.
+def learner(
+    name: str, settings: Sequence[str] = (), given: Mapping[str, Any] = {}, **usual: Any
+) -> Any:
+    """Return a new estimator.
 
     Parameters
     ----------
@@ -93,8 +98,10 @@ def learner(name: str, settings: Sequence[str] = (), **usual: Any) -> Any:
         One of ``LEARNERS``.
     settings : sequence of str
         ``"parameter=value"``; a value is a literal of Python, or else text.
+    given : mapping of str to value
+        Further parameters.
     **usual
-        Parameters that are set where the estimator has them, and ``settings`` do not say others.
+        Parameters that are set if the estimator has them and ``settings`` do not.
 
     Raises
     ------
@@ -110,27 +117,49 @@ def learner(name: str, settings: Sequence[str] = (), **usual: Any) -> Any:
     formulakern.errors.ParameterError: PRLClassifier has no parameter "depth"; ...
     """
     if name not in LEARNERS:
-        near = difflib.get_close_matches(name, LEARNERS, n=1)
-        hint = f'did you mean "{near[0]}"?' if near else f"expected one of {', '.join(LEARNERS)}."
-        raise ParameterError(f'there is no learner "{name}"; {hint}')
+        raise ParameterError(
+            f'there is no learner "{name}"; {did_you_mean(name, [*LEARNERS], len(LEARNERS))}'
+        )
     made = getattr(fk, LEARNERS[name].estimator)
-    known = _defaults(made)
-    given: dict[str, Any] = {key: value for key, value in usual.items() if key in known}
+    known = list(made._get_param_names())
+    values = dict(given)
     for setting in settings:
         key, equals, text = setting.partition("=")
-        key = key.strip()
-        if not equals or not key:
+        if not equals or not key.strip():
             raise ParameterError(f'--set "{setting}" is not name=value. Write --set C=10.')
+        values[key.strip()] = _value(text.strip())
+    for key in values:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            hint = f'did you mean "{near[0]}"?' if near else f"it has {', '.join(known)}."
-            raise ParameterError(f'{made.__name__} has no parameter "{key}"; {hint}')
-        given[key] = _value(text.strip())
-    return made(**given)
+            raise ParameterError(
+                f'{made.__name__} has no parameter "{key}"; {did_you_mean(key, known, len(known))}'
+            )
+    return made(**{key: value for key, value in usual.items() if key in known} | values)
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return text
+
+
+def learner_of(
+    name: str, options: argparse.Namespace, settings: Sequence[str] = (), **given: Any
+) -> Any:
+    """Return a new estimator with the seed, time limit and nominal columns of the options."""
+    usual: dict[str, Any] = {"random_state": options.seed}
+    if options.time_limit is not None:
+        usual["time_limit"] = options.time_limit
+    made = learner(name, settings, given, **usual)
+    if options.nominal != "auto":
+        encoder = getattr(made, "_auto_encoder", fk.PropositionEncoder)()
+        given["encoder"] = encoder.set_params(nominal=nominal_columns(options))
+        made = learner(name, settings, given, **usual)
+    return made
 
 
 def with_probabilities(model: Any, seed: int) -> Any:
-    """A model that has ``predict_proba``: itself, or calibrated on rows that five folds hold out.
+    """Return a model that has ``predict_proba``, calibrated on held-out rows if it has none.
 
     Raises
     ------
@@ -157,85 +186,32 @@ def with_probabilities(model: Any, seed: int) -> Any:
 
 
 def uncalibrated(model: Any) -> Any:
-    """The model of this library inside of a fitted one that ``with_probabilities`` made."""
+    """Return the model of this library in a fitted one that ``with_probabilities`` made."""
     calibrated = getattr(model, "calibrated_classifiers_", None)
     return calibrated[0].estimator if calibrated else model
 
 
-def _defaults(made: Any) -> list[str]:
-    """The names of the parameters of an estimator's class."""
-    return list(made._get_param_names())
-
-
-def _value(text: str) -> Any:
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return text
-
-
-def plain_learners(numbers: bool) -> dict[str, Any]:
-    """Well-known learners of scikit-learn by name, on columns as their users would make them.
-
-    Numbers stay numbers (a missing one becomes the median, and for linear models they have unit
-    variance); every category is a column.
+def learned_text(model: Any, top: int | None) -> str:
+    """Return what a model has learned, as text: its rules, or those that can be read out of it.
 
     Parameters
     ----------
-    numbers : bool
-        Whether a number is predicted rather than a class.
+    model : fitted estimator
+    top : int or None
+        At most this number of rules; None for all.
     """
-    from sklearn.dummy import DummyClassifier, DummyRegressor
-    from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import LogisticRegression, RidgeCV
-    from sklearn.pipeline import make_pipeline, make_union
-    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
-    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
-    def columns(*scaler: Any) -> Any:
-        return make_union(
-            make_pipeline(
-                FunctionTransformer(_numbers), SimpleImputer(keep_empty_features=True), *scaler
-            ),
-            make_pipeline(FunctionTransformer(_texts), OneHotEncoder(handle_unknown="ignore")),
-        )
-
-    if numbers:
-        return {
-            "the mean": make_pipeline(FunctionTransformer(_numbers), DummyRegressor()),
-            "a tree": make_pipeline(
-                columns(), DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
-            ),
-            "ridge regression": make_pipeline(
-                columns(StandardScaler()), RidgeCV(np.logspace(-3, 3, 7))
-            ),
-        }
-    return {
-        "majority vote": make_pipeline(FunctionTransformer(_numbers), DummyClassifier()),
-        "a tree": make_pipeline(
-            columns(), DecisionTreeClassifier(min_samples_leaf=5, random_state=0)
-        ),
-        "logistic regression": make_pipeline(
-            columns(StandardScaler()), LogisticRegression(max_iter=1000)
-        ),
-    }
-
-
-def _numbers(table: Table) -> FloatArray:
-    """The numeric columns, float64, and one of zeros in front (there may be none)."""
-    found = [_as_numbers(table[name]) for name in table.names if table[name].dtype != object]
-    return np.column_stack([np.zeros(len(table)), *found])
-
-
-def _as_numbers(column: NDArray[Any]) -> FloatArray:
-    """Float64; a date is its distance from the epoch."""
-    if column.dtype.kind not in "mM":
-        return column.astype(np.float64)
-    return np.where(np.isnat(column), np.nan, column.astype(np.int64).astype(np.float64))
-
-
-def _texts(table: Table) -> Any:
-    """The columns of text, and one that is always the same; missing is a category."""
-    found = [table[name].astype(str) for name in table.names if table[name].dtype == object]
-    same = np.full(len(table), "", dtype=object)
-    return np.column_stack([same, *(column.astype(object) for column in found)])
+    model = uncalibrated(model)
+    rules = getattr(model, "rules_", None)
+    if rules is not None:
+        more = hasattr(rules, "head") and top is not None and len(rules) > top
+        text = str(rules.head(top) if more else rules)
+        return f"{text}\n... {len(rules) - top:,} more rules" if more and top else text
+    inner = getattr(model, "best_estimator_", model)
+    if hasattr(inner, "rules") and hasattr(inner, "kernel_"):
+        try:
+            return str(inner.rules(top or SHOWN_RULES, time_limit=RULES_SECONDS))
+        except FormulaKernError as error:  # a kernel without rules, or of degrees
+            return f"no rules: {error}"
+    support = getattr(inner, "support_", None)
+    held = "no list of parts" if support is None else f"{len(support):,} support vectors"
+    return f"{type(model).__name__} has no rules; it holds {held}."

@@ -1,23 +1,25 @@
-"""The streams of the command: how wide they are, what is noted beside, how it ends."""
+"""The output of the command: its streams, the files that it writes, how it ends."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from formulakern.text import blocks, within
+from formulakern.text import blocks, counted, within
+
+if TYPE_CHECKING:
+    from formulakern.datasets.dataset import Dataset
 
 __all__ = [
-    "add_command",
-    "add_output",
+    "about_lines",
     "check_output",
+    "data_line",
     "end_output",
     "failed",
     "opened_output",
@@ -26,54 +28,50 @@ __all__ = [
 ]
 
 
-def add_command(
-    commands: Any,
-    name: str,
-    about: str,
-    examples: Sequence[str],
-    *parents: argparse.ArgumentParser,
-    more: str = "",
-) -> argparse.ArgumentParser:
-    """A parser of a command, whose help ends with examples.
+#: Classes that are listed with their numbers of rows.
+MAX_CLASSES = 6
 
-    Parameters
-    ----------
-    commands
-        As ``add_subparsers`` returns them.
-    name, about : str
-    examples : sequence of str
-        What stands behind ``formulakern`` and the name.
-    *parents : ArgumentParser
-    more : str
-        What stands before the examples.
+
+def data_line(dataset: Dataset) -> str:
+    """Return name, rows, columns and classes of a data set, in one sentence.
+
+    >>> from formulakern import datasets
+    >>> data_line(datasets.tic_tac_toe())
+    'tic-tac-toe: 958 rows, 9 columns; 2 classes: negative 332, positive 626'
     """
-    shown = "".join(f"\n  formulakern {name} {example}".rstrip() for example in examples)
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        parents=list(parents),
-        help=about,
-        description=f"{about[:1].upper()}{about[1:]}.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog=f"{more}\n\n" * bool(more) + f"examples:{shown}",
-    )
-    return parser
+    import numpy as np
+
+    rows, columns = dataset.data.shape
+    size = f"{dataset.name}: {counted(rows, 'row')}, {counted(columns, 'column')}"
+    classes, counts = np.unique(dataset.target, return_counts=True)
+    if len(classes) <= MAX_CLASSES:
+        shares = ", ".join(f"{c} {n:,}" for c, n in zip(classes, counts, strict=True))
+        return f"{size}; {len(classes)} class{'es' * (len(classes) != 1)}: {shares}"
+    low, high = int(counts.min()), int(counts.max())
+    each = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    return f"{size}; {len(classes):,} classes of {each} rows"
 
 
-def add_output(parser: argparse.ArgumentParser, *names: str, **options: Any) -> None:
-    """Add the argument that names the file to write, and ``--force``."""
-    parser.add_argument(*names, type=Path, **options)
-    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+def about_lines(dataset: Dataset, numbers: bool, novelty: bool = False) -> list[str]:
+    """Return the size of a table, and which column is predicted."""
+    name, (rows, columns) = dataset.target_name, dataset.data.shape
+    plain = f"{dataset.name}: {counted(rows, 'row')}, {counted(columns, 'column')}"
+    if numbers:
+        return [plain, f'the number is the column "{name}"']
+    if novelty:
+        return [plain, f'the column "{name}" is left aside']
+    return [data_line(dataset), f'the class is the column "{name}"']
 
 
 @contextmanager
 def prepared() -> Iterator[None]:
-    """On a terminal reports keep to its width; warnings become notes, each told once."""
-    told: set[str] = set()
+    """Keep reports to the width of a terminal, and print every warning once, as a note."""
+    shown: set[str] = set()
 
     def note(message: Warning | str, *_: Any) -> None:
         text = " ".join(str(message).split())
-        if text not in told:
-            told.add(text)
+        if text not in shown:
+            shown.add(text)
             print(f"formulakern: note: {text}", file=sys.stderr, flush=True)
 
     with ExitStack() as stack:
@@ -139,12 +137,12 @@ def unwritable(path: Path, reason: str) -> Exception:
 
 
 def end_output() -> None:
-    """Let what is still in the buffer go nowhere: Python would try again when it ends."""
+    """Discard the buffer of standard output, which Python would flush again when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def failed(message: str) -> int:
-    """Say what went wrong on standard error; the exit status."""
+    """Print an error on standard error, and return the exit status."""
     try:
         sys.stdout.flush()
     except OSError:  # a full disk, and this may be what the message says

@@ -337,7 +337,7 @@ def has_plain_numbers(series: Any) -> bool:
     return bool((numbers or str(dtype) in ("Boolean", "Unknown")) and not series.null_count())
 
 
-def did_you_mean(name: str, names: Sequence[str]) -> str:
+def did_you_mean(name: str, names: Sequence[str], most: int = 8) -> str:
     """A half sentence with the near names, or with the first few names there are.
 
     >>> did_you_mean("odour", ["cap", "odor"])
@@ -351,8 +351,8 @@ def did_you_mean(name: str, names: Sequence[str]) -> str:
         near = [lower[name.lower()]]
     if near:
         return "did you mean " + " or ".join(f'"{other}"' for other in near) + "?"
-    shown = ", ".join(f'"{other}"' for other in names[:8])
-    return f"there are {shown}{', …' if len(names) > 8 else '.'}"
+    shown = ", ".join(f'"{other}"' for other in names[:most])
+    return f"there are {shown}{', …' if len(names) > most else '.'}"
 
 
 def _from_numpy(values: NDArray[Any], name: str) -> NDArray[Any] | Column:

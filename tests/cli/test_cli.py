@@ -8,20 +8,20 @@ import signal
 import subprocess
 import sys
 import time
-from argparse import Namespace
 
 import numpy as np
 import pytest
 from command_line import FRUIT, run
 from rich.console import Console
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_validate
 
 import formulakern as fk
-from formulakern.cli import formulas, main
-from formulakern.cli.report import fit_opening
+from formulakern.cli import main
+from formulakern.cli.commands import gram, inspect
 from formulakern.datasets import load, read_table
-from formulakern.datasets.dataset import Dataset
 from formulakern.display.terminal import show_inspection
-from formulakern.estimators.svm.evaluation import compare_estimators, compare_kernels
+from formulakern.estimators.svm.evaluation import subsample
 from formulakern.progress import Progress
 
 
@@ -33,8 +33,8 @@ def fruit(tmp_path):
 
 
 def scores_of(output):
-    """kernel → (accuracy, its spread, AUC, its spread), from the printed table."""
-    row = re.compile(r"^(.+?)  +([\d.]+) ± ([\d.]+)  +([\d.]+) ± ([\d.]+) ", flags=re.MULTILINE)
+    """Learner → accuracy, macro F1 and AUC with their spreads, from the printed table."""
+    row = re.compile(rf"^(.+?)  +{'  +'.join(['([0-9.]+) ± ([0-9.]+)'] * 3)} ", re.MULTILINE)
     return {name: tuple(map(float, numbers)) for name, *numbers in row.findall(output)}
 
 
@@ -75,104 +75,111 @@ def test_inspection_is_coloured_on_a_terminal_only(capsys):
     assert joined == expected
 
 
-# -- fit ---------------------------------------------------------------------------------------
+# -- learn with a formula, compare formulas ----------------------------------------------------
 
 
-def test_fit_a_built_in_set(capsys):
-    status, out, err = run(
-        capsys, "fit", "tic-tac-toe", "--formula", "a & b & c", "--variables", "distinct"
-    )
+def test_learn_a_formula(capsys):
+    options = ("--formula", "a & (b & c)", "--variables", "distinct", "--cv", "10", "--top", "8")
+    status, out, err = run(capsys, "learn", "tic-tac-toe", *options)
     assert (status, err) == (0, "")
-    assert "data │ tic-tac-toe: 958 rows, 9 columns; 2 classes: negative 332, positive 626" in out
-    assert "a & b & c, variables='distinct'" in out
+    assert "formula │ a & b & c" in out
     assert "K(x, z) = s*(s - 2)*(s - 1)/6" in out
-    assert "10-fold stratified cross-validation" in out
-    assert "27 propositions" in out
-    assert re.search(r"backend │ \w+: ", out)  # which one depends on what is compiled already
-    assert re.search(r"time │ \d+\.\d s in all", out)
-    assert max(map(len, out.splitlines())) <= 100
-    scores = scores_of(out)
-    assert list(scores) == ["a & b & c", "linear", "polynomial, degree 3"]
-    assert scores["a & b & c"][0] > 99.5
-    assert scores["linear"][0] > 95
-
-
-def test_fit_prints_what_evaluation_measures(capsys, fruit):
-    status, out, err = run(
-        capsys, "fit", fruit, "--formula", "a -> b", "--cv", "3", "--C", "2", "--seed", "5"
+    assert "table │ tic-tac-toe: 958 rows, 9 columns; 2 classes: negative 332, positive 626" in out
+    number = r"([\d.]+) ± [\d.]+"
+    score = rf"accuracy {number} in 10 folds; a linear kernel {number}; majority vote {number}"
+    own, linear, majority = map(
+        float, re.search(score, " ".join(out.replace("│", "").split())).groups()
     )
+    assert own > 99.5 > linear > 95 > majority
+    assert out.count(" for positive: `") == 8
+    assert "the 8 heaviest of the model (proven), each always right" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_printed_scores_are_those_of_scikit_learn(capsys, fruit):
+    """Of every formula, on the same folds."""
+    formulas = ("a -> b", "a")
+    options = [word for formula in formulas for word in ("--formula", formula)]
+    status, out, err = run(capsys, "compare", fruit, *options, "--cv", "3", "--seed", "5")
     assert (status, err) == (0, "")
     assert "fruit: 36 rows, 3 columns; 2 classes: apple 12, pear 24" in out
+    assert "the best" not in out
     X, y = read_table(fruit)
-    measured = compare_kernels(fk.kernel("a -> b"), X, y, n_folds=3, C=2, random_state=5).scores
     printed = scores_of(out)
-    for score, numbers in zip(measured, printed.values(), strict=True):
-        expected = [f(v) for v in (score.accuracy, score.auc) for f in (np.mean, np.std)]
-        np.testing.assert_allclose(numbers, 100 * np.array(expected), atol=0.0051)
+    assert {"majority vote", "a tree", "logistic regression", *formulas} == {*printed}
+    folds = StratifiedKFold(3, shuffle=True, random_state=5)
+    for formula in formulas:
+        found = cross_validate(
+            fk.FormulaSVC(formula), X, y, cv=folds, scoring=("accuracy", "f1_macro", "roc_auc")
+        )
+        measures = (found[f"test_{name}"] for name in ("accuracy", "f1_macro", "roc_auc"))
+        expected = [f(values) for values in measures for f in (np.mean, np.std)]
+        np.testing.assert_allclose(printed[formula], 100 * np.array(expected), atol=0.0051)
+
+
+def test_several_classes_have_areas_under_curves(capsys, tmp_path):
+    """The mean over one-against-rest curves."""
+    path = tmp_path / "three.csv"
+    path.write_text("x,z,class\n" + "".join(f"{i % 7},{i % 5},{i % 3}\n" for i in range(90)))
+    status, out, _ = run(capsys, "compare", path, "--formula", "a & b", "--cv", "3")
+    assert status == 0
+    X, y = read_table(path)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0).split(X, y)
+    areas = []
+    for train, test in folds:
+        values = fk.FormulaSVC("a & b").fit(X[train], y[train]).decision_function(X[test])
+        areas.append(np.mean([roc_auc_score(y[test] == k, values[:, k]) for k in range(3)]))
+    assert scores_of(out)["a & b"][4] == pytest.approx(100 * np.mean(areas), abs=0.0051)
 
 
 def test_graded_inputs(capsys, fruit, tmp_path):
-    """Numbers become degrees for all kernels of the comparison, and for a Gram matrix."""
-    options = ("--inputs", "graded")
-    status, out, err = run(capsys, "fit", fruit, "--formula", "a & b", "--cv", "3", *options)
+    """Numbers become degrees in a model, and in a Gram matrix."""
+    options = ("--formula", "a & b", "--cv", "3", "--set", "inputs=graded")
+    status, out, err = run(capsys, "learn", fruit, *options, "-o", tmp_path / "model.json")
     assert (status, err) == (0, "")
-    assert "inputs='graded'" in out
-    assert "see the same degrees" in " ".join(out.replace("│", " ").split())
-    assert "6 propositions" in out  # two colours, none, ~size, size, ripe
-    X, y = read_table(fruit)
-    kernel = fk.kernel("a & b", inputs="graded")
-    measured = compare_kernels(kernel, X, y, n_folds=3, C=10).scores
-    printed = scores_of(out)
-    assert list(printed) == ["a & b", "linear", "polynomial, degree 2"]
-    for score, numbers in zip(measured, printed.values(), strict=True):
-        assert numbers[0] == pytest.approx(100 * np.mean(score.accuracy), abs=0.0051)
+    assert "votes by degrees, which are no rules" in " ".join(out.replace("│", " ").split())
+    assert fk.load(tmp_path / "model.json").inputs == "graded"
     path = tmp_path / "K.npy"
-    assert run(capsys, "gram", "a & b", fruit, "--out", path, *options)[0] == 0
+    assert run(capsys, "gram", "a & b", fruit, "--out", path, "--inputs", "graded")[0] == 0
+    X, _ = read_table(fruit)
     encoded = fk.PropositionEncoder(graded=True).fit_transform(X)
-    np.testing.assert_array_equal(np.load(path), kernel(encoded))
+    expected = fk.kernel("a & b", inputs="graded")(encoded)
+    np.testing.assert_array_equal(np.load(path), expected)
 
 
-def test_named_kernels(capsys, fruit, tmp_path):
-    """The Choquet kernel on numbers, and kernels of strings, beside simpler ones."""
+def test_other_kernels(capsys, tmp_path):
+    """The Choquet kernel on numbers, and kernels of strings, have learners of their own."""
     rng = np.random.default_rng(0)
     size = rng.random((40, 2))
     numbers = tmp_path / "numbers.csv"
     lines = [f"{a},{b},{'big' if min(a, b) > 0.4 else 'small'}" for a, b in size.tolist()]
     numbers.write_text("\n".join(["width,height,class", *lines]))
-    status, out, err = run(capsys, "fit", numbers, "--kernel", "choquet(2)", "--cv", "4")
+    options = ("--model", "choquet", "--set", "additivity=2", "--set", "C=10", "--cv", "4")
+    status, out, err = run(capsys, "learn", numbers, *options)
     assert (status, err) == (0, "")
-    assert list(scores_of(out)) == ["fk.choquet(additivity=2)", "linear", "Gaussian"]
     X, y = read_table(numbers)
-    models = {"ours": fk.ChoquetSVC(C=10, additivity=2)}
-    measured = compare_estimators(models, X, y, n_folds=4)[0]
-    assert scores_of(out)["fk.choquet(additivity=2)"][0] == pytest.approx(
-        100 * np.mean(measured.accuracy), abs=0.0051
-    )
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    model = fk.ChoquetSVC(C=10, additivity=2, random_state=0)
+    expected = 100 * cross_validate(model, X, y, cv=folds)["test_score"].mean()
+    assert scores_of(out)["choquet"][0] == pytest.approx(expected, abs=0.0051)
     strings = tmp_path / "strings.csv"
     words = ["".join(rng.choice(list("ACGT"), 9)) for _ in range(40)]
     lines = [f"{i},{word},{'AC' in word}" for i, word in enumerate(words)]
     strings.write_text("\n".join(["name,sequence,class", *lines]))
-    options = ("--kernel", "weighted_degree(3)", "--column", "sequence", "--cv", "3")
-    status, out, err = run(capsys, "fit", strings, *options)
+    options = ("--set", "kernel=weighted_degree(3)", "--set", "column=sequence", "--cv", "3")
+    status, out, err = run(capsys, "learn", strings, "--model", "strings", *options)
     assert (status, err) == (0, "")
-    assert "kernel │ fk.strings.weighted_degree(3)" in out
-    assert list(scores_of(out))[1:] == [
-        f"fk.strings.{name}" for name in ("weighted_degree(1)", "spectrum(1)", "spectrum(3)")
-    ]
-    status, out, _ = run(
-        capsys, "fit", strings, "--kernel", "spectrum(2)", "--cv", "2", "--inspect"
-    )
-    assert status == 0
-    assert "feature space │" in out
+    assert "kernel='weighted_degree(3)'" in out
+    assert scores_of(out)["strings"][0] > 50
 
 
-def test_fit_target_by_name(capsys, fruit):
+def test_target_by_name(capsys, fruit):
     options = ("--formula", "a", "--cv", "2", "--target", "colour")
-    status, out, err = run(capsys, "fit", fruit, *options)
+    status, out, err = run(capsys, "learn", fruit, *options)
     assert status == 1  # a third of the colours are missing
     assert 'row 2 of fruit.csv (after the header) has no class: "colour" is missing' in err
     assert out == ""
-    status, out, _ = run(capsys, "fit", fruit, *options[:-1], "ripe")
+    status, out, _ = run(capsys, "learn", fruit, *options[:-1], "ripe")
     assert status == 0
     assert "2 classes: 0 18, 1 18" in out
 
@@ -190,60 +197,55 @@ def test_nominal(capsys, fruit, tmp_path):
     assert widths[3] == 3 + 12 + 2
 
 
-def test_fit_inspects_first(capsys):
-    status, out, _ = run(capsys, "fit", "monks-1", "--formula", "a | b", "--cv", "2", "--inspect")
-    assert status == 0
-    assert out.startswith(f"{fk.kernel('a | b').inspect()}\n\n")
-    assert "data │ monks-1: 432 rows" in out
+@pytest.mark.parametrize("model", ["svm", "hkl", "prl", "rules"])
+def test_learners_read_nominal_columns(capsys, fruit, tmp_path, model):
+    options = ("--nominal", "size", "--cv", "0", "-o", tmp_path / "model.json")
+    assert run(capsys, "learn", fruit, "--model", model, *options)[0] == 0
+    found = fk.load(tmp_path / "model.json")
+    assert found.encoder.nominal == ["size"]
+    assert found.encoder.cut_points == getattr(type(found)(), "cut_points", 4)
+    assert "size = 3" in found.encoder_.get_feature_names_out()
 
 
-def test_fit_shows_the_heaviest_rules(capsys):
-    options = ("--variables", "distinct", "--cv", "2", "--rules", "8")
-    status, out, err = run(capsys, "fit", "tic-tac-toe", "--formula", "all[3](x)", *options)
+def test_rules_that_are_not_always_right_have_their_precision(capsys, fruit):
+    status, out, err = run(capsys, "learn", fruit, "--formula", "a & b", "--cv", "2", "--top", "3")
     assert (status, err) == (0, "")
-    rules = out.partition("the heaviest rules of the model, trained on 958 rows")[2]
-    assert rules.count("  for positive  ") == 8
-    assert "Proven: no other feature weighs more" in rules
-    assert max(map(len, rules.splitlines())) <= 100
-    status, _, err = run(capsys, "fit", "tic-tac-toe", "--formula", "a", "--rules", "-1")
-    assert (status, err.count("--rules=-1; expected an integer, at least 0.")) == (1, 1)
+    rules = out.partition("the 3 heaviest of the model (proven)")[2].splitlines()[2:]
+    assert len(rules) == 3
+    model = fk.FormulaSVC("a & b").fit(*read_table(fruit))
+    for line, item in zip(rules, model.rules(3), strict=True):
+        assert line.startswith(f"{item.weight:.2f} for {item.winner}: {item.rule}")
+        assert line.endswith(f"({100 * item.precision:.1f} %)") != ("always right" in out)
+    status, _, err = run(capsys, "learn", fruit, "--formula", "a", "--top", "-1")
+    assert (status, err.count("--top is a number of at least 1; got -1.")) == (1, 1)
 
 
-def test_fit_says_that_it_samples(capsys):
-    status, out, _ = run(
-        capsys, "fit", "tic-tac-toe", "--formula", "a", "--cv", "2", "--max-rows", "100"
-    )
+def test_samples_are_scored(capsys):
+    """A large table is cross-validated on a stratified sample; the model learns from all rows."""
+    options = ("--formula", "a", "--cv", "2", "--max-rows", "100", "--seed", "3")
+    status, out, _ = run(capsys, "compare", "tic-tac-toe", *options)
     assert status == 0
-    text = " ".join(out.replace("│", " ").split())
-    assert "a stratified sample of 100 rows (seed 0; --max-rows changes it)" in text
-    assert "GiB" not in text
+    X, y = load("tic-tac-toe")
+    rows = subsample(y, 100, 3)
+    folds = StratifiedKFold(2, shuffle=True, random_state=3)
+    found = cross_validate(fk.FormulaSVC("a"), X[rows], y[rows], cv=folds)["test_score"]
+    assert scores_of(out)["a"][0] == pytest.approx(100 * found.mean(), abs=0.0051)
 
 
-def test_fit_says_why_it_samples():
-    n = 32_561
-    large = Dataset(fk.Table({"x": np.arange(n) % 7}), np.arange(n) % 2, "large", "")
-    for kernel in (fk.kernel("a"), fk.graded(fk.kernel("a"))):
-        text = fit_opening(kernel, large, 10_000, Namespace(cv=10, C=1.0, seed=3))
-        said = " ".join(text.replace("│", " ").split())
-        why = "The Gram matrix of all 32,561 rows would take 7.9 GiB, and the solver as much"
-        assert (why in said) == isinstance(kernel, fk.GradedKernel)
-        assert "a stratified sample of 10,000 rows (seed 3; --max-rows changes it)" in said
-
-
-def test_fit_many_classes_in_one_short_line(capsys, tmp_path):
+def test_many_classes_in_one_short_line(capsys, tmp_path):
     path = tmp_path / "many.csv"
     path.write_text("x,kind\n" + "".join(f"v{i % 9},k{i % 9}\n" for i in range(60)))
-    status, out, _ = run(capsys, "fit", path, "--formula", "a", "--cv", "6")
+    status, out, _ = run(capsys, "learn", path, "--formula", "a", "--cv", "6")
     assert status == 0
     assert "many: 60 rows, 1 column; 9 classes of 6 to 7 rows" in out
 
 
-def test_fit_long_formulas_keep_the_width(capsys):
+def test_long_formulas_keep_the_width(capsys):
     formula = " & ".join(f"(left{i} | ~right{i})" for i in range(30))
-    status, out, err = run(capsys, "fit", "monks-2", "--formula", formula, "--cv", "2")
+    status, out, err = run(capsys, "learn", "monks-2", "--formula", formula, "--cv", "2")
     assert (status, err) == (0, "")
-    assert "a formula of 60 leaves" in out
-    assert max(map(len, out.splitlines())) <= 100
+    assert "formula │ 60 leaves" in out
+    assert max(map(len, out.splitlines()[:5])) <= 100
 
 
 # -- gram --------------------------------------------------------------------------------------
@@ -282,7 +284,7 @@ def test_a_large_matrix_is_written_when_told_so(capsys, tmp_path, monkeypatch, d
     assert (status, err) == (0, "")
     expected = np.load(tmp_path / "small.npy")
     assert expected.dtype == dtype
-    monkeypatch.setattr(formulas, "ASKED", 1000)
+    monkeypatch.setattr(gram, "ASKED", 1000)
     path.write_text("older")
     status, out, err = run(capsys, *options, "--out", path, "--force")
     assert (status, out) == (1, "")
@@ -304,88 +306,78 @@ def test_a_large_matrix_is_written_when_told_so(capsys, tmp_path, monkeypatch, d
 
 # -- errors ------------------------------------------------------------------------------------
 
-FIT = ("--formula", "a", "--cv", "2")
+LEARN = ("--formula", "a", "--cv", "2")
 ERRORS = {
     "bad formula": (
         ("inspect", "a & | b"),
         "two connectives in a row\n\n    a & | b\n        ^\n",
     ),
-    "bad formula in fit": (("fit", "monks-1", "--formula", "a &"), "a &\n       ^"),
+    "bad formula in learn": (("learn", "monks-1", "--formula", "a &"), "a &\n       ^"),
     "unknown set": (
-        ("fit", "tictactoe", *FIT),
+        ("learn", "tictactoe", *LEARN),
         'there is no file and no built-in data set "tictactoe"; did you mean tic-tac-toe?',
     ),
-    "unknown set, nothing near": (("fit", "zzz", *FIT), "built in are tic-tac-toe, monks-1"),
-    "missing file": (("fit", "{tmp}/nowhere.txt", *FIT), "there is no file {tmp}/nowhere.txt"),
-    "misspelt file": (("fit", "{tmp}/friut.csv", *FIT), "did you mean {tmp}/fruit.csv?"),
-    "nothing near": (("fit", "{tmp}/nosuch.csv", *FIT), "no file {tmp}/nosuch.csv; built in"),
-    "missing folder": (("fit", "{tmp}/no/fruit.csv", *FIT), "there is no folder {tmp}/no"),
-    "folder": (("fit", "{tmp}", *FIT), "{tmp} is a folder; expected a CSV or Parquet file."),
+    "unknown set, nothing near": (("learn", "zzz", *LEARN), "built in are tic-tac-toe, monks-1"),
+    "missing file": (("learn", "{tmp}/nowhere.txt", *LEARN), "there is no file {tmp}/nowhere.txt"),
+    "misspelt file": (("learn", "{tmp}/friut.csv", *LEARN), "did you mean {tmp}/fruit.csv?"),
+    "nothing near": (("learn", "{tmp}/nosuch.csv", *LEARN), "no file {tmp}/nosuch.csv; built in"),
+    "missing folder": (("learn", "{tmp}/no/fruit.csv", *LEARN), "there is no folder {tmp}/no"),
+    "folder": (("learn", "{tmp}", *LEARN), "{tmp} is a folder; expected a CSV or Parquet file."),
     "one class": (
-        ("fit", "{tmp}/one.csv", *FIT),
+        ("learn", "{tmp}/one.csv", *LEARN),
         "every row has the class yes; a classifier needs at least two classes",
     ),
-    "class too small": (("fit", "{tmp}/two.csv", *FIT), "of which fewer than two have two rows"),
+    "class too small": (
+        ("learn", "{tmp}/two.csv", *LEARN),
+        "of which fewer than two have two rows",
+    ),
     "too many folds": (
-        ("fit", "{tmp}/fruit.csv", "--formula", "a", "--cv", "20"),
+        ("learn", "{tmp}/fruit.csv", "--formula", "a", "--cv", "20"),
         "the second largest class has 12. Use at most 12 folds.",
     ),
     "one fold": (
-        ("fit", "monks-1", "--formula", "a", "--cv", "1"),
-        "n_folds=1; expected an integer, at least 2.",
+        ("learn", "monks-1", "--formula", "a", "--cv", "1"),
+        "--cv=1; expected an integer, at least 2.",
     ),
-    "C": (("fit", "monks-1", *FIT, "--C", "-1"), "C=-1.0; expected a finite number above 0."),
+    "C": (("learn", "monks-1", *LEARN, "--set", "C=-1"), "C=-1; expected a finite number above"),
     "rows": (
-        ("fit", "monks-1", *FIT, "--max-rows", "1"),
+        ("learn", "monks-1", *LEARN, "--max-rows", "1"),
         "--max-rows=1; expected an integer, at least 2.",
     ),
     "reading": (
-        ("fit", "monks-1", *FIT, "--variables", "loose"),
+        ("learn", "monks-1", *LEARN, "--variables", "loose"),
         "variables='loose'; expected one of 'bound', 'free'",
     ),
     "scale": (("inspect", "a", "--scale", "log"), "expected one of 'count', 'probability'"),
     "backend": (("inspect", "a", "--backend", "gpu"), "backend='gpu'; expected one of 'auto'"),
     "target": (
-        ("fit", "{tmp}/fruit.csv", *FIT, "--target", "color"),
+        ("learn", "{tmp}/fruit.csv", *LEARN, "--target", "color"),
         'no column "color" in fruit.csv; did you mean "colour"?',
     ),
     "target of a built-in set": (
-        ("fit", "monks-1", *FIT, "--target", "a1"),
+        ("learn", "monks-1", *LEARN, "--target", "a1"),
         'the class of the built-in set monks-1 is "class"; --target "a1" is for files.',
     ),
     "nominal": (
-        ("fit", "{tmp}/fruit.csv", *FIT, "--nominal", "sice"),
+        ("learn", "{tmp}/fruit.csv", *LEARN, "--nominal", "sice"),
         'no column "sice" in the table; did you mean "size"?',
     ),
-    "ragged": (("fit", "{tmp}/ragged.csv", *FIT), "line 3 of ragged.csv has 1 values"),
-    "empty": (("fit", "{tmp}/empty.csv", *FIT), "empty.csv is empty"),
+    "ragged": (("learn", "{tmp}/ragged.csv", *LEARN), "line 3 of ragged.csv has 1 values"),
+    "empty": (("learn", "{tmp}/empty.csv", *LEARN), "empty.csv is empty"),
     "no text": (("gram", "a", "{tmp}/noise.csv", "--out", "{tmp}/K.npy"), "is not UTF-8 text"),
     "domains": (
-        ("fit", "monks-1", "--formula", "a:gene & b"),
+        ("learn", "monks-1", "--formula", "a:gene & b"),
         'the formula names the domain "gene", and the command line has no way to say',
     ),
     "inputs": (("inspect", "a", "--inputs", "fuzzy"), "expected one of 'binary', 'graded'"),
-    "rules of degrees": (
-        ("fit", "monks-1", *FIT, "--inputs", "graded", "--rules", "3"),
-        "--rules needs propositions, and --inputs graded gives degrees.",
+    "a formula for another learner": (
+        ("learn", "monks-1", *LEARN, "--model", "hkl"),
+        'HKLClassifier has no parameter "formula"',
     ),
-    "no such kernel": (
-        ("fit", "monks-1", "--kernel", "cubic(3)"),
-        "'cubic(3)' is no kernel that has a name; expected one of choquet(additivity=None",
+    "a reading without a formula": (
+        ("learn", "monks-1", "--variables", "free"),
+        'HKLClassifier has no parameter "variables"',
     ),
-    "a kernel of numbers on text": (
-        ("fit", "tic-tac-toe", "--kernel", "choquet"),
-        "this kernel reads finite numbers",
-    ),
-    "a kernel of strings without strings": (
-        ("fit", "monks-1", "--kernel", "spectrum(3)"),
-        "columns of text",
-    ),
-    "formula's options": (
-        ("fit", "monks-1", "--kernel", "choquet", "--rules", "3"),
-        "--rules is for formulas: give --formula, not --kernel.",
-    ),
-    "column without strings": (("fit", "monks-1", *FIT, "--column", "a1"), "--column is for"),
     "domains in gram": (("gram", "a:x", "monks-1", "--out", "{tmp}/K.npy"), 'the domain "x"'),
     "out in no folder": (
         ("gram", "a", "monks-1", "--out", "{tmp}/no/K.npy"),
@@ -426,7 +418,7 @@ def test_unreadable_and_unwritable_files(capsys, fruit, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("pathlib.Path.open", refuse)
-        status, out, err = run(capsys, "fit", fruit, *FIT)
+        status, out, err = run(capsys, "learn", fruit, *LEARN)
     assert (status, out) == (1, "")
     assert err == f"formulakern: cannot open {fruit}: permission denied.\n"
 
@@ -448,7 +440,7 @@ def test_no_permission_to_write_is_seen_before_the_work(capsys, tmp_path, monkey
     assert "K.npy: no permission." in err
 
 
-@pytest.mark.parametrize("arguments", [[], ["fit", "monks-1"], ["gram", "a", "monks-1"], ["sing"]])
+@pytest.mark.parametrize("arguments", [[], ["learn"], ["gram", "a", "monks-1"], ["sing"]])
 def test_wrong_usage_is_status_2(arguments, capsys):
     with pytest.raises(SystemExit) as exit_info:
         main(arguments)
@@ -457,7 +449,7 @@ def test_wrong_usage_is_status_2(arguments, capsys):
 
 
 def test_help_and_version(capsys):
-    for arguments in (["--version"], ["--help"], ["fit", "--help"]):
+    for arguments in (["--version"], ["--help"], ["learn", "--help"]):
         with pytest.raises(SystemExit) as exit_info:
             main(arguments)
         assert exit_info.value.code == 0
@@ -471,7 +463,7 @@ def test_interrupted_is_status_130(capsys, monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(formulas, "_kernel", interrupted)
+    monkeypatch.setattr(inspect, "kernel_of", interrupted)
     status, out, err = run(capsys, "inspect", "a")
     assert (status, out, err) == (130, "", "\nformulakern: interrupted\n")
 
@@ -480,7 +472,7 @@ def test_out_of_memory_is_a_sentence(capsys, monkeypatch):
     def exhausted(_):
         raise MemoryError
 
-    monkeypatch.setattr(formulas, "_kernel", exhausted)
+    monkeypatch.setattr(inspect, "kernel_of", exhausted)
     assert run(capsys, "inspect", "a") == (1, "", "formulakern: out of memory; use fewer rows.\n")
 
 
@@ -491,10 +483,10 @@ def start(*arguments, **streams):
 
 def test_ctrl_c_ends_a_running_fit():
     process = start(
-        "fit", "tic-tac-toe", "--formula", "a & b", "--cv", "300",
+        "learn", "tic-tac-toe", "--model", "svm", "--cv", "300",
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    assert process.stdout.readline().startswith("  data │ tic-tac-toe")
+    assert process.stdout.readline().startswith(" data │ tic-tac-toe")
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=900)
@@ -505,13 +497,14 @@ def test_ctrl_c_ends_a_running_fit():
 def test_an_interrupt_inside_generated_code():
     """Python itself would turn it into death by the signal, although it is caught."""
     code = """
-from formulakern.cli import commands, formulas
+from formulakern.cli import run
+from formulakern.cli.commands import inspect
 def interrupted(options):
     exec("raise KeyboardInterrupt")
-formulas._inspect = interrupted
+inspect.kernel_of = interrupted
 import sys
 sys.argv = ["formulakern", "inspect", "a"]
-commands.run()
+run()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 130
@@ -542,7 +535,7 @@ assert not {"matplotlib", "numba", "pandas", "sklearn"} & {*sys.modules}  # nor 
 def test_progress_is_drawn_on_a_terminal():
     primary, secondary = pty.openpty()
     process = start(
-        "fit", "monks-1", "--formula", "a", "--cv", "2", stdout=subprocess.PIPE, stderr=secondary
+        "learn", "monks-1", "--formula", "a", "--cv", "2", stdout=subprocess.PIPE, stderr=secondary
     )
     os.close(secondary)
     drawn = b""
@@ -557,8 +550,8 @@ def test_progress_is_drawn_on_a_terminal():
     os.close(primary)
     out, _ = process.communicate(timeout=900)
     assert process.returncode == 0
-    assert b"fold 1 of 2, formula kernel" in drawn
-    assert b"scores" in out
+    assert b"fold 1 of 2, svm" in drawn
+    assert b"in 2 folds" in out
     assert b"\x1b[" not in out
 
 

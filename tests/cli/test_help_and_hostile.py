@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.cli.commands import _parser, main
+from formulakern.cli import main
+from formulakern.cli.parser import _parser
 
 JOBS = ("nurse", "clerk", "cook")
 
@@ -67,9 +68,9 @@ def test_examples_run(line, folder, capsys, monkeypatch):
     """In the order of the help; what is learned is small, and quickly learned."""
     monkeypatch.chdir(folder)
     words = shlex.split(line)[1:]
-    if words[0] == "learn" and "--model" not in words:
+    if words[0] == "learn" and not {"--model", "--formula"} & {*words}:
         words += ["--model", "rules"]
-    if words[0] == "compare" and "--models" not in words:
+    if words[0] == "compare" and not {"--models", "--formula"} & {*words}:
         words += ["--models", "rules"]
     if words[0] in ("learn", "compare") and "-o" not in words and "--picture" not in words:
         words += ["--cv", "0"] if words[0] == "learn" else []
@@ -100,14 +101,6 @@ def test_what_the_examples_made(folder, capsys, monkeypatch):
     _, several, _ = run(capsys, "explain", "model.json", "new.csv", "--row", "5,1-2")
     alone = [run(capsys, "explain", "model.json", "new.csv", "--row", k)[1] for k in (5, 1, 2)]
     assert several == "\n".join(f"row {k}: {t}" for k, t in zip((5, 1, 2), alone, strict=True))
-
-
-def test_brief_inspection(capsys):
-    for formula in ("(a & ~b) | c", "~(a -> (b ^ c))", " & ".join(f"x{k}" for k in range(300))):
-        status, out, _ = run(capsys, "inspect", formula, "--brief")
-        assert status == 0
-        assert len(out.splitlines()) < 15
-        assert out.strip().startswith(f"typed │ {formula[:20]}")
 
 
 def test_datasets(capsys, tmp_path):
@@ -161,6 +154,15 @@ WRONG = {
     "no picture": ("compare bank.csv --picture scores.doc", "a picture is a file of"),
     "nothing to score": ("compare bank.csv --models novelty", "has no score"),
     "a table as a model": ("show bank.csv", "is no JSON, or damaged"),
+    "a kernel of numbers on text": (
+        "learn tic-tac-toe --model choquet",
+        "this kernel reads finite numbers",
+    ),
+    "a kernel of strings without strings": ("learn monks-1 --model strings", "columns of text"),
+    "nominal columns of another learner": (
+        "learn monks-1 --model choquet --nominal all",
+        'no parameter "encoder"',
+    ),
     "a negative number of folds": ("learn bank.csv --cv -3", "cv"),
 }  # fmt: skip
 

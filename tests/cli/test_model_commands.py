@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.cli.learners import LEARNERS, learner, plain_learners
+from formulakern.cli.learners import LEARNERS, learner
+from formulakern.cli.scores import plain_learners
 from formulakern.datasets import read_table, reader
 from formulakern.datasets.reader import open_table
 
@@ -60,7 +61,7 @@ def test_test_rows_are_scored(capsys, fruit):
     test.write_text("class,ripe,size,colour\npear,0,4,green\napple,1,5,red\n")
     out = done(capsys, "learn", fruit, "--model", "rules", "--cv", 0, "--test", test)
     assert "2 test rows" in out
-    assert "\nrules                  100.00    100.00" in out
+    assert "\nrules                  100.00    100.00  100.00" in out
 
 
 def test_numbers_are_learned(capsys, fruit):
@@ -277,7 +278,7 @@ def test_compare(capsys, fruit):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["learn", "FRUIT", "--model", "hkll"], 'no learner "hkll"; did you mean "hkl"?'),
+        (["learn", "FRUIT", "--model", "hkll"], 'no learner "hkll"; did you mean "hkl"'),
         (["learn", "FRUIT", "--set", "c=1"], 'HKLClassifier has no parameter "c"'),
         (["learn", "FRUIT", "--set", "C"], '--set "C" is not name=value'),
         (["learn", "FRUIT", "--cv", "40"], "40 folds need two classes with 40 rows"),

@@ -1,4 +1,4 @@
-"""``formulakern datasets`` and ``cache``: which tables there are, and what lies on disk."""
+"""``formulakern datasets``: the built-in tables."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import argparse
 import csv
 from typing import Any
 
-from formulakern import cache
-from formulakern.cli.output import add_command, add_output, opened_output
+from formulakern.cli.options import add_command, add_output
+from formulakern.cli.output import opened_output
 from formulakern.errors import ParameterError
 from formulakern.text import blocks, table
 
-__all__ = ["add_stored"]
+__all__ = ["add"]
 
 
-def add_stored(commands: Any) -> None:
-    """Add the commands to those of a parser, as ``add_subparsers`` returns them."""
+def add(commands: Any) -> None:
+    """Add the command to those of a parser."""
     sets = add_command(
         commands,
         "datasets",
@@ -25,14 +25,6 @@ def add_stored(commands: Any) -> None:
     sets.add_argument("name", nargs="?", help="write this one (default: list all)")
     add_output(sets, "-o", "--out", metavar="FILE", help="default: the terminal")
     sets.set_defaults(run=_datasets)
-    stored = add_command(
-        commands,
-        "cache",
-        "where compiled functions are kept, and how many; --clear deletes them",
-        [""],
-    )
-    stored.add_argument("--clear", action="store_true", help="delete them")
-    stored.set_defaults(run=_cache)
 
 
 def _datasets(options: argparse.Namespace) -> None:
@@ -48,18 +40,12 @@ def _datasets(options: argparse.Namespace) -> None:
         return
     if options.out is not None:
         raise ParameterError("-o writes one table: name it, as in formulakern datasets monks-1.")
-    rows = []
+    rows, about = [], []
     for name in datasets.BUILT_IN:
         dataset = datasets.load(name)
         size = [f"{n:,}" for n in (*dataset.data.shape, len(dataset.target_names))]
-        rows.append([name, *size, dataset.description.partition(". ")[0].rstrip(".")])
-    print(table(["name", "rows", "columns", "classes"], [row[:4] for row in rows]))
-    print("\n" + blocks([(row[0], f"{row[-1]}.") for row in rows]))
+        rows.append([name, *size])
+        about.append((name, f"{dataset.description.partition('. ')[0].rstrip('.')}."))
+    print(table(["name", "rows", "columns", "classes"], rows))
+    print(f"\n{blocks(about)}")
     print("\n" + blocks([("next", "formulakern learn monks-1 --model rules")]))
-
-
-def _cache(options: argparse.Namespace) -> None:
-    print(cache.info())
-    if options.clear:
-        cache.clear()
-        print("deleted")

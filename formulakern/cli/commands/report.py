@@ -1,4 +1,4 @@
-"""``formulakern report``: a page about a saved model and a table, to be looked at in a browser."""
+"""``formulakern report``: a page about a saved model and a table."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formulakern.cli.learners import uncalibrated
-from formulakern.cli.output import add_command, add_output, check_output
-from formulakern.cli.tables import columns_of, open_file, read_dataset, table_arguments
+from formulakern.cli.options import (
+    add_command,
+    add_output,
+    model_options,
+    open_file,
+    read_dataset,
+    select_columns,
+    table_options,
+)
+from formulakern.cli.output import check_output
 from formulakern.errors import DataError, ParameterError
 from formulakern.files.model_file import load
 from formulakern.text import blocks
@@ -16,13 +24,11 @@ from formulakern.text import blocks
 if TYPE_CHECKING:
     from formulakern.tables.table import Table
 
-__all__ = ["add_page"]
+__all__ = ["add"]
 
 
-def add_page(commands: Any) -> None:
-    """Add the command to those of a parser, as ``add_subparsers`` returns them."""
-    model = argparse.ArgumentParser(add_help=False)
-    model.add_argument("model", metavar="model.json", help="what learn -o wrote")
+def add(commands: Any) -> None:
+    """Add the command to those of a parser."""
     report = add_command(
         commands,
         "report",
@@ -31,10 +37,10 @@ def add_page(commands: Any) -> None:
             "model.json test.csv -o report.html",
             'model.json test.csv --target y --rows 50 --title "Who says yes"',
         ],
-        model,
-        table_arguments(),
-        more="Give rows that were not learned from.  The page needs no network; it holds the "
-        "entries\nof the rows that it shows.",
+        model_options(),
+        table_options(),
+        more="Give rows that the model was not learned from.  The page needs no network; it holds\n"
+        "the entries of the rows that it shows.",
     )
     add_output(
         report,
@@ -94,7 +100,7 @@ def _rows(model: Any, options: argparse.Namespace) -> tuple[Table, Any, str]:
         header = list(open_file(options).names)
         others = [name for name in header if name not in names]
         if not others:
-            return columns_of(next(iter(open_file(options)))[0], names), None, ""
+            return select_columns(next(iter(open_file(options)))[0], names), None, ""
         if header[-1] not in others:
             if len(others) > 1:
                 raise DataError(
@@ -104,4 +110,4 @@ def _rows(model: Any, options: argparse.Namespace) -> tuple[Table, Any, str]:
             options.target = others[0]
     dataset = read_dataset(options)
     table = dataset.data
-    return columns_of(table, names or table.names), dataset.target, dataset.target_name
+    return select_columns(table, names or table.names), dataset.target, dataset.target_name

@@ -10,17 +10,29 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from formulakern import __version__
-from formulakern.cli.formulas import add_formulas
-from formulakern.cli.learning import add_learning
-from formulakern.cli.models import add_models
+from formulakern.cli.commands import (
+    cache,
+    compare,
+    datasets,
+    explain,
+    export,
+    gram,
+    inspect,
+    learn,
+    predict,
+    report,
+    show,
+)
 from formulakern.cli.output import end_output, failed, prepared
-from formulakern.cli.page import add_page
-from formulakern.cli.stored import add_stored
-from formulakern.cli.tables import table_arguments
 from formulakern.errors import FormulaKernError
 
 __all__ = ["main", "run"]
 
+#: In the order of the help.
+COMMANDS = (
+    *(learn, compare, show, predict, explain, export, report),
+    *(inspect, gram, datasets, cache),
+)
 #: Exit code after Ctrl-C.
 INTERRUPTED = 130
 
@@ -93,11 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         "formulakern COMMAND --help has the options of a command, and examples.",
     )
     parser.add_argument("--version", action="version", version=f"formulakern {__version__}")
-    table = table_arguments()
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    add_learning(commands, table)
-    add_models(commands)
-    add_page(commands)
-    add_formulas(commands, table)
-    add_stored(commands)
+    for command in COMMANDS:
+        command.add(commands)
     return parser

@@ -1,0 +1,122 @@
+"""``formulakern gram``: a Gram matrix as a file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from formulakern.cli.options import (
+    add_command,
+    add_output,
+    check_domains,
+    formula_options,
+    kernel_of,
+    nominal_columns,
+    nominal_options,
+    read_dataset,
+    table_options,
+)
+from formulakern.cli.output import check_output, data_line, unwritable
+from formulakern.errors import ParameterError
+from formulakern.files.replacing import replacing
+from formulakern.progress import Progress
+from formulakern.text import blocks
+
+__all__ = ["add"]
+
+#: Bytes that are written without asking.
+ASKED = 10**9
+
+
+def add(commands: Any) -> None:
+    """Add the command to those of a parser."""
+    gram = add_command(
+        commands,
+        "gram",
+        "write a Gram matrix",
+        ['"a & b" tic-tac-toe --out K.npy --normalize'],
+        formula_options(),
+        table_options(),
+        nominal_options(),
+    )
+    add_output(gram, "-o", "--out", required=True, metavar="K.npy")
+    gram.add_argument("--normalize", action="store_true", help="cosines")
+    gram.add_argument(
+        "--dtype", choices=["float64", "float32"], default="float64", help="of the entries"
+    )
+    gram.add_argument("--yes", action="store_true", help="write more than 1 GB without asking")
+    gram.set_defaults(run=_gram)
+
+
+def _gram(options: argparse.Namespace) -> None:
+    import numpy as np
+
+    from formulakern.estimators.encoder import PropositionEncoder
+
+    plain = kernel_of(options)
+    check_domains(plain)
+    check_output(options.out, options.force, options.data)
+    dataset = read_dataset(options)
+    encoder = PropositionEncoder(
+        nominal=nominal_columns(options), graded=options.inputs == "graded"
+    )
+    encoded = encoder.fit_transform(dataset.data)
+    kernel = plain.normalized() if options.normalize else plain
+    size = np.dtype(options.dtype).itemsize * encoded.shape[0] ** 2
+    if size > ASKED:
+        _confirm(size, options)
+    begin = perf_counter()
+    shape = (encoded.shape[0],) * 2
+    try:
+        with replacing(options.out) as new:
+            gram = _opened(new, shape, options.dtype) if size > ASKED else None
+            with Progress(total=100) as progress:
+                gram = kernel(
+                    encoded,
+                    out=gram,
+                    dtype=options.dtype,
+                    progress=lambda share: progress.reach(share, "Gram matrix"),
+                )
+            seconds = perf_counter() - begin
+            if size <= ASKED:
+                with new.open("wb") as file:
+                    np.save(file, gram)
+    except OSError as error:
+        raise unwritable(options.out, error.strerror or "the disk refuses") from None
+    done = [
+        ("data", f"{data_line(dataset)} → {encoded.shape[1]:,} propositions"),
+        ("kernel", repr(kernel)),
+        ("matrix", f"{shape[0]:,} x {shape[1]:,}, {options.dtype}, {seconds:.2f} s"),
+        ("written", str(options.out)),
+    ]
+    print(blocks(done))
+
+
+def _confirm(size: int, options: argparse.Namespace) -> None:
+    """Ask before a large file is written; refuse if nobody can answer."""
+    if options.yes:
+        return
+    what = f"the matrix takes {size / 1e9:,.1f} GB of {options.dtype}"
+    if sys.stdin is not None and sys.stdin.isatty():
+        print(f"{what}. Write {options.out}? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() in ("y", "yes"):
+            return
+        raise ParameterError("nothing was written.")
+    raise ParameterError(
+        f"{what}, more than {ASKED / 1e9:g} GB. Pass --yes to write it, or fewer rows."
+    )
+
+
+def _opened(path: Path, shape: tuple[int, int], dtype: str) -> Any:
+    """Return a new matrix on the disk as a memory map; its room is taken at once."""
+    import numpy as np
+
+    matrix = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+    if hasattr(os, "posix_fallocate"):  # a full disk would end the process later
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    return matrix

@@ -1,0 +1,238 @@
+"""``formulakern learn``: a model of a table, its scores, its rules, its file."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections import Counter
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+from formulakern.cli.learners import (
+    LEARNERS,
+    RULES_SECONDS,
+    SHOWN_RULES,
+    learned_text,
+    learner_of,
+    listed_learners,
+    uncalibrated,
+    with_probabilities,
+)
+from formulakern.cli.options import (
+    add_command,
+    add_output,
+    check_domains,
+    fold_options,
+    identifier_advice,
+    read_dataset,
+    select_columns,
+    table_options,
+)
+from formulakern.cli.output import about_lines, check_output, data_line
+from formulakern.cli.scores import (
+    check_target,
+    expected_warnings_ignored,
+    fold_scores,
+    held_scores,
+    plain_learners,
+    score_line,
+    scores_table,
+)
+from formulakern.datasets.dataset import Dataset
+from formulakern.errors import FormulaKernError, FormulaSizeError, ParameterError
+from formulakern.files.model_file import write_model
+from formulakern.progress import Progress
+from formulakern.text import blocks, clip
+
+__all__ = ["add"]
+
+#: Characters of a formula or of a closed form that are shown.
+MAX_CHARACTERS = 80
+
+
+def add(commands: Any) -> None:
+    """Add the command to those of a parser."""
+    learn = add_command(
+        commands,
+        "learn",
+        "learn a model of a table, score it, show its rules, save it",
+        [
+            "bank.csv -o model.json",
+            "bank.csv --class y --drop id --model prl --set degree=1 -o model.json",
+            'bank.csv --drop id --formula "a & b" --top 5',
+            "train.csv --model svm --cv 0 --test test.csv",
+        ],
+        table_options(),
+        fold_options(),
+        more=f"models:\n{listed_learners()}",
+    )
+    learn.add_argument(
+        "--model", metavar="NAME", help="the learner (default: hkl, and svm with --formula)"
+    )
+    learn.add_argument("--formula", help="the formula of a support vector machine's kernel")
+    learn.add_argument(
+        "--variables", metavar="READING", help="of a formula: bound, free or distinct"
+    )
+    learn.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the model; may be given again",
+    )
+    learn.add_argument(
+        "--probabilities",
+        action="store_true",
+        help="a model with probabilities of classes, by five further fits if it has none",
+    )
+    learn.add_argument("--test", metavar="FILE", help="a table whose rows are only predicted")
+    learn.add_argument(
+        "--top",
+        type=int,
+        default=SHOWN_RULES,
+        metavar="N",
+        help=f"show at most N rules (default: {SHOWN_RULES})",
+    )
+    add_output(learn, "-o", "--out", metavar="model.json", help="save the model")
+    learn.set_defaults(run=_learn)
+
+
+def _learn(options: argparse.Namespace) -> None:
+    begin = perf_counter()
+    if options.top < 1:
+        raise ParameterError(f"--top is a number of at least 1; got {options.top}.")
+    name = options.model or ("hkl" if options.formula is None else "svm")
+    given = {key: vars(options)[key] for key in ("formula", "variables") if vars(options)[key]}
+    model = learner_of(name, options, options.set, **given)
+    if options.probabilities:
+        model = with_probabilities(model, options.seed)
+    known = LEARNERS[name]
+    numbers = known.predicts_numbers
+    formula = _formula_lines(options) if options.formula else []
+    dataset = read_dataset(options)
+    test = _test_rows(options, dataset, numbers)
+    check_target(dataset, numbers, known.novelty)
+    if options.out is not None:
+        check_output(options.out, options.force, options.data, options.test)
+    others = {} if known.novelty else plain_learners(numbers)
+    if formula and others:
+        plain, *_ = others.items()
+        linear = learner_of(name, options, options.set, formula="a")
+        others = {"a linear kernel": linear} | dict([plain])
+    advice = [] if name == "strings" else identifier_advice(dataset.data, options)
+    if formula:
+        opening = [*formula, ("table", "\n".join([data_line(dataset), *advice]))]
+    else:
+        about = "\n".join([*about_lines(dataset, numbers, known.novelty), *advice])
+        opening = [("data", about), ("model", clip(" ".join(repr(model).split()), 300))]
+        print(blocks(opening), flush=True)
+    with expected_warnings_ignored():
+        if options.cv and not known.novelty:
+            scores = fold_scores({name: model}, others, dataset, options, numbers)
+            folds = f"{options.cv} folds"
+            if formula:
+                opening.append(("score", score_line(scores, folds)))
+            else:
+                print(f"\n{scores_table(scores, folds)}", flush=True)
+        if formula:
+            print(blocks(opening), flush=True)
+        with Progress(total=1 + (len(others) if test else 0)) as progress:
+            if test is not None and not known.novelty:
+                scores = held_scores({name: model, **others}, dataset, test, numbers, progress)
+                print(f"\n{scores_table(scores, f'{len(test):,} test rows')}")
+            else:
+                progress.advance(f"{name} on {len(dataset):,} rows")
+                model.fit(dataset.data, None if known.novelty else dataset.target)
+    if known.novelty:
+        print(f"\n{blocks(_unlike(model, dataset, test))}")
+    if formula and hasattr(uncalibrated(model), "rules"):
+        print(_brief_rules(uncalibrated(model), options.top))
+    else:
+        print(f"\n{learned_text(model, options.top)}")
+    if options.out is not None:
+        write_model(model, options.out)
+    if options.out is not None or not formula:
+        print(f"\n{blocks(_foot(model, options, perf_counter() - begin))}")
+
+
+def _foot(model: Any, options: argparse.Namespace, seconds: float) -> list[tuple[str, str]]:
+    foot = [("time", f"{seconds:.1f} s in all")]
+    if options.out is None:
+        return [*foot, ("next", "-o model.json keeps the model")]
+    path = shlex.quote(str(options.out))
+    after = [f"formulakern show {path}"]
+    if hasattr(uncalibrated(model), "report"):
+        rows = options.data if options.test is None else options.test
+        advice = "" if options.test else "  (better: rows that the model was not learned from)"
+        after.append(f"formulakern report {path} {shlex.quote(rows)}{advice}")
+    written = f"{options.out}, {options.out.stat().st_size:,} bytes"
+    return [*foot, ("written", written), ("next", "\n".join(after))]
+
+
+def _test_rows(options: argparse.Namespace, dataset: Dataset, numbers: bool) -> Dataset | None:
+    if options.test is None:
+        return None
+    asked = {**vars(options), "target": dataset.target_name, "drop": None}
+    given = read_dataset(argparse.Namespace(**asked), options.test)
+    if numbers:
+        check_target(given, numbers)
+    return replace(given, data=select_columns(given.data, dataset.data.names))
+
+
+def _unlike(model: Any, dataset: Dataset, test: Dataset | None) -> list[tuple[str, str]]:
+    """Return how many rows a model finds unlike the others."""
+    shown = []
+    for name, rows in (("training", dataset), ("test", test)):
+        if rows is not None:
+            new = int((model.predict(rows.data) < 0).sum())
+            share = f"{new:,} of {len(rows):,} rows, {new / len(rows):.1%}"
+            shown.append((name, f"{share}, are unlike the others"))
+    return shown
+
+
+# -- formulas --------------------------------------------------------------------------------------
+
+
+def _formula_lines(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return a formula, its shorter form with the rewrites, and its kernel in closed form."""
+    from formulakern.kernels.formula import kernel
+
+    made = kernel(options.formula, options.variables or "bound")
+    check_domains(made)
+    rewriting = made.rewriting
+    text = _short(str(rewriting.original), f"{made.formula.n_leaves:,} leaves")
+    steps = Counter(step.rule for result in rewriting.passes for step in result.steps)
+    if steps:
+        after = rewriting.passes[-1].formula
+        rules = ", ".join(f"{name} {n} times" if n > 1 else name for name, n in steps.items())
+        text += f"  =  {_short(str(after), f'{after.n_leaves:,} leaves')}   ({rules})"
+    try:
+        closed = f"K(x, z) = {made.polynomial()}"
+    except FormulaSizeError:
+        closed = "K(x, z)"
+    size = f"{len(made.program.kernel_nodes):,} operations for a pair"
+    return [("formula", text), ("kernel", _short(closed, size))]
+
+
+def _short(text: str, otherwise: str) -> str:
+    return text if len(text) <= MAX_CHARACTERS else otherwise
+
+
+def _brief_rules(model: Any, top: int) -> str:
+    """Return the heaviest rules of a support vector machine, a line each."""
+    try:
+        found = model.rules(top, time_limit=RULES_SECONDS)
+    except FormulaKernError as error:  # a kernel without rules, or of degrees
+        return blocks([("  rules", f"none: {error}")])
+    right = all(item.precision == 1 for item in found)
+    lines = [
+        f"{item.weight:.2f} for {item.winner}: {item.rule}"
+        + ("" if right else f"  ({100 * item.precision:.1f} %)")
+        for item in found
+    ]
+    claim = "proven" if found.proven else "not proven: time is over"
+    head = f"the {len(found)} heaviest of the model ({claim})"
+    if right and len(found):
+        head += ", each always right"
+    return "\n".join([blocks([("  rules", head)]), "", *lines])

@@ -1,0 +1,308 @@
+"""Scores of several learners on the same folds of a table, or on test rows; as a table."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from formulakern.arrays import FloatArray
+from formulakern.checks import check_integer
+from formulakern.cli.learners import uncalibrated
+from formulakern.datasets.dataset import Dataset
+from formulakern.errors import DataError, FormulaKernError
+from formulakern.progress import Progress
+from formulakern.tables.table import Table
+from formulakern.text import blocks, table
+
+__all__ = [
+    "SHARES",
+    "Score",
+    "check_target",
+    "expected_warnings_ignored",
+    "fold_scores",
+    "held_scores",
+    "plain_learners",
+    "score_line",
+    "scores_table",
+    "spread",
+]
+
+#: Scores that are shares, shown in percent.
+SHARES = ("accuracy", "macro F1", "AUC")
+#: A column with more different numbers is not one of classes.
+MAX_NUMBERS = 100
+
+
+@dataclass
+class Score:
+    """The scores of one learner: under each name a number for every fold."""
+
+    name: str
+    values: dict[str, list[float]] = field(default_factory=dict)
+    rules: list[int] = field(default_factory=list)
+    seconds: float = 0.0
+    failed: str = ""
+
+    @property
+    def first(self) -> list[float]:
+        """The values of the first score, accuracy or R2."""
+        return next(iter(self.values.values()))
+
+    def add(self, model: Any, X: Table, y: NDArray[Any], numbers: bool) -> None:
+        """Predict rows that the model was not learned from."""
+        from sklearn import metrics
+
+        predicted = model.predict(X)
+        if numbers:
+            found = {
+                "R2": metrics.r2_score(y, predicted),
+                "mean error": metrics.mean_absolute_error(y, predicted),
+            }
+        else:
+            found = {
+                "accuracy": metrics.accuracy_score(y, predicted),
+                "macro F1": metrics.f1_score(y, predicted, average="macro", zero_division=0),
+                "AUC": _area_under_curve(model, X, y),
+            }
+        for name, value in found.items():
+            self.values.setdefault(name, []).append(value)
+        rules = getattr(model, "rules_", None)
+        if rules is not None:
+            self.rules.append(len(rules))
+
+
+def _area_under_curve(model: Any, X: Table, y: NDArray[Any]) -> float:
+    """Return the area under the ROC curve; NaN if the model or the rows have none."""
+    from formulakern.estimators.svm.evaluation import area_under_curve
+
+    classes = model.classes_.tolist()
+    for name in ("decision_function", "predict_proba"):
+        if hasattr(model, name) and len(np.intersect1d(y, classes)) > 1:
+            values = getattr(model, name)(X)
+            if values.ndim == 2 or len(classes) == 2:
+                return area_under_curve(y, values, classes)
+    return np.nan
+
+
+def check_target(dataset: Dataset, numbers: bool, novelty: bool = False) -> None:
+    """Raise DataError if the column to predict is text instead of a number, or the reverse."""
+    target = dataset.target
+    if numbers and target.dtype.kind not in "biuf":
+        raise DataError(
+            f'the column "{dataset.target_name}" is no number. Name another one by --target, or '
+            "take a learner of classes."
+        )
+    if numbers or novelty or target.dtype.kind not in "iuf":
+        return
+    many, classes = len(np.unique(target)), 20 if target.dtype.kind == "f" else 50
+    if many > min(MAX_NUMBERS, max(classes, len(target) // 10)):
+        raise DataError(
+            f'the column "{dataset.target_name}" is a number: it has {many:,} different values. '
+            "Predict it with --model hkl-regression (HKLRegressor in Python), or name a column of "
+            "classes by --target."
+        )
+
+
+@contextmanager
+def expected_warnings_ignored() -> Iterator[None]:
+    """Ignore warnings about what the commands print themselves."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        warnings.filterwarnings("ignore", message=".*another value in every row")
+        yield
+
+
+def fold_scores(
+    models: Mapping[str, Any],
+    plain: Mapping[str, Any],
+    dataset: Dataset,
+    options: argparse.Namespace,
+    numbers: bool,
+) -> list[Score]:
+    """Score learners on the same folds; one that fails has the reason, and the others go on.
+
+    Parameters
+    ----------
+    models, plain : mapping of str to estimators
+        Those of this library, and others.
+    dataset : Dataset
+    options : Namespace
+        With ``cv``, ``max_rows`` and ``seed``.
+    numbers : bool
+        Whether a number is predicted rather than a class.
+
+    Raises
+    ------
+    DataError
+        If all ``models`` fail.
+    """
+    from sklearn.base import clone
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    from formulakern.estimators.svm.evaluation import check_folds, subsample
+
+    check_integer("--cv", options.cv, 2)
+    check_integer("--max-rows", options.max_rows, 2)
+    X, y = dataset
+    kind = KFold if numbers else StratifiedKFold
+    if not numbers:
+        check_folds(y, options.cv, 1.0)
+    elif len(y) < options.cv:
+        raise DataError(f"{options.cv} folds need as many rows; there are {len(y)}.")
+    if len(y) > options.max_rows:
+        if numbers:
+            drawn = np.random.default_rng(options.seed).permutation(len(y))[: options.max_rows]
+        else:
+            drawn = subsample(y, options.max_rows, options.seed)
+        X, y = X[np.sort(drawn)], y[np.sort(drawn)]
+    splits = kind(options.cv, shuffle=True, random_state=options.seed).split(np.zeros(len(y)), y)
+    every = {**models, **plain}
+    scores = {name: Score(name) for name in every}
+    with warnings.catch_warnings(), Progress(total=len(every) * options.cv) as progress:
+        warnings.filterwarnings("ignore", message=".*it was interrupted")
+        for number, (train, held) in enumerate(splits, 1):
+            for name, score in scores.items():
+                progress.advance(f"fold {number} of {options.cv}, {name}")
+                if score.failed:
+                    continue
+                begin = perf_counter()
+                try:
+                    fitted = clone(every[name]).fit(X[train], y[train])
+                    if getattr(uncalibrated(fitted), "stopped_", "") == "interrupted":
+                        raise KeyboardInterrupt
+                    score.add(fitted, X[held], y[held], numbers)
+                except FormulaKernError as error:
+                    score.failed = str(error)
+                score.seconds += perf_counter() - begin
+    if all(scores[name].failed for name in models):
+        raise DataError(next(iter(scores.values())).failed)
+    return list(scores.values())
+
+
+def held_scores(
+    models: Mapping[str, Any], dataset: Dataset, test: Dataset, numbers: bool, progress: Progress
+) -> list[Score]:
+    """Fit models to a data set and score them on test rows; the seconds include both."""
+    scores = []
+    for name, model in models.items():
+        progress.advance(f"{name} on {len(dataset):,} rows")
+        begin = perf_counter()
+        model.fit(dataset.data, dataset.target)
+        scores.append(Score(name))
+        scores[-1].add(model, test.data, test.target, numbers)
+        scores[-1].seconds = perf_counter() - begin
+    return scores
+
+
+def spread(values: ArrayLike) -> str:
+    """Mean and standard deviation of shares, in percent.
+
+    >>> spread([0.9, 1.0])
+    '95.00 ± 5.00'
+    """
+    shares = 100 * np.asarray(values, dtype=np.float64)
+    return f"{shares.mean():.2f} ± {shares.std():.2f}"
+
+
+def scores_table(scores: Iterable[Score], where: str) -> str:
+    """A line for each learner; below the table, the reasons of those that failed."""
+    done = [score for score in scores if not score.failed]
+    names = list(done[0].values)
+    rows = []
+    for score in done:
+        rules = f"{np.mean(score.rules):.1f}".removesuffix(".0") if score.rules else ""
+        cells = [_cell(name, score.values[name]) for name in names]
+        rows.append([score.name, *cells, rules, f"{score.seconds:.1f}"])
+    text = table([where, *names, "rules", "seconds"], rows)
+    failed = [(score.name, score.failed) for score in scores if score.failed]
+    return f"{text}\n\n{blocks(failed)}" if failed else text
+
+
+def score_line(scores: Iterable[Score], where: str) -> str:
+    """The first score of every learner in one sentence.
+
+    >>> ours, tree = (Score(name, {"accuracy": [1.0, 0.9]}) for name in ("ours", "a tree"))
+    >>> score_line([ours, tree], "2 folds")
+    'accuracy 95.00 ± 5.00 in 2 folds; a tree 95.00 ± 5.00'
+    """
+    own, *others = (score for score in scores if not score.failed)
+    name = next(iter(own.values))
+    shown = [f"{name} {_cell(name, own.first)} in {where}"]
+    return "; ".join(shown + [f"{score.name} {_cell(name, score.first)}" for score in others])
+
+
+def _cell(name: str, values: list[float]) -> str:
+    if np.isnan(values).any():
+        return ""
+    if name in SHARES:
+        return spread(values) if len(values) > 1 else f"{100 * values[0]:.2f}"
+    return f"{np.mean(values):.4g}" + f" ± {np.std(values):.2g}" * (len(values) > 1)
+
+
+# -- plain learners --------------------------------------------------------------------------------
+
+
+def plain_learners(numbers: bool) -> dict[str, Any]:
+    """Return well-known learners of scikit-learn by name, with the encoding their users choose.
+
+    Numbers stay numbers (a missing one becomes the mean, and for linear models they have unit
+    variance); every category is a column.
+
+    Parameters
+    ----------
+    numbers : bool
+        Whether a number is predicted rather than a class.
+    """
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression, RidgeCV
+    from sklearn.pipeline import make_pipeline, make_union
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+    from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+    def on_columns(learner: Any, *scaler: Any) -> Any:
+        columns = make_union(
+            make_pipeline(
+                FunctionTransformer(_numbers), SimpleImputer(keep_empty_features=True), *scaler
+            ),
+            make_pipeline(FunctionTransformer(_texts), OneHotEncoder(handle_unknown="ignore")),
+        )
+        return make_pipeline(columns, learner)
+
+    if numbers:
+        ridge = on_columns(RidgeCV(np.logspace(-3, 3, 7)), StandardScaler())
+        tree = on_columns(DecisionTreeRegressor(min_samples_leaf=5, random_state=0))
+        mean = make_pipeline(FunctionTransformer(_numbers), DummyRegressor())
+        return {"the mean": mean, "a tree": tree, "ridge regression": ridge}
+    logistic = on_columns(LogisticRegression(max_iter=1000), StandardScaler())
+    tree = on_columns(DecisionTreeClassifier(min_samples_leaf=5, random_state=0))
+    majority = make_pipeline(FunctionTransformer(_numbers), DummyClassifier())
+    return {"majority vote": majority, "a tree": tree, "logistic regression": logistic}
+
+
+def _numbers(table: Table) -> FloatArray:
+    """Return the numeric columns, float64, after one of zeros, as there may be none."""
+    found = [_as_numbers(table[name]) for name in table.names if table[name].dtype != object]
+    return np.column_stack([np.zeros(len(table)), *found])
+
+
+def _as_numbers(column: NDArray[Any]) -> FloatArray:
+    """Return float64; a date is its distance from the epoch."""
+    if column.dtype.kind not in "mM":
+        return column.astype(np.float64)
+    return np.where(np.isnat(column), np.nan, column.astype(np.int64).astype(np.float64))
+
+
+def _texts(table: Table) -> Any:
+    """Return the columns of text, after a constant one; missing is a category."""
+    found = [table[name].astype(str) for name in table.names if table[name].dtype == object]
+    same = np.full(len(table), "", dtype=object)
+    return np.column_stack([same, *(column.astype(object) for column in found)])
