@@ -19,7 +19,7 @@ from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.column_types import ColumnType, read_types
 from formulakern.rules.decision import conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
-from formulakern.rules.explanation.votes import Explanation
+from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Conjunction, Feature, feature_values
 from formulakern.rules.logic.merging import simplified_votes
 from formulakern.rules.rule import Rule

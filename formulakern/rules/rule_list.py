@@ -12,8 +12,7 @@ from formulakern.arrays import FloatArray
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.decision import ClassRule
 from formulakern.rules.decision_tree import DecisionTree, tree_of
-from formulakern.rules.explanation.decisions import ListExplanation, first_of
-from formulakern.rules.explanation.rows import given_rows
+from formulakern.rules.explanation import ListExplanation, first_of, given_rows
 from formulakern.rules.export.exported import FirstRule
 from formulakern.rules.export.json import decision_from_json, decision_json
 from formulakern.rules.export.written import WrittenRules

@@ -13,8 +13,7 @@ from formulakern.checks import check_choice
 from formulakern.errors import ParameterError
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.decision import ClassRule
-from formulakern.rules.explanation.decisions import SetExplanation
-from formulakern.rules.explanation.rows import given_rows
+from formulakern.rules.explanation import SetExplanation, given_rows
 from formulakern.rules.export.exported import Votes
 from formulakern.rules.export.json import decision_from_json, decision_json
 from formulakern.rules.export.written import WrittenRules

@@ -8,7 +8,7 @@ import pytest
 
 import formulakern as fk
 from formulakern import RuleEnsemble, WeightedRule
-from formulakern.rules.explanation.votes import Explanation
+from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import LinearTerm, Monomial
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from formulakern import ParameterError, RuleEnsemble, WeightedRule, rule
-from formulakern.rules.explanation.votes import Explanation
+from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import LinearTerm
 from tests.database import answers
 

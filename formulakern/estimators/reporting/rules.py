@@ -22,7 +22,7 @@ from formulakern.display.report.values import (
 from formulakern.encoding.propositions import evaluate_formula
 from formulakern.rules.decision import DecisionRules, conditions_of
 from formulakern.rules.ensemble import RuleEnsemble
-from formulakern.rules.explanation.votes import Explanation
+from formulakern.rules.explanation import Explanation
 from formulakern.rules.export.text import listed_levels, said, stance
 from formulakern.rules.rule_list import RuleList
 from formulakern.rules.rule_set import RuleSet

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import formulakern as fk
 from formulakern.display.plots import style
-from formulakern.rules.explanation.votes import Explanation
+from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import LinearTerm
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -1,0 +1,683 @@
+"""Why rows were predicted as they were: by votes, by lists and by sets of rules.
+
+An explanation is a sequence of rows, each an explanation of its own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
+from formulakern.errors import DataError, ParameterError
+from formulakern.markup import Barred, small_table
+from formulakern.optional import data_frame
+from formulakern.rules.decision import ClassRule, DecisionRules, conditions_of, covers_of
+from formulakern.rules.ensemble import RuleEnsemble
+from formulakern.rules.export.text import listed_levels, said
+from formulakern.rules.rule import Rule
+from formulakern.tables.table import Table
+from formulakern.text import aligned, clip, significant, width
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = [
+    "Explanation",
+    "ListExplanation",
+    "RowExplanations",
+    "SetExplanation",
+    "first_of",
+    "given_rows",
+]
+
+#: Rows of an explanation of many that are printed; reasons of each, and their characters.
+MAX_ROWS, MAX_REASONS, MAX_REASON = 30, 3, 60
+START = "every row (the intercept)"
+
+
+class RowExplanations(ABC):
+    """Explanations of n rows: one row prints all its reasons, more rows print a line each.
+
+    Iterating gives an explanation for each row; so does indexing with a number.  Indexing with a
+    slice gives an explanation of the rows inside.
+    """
+
+    #: Attributes with an entry for each row.
+    ROWS: ClassVar[tuple[str, ...]]
+
+    @property
+    @abstractmethod
+    def predictions(self) -> npt.NDArray[Any]:
+        """The prediction for each row, shape (n,)."""
+
+    @abstractmethod
+    def _lines(self) -> list[str]:
+        """Return the lines that explain the only row."""
+
+    @abstractmethod
+    def _html(self) -> str:
+        """Return the table that explains the only row."""
+
+    @abstractmethod
+    def _cells(self) -> tuple[list[str], list[list[str]], str]:
+        """Return headings, a line for each row, and sides; the last column holds the reasons."""
+
+    @abstractmethod
+    def _columns(self) -> dict[str, list[Any]]:
+        """Return the columns of a data frame."""
+
+    def _foot(self) -> str:
+        """Return what holds of all rows."""
+        return ""
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    def __iter__(self) -> Iterator[Self]:
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, place: int | slice) -> Self:
+        if not isinstance(place, slice):
+            row = range(len(self))[place]  # refuses what is outside
+            place = slice(row, row + 1)
+        rows: dict[str, Any] = {name: getattr(self, name)[place] for name in self.ROWS}
+        return replace(self, **rows)  # type: ignore[type-var]
+
+    def _only(self, name: str) -> int:
+        """Return 0, the number of the only row.
+
+        Raises
+        ------
+        DataError
+            If there are more.
+        """
+        if len(self) != 1:
+            raise DataError(
+                f"{name} is that of one row; this explains {len(self):,}. Take one: explained[i]."
+            )
+        return 0
+
+    @property
+    def prediction(self) -> Any:
+        """The prediction for the only row.
+
+        Raises
+        ------
+        DataError
+            If there are more.
+        """
+        return self.predictions.tolist()[self._only("prediction")]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the explanation as a data frame; ``row`` is the number of a row, from 0.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        return data_frame(self._columns())
+
+    def __repr__(self) -> str:
+        if len(self) == 1:
+            return f"<{type(self).__name__}: {clip(self._lines()[0], 80)}>"
+        return f"<{type(self).__name__} of {len(self):,} rows>"
+
+    def __str__(self) -> str:
+        if len(self) == 1:
+            return "\n".join(self._lines())
+        head, rows, sides = self._numbered()
+        lines = [clip(line.rstrip(), width()) for line in aligned([head, *rows], sides)]
+        return "\n".join([*lines, *self._more()])
+
+    def _repr_html_(self) -> str:
+        if len(self) == 1:
+            return self._html()
+        head, rows, sides = self._numbered()
+        return small_table(head, rows, f"{sides[:-1]}r", foot="; ".join(self._more()))
+
+    def _numbered(self) -> tuple[list[str], list[list[str]], str]:
+        head, rows, sides = self[:MAX_ROWS]._cells()
+        return ["row", *head], [[str(k), *cells] for k, cells in enumerate(rows)], f">{sides}"
+
+    def _more(self) -> list[str]:
+        more, foot = len(self) - MAX_ROWS, self._foot()
+        return [f"… and {more:,} more rows"] * (more > 0) + [foot] * bool(foot)
+
+
+def given_rows(rows: Any) -> Table:
+    """A table of rows; one row may be given as column → value.
+
+    Raises
+    ------
+    DataError
+        If there is none.
+
+    Examples
+    --------
+    >>> len(given_rows({"odor": "foul"})), len(given_rows({"odor": ["foul", "none"]}))
+    (1, 2)
+    """
+    if not isinstance(rows, Mapping) and hasattr(rows, "items") and not hasattr(rows, "columns"):
+        rows = dict(rows.items())  # a pandas Series
+    if isinstance(rows, Mapping):
+        many = (list, tuple, np.ndarray)
+        rows = {
+            str(name): value if isinstance(value, many) or hasattr(value, "to_numpy") else [value]
+            for name, value in rows.items()
+        }
+    table = Table.of(rows)
+    if not len(table):
+        raise DataError("explain() needs a row; got none. Pass X[i : i + 1].")
+    return table
+
+
+def _reasons(parts: Sequence[str]) -> str:
+    """Return the first reasons in one line.
+
+    >>> _reasons(["+2 a", "-1 b", "+1 c", "+1 d"])
+    '+2 a; -1 b; +1 c; 1 more'
+    """
+    more = [f"{len(parts) - MAX_REASONS} more"] if len(parts) > MAX_REASONS else []
+    return "; ".join([*parts[:MAX_REASONS], *more])
+
+
+def _transposed(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Return rows of entries as named columns."""
+    entries = list(rows)
+    return {name: [row[k] for row in entries] for k, name in enumerate(names)}
+
+
+# -- votes -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(RowExplanations):
+    """Why n rows were predicted as they were: s_k(x) = intercept_k + Σ_r V_rk · r(x), term by term.
+
+    It is a sequence of explanations of one row each.  ``explained[i]`` prints all terms of row i,
+    which add up to its score; more rows print one below the other with their heaviest reasons.
+
+    Parameters
+    ----------
+    ensemble : RuleEnsemble
+        All rules, with votes V.
+    values : ndarray of shape (n, R), float64
+        r(x): 1 where a row satisfies a rule, else 0; of monomials and linear terms their values.
+
+    Examples
+    --------
+    >>> from formulakern.rules.ensemble import WeightedRule
+    >>> from formulakern.rules.rule import rule
+    >>> cost = [WeightedRule(rule("smoker"), 20.0), WeightedRule(rule("age >= 50"), 15.0)]
+    >>> ensemble = RuleEnsemble.of(cost, None, [3.0], "cost")
+    >>> explained = Explanation.of(ensemble, [[1, 1], [0, 1]])
+    >>> print(explained[0])
+    cost = 38
+       +3.0  every row (the intercept)
+      +20.0  smoker
+      +15.0  age >= 50
+    >>> print(explained)
+    row  cost  reasons, the largest first
+      0    38  +20 smoker; +15 age >= 50
+      1    18  +15 age >= 50
+    every row begins with 3, the intercept
+    """
+
+    ROWS = ("values",)
+
+    ensemble: RuleEnsemble
+    values: FloatArray
+
+    @classmethod
+    def of(cls, ensemble: RuleEnsemble, values: npt.ArrayLike) -> Self:
+        """The explanation of rows on which the rules have these values, shape (n, R)."""
+        return cls(ensemble, np.asarray(values, dtype=np.float64))
+
+    # -- all rows ------------------------------------------------------------------------------
+
+    @cached_property
+    def totals(self) -> FloatArray:
+        """The scores, shape (n, K): a column for each class, or one for a number."""
+        return self.ensemble.scores_of(self.values)
+
+    @property
+    def predictions(self) -> npt.NDArray[Any]:
+        """The class of the largest score, the level, or the number, of each row."""
+        return self.ensemble.decide(self.totals)
+
+    @property
+    def intercept(self) -> FloatArray:
+        """What every row begins with, shape (K,)."""
+        return self.ensemble.intercept
+
+    def added(self, name: Any = None) -> FloatArray:
+        """What each rule adds to a score: V_rk · r(x); with the intercept they sum to the score.
+
+        Parameters
+        ----------
+        name : object, optional
+            The class, where there are classes.
+
+        Returns
+        -------
+        ndarray of shape (n, R)
+
+        Raises
+        ------
+        ParameterError
+            If there is no such class.
+        """
+        return np.asarray(self.values * self.ensemble.votes[:, self._place(name)])
+
+    def _place(self, name: Any) -> int:
+        classes = self.ensemble.classes
+        if classes is None and name is None:
+            return 0
+        if classes is None or name not in classes:
+            known = "None, for a number" if classes is None else f"one of {list(classes)!r}"
+            raise ParameterError(f"class {name!r}; expected {known}.")
+        return classes.index(name)
+
+    # -- one row -------------------------------------------------------------------------------
+
+    @property
+    def scores(self) -> dict[Any, float]:
+        """Class → score of the only row; for a number, what it is called → the number."""
+        row = self._only("scores")
+        names = [self.ensemble.target] if self.ensemble.classes is None else self.ensemble.classes
+        return dict(zip(names, self.totals[row].tolist(), strict=True))
+
+    @property
+    def rules(self) -> RuleEnsemble:
+        """The rules that the only row satisfies, largest contribution first."""
+        self._only("rules")
+        return self.ensemble.take(self._order)
+
+    @property
+    def contributions(self) -> tuple[float, ...]:
+        """What each of these gives to its class and takes from the other one, if there is one.
+
+        Or what it adds to the number; negative where a monomial or the weight is.
+        """
+        self._only("contributions")
+        return tuple(self._given[self._order].tolist())
+
+    @cached_property
+    def _given(self) -> FloatArray:
+        return np.asarray(self.values[0] * [item.weight for item in self.ensemble])
+
+    @cached_property
+    def _order(self) -> list[int]:
+        order = np.argsort(-np.abs(self._given), kind="stable").tolist()
+        return [r for r in order if self._given[r] != 0]
+
+    # -- in print ------------------------------------------------------------------------------
+
+    def shown_scores(self, row: int) -> list[int]:
+        """Return the scores that explain a row: the only one, or those of the two best classes."""
+        if self.ensemble.classes is None:
+            return [0]
+        if self.ensemble.is_opposite:
+            return [1]
+        return [int(k) for k in np.argsort(-self.totals[row], kind="stable")[:2]]
+
+    def _terms(self, row: int, k: int) -> list[tuple[float, str]]:
+        """What adds up to a score, the intercept and then the largest first."""
+        given = self.values[row] * self.ensemble.votes[:, k]
+        order = np.argsort(-np.abs(given), kind="stable").tolist()
+        start = float(self.intercept[k])
+        terms = [(start, START)] if start else []
+        return terms + [(float(given[r]), self._said(r, k)) for r in order if given[r] != 0]
+
+    def _said(self, r: int, k: int) -> str:
+        return said(self.ensemble.rules[r], float(self.ensemble.votes[r, k]))
+
+    def _title(self) -> str:
+        """What is predicted of the only row, and by which score."""
+        told, total = self.shown_scores(0), self.totals[0]
+        if self.ensemble.levels is not None:
+            ends = listed_levels(self.ensemble, scores=True)
+            return f"{self.ensemble.target} {self.prediction}: the score is {total[0]:.6g}; {ends}"
+        if self.ensemble.classes is None:
+            return f"{self.ensemble.target} = {total[0]:.6g}"
+        names = self.ensemble.classes
+        if self.ensemble.is_opposite:
+            rule = f"above 0 {names[1]}, else {names[0]}"
+            return f"class {self.prediction}: the score is {total[1]:+.4g}; {rule}"
+        first, second = (f"{names[k]} {total[k]:+.4g}" for k in told)
+        more = len(names) - 2
+        others = f", and {more} lower" if more else ""
+        return f"class {self.prediction}: the largest score is {first}, then {second}{others}"
+
+    def _table(self) -> list[tuple[list[float], str]]:
+        """What each term of the only row adds to the scores that are told."""
+        told = self.shown_scores(0)
+        rows: dict[str, list[float]] = {}
+        for place, k in enumerate(told):
+            for amount, text in self._terms(0, k):
+                rows.setdefault(text, [0.0] * len(told))[place] += amount
+        listed = [(amounts, text) for text, amounts in rows.items()]
+        return sorted(listed, key=lambda item: (item[1] != START, -max(map(abs, item[0]))))
+
+    def _lines(self) -> list[str]:
+        lines, rows, told = [self._title()], self._table(), self.shown_scores(0)
+        if not rows:
+            return [*lines, "no rule is satisfied"]
+        flat = iter(_signed([x for amounts, _ in rows for x in amounts]))
+        cells = [[*(next(flat) for _ in amounts), text] for amounts, text in rows]
+        if len(told) > 1:
+            names = [clip(str((self.ensemble.classes or ())[k]), 11) for k in told]
+            cells.insert(0, [*names, ""])
+        sides = ">" * len(told) + "<"
+        return [*lines, *(f"  {line.rstrip()}" for line in aligned(cells, sides))]
+
+    def _html(self) -> str:
+        told, rows = self.shown_scores(0), self._table()
+        if not rows:
+            return small_table(["adds", "rule"], [], ">r", self._title(), "no rule is satisfied")
+        names = ["adds"]
+        if len(told) > 1:
+            names = [f"adds to {(self.ensemble.classes or ())[k]}" for k in told]
+        largest = max(max(map(abs, amounts)) for amounts, _ in rows) or 1.0
+        totals = self.totals[0, told].tolist()
+        texts = iter(_signed([x for amounts, _ in rows for x in amounts] + totals))
+        cells: list[list[str | Barred]] = []
+        for amounts, text in rows:
+            bars = [
+                Barred(text, 0.5, 0.5 + x / largest / 2) if x else ""
+                for x, text in zip(amounts, texts, strict=False)
+            ]
+            cells.append([*bars, clip(text, 400)])
+        what = "together" if self.ensemble.classes is None else "the score"
+        cells.append([*(next(texts) for _ in told), what])
+        return small_table([*names, "rule"], cells, ">" * len(told) + "r", self._title())
+
+    def _cells(self) -> tuple[list[str], list[list[str]], str]:
+        number = self.ensemble.classes is None and self.ensemble.levels is None
+        head = [self.ensemble.target if number else "class", *([] if number else ["score"])]
+        rows = []
+        for row, predicted in enumerate(self.predictions.tolist()):
+            k = self.shown_scores(row)[0]
+            terms = [term for term in self._terms(row, k) if term[1] != START]
+            reasons = [f"{amount:+.4g} {clip(text, MAX_REASON)}" for amount, text in terms]
+            front = (
+                [f"{predicted:.6g}"] if number else [str(predicted), f"{self.totals[row, k]:+.4g}"]
+            )
+            rows.append([*front, _reasons(reasons)])
+        return [*head, "reasons, the largest first"], rows, (">" if number else "<>") + "<"
+
+    def _foot(self) -> str:
+        if not self.intercept.any():
+            return ""
+        if self.ensemble.classes is None or self.ensemble.is_opposite:
+            return f"every row begins with {self.intercept[-1]:.4g}, the intercept"
+        named = zip(self.ensemble.classes, self.intercept.tolist(), strict=True)
+        starts = [f"{name} {start:+.4g}" for name, start in named if start]
+        return f"every row begins with the intercepts {clip(', '.join(starts), 60)}"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        texts = [str(rule) for rule in self.ensemble.rules]
+        rows: list[tuple[Any, ...]] = []
+        for row, predicted in enumerate(self.predictions.tolist()):
+            for k, name in enumerate(self.ensemble.classes or (None,)):
+                front, values = (row, predicted, name), self.values[row]
+                given = values * self.ensemble.votes[:, k]
+                rows.append((*front, float(self.intercept[k]), 1.0, None))
+                for r in np.flatnonzero(given).tolist():
+                    rows.append((*front, float(given[r]), float(values[r]), texts[r]))
+        columns = _transposed(("row", "prediction", "class", "adds", "value", "rule"), rows)
+        if self.ensemble.classes is None:
+            del columns["class"]
+        return columns
+
+    def to_frame(self) -> Any:
+        """A line for each row, class and rule that adds something to its score: ``adds``.
+
+        The line without a rule is the intercept; sums of ``adds`` by row and class are the scores.
+        Columns: row (from 0), prediction, class (not of numbers), adds, value, rule.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        return super().to_frame()
+
+
+def _signed(amounts: list[float]) -> list[str]:
+    """Numbers of one format with their signs; nothing for 0."""
+    texts = significant(amounts)
+    return [
+        "" if not x else text if x < 0 else f"+{text}"
+        for x, text in zip(amounts, texts, strict=True)
+    ]
+
+
+# -- lists and sets --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DecisionExplanation(RowExplanations):
+    """What explanations of lists and of sets share.
+
+    Parameters
+    ----------
+    decision : RuleList or RuleSet
+    table : Table of n rows
+    covers : ndarray of shape (n, R), bool
+        Which rows satisfy which rule.
+    """
+
+    ROWS = ("table", "covers")
+
+    decision: DecisionRules
+    table: Table
+    covers: npt.NDArray[np.bool_]
+
+    @property
+    def predictions(self) -> npt.NDArray[Any]:
+        """The class of each row; None where it is unknown."""
+        return self.decision.decide(self.covers)
+
+    def _label(self, prediction: Any) -> str:
+        unknown = prediction is None and None not in self.decision.classes
+        return "unknown" if unknown else str(prediction)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ListExplanation(DecisionExplanation):
+    """Which rule of a list decides each row, and which conditions of earlier ones fail.
+
+    It is a sequence of explanations of one row each.
+
+    Parameters
+    ----------
+    decision : RuleList
+    table : Table of n rows
+    covers : ndarray of shape (n, R), bool
+        Which rows satisfy which rule.
+    """
+
+    @property
+    def positions(self) -> npt.NDArray[np.intp]:
+        """The number of the rule that decides each row, from 0; R if it is the default."""
+        return first_of(self.covers)
+
+    @property
+    def position(self) -> int:
+        """The number of the rule that decides the only row."""
+        return int(self.positions[self._only("position")])
+
+    @property
+    def row(self) -> Table:
+        """The only row."""
+        self._only("row")
+        return self.table
+
+    @property
+    def rule(self) -> ClassRule | None:
+        """The rule that decides the only row; None if none is satisfied."""
+        return self.decision[self.position] if self.position < len(self.decision) else None
+
+    @cached_property
+    def failed(self) -> tuple[tuple[Rule, ...], ...]:
+        """Of each earlier rule the conditions that are false on the only row."""
+        earlier = [item.rule.formula for item in self.decision.rules[: self.position]]
+        parts = [conditions_of(formula) or (formula,) for formula in earlier]
+        every = list(dict.fromkeys(part for some in parts for part in some))
+        known = dict(zip(every, covers_of(every, self.row)[0].tolist(), strict=True))
+        return tuple(tuple(Rule(part) for part in some if not known[part]) for some in parts)
+
+    def _title(self) -> str:
+        label = self._label(self.prediction)
+        if self.rule is not None:
+            return f"class {label}, by rule {self.position + 1}: {self.rule.rule}"
+        if self.decision.default is None:
+            return "class unknown: no rule is satisfied"
+        return f"class {label}, the default: no rule is satisfied"
+
+    def _since(self, condition: Rule) -> str:
+        return ", ".join(f"{name} is {self._entry(name)}" for name in condition.columns)
+
+    def _failures(self) -> Iterator[tuple[int, Any, Rule, str]]:
+        """Yield earlier rules, by number and class, with their false conditions and the entries."""
+        earlier = enumerate(zip(self.decision, self.failed, strict=False), start=1)
+        for number, (item, conditions) in earlier:
+            for condition in conditions:
+                yield number, item.label, condition, self._since(condition)
+
+    def _lines(self) -> list[str]:
+        lines = [self._title()]
+        for number, label, condition, since in self._failures():
+            why = f", since {since}" if since else ""
+            lines.append(f"  not by rule {number} ({label}): {condition} is false{why}")
+        return lines
+
+    def _html(self) -> str:
+        rows = [list(map(str, failure)) for failure in self._failures()]
+        return small_table(["rule", "class", "is false", "since"], rows, "><r<", self._title())
+
+    def _cells(self) -> tuple[list[str], list[list[str]], str]:
+        rows = []
+        for label, at in zip(self.predictions.tolist(), self.positions.tolist(), strict=True):
+            inside = at < len(self.decision)
+            rule = str(self.decision[at].rule) if inside else "otherwise"
+            rows.append(
+                [self._label(label), str(at + 1) if inside else "", clip(rule, 2 * MAX_REASON)]
+            )
+        return ["class", "by rule", ""], rows, "<><"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        at = self.positions.tolist()
+        inside = [k if k < len(self.decision) else None for k in at]
+        return {
+            "row": [*range(len(at))],
+            "prediction": self.predictions.tolist(),
+            "by": [None if k is None else k + 1 for k in inside],
+            "rule": [None if k is None else str(self.decision[k].rule) for k in inside],
+        }
+
+    def _entry(self, name: str) -> str:
+        missing = self.row.missing(name)[0]
+        return "missing" if missing else str(self.row.column(name).tolist()[0])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SetExplanation(DecisionExplanation):
+    """The rules of a set that each row satisfies, and how they vote.
+
+    It is a sequence of explanations of one row each.
+
+    Parameters
+    ----------
+    decision : RuleSet
+    table : Table of n rows
+    covers : ndarray of shape (n, R), bool
+        Which rows satisfy which rule.
+    rule_votes : ndarray of shape (R, K)
+        What each rule votes for each class.
+    """
+
+    rule_votes: FloatArray
+
+    @property
+    def sums(self) -> FloatArray:
+        """The votes for each class, shape (n, K)."""
+        return np.asarray(self.covers @ self.rule_votes.reshape(-1, len(self.decision.classes)))
+
+    @property
+    def votes(self) -> dict[Any, float]:
+        """Class → sum of the votes of the only row."""
+        row = self._only("votes")
+        return dict(zip(self.decision.classes, self.sums[row].tolist(), strict=True))
+
+    @property
+    def fired(self) -> tuple[int, ...]:
+        """The rules that the only row satisfies, from 0."""
+        return tuple(np.flatnonzero(self.covers[self._only("fired")]).tolist())
+
+    @property
+    def tie(self) -> tuple[Any, ...]:
+        """The classes that share the largest sum of the only row, if several; else empty."""
+        votes = self.votes
+        best = [name for name, vote in votes.items() if vote == max(votes.values()) > 0]
+        return tuple(best) if len(best) > 1 else ()
+
+    def _title(self) -> str:
+        votes = ", ".join(f"{name}: {vote:g}" for name, vote in self.votes.items() if vote)
+        if self.tie:
+            names = ", ".join(map(str, self.tie))
+            return f"class {self.prediction}, which stands first: a tie of {names}"
+        if votes:
+            return f"class {self.prediction} ({votes})"
+        if self.decision.default is None:
+            return "class unknown: no rule votes"
+        return f"class {self.prediction}, the default: no rule votes"
+
+    def _said(self, k: int) -> str:
+        given = zip(self.decision.classes, self.rule_votes[k].tolist(), strict=True)
+        return ", ".join(f"{name} {vote:g}" for name, vote in given if vote) or "nothing"
+
+    def _lines(self) -> list[str]:
+        fired = self.fired
+        return [
+            self._title(),
+            *(f"  rule {k + 1} votes {self._said(k)}: {self.decision[k].rule}" for k in fired),
+        ]
+
+    def _html(self) -> str:
+        rows = [[str(k + 1), self._said(k), str(self.decision[k].rule)] for k in self.fired]
+        return small_table(["", "votes", "rule"], rows, "><r", self._title())
+
+    def _cells(self) -> tuple[list[str], list[list[str]], str]:
+        rows = []
+        for label, on in zip(self.predictions.tolist(), self.covers, strict=True):
+            fired = np.flatnonzero(on).tolist()
+            said = [
+                f"{self._said(k)}: {clip(str(self.decision[k].rule), MAX_REASON)}" for k in fired
+            ]
+            rows.append([self._label(label), _reasons(said)])
+        return ["class", "votes of the rules it satisfies"], rows, "<<"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        predicted = self.predictions.tolist()
+        rows = [
+            (row, predicted[row], *self.rule_votes[k].tolist(), str(self.decision[k].rule))
+            for row, k in np.argwhere(self.covers).tolist()
+        ]
+        votes = (f"votes {name}" for name in self.decision.classes)
+        return _transposed(["row", "prediction", *votes, "rule"], rows)
+
+
+def first_of(covers: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    """The first true column of every row; the number of columns where none is."""
+    padded = np.column_stack([covers, np.ones(len(covers), dtype=np.bool_)])
+    return np.asarray(padded.argmax(axis=1), dtype=np.intp)
