@@ -48,9 +48,9 @@ from .rules.decision import ClassRule as ClassRule
 from .rules.decision_tree import DecisionTree as DecisionTree
 from .rules.ensemble import RuleEnsemble as RuleEnsemble
 from .rules.ensemble import WeightedRule as WeightedRule
-from .rules.logic.properties import LogicalAnswer as LogicalAnswer
-from .rules.logic.properties import exhaustive as exhaustive
-from .rules.logic.properties import mutually_exclusive as mutually_exclusive
+from .rules.properties import LogicalAnswer as LogicalAnswer
+from .rules.properties import exhaustive as exhaustive
+from .rules.properties import mutually_exclusive as mutually_exclusive
 from .rules.quality import RuleQuality as RuleQuality
 from .rules.quality import rule_quality as rule_quality
 from .rules.rule import MinimalRule as MinimalRule

@@ -21,8 +21,8 @@ from formulakern.rules.decision import conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
 from formulakern.rules.features import Conjunction, Feature, feature_values
-from formulakern.rules.logic.merging import simplified_votes
 from formulakern.rules.rule import Rule
+from formulakern.rules.simplification import simplified_votes
 from formulakern.rules.sql.dialects import DialectName, TableName
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.formula import Formula

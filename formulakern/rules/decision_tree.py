@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from formulakern.errors import FormulaSizeError, ParameterError
 from formulakern.partitions.lazy_rows import lazily
-from formulakern.rules.cases.assignments import Assignments, Box
+from formulakern.rules.cases import Assignments, Box
 from formulakern.rules.decision import conjunction
 from formulakern.rules.export.exported import FirstRule
 from formulakern.rules.export.written import Written

@@ -8,9 +8,8 @@ from typing import Any, Self
 from formulakern.arrays import FloatArray
 from formulakern.rules.export.json import ensemble_from_json
 from formulakern.rules.export.written import WrittenVotes
-from formulakern.rules.logic.joining import JoinedRules, joined_votes
-from formulakern.rules.logic.merging import simplified_votes
 from formulakern.rules.refitting import RIDGE, ensemble_curve, refitted_votes
+from formulakern.rules.simplification import JoinedRules, joined_votes, simplified_votes
 from formulakern.rules.voting import WeightedRule
 
 __all__ = ["RuleEnsemble", "WeightedRule"]

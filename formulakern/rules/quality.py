@@ -20,7 +20,7 @@ from formulakern.errors import ParameterError
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
 from formulakern.rules.decision import ClassRule, class_counts, class_positions, row_weights
-from formulakern.rules.logic.properties import formulas_of
+from formulakern.rules.properties import formulas_of
 from formulakern.rules.rule import Rule
 from formulakern.syntax.formula import TRUE, Formula
 from formulakern.tables.table import Table

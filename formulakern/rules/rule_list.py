@@ -16,8 +16,8 @@ from formulakern.rules.explanation import ListExplanation, first_of, given_rows
 from formulakern.rules.export.exported import FirstRule
 from formulakern.rules.export.json import decision_from_json, decision_json
 from formulakern.rules.export.written import WrittenRules
-from formulakern.rules.logic.simplification import exclusive_rules, simplified_list
 from formulakern.rules.rule_set import RuleSet
+from formulakern.rules.simplification import exclusive_rules, simplified_list
 
 __all__ = ["ClassRule", "ListExplanation", "RuleList"]
 

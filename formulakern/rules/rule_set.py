@@ -17,7 +17,7 @@ from formulakern.rules.explanation import SetExplanation, given_rows
 from formulakern.rules.export.exported import Votes
 from formulakern.rules.export.json import decision_from_json, decision_json
 from formulakern.rules.export.written import WrittenRules
-from formulakern.rules.logic.simplification import simplified_set
+from formulakern.rules.simplification import simplified_set
 from formulakern.rules.sums import weighted_sums
 
 __all__ = ["ClassRule", "RuleSet", "SetExplanation"]

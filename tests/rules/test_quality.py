@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern import ClassRule, RuleList, rule_quality
 from formulakern.rules import quality
-from tests.rules.logic.test_properties import GRID
+from tests.rules.test_properties import GRID
 from tests.strategies import class_rules
 
 KINDS = ("x", "y", "z")

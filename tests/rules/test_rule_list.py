@@ -11,7 +11,7 @@ import formulakern as fk
 from formulakern import ClassRule, DecisionTree, RuleList, RuleSet
 from formulakern.rules import decision_tree
 from tests import oracle
-from tests.rules.logic.test_properties import GRID
+from tests.rules.test_properties import GRID
 from tests.strategies import class_rules
 
 KINDS = ("x", "y", "z")

@@ -113,6 +113,9 @@ def test_what_two_columns_say_together_is_not_decided():
     with pytest.raises(FormulaError, match=r"is_satisfiable\(\) depends on"):
         fk.rule("month(d) = 6 & d = 2020-01-01").is_satisfiable()
     assert fk.rule("month(d) = 6 | d = 2020-01-01").is_satisfiable()
+    with pytest.raises(FormulaError, match=r"is_satisfiable\(\) depends on 'quarter\(d\) = 1'"):
+        fk.rule("quarter(d) = 1 & month(d) = 6").is_satisfiable()  # which no date satisfies
+    assert fk.rule("month(d) = 6 & e = 2020-01-01 & (quarter(e) = 1 | f = 2)").is_satisfiable()
     with pytest.raises(FormulaError, match="order is not known"):
         fk.rule("grade >= mid").simplify()
     with pytest.raises(ParameterError, match="form="):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern import ClassRule, RuleSet
 from tests import oracle
-from tests.rules.logic.test_properties import GRID
+from tests.rules.test_properties import GRID
 from tests.rules.test_rule_list import KINDS, defaults, rows_of
 from tests.strategies import class_rules
 

@@ -23,6 +23,7 @@ __all__ = [
     "both",
     "clauses_of",
     "clauses_with_definitions",
+    "diagram_of",
     "diagrams_of",
     "either",
     "from_cubes",
@@ -170,13 +171,19 @@ def diagrams_of(
     diagrams = Diagrams(advice)
     letters = letters_of(formulas, question)
     level: dict[Any, int] = {letter: k for k, letter in enumerate(letters)}
+    tops = [diagram_of(diagrams, f, lambda leaf: diagrams.variable(level[leaf])) for f in formulas]
+    return diagrams, letters, tops
+
+
+def diagram_of(diagrams: Diagrams, formula: N, leaf: Callable[[N], int]) -> int:
+    """Return the diagram of a formula, given those of its leaves."""
 
     def function(node: N, values: list[int]) -> int:
         if node.connective is not None:
             return diagrams.connect(node.connective.truth, values)
-        return diagrams.variable(level[node]) if node.truth is None else int(node.truth)
+        return leaf(node) if node.truth is None else int(node.truth)
 
-    return diagrams, letters, [fold(formula, function) for formula in formulas]
+    return fold(formula, function)
 
 
 # -- negation normal form --------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern import ClassRule, Rule, RuleList, RuleSet
 from tests.database import answers
-from tests.rules.logic.test_properties import GRID
+from tests.rules.test_properties import GRID
 from tests.rules.test_rule_list import listed, rule_lists
 from tests.rules.test_rule_set import rule_sets
 from tests.strategies import ENTRIES, names, rules

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formulakern.errors import FormulaError
-from formulakern.rules.cases.assignments import Assignments, Box
+from formulakern.rules.cases import Assignments, Box
 from formulakern.rules.decision import ClassRule, covers_of
 from formulakern.rules.rule import Rule, rule
 from formulakern.syntax.formula import Formula
@@ -73,7 +73,7 @@ class LogicalAnswer:
 def mutually_exclusive(
     rules: Iterable[Any], table: Any = None, *, domains: Any = None, missing: bool = True
 ) -> LogicalAnswer:
-    """Whether no row satisfies two of the rules: r_i ∧ r_j is false for all i < j.
+    """Return whether no row satisfies two of the rules: r_i ∧ r_j is false for all i < j.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def mutually_exclusive(
 def exhaustive(
     rules: Iterable[Any], table: Any = None, *, domains: Any = None, missing: bool = True
 ) -> LogicalAnswer:
-    """Whether every row satisfies one of the rules: r₁ ∨ … ∨ r_R is true.
+    """Return whether every row satisfies one of the rules: r₁ ∨ … ∨ r_R is true.
 
     Parameters
     ----------

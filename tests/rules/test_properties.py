@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import Rule, Table
-from formulakern.rules.cases.assignments import Assignments
+from formulakern.rules.cases import Assignments
 from formulakern.rules.decision import covers_of
 from tests.strategies import ENTRIES, class_rules
 

@@ -1,0 +1,631 @@
+"""Which rows there can be, as far as some rules can tell them apart, and logic about them.
+
+The comparisons on a column split its possible entries into finitely many cases: for numbers the
+constants and the gaps between them, for text the words that are named and any other word, and the
+missing entry.  A box allows each column some of its cases; a rule is a union of boxes, and it is a
+Boolean function of the bits of the cases.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.encoding.propositions import evaluate_proposition, number_of
+from formulakern.errors import DataError, FormulaError, FormulaSizeError, ParameterError
+from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
+from formulakern.syntax.connectives import AND, OR
+from formulakern.syntax.formula import FALSE, TRUE, Constant, Formula, Variable
+from formulakern.syntax.logic.covers import Cube
+from formulakern.syntax.logic.diagrams import Diagrams
+from formulakern.syntax.logic.forms import Form, both, diagram_of, either, literal
+from formulakern.syntax.logic.simplify import MinimalForm, WantedForm, shortest_form
+from formulakern.syntax.names import spell
+from formulakern.syntax.temporal import DAY, PARTS, Temporal, read_temporal
+from formulakern.syntax.traversal import fold
+from formulakern.tables.column import Column, text_column, to_float
+from formulakern.tables.table import Table
+from formulakern.tables.temporal import is_temporal, roundest_between
+
+__all__ = ["MAX_STEPS", "Assignments", "Box", "RowFunctions", "simplified_condition"]
+
+#: A column, or a comparison of two columns, which counts as a column of its own.
+Key: TypeAlias = str | Formula
+#: Allowed cases of some columns, as bits; those of other columns are all allowed.
+Box: TypeAlias = dict[Key, int]
+
+#: So often may two boxes be compared to answer questions about one set of rules.
+MAX_STEPS = 2_000_000
+#: Most boxes of one rule.
+MAX_BOXES = 10_000
+#: Whole numbers up to here are the same in a column of floating point numbers.
+EXACT = 2**53
+#: Where no entry is missing, the comparison that is true where another is false.
+OPPOSITES = {"=": "!=", "<": ">=", ">": "<=", "in": "not in", "is missing": "is not missing"}
+OPPOSITES |= {opposite: relation for relation, opposite in OPPOSITES.items()}
+
+
+@dataclass(eq=False)
+class Assignments:
+    """The cases of every column that some formulas read.
+
+    Parameters
+    ----------
+    values : dict
+        Column → an entry of each of its cases, None for a missing one; those before others that
+        are shown first.
+    cases : dict
+        Leaf → its column, and the cases in which it is true, as bits.
+    steps : int
+        Comparisons of boxes that are left; a question that needs more raises FormulaSizeError.
+    bases : dict
+        Part of a column, such as ``month(x)``, which counts as a column of its own → the column.
+
+    Examples
+    --------
+    >>> from formulakern.rules.rule import rule
+    >>> both = [rule("x <= 3").formula, rule("x <= 5 & y = red").formula]
+    >>> Assignments.of(both).values
+    {'x': (2, 4, 6), 'y': ('red', 'other')}
+    """
+
+    values: dict[Key, tuple[Any, ...]]
+    cases: dict[Formula, tuple[Key, int]]
+    steps: int = MAX_STEPS
+    bases: dict[Key, str] = field(default_factory=dict)
+    _boxes: dict[tuple[Formula, bool], list[Box] | FormulaSizeError] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, formulas: Iterable[Formula], domains: Any = None, missing: bool = True
+    ) -> Assignments:
+        """The cases that the leaves of formulas tell apart.
+
+        Parameters
+        ----------
+        formulas : iterable of Formula
+        domains : mapping of column to allowed values or ``int``, or table, optional
+            Columns that are not in it may hold anything that the formulas can be asked of; ``int``
+            stands for all whole numbers.
+        missing : bool
+            Whether entries of columns without allowed values may be missing.
+
+        Raises
+        ------
+        ParameterError
+            If a domain is empty.
+        DataError
+            If a domain holds what cannot be compared.
+        """
+        allowed, whole = _allowed_entries(domains)
+        leaves: dict[Key, list[Formula]] = {}
+        for leaf in dict.fromkeys(leaf for formula in formulas for leaf in formula.leaves):
+            if not isinstance(leaf, Constant):
+                leaves.setdefault(_key(leaf), []).append(leaf)
+        values: dict[Key, tuple[Any, ...]] = {}
+        cases: dict[Formula, tuple[Key, int]] = {}
+        for key, own in leaves.items():
+            if not isinstance(key, str):
+                values[key], cases[key] = (True, False), (key, 1)
+                continue
+            entries: dict[tuple[bool, ...], Any] = {}  # one for each set of true leaves
+            asked = [_plain_leaf(leaf, key) for leaf in own]
+            if key in allowed:
+                columns = [allowed[key]]
+            elif isinstance(own[0], Comparison) and own[0].part is not None:
+                columns = [_part_entries(own[0].part, asked, missing)]
+            else:
+                columns = [
+                    _askable(c, key, asked) for c in _entries_of(asked, missing, key in whole)
+                ]
+            for column in columns:
+                table = Table({key: column})
+                truths = np.array([evaluate_proposition(leaf, table) for leaf in asked])
+                for place, entry in enumerate(column.tolist()):
+                    entries.setdefault(tuple(truths[:, place].tolist()), _shown(entry))
+            ordered = sorted(entries.items(), key=lambda pair: pair[1] is None)
+            values[key] = tuple(entry for _, entry in ordered)
+            for place, leaf in enumerate(own):
+                cases[leaf] = key, sum(true[place] << k for k, (true, _) in enumerate(ordered))
+        bases: dict[Key, str] = {
+            _key(leaf): leaf.column
+            for leaf in cases
+            if isinstance(leaf, Comparison) and leaf.part is not None
+        }
+        return cls(values, cases, bases=bases)
+
+    @cached_property
+    def all(self) -> Box:
+        """All rows: every case of every column."""
+        return {key: (1 << len(values)) - 1 for key, values in self.values.items()}
+
+    def boxes(self, formula: Formula, true: bool = True) -> list[Box]:
+        """Boxes whose union are the rows in which a formula is true, or those in which it is false.
+
+        Raises
+        ------
+        FormulaSizeError
+            If there are more than 10,000.
+        """
+        known = self._boxes.get((formula, true), ())
+        if isinstance(known, FormulaSizeError):
+            raise known
+        if isinstance(known, tuple):
+            try:
+                known = self._made(formula, true)
+            except FormulaSizeError as error:
+                self._boxes[formula, true] = error
+                raise
+            self._boxes[formula, true] = known
+        return known
+
+    def _made(self, formula: Formula, true: bool) -> list[Box]:
+        def build(node: Formula, parts: list[list[Box]]) -> list[Box]:
+            if node.truth is not None:
+                return [{}] if node.truth else []
+            if node.connective is OR:
+                return self._limited(itertools.chain.from_iterable(parts))
+            if node.connective is AND:
+                return reduce(self._met, sorted(parts[1:], key=len), parts[0])
+            leaf = node.arguments[0] if node.connective else node
+            key, bits = self.cases[leaf]
+            bits = self.all[key] & ~bits if node.connective else bits
+            return [{key: bits}] if bits else []
+
+        wanted = formula if true else ~formula
+        return fold(wanted.to_nnf(), build, lambda node: () if literal(node) else node.arguments)
+
+    def _met(self, left: list[Box], right: list[Box]) -> list[Box]:
+        """The intersections of boxes of one list with those of another."""
+        pairs = itertools.product(left, right)
+        return self._limited(itertools.starmap(self.meet, pairs))
+
+    def _limited(self, boxes: Iterable[Box | None]) -> list[Box]:
+        found: dict[tuple[tuple[Key, int], ...], Box] = {}
+        for box in boxes:
+            if box is not None:
+                found.setdefault(tuple(sorted(box.items(), key=lambda p: hash(p[0]))), box)
+            if len(found) > MAX_BOXES:
+                raise FormulaSizeError(
+                    f"a rule is the union of more than {MAX_BOXES:,} conjunctions. Ask about a "
+                    "table, which takes rules of any size: give it as the second argument."
+                )
+        return list(found.values())
+
+    def meet(self, left: Box, right: Box) -> Box | None:
+        """The rows in both boxes; None if there are none."""
+        self._count(1)
+        if len(left) < len(right):
+            left, right = right, left
+        found = dict(left)
+        for key, bits in right.items():
+            found[key] = bits & found.get(key, bits)
+            if not found[key]:
+                return None
+        return found
+
+    def uncovered(self, space: Box, boxes: Sequence[Box]) -> Iterator[Box]:
+        """Disjoint boxes of the rows of a box that are in none of others.
+
+        A box is taken off along its own columns: of the rows that are not in it, first those that
+        differ in its first column, then those that agree there and differ in the second.
+
+        Raises
+        ------
+        FormulaSizeError
+            If ``steps`` do not suffice.
+        """
+        stack = [({**self.all, **space}, list(boxes))]
+        while stack:
+            space, boxes = stack.pop()
+            self._count(len(boxes))
+            live = [
+                {key: bits for key, bits in box.items() if space[key] & ~bits}
+                for box in boxes
+                if all(space[key] & bits for key, bits in box.items())
+            ]
+            if not live:
+                yield space
+                continue
+            nearest = min(live, key=len)  # without columns it holds the whole space
+            others = [box for box in live if box is not nearest]
+            for key, bits in nearest.items():
+                stack.append(({**space, key: space[key] & ~bits}, others))
+                space = {**space, key: space[key] & bits}
+
+    def point(self, box: Box) -> Box:
+        """One case of every column of a box; of comparisons of two columns all that are allowed."""
+        bits = {**self.all, **box}
+        return {key: now & -now if isinstance(key, str) else now for key, now in bits.items()}
+
+    def row(self, point: Box) -> dict[str, Any]:
+        """A row of a point: column → entry."""
+        return {
+            key: values[point[key].bit_length() - 1]
+            for key, values in self.values.items()
+            if isinstance(key, str)
+        }
+
+    def depends_on_pairs(self, box: Box) -> bool:
+        """Whether a box fixes what other columns fix too.
+
+        That is a comparison of two columns, or two of a date and the parts of it.
+        """
+        fixed = [key for key, bits in box.items() if bits != self.all[key]]
+        columns = [self.bases.get(key, key) for key in fixed]
+        return len({*columns}) < len(columns) or not all(isinstance(key, str) for key in fixed)
+
+    def _count(self, steps: int) -> None:
+        self.steps -= steps
+        if self.steps < 0:
+            raise FormulaSizeError(
+                f"more than {MAX_STEPS:,} comparisons of conjunctions. Ask about fewer rules, or "
+                "about a table: give it as the second argument."
+            )
+
+
+def _key(leaf: Formula) -> Key:
+    """The column of a leaf; of a comparison of two columns, and what has no column, itself."""
+    if isinstance(leaf, Comparison):
+        values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+        if any(isinstance(value, ColumnName) for value in values):
+            return leaf
+        return leaf.column if leaf.part is None else f"{leaf.part}({spell(leaf.column)})"
+    return leaf.name if isinstance(leaf, Variable) and leaf.domain is None else leaf
+
+
+# -- entries
+
+
+def _plain_leaf(leaf: Formula, key: str) -> Formula:
+    """A comparison of a part of a column as one of a column of numbers."""
+    if isinstance(leaf, Comparison) and leaf.part is not None:
+        return leaf.replaced(column=key, part=None)
+    return leaf
+
+
+def _part_entries(part: str, leaves: Sequence[Formula], missing: bool) -> npt.NDArray[Any]:
+    """The numbers that a part of the calendar can be."""
+    least, largest = PARTS[part]
+    if part == "year":
+        constants = [v for leaf in leaves if isinstance(leaf, Comparison) for v in leaf.values]
+        numbers = list(_between(sorted(set(map(to_float, constants)))))
+    else:
+        numbers = [float(number) for number in range(least, largest + 1)]
+    return np.array([*numbers, math.nan] if missing else numbers)
+
+
+def _temporal_entries(constants: Sequence[Any], missing: bool) -> npt.NDArray[Any]:
+    """Dates or times below, at, between and above those that a column is compared with."""
+    kind = next(value.kind for value in constants if isinstance(value, Temporal))
+    found = [read_temporal(v, kind) if isinstance(v, str) else v for v in constants]
+    known = sorted({v.nanoseconds for v in found if isinstance(v, Temporal) and v.kind == kind})
+    between = [roundest_between(low, high, kind) for low, high in itertools.pairwise(known)]
+    ends = [known[0] - DAY, known[-1] + DAY]
+    if kind == "time":
+        ends = [0, DAY - 1]
+    counts = sorted({*known, *ends, *(count for count in between if count is not None)})
+    entries: list[Any] = [Temporal(kind, count) for count in counts]
+    return text_column([*entries, None] if missing else entries)
+
+
+def _level_entries(level: Level, words: Sequence[str], missing: bool) -> npt.NDArray[Any]:
+    """The categories of an ordered column, and another word."""
+    known = list(dict.fromkeys(map(str, [*level.order, *words])))
+    return text_column([*known, _other("other", known), *[None] * missing])
+
+
+def _allowed_entries(domains: Any) -> tuple[dict[str, npt.NDArray[Any]], set[str]]:
+    """Allowed entries of columns, each once, and the columns of whole numbers."""
+    if domains is None:
+        return {}, set()
+    columns = domains if isinstance(domains, Mapping) else Table.of(domains).columns
+    allowed: dict[str, npt.NDArray[Any]] = {}
+    whole = {name for name, entries in columns.items() if entries is int}
+    for name, entries in columns.items():
+        if name in whole:
+            continue
+        entries = entries if hasattr(entries, "dtype") else list(entries)
+        column = Column.read(entries, name).entries
+        if is_temporal(column):
+            read = Table({name: entries})
+            column = text_column(read.entry(name, row) for row in range(len(read)))
+        if not len(column):
+            raise ParameterError(f'no values are allowed of column "{name}"; give one at least.')
+        listed = [None if entry != entry else entry for entry in column.tolist()]
+        allowed[name] = column[[listed.index(entry) for entry in dict.fromkeys(listed)]]
+    return allowed, whole
+
+
+def _shown(entry: Any) -> Any:
+    """An entry of a column: None if it is missing, whole numbers as such."""
+    if entry != entry:
+        return None
+    whole = isinstance(entry, float) and abs(entry) < EXACT and entry.is_integer()
+    return int(entry) if whole else entry
+
+
+def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[npt.NDArray[Any]]:
+    """Entries that a column may hold, one at least of each kind that the leaves tell apart."""
+    constants: list[Any] = []
+    for leaf in leaves:
+        if isinstance(leaf, Comparison) and leaf.value is not None:
+            constants += leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
+    if any(isinstance(value, Temporal) for value in constants):
+        return [_temporal_entries(constants, missing)]
+    levels = [value for value in constants if isinstance(value, Level)]
+    if levels:
+        return [_level_entries(levels[0], [v for v in constants if isinstance(v, str)], missing)]
+    for leaf in leaves:
+        if isinstance(leaf, Comparison) and leaf.relation in ORDERS:
+            word = leaf.value
+            if isinstance(word, str) and number_of(word) is None:
+                raise FormulaError(
+                    f"{str(leaf)!r} compares categories whose order is not known here. Ask about a "
+                    "table that has the order: give it as the second argument."
+                )
+    words = list(dict.fromkeys(value for value in constants if isinstance(value, str)))
+    numbers = {number for word in words if (number := number_of(word)) is not None}
+    numbers |= {value for value in constants if not isinstance(value, str)}
+    alone = any(isinstance(leaf, Variable) for leaf in leaves)
+    numbers |= {0, 1} if alone else set()
+    floats = [*_between(sorted(set(map(to_float, numbers))))]
+    if whole:  # between two constants _between names a whole number if there is one
+        floats = [value for value in floats if value.is_integer()]
+    columns = [np.array([*floats, math.nan] if missing else floats)]
+    if any(abs(number) >= EXACT for number in numbers):
+        near = {int(n) + step for n in numbers for step in (-1, 0, 1)}
+        near |= {int(value) for value in floats if math.isfinite(value)}
+        columns.append(np.array([n for n in sorted(near) if -(2**63) <= n < 2**63], np.int64))
+    if (words or alone) and not whole:
+        spelled = [str(_shown(value)) for value in floats if math.isfinite(value)]
+        texts = [_other(text, words) for text in [*spelled, "true", "false"]]
+        text = text_column([*words, _other("other", words), *texts])
+        columns.insert(len(columns) if numbers else 0, text)
+    return columns
+
+
+def _between(numbers: list[float]) -> Iterator[float]:
+    """Numbers below, at, between and above; whole ones where there are."""
+    if not numbers:
+        yield 0.0
+        return
+    below = math.floor(numbers[0]) - 1
+    yield float(below) if below < numbers[0] and abs(below) < EXACT else -math.inf
+    for low, high in itertools.pairwise([*numbers, math.inf]):
+        yield low
+        middle = low / 2 + high / 2 if math.isfinite(high) else math.inf
+        whole = math.floor(low) + 1 if abs(low) < EXACT else middle
+        for candidate in (whole, middle):
+            if low < candidate < high or (high == math.inf and low < candidate):
+                yield float(candidate)
+                break
+
+
+def _other(text: str, words: Sequence[str]) -> str:
+    """The text, with blanks in front if it is one of the words."""
+    while text in words:
+        text = f" {text}"
+    return text
+
+
+def _askable(column: npt.NDArray[Any], name: str, leaves: Sequence[Formula]) -> npt.NDArray[Any]:
+    """The entries of which every leaf can be asked: an order is not of words."""
+
+    def fits(entries: npt.NDArray[Any]) -> bool:
+        table = Table({name: entries})
+        try:
+            for leaf in leaves:
+                evaluate_proposition(leaf, table)
+        except DataError:
+            return False
+        return True
+
+    if fits(column):
+        return column
+    return column[[fits(column[k : k + 1]) for k in range(len(column))]]
+
+
+# -- conditions as Boolean functions
+
+
+class RowFunctions:
+    """Conditions as Boolean functions of the bits of the cases: equal functions, equal integers.
+
+    The case of a column is a number, whose bits are variables of decision diagrams.  Numbers beyond
+    the last case stand for it too, so that every assignment is a row.
+
+    Parameters
+    ----------
+    assignments : Assignments
+    """
+
+    def __init__(self, assignments: Assignments) -> None:
+        self.assignments = assignments
+        self.diagrams = Diagrams("Ask about fewer conditions, or split the rule.")
+        self.levels: dict[Key, range] = {}
+        self._leaves: dict[Formula, int] = {}
+        stop = 0
+        for key, values in assignments.values.items():
+            self.levels[key] = range(stop, stop + (len(values) - 1).bit_length())
+            stop = self.levels[key].stop
+
+    def of(self, formula: Formula) -> int:
+        """Return the function of a condition.
+
+        Raises
+        ------
+        FormulaSizeError
+            If a diagram passes its limits.
+        """
+        return diagram_of(self.diagrams, formula, self._leaf)
+
+    def up_to_sign(self, formula: Formula) -> tuple[int, bool]:
+        """Return the function of a condition or of its negation, and whether it is the negation.
+
+        It is the one that is false in the row of the first cases: equal for opposite conditions,
+        and 0 for constants.
+        """
+        found = function = self.of(formula)
+        while found > 1:
+            found = self.diagrams.low[found]
+        return (self.diagrams.negation(function) if found else function), bool(found)
+
+    def _leaf(self, leaf: Formula) -> int:
+        found = self._leaves.get(leaf)
+        if found is None:
+            found = self._leaves[leaf] = self._of_leaf(leaf)
+        return found
+
+    def _of_leaf(self, leaf: Formula) -> int:
+        key, bits = self.assignments.cases[leaf]
+        n_cases, levels = len(self.assignments.values[key]), self.levels[key]
+        if bits >> (n_cases - 1):  # the last case has the numbers beyond it too
+            bits |= (1 << (1 << len(levels))) - (1 << n_cases)
+        return self._of_bits(bits, levels)
+
+    def _of_bits(self, bits: int, levels: range) -> int:
+        """Return the function that is true of the numbers whose bits are set."""
+        size = 1 << len(levels)
+        if bits in (0, (1 << size) - 1):
+            return int(bits > 0)
+        high, low = bits >> size // 2, bits & ((1 << size // 2) - 1)
+        sides = (self._of_bits(side, levels[1:]) for side in (high, low))
+        return self.diagrams.node(levels[0], *sides)
+
+    def has_row(self, function: int, question: str) -> bool:
+        """Return whether a function is true of some row.
+
+        Raises
+        ------
+        FormulaError
+            If the answer depends on a comparison of two columns, or on a date and its parts, which
+            are not independent of the others.
+        """
+        values, bases = self.assignments.values, self.assignments.bases
+        pairs = [key for key in values if not isinstance(key, str)]
+        groups = [  # a date and its parts, of which one at a time is free
+            [key for key in values if key == base or bases.get(key) == base]
+            for base in dict.fromkeys(bases.values())
+        ]
+        pending = [(self._whatever(function, pairs), 0)]
+        while pending:
+            rows, place = pending.pop()
+            if rows and place == len(groups):
+                return True
+            if rows:
+                group = groups[place]
+                for kept in group:
+                    others = [key for key in group if key != kept]
+                    pending.append((self._whatever(rows, others), place + 1))
+        if not function:
+            return False
+        together = {*pairs, *bases}
+        leaf = next(leaf for leaf, (key, _) in self.assignments.cases.items() if key in together)
+        raise FormulaError(
+            f"{question} depends on {str(leaf)!r} together with other conditions, which logic does "
+            "not decide here. Compare the rules on a table: (rule(table) == other(table)).all()."
+        )
+
+    def _whatever(self, function: int, keys: Iterable[Key]) -> int:
+        """Return the rows in which a function is true whatever the entries of some columns are."""
+        levels = {level for key in keys for level in self.levels[key]}
+        return self.diagrams.quantified(function, levels, "1000") if levels else function
+
+
+def simplified_condition(
+    formula: Formula, form: WantedForm, domains: object, missing: bool
+) -> MinimalForm[Formula]:
+    """Return what :meth:`formulakern.Rule.simplify` documents.
+
+    Here a comparison is a letter.  That ``x >= 5`` without ``x >= 3`` cannot be is a function of
+    the letters too, the possible rows, which is built from the cases of every column.
+    """
+    asked = Assignments.of([formula, *_tests_of_missing(formula)], domains, missing)
+    columns = list(asked.values)
+    letters = sorted(asked.cases, key=lambda letter: columns.index(asked.cases[letter][0]))
+    level = {letter: k for k, letter in enumerate(letters)}
+
+    def between() -> tuple[Diagrams, int, int]:
+        d = Diagrams("Ask about fewer conditions, or split the rule.")
+        top = diagram_of(d, formula, lambda letter: d.variable(level[letter]))
+        possible = []
+        for key, values in asked.values.items():
+            own = [(level[x], asked.cases[x][1]) for x in letters if asked.cases[x][0] == key]
+            cases = []
+            for case in range(len(values)):
+                node = 1
+                for place, bits in reversed(own):
+                    node = d.node(place, *((node, 0) if bits >> case & 1 else (0, node)))
+                cases.append(node)
+            possible.append(d.either(cases))
+        rows = d.both(possible)
+        return d, d.both([top, rows]), d.apply("1101", top, rows)
+
+    opposites = [other for letter in letters if (other := _opposite(letter)) is not None]
+    cases = Assignments.of([*letters, *opposites], domains, missing)
+
+    def written(cubes: Sequence[Cube], one: Form) -> Formula:
+        parts = []
+        for cube in cubes:
+            true = cube[one == "cnf"]
+            chosen = [
+                (letter, bool(true >> k & 1))
+                for k, letter in enumerate(letters)
+                if sum(cube) >> k & 1
+            ]
+            parts.append(_said(chosen, cases, one))
+        if one == "dnf":
+            return either(FALSE, [both(TRUE, part) for part in parts])
+        return both(TRUE, [either(FALSE, part) for part in parts])
+
+    return shortest_form(formula, form, between, written)
+
+
+def _tests_of_missing(formula: Formula) -> Iterator[Formula]:
+    """``x is not missing`` for all columns, which may be shorter than what is said of them."""
+    for leaf in formula.leaves:
+        if isinstance(leaf, Comparison) and leaf.part is None:
+            yield Comparison(leaf.column, "is not missing")
+        elif isinstance(leaf, Variable) and leaf.domain is None:
+            yield Comparison(leaf.name, "is not missing")
+
+
+def _opposite(letter: Formula) -> Comparison | None:
+    """The comparison that is true where another is false, where no entry is missing."""
+    if not isinstance(letter, Comparison) or letter.relation not in OPPOSITES:
+        return None
+    return letter.replaced(relation=OPPOSITES[letter.relation])
+
+
+def _said(
+    literals: Sequence[tuple[Formula, bool]], cases: Assignments, form: Form
+) -> list[Formula]:
+    """The literals of a term or clause, negated ones as opposite comparisons where that is equal.
+
+    One may differ where another literal of the term is false, or of the clause true.
+    """
+    said = []
+    for letter, sign in literals:
+        key, bits = cases.cases[letter]
+        said.append((letter, letter, bits) if sign else (~letter, letter, cases.all[key] & ~bits))
+    for k, (letter, sign) in enumerate(literals):
+        key = cases.cases[letter][0]
+        opposite = _opposite(letter)
+        if sign or opposite is None or cases.cases[opposite][0] != key:
+            continue
+        bits = cases.cases[opposite][1]
+        differ = bits ^ said[k][2]
+        for j, (_, other, allowed) in enumerate(said):
+            if j != k and cases.cases[other][0] == key:
+                differ &= allowed if form == "dnf" else ~allowed
+        if not differ:
+            said[k] = opposite, letter, bits
+    return [formula for formula, *_ in said]
