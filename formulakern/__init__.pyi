@@ -18,7 +18,7 @@ from .estimators.features import FormulaFeatures as FormulaFeatures
 from .estimators.hkl.classifier import HKLClassifier as HKLClassifier
 from .estimators.hkl.cross_validation import HKLClassifierCV as HKLClassifierCV
 from .estimators.hkl.regressor import HKLRegressor as HKLRegressor
-from .estimators.multiple_kernels.classifier import FormulaMKL as FormulaMKL
+from .estimators.multiple_kernels import FormulaMKL as FormulaMKL
 from .estimators.prl.classifier import PRLClassifier as PRLClassifier
 from .estimators.prl.cross_validation import PRLClassifierCV as PRLClassifierCV
 from .estimators.rule_lists.classifier import RuleListClassifier as RuleListClassifier

@@ -19,7 +19,7 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import Classifier
 from formulakern.estimators.reporting.report import Reported
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
-from formulakern.estimators.svm.classifier import SOLVED
+from formulakern.estimators.svm.decisions import SOLVED
 from formulakern.estimators.svm.extraction import pair_weights
 from formulakern.estimators.svm.prediction import answers_from_grams, grams_with_training
 from formulakern.estimators.targets import (

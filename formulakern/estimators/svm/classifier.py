@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
-from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.base import Classifier
 from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
 from formulakern.estimators.svm.decisions import PairwiseDecisions
-from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
+from formulakern.estimators.svm.extraction import TrainedModel
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem, libsvm_gap
 from formulakern.estimators.targets import row_weights, several_classes
 
@@ -29,9 +27,6 @@ __all__ = ["FormulaSVC"]
 
 #: Why a fit stopped whose solution is only the best so far.
 EARLY = ("time_limit", "interrupted")
-
-#: What is taken over from the solved model.
-SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_")
 
 
 @dataclass(eq=False, repr=False)
@@ -144,8 +139,6 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
     break_ties: bool = False
     classes_: npt.NDArray[Any] = field(init=False)
     svc_: SVC | PairwiseModel = field(init=False)
-    _pair_weights: FloatArray = field(init=False)
-    _trained: TrainedModel = field(init=False)
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Encode the table, and solve.
@@ -242,59 +235,3 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
             )
         self._take_over_pairs(self.svc_, table)
         self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
-
-    def _take_over_pairs(self, solved: Any, table: Any) -> None:
-        """Set what a solved model of all pairs has learnt from a table."""
-        self.svc_ = solved
-        self._copy_from(solved, SOLVED)
-        self._pair_weights = np.array([w for _, _, w in pair_weights(solved)])
-        self._support_rows = table.take(self.support_)
-
-    def rules(
-        self,
-        top: int = 10,
-        *,
-        time_limit: float | None = None,
-        progress: Callable[[float], None] | None = None,
-    ) -> RuleExtraction:
-        """The heaviest features of the hypothesis, as rules in the table's own words.
-
-        The model is a weighted vote of all features of its kernel; these are the ones with the
-        largest absolute weights Σ_i α_i y_i φ(x_i), found by branch and bound and proven to be so.
-
-        Parameters
-        ----------
-        top : int, default=10
-            How many rules, per pair of classes.
-        time_limit : float, optional
-            Seconds; the best rules found so far come with a proven bound on all others.
-        progress : callable, optional
-            Called with the share that is done.
-
-        Returns
-        -------
-        RuleExtraction
-            Prints as a table with weight, classes, coverage and precision on the training rows.
-
-        Raises
-        ------
-        ParameterError
-            If the kernel's features cannot be listed (see :func:`formulakern.extract_rules`), or
-            inputs are graded: degrees are no rules.
-
-        Examples
-        --------
-        >>> from formulakern import datasets
-        >>> X, y = datasets.tic_tac_toe()
-        >>> model = FormulaSVC("all[3](x)", variables="distinct", C=100).fit(X, y)
-        >>> result = model.rules(top=8)  # three in a row
-        >>> result.proven, {(item.winner, item.precision) for item in result}
-        (True, {('positive', 1.0)})
-        """
-        check_is_fitted(self, "svc_")
-        if isinstance(self._support_rows, RealTable):
-            raise ParameterError(
-                "a model of graded inputs votes by degrees, which are no rules: fit one with "
-                'inputs="binary" to read its rules.'
-            )
-        return self._trained.rules(self._leaves, top, time_limit, progress)

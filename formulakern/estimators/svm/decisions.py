@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag
+from formulakern.encoding.real import RealTable
 from formulakern.errors import ParameterError
+from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
 from formulakern.partitions.lazy_rows import lazily
 
-__all__ = ["PairwiseDecisions", "pairwise_decisions", "pairwise_votes"]
+__all__ = ["SOLVED", "PairwiseDecisions", "pairwise_decisions", "pairwise_votes"]
+
+#: Attributes that are copied from the solved model.
+SOLVED = ("classes_", "support_", "n_support_", "dual_coef_", "intercept_", "n_iter_")
 
 
 class PairwiseDecisions:
-    """What a classifier says of later rows, by a decision for every pair of classes.
+    """Predictions and rules of a classifier that decides for every pair of classes.
 
     Attributes
     ----------
@@ -30,6 +36,11 @@ class PairwiseDecisions:
     intercept_: FloatArray
     decision_function_shape: str
     break_ties: bool
+    svc_: Any
+    support_: npt.NDArray[np.intp]
+    _support_rows: Any
+    _trained: TrainedModel
+    _leaves: tuple[Any, ...]
     _pair_weights: FloatArray  # coefficients of the support vectors, a row for each pair
 
     if TYPE_CHECKING:  # of the classes that have these decisions
@@ -41,6 +52,14 @@ class PairwiseDecisions:
     def _check_decisions(self) -> None:
         check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         check_flag("break_ties", self.break_ties)
+
+    def _take_over_pairs(self, solved: Any, table: Any) -> None:
+        """Copy what a solved model of all pairs has learned from a table."""
+        self.svc_ = solved
+        for name in SOLVED:
+            setattr(self, name, getattr(solved, name))
+        self._pair_weights = np.array([w for _, _, w in pair_weights(solved)])
+        self._support_rows = table.take(self.support_)
 
     @lazily
     def decision_function(self, X: Any) -> FloatArray:
@@ -76,6 +95,56 @@ class PairwiseDecisions:
         if self.break_ties:
             return np.asarray(self.classes_[pairwise_decisions(values, n_classes).argmax(axis=1)])
         return np.asarray(self.classes_[pairwise_votes(values, n_classes)])
+
+    def rules(
+        self,
+        top: int = 10,
+        *,
+        time_limit: float | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> RuleExtraction:
+        """The heaviest features of the hypothesis, as rules in the table's own words.
+
+        The model is a weighted vote of all features of its kernel; these are the ones with the
+        largest absolute weights Σ_i α_i y_i φ(x_i), found by branch and bound and proven to be so.
+
+        Parameters
+        ----------
+        top : int, default=10
+            How many rules, per pair of classes.
+        time_limit : float, optional
+            Seconds; the best rules found so far come with a proven bound on all others.
+        progress : callable, optional
+            Called with the share that is done.
+
+        Returns
+        -------
+        RuleExtraction
+            Prints as a table with weight, classes, coverage and precision on the training rows.  A
+            rule that several terms of a sum of kernels have is listed for each.
+
+        Raises
+        ------
+        ParameterError
+            If the kernel's features cannot be listed (see :func:`formulakern.extract_rules`), or
+            inputs are graded: degrees are not rules.
+
+        Examples
+        --------
+        >>> from formulakern import FormulaSVC, datasets
+        >>> X, y = datasets.tic_tac_toe()
+        >>> model = FormulaSVC("all[3](x)", variables="distinct", C=100).fit(X, y)
+        >>> result = model.rules(top=8)  # three in a row
+        >>> result.proven, {(item.winner, item.precision) for item in result}
+        (True, {('positive', 1.0)})
+        """
+        check_is_fitted(self, "svc_")
+        if isinstance(self._support_rows, RealTable):
+            raise ParameterError(
+                "a model of graded inputs votes by degrees, which are not rules: fit one with "
+                'inputs="binary" to read its rules.'
+            )
+        return self._trained.rules(self._leaves, top, time_limit, progress)
 
     def _class_scores(self, X: Any) -> FloatArray:
         """Of two classes the decision, else the mean decision for each class against another."""

@@ -11,10 +11,14 @@ from sklearn.svm import SVC
 
 import formulakern as fk
 from formulakern.gram.triple_index import TripleIndex
-from formulakern.learning.multiple_kernels.easy import easy_weights
-from formulakern.learning.multiple_kernels.family import KernelFamily
-from formulakern.learning.multiple_kernels.lp_norm import lp_norm_weights, norm_weights
-from formulakern.learning.multiple_kernels.tasks import Task, one_against_one
+from formulakern.learning.multiple_kernels import (
+    KernelFamily,
+    Task,
+    easy_weights,
+    lp_norm_weights,
+    norm_weights,
+    one_against_one,
+)
 
 FORMULAS = ("a", "a & b", "a & ~b", "a ^ b", "(a & b) | c")
 
@@ -187,7 +191,7 @@ def test_many_kernels_cost_little_more_than_one(monkeypatch):
             made.append(tables.shape)
             super().__init__(tables)
 
-    monkeypatch.setattr("formulakern.learning.multiple_kernels.family.TripleIndex", Counted)
+    monkeypatch.setattr("formulakern.learning.multiple_kernels.TripleIndex", Counted)
     rows = (np.random.default_rng(1).random((20, 9)) < 0.5).astype(np.uint8)
     KernelFamily([fk.kernel(text, "distinct") for text in FORMULAS * 4], rows)
     assert made == [(20, 20)]

@@ -1,29 +1,28 @@
-"""Classification with a weighted sum of the kernels of several formulas, the weights learnt."""
+"""Classification with a weighted sum of the kernels of several formulas, the weights learned."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.backends.base import Scale
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
+from formulakern.display.plots.style import colour_of, label_ends, rule_axes, tidy
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
 from formulakern.estimators.base import Classifier, TableEstimator
-from formulakern.estimators.multiple_kernels.weights import FormulaWeights
 from formulakern.estimators.reporting.report import Reported
 from formulakern.estimators.search.candidates import read_candidates
 from formulakern.estimators.svm.base import warn_stopped
-from formulakern.estimators.svm.classifier import SOLVED, FormulaSVC
+from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.decisions import PairwiseDecisions
-from formulakern.estimators.svm.extraction import RuleExtraction, TrainedModel, pair_weights
+from formulakern.estimators.svm.extraction import TrainedModel, pair_weights
 from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
 from formulakern.estimators.svm.prediction import PREDICTION_BLOCK
 from formulakern.estimators.targets import row_weights, several_classes
@@ -32,14 +31,121 @@ from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
 from formulakern.learning.kernel_machines.decomposition import Limits
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
-from formulakern.learning.multiple_kernels.easy import easy_weights
-from formulakern.learning.multiple_kernels.family import KernelFamily
-from formulakern.learning.multiple_kernels.lp_norm import lp_norm_weights
-from formulakern.learning.multiple_kernels.tasks import KernelWeights, one_against_one
+from formulakern.learning.multiple_kernels import (
+    KernelFamily,
+    KernelWeights,
+    easy_weights,
+    lp_norm_weights,
+    one_against_one,
+)
+from formulakern.markup import Barred, small_table
+from formulakern.optional import data_frame
 from formulakern.solvers.solution import warn_unless
 from formulakern.syntax.formula import Formula
+from formulakern.text import clip, significant, table
 
-__all__ = ["FORMULAS", "FormulaMKL"]
+__all__ = ["FORMULAS", "FormulaMKL", "FormulaWeights"]
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+
+HEAD = ("formula", "weight", "share of the model")
+#: Characters of a formula in the table.
+WIDTH = 60
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FormulaWeights:
+    """What each formula weighs in a sum of kernels, and how much of the model is its own.
+
+    Parameters
+    ----------
+    formulas : sequence of str
+    weights : float64 (number of formulas,)
+        η_r of K = Σ_r η_r K_r.
+    shares : float64 (number of formulas,)
+        ‖w_r‖²/η_r as a share of their sum, the squared length of the model's normal vector:
+        what the features of this formula contribute.
+    method : str
+        How the weights were learnt, and the gap that is proven.
+
+    Examples
+    --------
+    >>> print(FormulaWeights(["a", "a & b"], np.array([0.2, 0.8]), np.array([0.1, 0.9]), "easy"))
+    formula  weight  share of the model
+    ───────────────────────────────────
+    a & b       0.8               90.0%
+    a           0.2               10.0%
+    <BLANKLINE>
+    easy
+    """
+
+    formulas: Sequence[str]
+    weights: FloatArray
+    shares: FloatArray
+    method: str
+
+    def __len__(self) -> int:
+        return len(self.formulas)
+
+    @property
+    def order(self) -> list[int]:
+        """The positions of the formulas, the largest weight first."""
+        return [int(r) for r in np.argsort(-self.weights, kind="stable")]
+
+    def __repr__(self) -> str:
+        return f"<FormulaWeights of {len(self)} formulas: {self.method}>"
+
+    def __str__(self) -> str:
+        written = significant(self.weights.tolist())
+        rows = [
+            [clip(self.formulas[r], WIDTH), written[r], f"{self.shares[r]:.1%}"] for r in self.order
+        ]
+        return f"{table(HEAD, rows)}\n\n{self.method}"
+
+    def _repr_html_(self) -> str:
+        written = significant(self.weights.tolist())
+        shares = self.shares.tolist()
+        rows: list[list[str | Barred]] = [
+            [self.formulas[r], written[r], Barred(f"{shares[r]:.1%}", 0.0, shares[r])]
+            for r in self.order
+        ]
+        return small_table(HEAD, rows, "r>>", foot=self.method)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row for each formula, in the order that they were given in.
+
+        Raises
+        ------
+        MissingDependencyError
+            If pandas is not installed.
+        """
+        columns = {"formula": [*self.formulas], "weight": self.weights, "share": self.shares}
+        return data_frame(columns)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """A bar for each formula, the largest weight on top.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        order = self.order
+        ax, _ = rule_axes(ax, [self.formulas[r] for r in order])
+        weights = self.weights[order]
+        ax.barh(range(len(order)), weights, 0.62, color=colour_of(0))
+        label_ends(ax, weights, significant(weights.tolist()))
+        ax.set_xlabel("weight in the sum of kernels")
+        return tidy(ax, "x")
+
 
 #: The formulas by default.
 FORMULAS = ("a", "a & b", "a | b", "a & ~b", "a ^ b", "(a & b) | c")
@@ -195,7 +301,6 @@ class FormulaMKL(Reported, PairwiseDecisions, Classifier, TableEstimator):
     support_: npt.NDArray[np.intp] = field(init=False)
     svc_: PairwiseModel = field(init=False)
     intercept_: FloatArray = field(init=False)
-    _pair_weights: FloatArray = field(init=False)
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Encode the table, learn the weights, solve.
@@ -250,7 +355,7 @@ class FormulaMKL(Reported, PairwiseDecisions, Classifier, TableEstimator):
         with self._showing() as bar:
             learnt = self._learn(family, list(tasks.values()), lambda x: bar.reach(x, "weights"))
             bar.end(f"weights, gap {learnt.gap:.1e}", told=False)
-        self.weights_, self.gap_, self.n_iter_ = learnt.weights, learnt.gap, learnt.iterations
+        self.weights_, self.gap_ = learnt.weights, learnt.gap
         kept = self.weights_ > NEGLIGIBLE * self.weights_.max()
         self.kernel_ = _weighted_sum(self.kernels_, np.where(kept, self.weights_, 0.0))
         gram = family.combined(np.where(kept, self.weights_, 0.0))
@@ -258,57 +363,15 @@ class FormulaMKL(Reported, PairwiseDecisions, Classifier, TableEstimator):
         problem = PairwiseProblem.of(self.kernel_, rows, labels, self.C * given, 0.0)
         self.svc_, _ = problem.solve(Limits(min(1e-3, self.tol)))
         warn_stopped(self.svc_.stopped_, float(self.svc_.gaps_.max()), min(1e-3, self.tol))
-        self._copy_from(self.svc_, [name for name in SOLVED if name != "n_iter_"])
-        self._pair_weights = np.array([w for _, _, w in pair_weights(self.svc_)])
+        self._take_over_pairs(self.svc_, table)
         self._trained = TrainedModel(self.svc_, self.kernel_, table, labels)
-        self._support_rows = table.take(self.support_)
+        self.n_iter_ = learnt.iterations
         self.summary_ = self._summary(formulas, family)
         if self.formulas is not FORMULAS:
             warn_of_columns(self.formulas, self)
         if not warn_of_zeros(self.kernel_, table):
             warn_of_one_class(self, table, labels)
         return self
-
-    def rules(
-        self,
-        top: int = 10,
-        *,
-        time_limit: float | None = None,
-        progress: Callable[[float], None] | None = None,
-    ) -> RuleExtraction:
-        """The heaviest features of all formulas of the sum, as rules in the table's own words.
-
-        Parameters
-        ----------
-        top : int, default=10
-            How many rules, per pair of classes.
-        time_limit : float, optional
-            Seconds; the best rules found so far come with a proven bound on all others.
-        progress : callable, optional
-            Called with the share that is done.
-
-        Returns
-        -------
-        RuleExtraction
-            Prints as a table with weight, classes, coverage and precision on the training rows.  A
-            rule that two formulas have among their features is listed for each.
-
-        Raises
-        ------
-        ParameterError
-            If the features of a kernel cannot be listed (see :func:`formulakern.extract_rules`).
-
-        Examples
-        --------
-        >>> from formulakern import datasets
-        >>> X, y = datasets.tic_tac_toe()
-        >>> model = FormulaMKL(("a", "all[3](x)"), "lp", "distinct", C=100, p=1).fit(X, y)
-        >>> result = model.rules(top=8)  # three in a row
-        >>> result.proven, {(item.winner, item.precision) for item in result}
-        (True, {('positive', 1.0)})
-        """
-        check_is_fitted(self, "svc_")
-        return self._trained.rules(self._leaves, top, time_limit, progress)
 
     # -- what is computed ---------------------------------------------------------------------
 

@@ -1,1 +1,0 @@
-"""Classification with a weighted sum of the kernels of several formulas."""

@@ -1,0 +1,705 @@
+"""Weights of several kernels, learned: EasyMKL, and l_p-norm multiple kernel learning.
+
+Learning weights η of kernels K_1, …, K_R takes two things, again and again: the matrix Σ_r η_r K_r,
+and for a vector u the numbers u'K_r u. On 0/1 tables a formula's kernel is a function of the joint
+counts of two rows, and few different triples of counts occur
+(:mod:`formulakern.gram.triple_index`). With t(i, j) the triple of a pair of rows and v_r the values
+of a kernel on the triples,
+
+    Σ_r η_r K_r(x_i, x_j) = (Σ_r η_r v_r)[t(i, j)],    u'K_r u = Σ_t h_t v_r[t],
+    h_t = Σ over pairs with t(i, j) = t of u_i u_j,
+
+so both cost one pass over the pairs of rows, whatever the number of kernels.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
+from formulakern.backends.tables import PairedTables
+from formulakern.encoding.packed import PackedTable
+from formulakern.errors import MagnitudeError
+from formulakern.gram.matrix import output
+from formulakern.gram.pair import TablePair
+from formulakern.gram.triple_index import TripleIndex
+from formulakern.kernels.base import MatrixKernel
+from formulakern.solvers.games.linprog import optimal_strategies
+from formulakern.solvers.simplex_qp.problems import hull_margin
+from formulakern.solvers.simplex_qp.solve import (
+    ROUNDING,
+    Certificate,
+    QuadraticProgram,
+    Weighted,
+    minimise,
+)
+from formulakern.solvers.solution import Certified, share_done
+
+__all__ = [
+    "KernelFamily",
+    "KernelWeights",
+    "Task",
+    "easy_weights",
+    "lp_norm_weights",
+    "norm_weights",
+    "one_against_one",
+]
+
+#: Pairs of rows whose products are summed together.
+BAND = 1 << 18
+
+
+class KernelFamily:
+    """Kernels on one table: weighted sums of their Gram matrices, and quadratic forms.
+
+    Parameters
+    ----------
+    kernels : sequence of R kernels
+    rows : PackedTable of m rows
+        Or what the kernels read.
+
+    Attributes
+    ----------
+    n_shared : int
+        How many of the kernels share their joint counts with others or stand for themselves on
+        them; the other ones (of tables with very many different counts, for example) have a Gram
+        matrix of their own.
+
+    Raises
+    ------
+    DataError, FormulaSizeError, MagnitudeError
+        As the kernels do.
+    GramSizeError
+        If matrices do not fit into memory.
+
+    Notes
+    -----
+    One or two bytes a pair of rows for all kernels with the same counts, eight for each of the
+    others.
+
+    Examples
+    --------
+    >>> from formulakern.kernels.formula import kernel
+    >>> family = KernelFamily([kernel("a"), kernel("a & b")], [[1, 1, 0], [0, 1, 1]])
+    >>> family.combined(np.array([1.0, 0.5]))
+    array([[4. , 1.5],
+           [1.5, 4. ]])
+    >>> family.forms(np.array([1.0, -1.0]))
+    array([2., 6.])
+    """
+
+    def __init__(self, kernels: Sequence[MatrixKernel], rows: PackedTable) -> None:
+        pair = kernels[0].read(rows)
+        self.n_rows, self.n_kernels = pair.shape[0], len(kernels)
+        self._diagonals = np.array([k.diagonal_of(pair) for k in kernels])
+        indices: dict[PairedTables, TripleIndex] = {}
+        values: dict[PairedTables, dict[int, FloatArray]] = {}
+        alone: dict[int, FloatArray] = {}
+        for place, kernel in enumerate(kernels):
+            tables = None if pair.is_real else kernel.counts_of(pair)
+            if tables is not None and tables not in indices and TripleIndex.serves(tables):
+                indices[tables] = TripleIndex(tables)
+            on_triples = None
+            if tables is not None and tables in indices:
+                on_triples = _on_triples(kernel, pair, indices[tables])
+            if tables is None or on_triples is None:
+                alone[place] = kernel(rows)
+            else:
+                values.setdefault(tables, {})[place] = on_triples
+        self._shared = [
+            _Shared(indices[tables], np.array([*found]), np.stack([*found.values()]))
+            for tables, found in values.items()
+        ]
+        self._alone = alone
+        self.n_shared = self.n_kernels - len(alone)
+
+    @property
+    def largest(self) -> FloatArray:
+        """The largest K_r(x, x) of the rows, float64 (R,)."""
+        return np.asarray(self._diagonals.max(axis=1, initial=0.0))
+
+    def scaled(self, factors: FloatArray) -> KernelFamily:
+        """The family of c_r K_r.
+
+        Parameters
+        ----------
+        factors : float64 (R,)
+            c_r, at least 0.
+        """
+        family = copy(self)
+        family._diagonals = factors[:, None] * self._diagonals
+        family._shared = [
+            replace(one, values=factors[one.places, None] * one.values) for one in self._shared
+        ]
+        family._alone = {place: factors[place] * gram for place, gram in self._alone.items()}
+        return family
+
+    def variances(self, row_weights: FloatArray) -> FloatArray:
+        """The mean squared distance of the feature vectors from their mean, for every kernel.
+
+        Σ_i c_i K_r(x_i, x_i) − Σ_ij c_i c_j K_r(x_i, x_j), with c the weights divided by their sum.
+
+        Parameters
+        ----------
+        row_weights : float64 (m,)
+            Not all 0.
+
+        Returns
+        -------
+        ndarray of shape (R,), float64
+            At least 0.
+        """
+        shares = row_weights / row_weights.sum()
+        found: FloatArray = np.maximum(self._diagonals @ shares - self.forms(shares), 0.0)
+        return found
+
+    def combined(self, weights: FloatArray, out: FloatArray | None = None) -> FloatArray:
+        """Σ_r η_r K_r.
+
+        Parameters
+        ----------
+        weights : float64 (R,)
+        out : float64 (m, m), C-contiguous, optional
+            Receives the matrix.
+
+        Returns
+        -------
+        ndarray of shape (m, m), float64
+            ``out``, where it is given.
+
+        Raises
+        ------
+        GramSizeError
+            If the matrix does not fit into memory.
+        """
+        out = output((self.n_rows, self.n_rows), out)
+        if not self._shared:
+            out[...] = 0.0
+        for number, one in enumerate(self._shared):
+            values = weights[one.places] @ one.values
+            if number == 0:
+                one.index.look_up(values, out)
+            else:
+                out += one.index.look_up(values)
+        for place, gram in self._alone.items():
+            if weights[place]:
+                out += weights[place] * gram
+        return out
+
+    def forms(self, u: FloatArray) -> FloatArray:
+        """u'K_r u for every kernel.
+
+        Parameters
+        ----------
+        u : float64 (m,)
+            Entries of 0 cost nothing.
+
+        Returns
+        -------
+        ndarray of shape (R,), float64
+            At least 0.
+        """
+        found = np.zeros(self.n_kernels)
+        support = np.flatnonzero(u)
+        own = u[support]
+        for one in self._shared:
+            found[one.places] = one.values @ _products(one.index, support, own)
+        for place, gram in self._alone.items():
+            found[place] = own @ gram[np.ix_(support, support)] @ own
+        return np.maximum(found, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """Kernels that are functions of the same counts: their places, and values on the triples."""
+
+    index: TripleIndex
+    places: np.typing.NDArray[np.intp]
+    values: FloatArray
+
+
+def _on_triples(kernel: MatrixKernel, pair: TablePair, index: TripleIndex) -> FloatArray | None:
+    """The values of a kernel on the triples; None where it is computed for every pair instead."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = kernel.on_counts(pair, index.counts)
+    except (MagnitudeError, NotImplementedError):
+        return None
+    return values if np.isfinite(values).all() else None
+
+
+def _products(index: TripleIndex, support: np.typing.NDArray[np.intp], u: FloatArray) -> FloatArray:
+    """h_t, the sum of u_i u_j over the pairs of these rows that have triple t."""
+    sums = np.zeros(index.counts.same.size)
+    height = max(1, BAND // max(1, len(support)))
+    for start in range(0, len(support), height):
+        band = slice(start, start + height)
+        triples = index.index[support[band, None], support]
+        products = np.outer(u[band], u)
+        sums += np.bincount(triples.ravel(), products.ravel(), len(sums))
+    return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Rows of two classes.
+
+    Parameters
+    ----------
+    rows : intp (m,)
+        Their positions in the table.
+    signs : int8 (m,)
+        1 and −1, both present.
+    row_weights : float64 (m,)
+        Positive; a row of weight 2 counts as two equal rows.
+    """
+
+    rows: npt.NDArray[np.intp]
+    signs: npt.NDArray[np.int8]
+    row_weights: FloatArray
+
+    def spread(self, u: FloatArray, n_rows: int) -> FloatArray:
+        """Coefficients of these rows as coefficients of all rows of the table, 0 elsewhere."""
+        spread = np.zeros(n_rows)
+        spread[self.rows] = u
+        return spread
+
+    def part(self, K: FloatArray) -> FloatArray:
+        """The Gram matrix between these rows alone; itself where they are all there are."""
+        return K if len(self.rows) == len(K) else K[np.ix_(self.rows, self.rows)]
+
+
+def one_against_one(
+    codes: npt.NDArray[np.integer], row_weights: FloatArray
+) -> dict[tuple[int, int], Task]:
+    """A task for each pair of classes, that of the larger number positive.
+
+    Parameters
+    ----------
+    codes : integers (m,)
+        The class of every row, as a number.
+    row_weights : float64 (m,)
+        Rows of weight 0 are left out.
+
+    Returns
+    -------
+    dict of (int, int) to Task
+        By the numbers of the positive and of the other class.
+
+    Examples
+    --------
+    >>> tasks = one_against_one(np.array([0, 1, 2, 1]), np.ones(4))
+    >>> [(pair, task.rows.tolist(), task.signs.tolist()) for pair, task in tasks.items()]
+    [((1, 0), [0, 1, 3], [-1, 1, 1]), ((2, 0), [0, 2], [-1, 1]), ((2, 1), [1, 2, 3], [-1, 1, -1])]
+    """
+    found = {}
+    for low, high in itertools.combinations(np.unique(codes[row_weights > 0]).tolist(), 2):
+        rows = np.flatnonzero(np.isin(codes, (low, high)) & (row_weights > 0))
+        signs = np.where(codes[rows] == high, 1, -1).astype(np.int8)
+        found[high, low] = Task(rows, signs, row_weights[rows])
+    return found
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KernelWeights(Certified):
+    """Weights of kernels, and the proof of how good they are.
+
+    Attributes
+    ----------
+    weights : float64 (R,)
+        At least 0.
+    coefficients : tuple of float64 (m,)
+        Of each task: u with w proportional to Σ u_i φ(x_i).
+    value : float
+        The objective that the algorithm minimises; its documentation says which.
+    lower_bound, upper_bound : float
+        The smallest value there is lies between.
+    gap : float
+        (upper_bound − lower_bound) / upper_bound.
+    iterations : int
+        Rounds over the tasks.
+    converged : bool
+    """
+
+    weights: FloatArray
+    coefficients: tuple[FloatArray, ...]
+
+
+def easy_weights(
+    family: KernelFamily,
+    tasks: Sequence[Task],
+    lam: float = 0.1,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 1_000_000,
+    progress: Callable[[float], None] | None = None,
+) -> KernelWeights:
+    """Kernels weigh what they contribute to the distance of the classes in the sum of all.
+
+    For classes y_i = ±1 let Γ hold the γ ≥ 0 that sum to 1 in each class: γ stands for a point in
+    the convex hull of each class, and γ'YKYγ is the squared distance of the two.  With
+
+        γ* = argmin over Γ of (1 − λ) γ'Y(Σ_r K_r)Yγ + λ‖γ‖²
+
+    the weights are η_r = γ*'YK_rYγ* / Σ_s γ*'YK_sYγ*.  λ = 0 is the distance of the hulls
+    themselves, λ = 1 that of the means of the classes.  In between, up to a scale,
+    η maximises over the unit sphere what γ* minimises, the distance in the weighted sum.
+
+    *Several tasks* (pairs of classes) have a γ each, and share the weights: η_r is proportional
+    to the sum of γ*'YK_rYγ* over the tasks.  *Rows of weight c* have λγ_i²/c_i: a row of weight 2
+    is the same as two equal rows.
+
+    Parameters
+    ----------
+    family : KernelFamily of R kernels
+    tasks : sequence of Task
+    lam : float
+        λ, from 0 to 1.
+    tol : float
+        The relative gap of the distances to reach.
+    max_iter : int
+        At most so many steps for a task.
+    progress : callable, optional
+        Called with the share that is done.
+
+    Returns
+    -------
+    KernelWeights
+        Weights sum to 1; they are equal where no kernel contributes, as all hulls meet.  The value
+        is the sum of the minima over the tasks.  With g the gap and D the value, every
+        γ*'YK_rYγ*, summed over the tasks, is known to √ within √(g·D / (1 − λ)).
+
+    Notes
+    -----
+    One Gram matrix is held, and one between the rows of a task, if these are not all.
+
+    References
+    ----------
+    F. Aiolli, M. Donini, "EasyMKL: a scalable multiple kernel learning algorithm", Neurocomputing
+    169, 2015, doi:10.1016/j.neucom.2014.11.078.
+
+    Examples
+    --------
+    >>> from formulakern.kernels.formula import kernel
+    >>> family = KernelFamily([kernel("a"), kernel("a & b", "distinct")], [[1, 1, 0], [0, 1, 1]])
+    >>> task = Task(np.arange(2), np.array([1, -1], np.int8), np.ones(2))
+    >>> easy_weights(family, [task]).weights
+    array([0.5, 0.5])
+    """
+    forms = np.zeros(family.n_kernels)
+    coefficients, margins = [], []
+    K = family.combined(np.ones(family.n_kernels)) if lam < 1 else None
+    for number, task in enumerate(tasks):
+        u, margin = _means(task), None
+        if K is not None:
+            part = task.part(K)
+            diagonal = part.diagonal().copy()
+            np.fill_diagonal(part, diagonal + lam / (1 - lam) / task.row_weights)
+            share = _share_of(progress, number, len(tasks))
+            margin = hull_margin(part, task.signs, tol=tol, max_iter=max_iter, progress=share)
+            np.fill_diagonal(part, diagonal)
+            u = margin.coefficients
+            margins.append(margin)
+        coefficients.append(u)
+        if margin is None or margin.distance > 0:  # else the hulls meet: what is left is rounding
+            forms += family.forms(task.spread(u, family.n_rows))
+    total = float(forms.sum())
+    lower = (1 - lam) * sum(one.lower_bound**2 for one in margins)
+    upper = (1 - lam) * sum(one.upper_bound**2 for one in margins)
+    if lam == 1:
+        lower = upper = sum(
+            float((u**2 / task.row_weights).sum())
+            for u, task in zip(coefficients, tasks, strict=True)
+        )
+    return KernelWeights(
+        weights=forms / total if total > 0 else np.full(len(forms), 1 / len(forms)),
+        coefficients=tuple(coefficients),
+        value=upper,
+        lower_bound=lower,
+        upper_bound=upper,
+        gap=max((one.gap for one in margins), default=0.0),
+        iterations=sum(one.iterations for one in margins),
+        converged=all(one.converged for one in margins),
+    )
+
+
+def _means(task: Task) -> FloatArray:
+    """The means of the classes, as coefficients: what a large ridge leaves of the hulls."""
+    totals = np.where(
+        task.signs > 0,
+        task.row_weights[task.signs > 0].sum(),
+        task.row_weights[task.signs < 0].sum(),
+    )
+    means: FloatArray = task.signs * task.row_weights / totals
+    return means
+
+
+def _share_of(
+    progress: Callable[[float], None] | None, part: int, parts: int
+) -> Callable[[float], None] | None:
+    """The share of all tasks that is done, as this one calls it."""
+    if progress is None:
+        return None
+    return lambda share: progress((part + share) / parts)
+
+
+#: The relative gap of the support vector machines: the first, as a share of the gap of the whole,
+#: and as a share of ``tol`` at the least.
+COARSE, INNER, FINE = 0.05, 0.2, 0.02
+#: Steps of one of them, at most.
+STEPS = 10_000_000
+#: p = 1: the duals of so many rounds are kept.
+CUTS = 100
+#: How many times further than the best weights for the last norms, at most, and what this grows by.
+LONGEST, GROWTH = 32.0, 1.5
+
+
+def lp_norm_weights(
+    family: KernelFamily,
+    tasks: Sequence[Task],
+    p: float = 2.0,
+    C: float = 1.0,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 200,
+    progress: Callable[[float], None] | None = None,
+) -> KernelWeights:
+    """The weights of kernels, and a support vector machine with their sum, optimal together.
+
+        min over η ≥ 0 with ‖η‖_p ≤ 1, w_r, b of
+            ½ Σ_r ‖w_r‖² / η_r + Σ_i C_i max(0, 1 − y_i (Σ_r ⟨w_r, φ_r(x_i)⟩ + b))
+
+    For fixed η this is the support vector machine with K = Σ_r η_r K_r.  For fixed norms the best
+    weights are η_r = ‖w_r‖^{2/(p+1)} / (Σ_s ‖w_s‖^{2p/(p+1)})^{1/p}.  The two take turns, each
+    support vector machine from the solution of the last one, and weights go further in the
+    direction of a step (in logarithms) as long as that pays.  For p = 1, where this is slow, the
+    weights are the mean of these and of those that all duals so far would have (a linear program,
+    whose value is a lower bound too).  p = 1 leaves many weights near 0, the larger p the more
+    equal they are, and p = ∞ is the plain sum.
+
+    *Certificate.*  With u_i = α_i y_i and d_r = u'K_r u the dual problem is
+
+        max over 0 ≤ α_i ≤ C_i, Σ_i u_i = 0 of Σ_i α_i − ½ ‖d‖_q,   1/p + 1/q = 1,
+
+    and the primal one, with the best weights for w_r = η_r Σ_i u_i φ_r(x_i), has the value
+    ½ ‖(‖w_r‖)_r‖²_{2p/(p+1)} plus the losses at the best b.  Rounding is allowed for.
+
+    *Several tasks* (pairs of classes) have w and b each, share the weights, and their objectives
+    are summed: ‖w_r‖² and d_r then are sums over the tasks.  *Rows of weight c* have C_i = C·c.
+
+    Parameters
+    ----------
+    family : KernelFamily of R kernels
+    tasks : sequence of Task
+    p : float
+        At least 1; may be infinite.
+    C : float
+        Positive.
+    tol : float
+        The relative gap to reach.
+    max_iter : int
+        At most so many rounds.
+    progress : callable, optional
+        Called with the share that is done, measured by the logarithm of the gap.
+
+    Returns
+    -------
+    KernelWeights
+        ‖weights‖_p = 1.  The value is the primal objective: a support vector machine that is
+        solved with the weighted sum of kernels has at most this objective, and the smallest that
+        any weights allow is at least ``lower_bound``.
+
+    Notes
+    -----
+    One Gram matrix is held, and one between the rows of a task, if these are not all.  A round is a
+    pass over the pairs of rows, whatever the number of kernels, and the steps of the solver, O(m)
+    each.
+
+    References
+    ----------
+    M. Kloft, U. Brefeld, S. Sonnenburg, A. Zien, "lp-norm multiple kernel learning", Journal of
+    Machine Learning Research 12, 2011, https://www.jmlr.org/papers/v12/kloft11a.html (Algorithm 1).
+
+    Examples
+    --------
+    >>> from formulakern.kernels.formula import kernel
+    >>> rows = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [0, 0, 1]])
+    >>> family = KernelFamily([kernel("a"), kernel("a & ~a")], rows)
+    >>> task = Task(np.arange(4), np.array([1, -1, 1, -1], np.int8), np.ones(4))
+    >>> found = lp_norm_weights(family, [task])
+    >>> found.weights, found.converged  # the second formula is never true
+    (array([1., 0.]), True)
+    """
+    weights = norm_weights(np.ones(family.n_kernels), p)
+    us = [np.zeros(len(task.rows)) for task in tasks]
+    boxes = [C * task.row_weights for task in tasks]
+    K: FloatArray | None = None
+    lower, upper, best, first = 0.0, math.inf, weights, 1.0
+    inner, rounds, stride = COARSE, 0, 1.0
+    cuts: list[FloatArray] = []
+    dual_norm = 1.0 if p == math.inf else p / (p - 1) if p > 1 else math.inf
+    mixed_norm = 2.0 if p == math.inf else 2 * p / (p + 1)
+    while True:
+        K = family.combined(weights, K)
+        forms, scaled = np.zeros(family.n_kernels), np.zeros(family.n_kernels)
+        losses = 0.0
+        for place, task in enumerate(tasks):
+            problem = _Problem(task.part(K), task.signs.astype(np.float64), boxes[place])
+            us[place], scale, lost = problem.solve(us[place], inner)
+            own = family.forms(task.spread(us[place], family.n_rows))
+            forms += own
+            scaled += scale**2 * own
+            losses += lost
+        sizes = [float(np.abs(u).sum()) for u in us]
+        noise = ROUNDING * sum(size**2 for size in sizes) * float(family.largest.sum()) / 2
+        norms = weights * np.sqrt(scaled)
+        primal = losses + _norm(norms, mixed_norm) ** 2 / 2 + noise
+        dual = sum(sizes) - _norm(forms, dual_norm) / 2 - noise
+        rounds += 1
+        if primal < upper:
+            upper, best = primal, norm_weights(norms, p)
+            weights = _beyond(weights, best, stride, p)
+            stride = min(LONGEST, GROWTH * stride)
+        else:
+            weights, stride, inner = best, 1.0, inner / 4
+            lost = (best == 0) & (forms > 0)
+            if 1 < p < math.inf and lost.any():  # from 0 no step leads away
+                weights = np.where(lost, (forms / forms.max()) ** (1 / (p - 1)), best)
+                weights /= _norm(weights, p)
+        if p == 1:
+            cuts = [*cuts[-CUTS:], sum(sizes) - noise - forms / 2]
+            dual, planes = _cutting_planes(np.array(cuts).T)
+            weights = (weights + planes) / 2
+        lower = max(lower, dual)
+        gap = max(0.0, upper - lower) / upper
+        if progress is not None:
+            first = max(first, gap)
+            progress(share_done(first, gap, tol))
+        if gap <= tol or rounds == max_iter:
+            break
+        inner = max(min(inner, INNER * gap), FINE * tol)
+    if progress is not None:
+        progress(1.0)
+    return KernelWeights(
+        weights=best,
+        coefficients=tuple(us),
+        value=upper,
+        lower_bound=lower,
+        upper_bound=upper,
+        gap=gap,
+        iterations=rounds,
+        converged=gap <= tol,
+    )
+
+
+def norm_weights(norms: FloatArray, p: float) -> FloatArray:
+    """The η with ‖η‖_p ≤ 1 that minimises Σ_r ‖w_r‖² / η_r; equal ones where all w are 0.
+
+    Parameters
+    ----------
+    norms : float64 (R,)
+        ‖w_r‖.
+    p : float
+        At least 1.
+
+    Examples
+    --------
+    >>> norm_weights(np.array([3.0, 1.0]), 1.0), norm_weights(np.array([3.0, 1.0]), math.inf)
+    (array([0.75, 0.25]), array([1., 1.]))
+    """
+    if p == math.inf:
+        return np.ones(len(norms))
+    largest = float(norms.max())
+    shares = norms / largest if largest > 0 else np.ones(len(norms))
+    weights: FloatArray = shares ** (2 / (p + 1))
+    return weights / _norm(weights, p)
+
+
+def _cutting_planes(payoffs: FloatArray) -> tuple[float, FloatArray]:
+    """A lower bound for p = 1 from the duals of several rounds, and the weights that attain it.
+
+    The u of round t says that weights η of sum 1 have an objective of at least Σ_r η_r M_rt, with
+    M_rt = Σ_i |u_i| − ½ d_r.  So min_η max_t Σ_r η_r M_rt is a lower bound: a matrix game.  Its
+    value is bounded by the strategy λ of the other player, whatever rounding did to that.
+    """
+    found = optimal_strategies(payoffs)
+    if found is None:
+        return -math.inf, np.full(len(payoffs), 1 / len(payoffs))
+    weights, mixture = np.maximum(found[0], 0.0), np.maximum(found[1], 0.0)
+    return float((payoffs @ (mixture / mixture.sum())).min()), weights / weights.sum()
+
+
+def _beyond(weights: FloatArray, best: FloatArray, stride: float, p: float) -> FloatArray:
+    """From the weights to the best for their norms and so many times further, in logarithms."""
+    ratio = np.divide(best, weights, out=np.zeros_like(weights), where=weights > 0)
+    beyond = weights * ratio**stride
+    return beyond / _norm(beyond, p)
+
+
+def _norm(values: FloatArray, p: float) -> float:
+    """(Σ v_r^p)^{1/p} of numbers of at least 0; the largest for p = ∞."""
+    largest = float(values.max())
+    if largest == 0 or p == math.inf:
+        return largest
+    return largest * math.pow(float(((values / largest) ** p).sum()), 1 / p)
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The support vector machine of one task: max Σ|u| − ½u'Ku over 0 ≤ u_i y_i ≤ C_i, Σu = 0."""
+
+    K: FloatArray
+    y: FloatArray
+    box: FloatArray
+
+    def solve(self, start: FloatArray, tol: float) -> tuple[FloatArray, float, float]:
+        """The coefficients u to a relative gap, and the scale and the losses of the best primal."""
+        positive = self.y > 0
+        program = QuadraticProgram(
+            -self.y,
+            np.zeros(len(self.y), np.int8),
+            np.where(positive, 0.0, -self.box),
+            np.where(positive, self.box, 0.0),
+        )
+        found = minimise(
+            self.K, program, start, self.certificate, Weighted, tol=tol, max_iter=STEPS
+        )
+        u = found.coefficients
+        return u, *self.primal(u, self.K @ u)
+
+    def certificate(self, u: FloatArray, product: FloatArray) -> Certificate:
+        """Bounds on the optimal objective."""
+        half = max(0.0, float(u @ product)) / 2
+        scale, losses = self.primal(u, product)
+        lower = float(np.abs(u).sum()) - half
+        return Certificate(lower, max(0.0, lower), scale**2 * half + losses)
+
+    def primal(self, u: FloatArray, product: FloatArray) -> tuple[float, float]:
+        """The better of two primal points, as (scale, losses): w = scale · Σ u_i φ(x_i).
+
+        One is Σ u_i φ(x_i) itself with the b at which Σ C_i max(0, 1 − y_i(f_i + b)) is least:
+        where rows of as much C ask for a smaller b as for a larger one.  The other, if the classes
+        are apart, is longer, so that no row has a loss: with a large C the rounding of the losses
+        would hide the optimum.
+        """
+        lengths = np.sqrt(self.K.diagonal())
+        noise = ROUNDING * lengths * float(lengths @ np.abs(u))  # of f_i
+        residual = self.y - product
+        order = residual.argsort()
+        below = np.cumsum(self.box[order])
+        positive = self.y > 0
+        b = residual[order[int(np.searchsorted(below, self.box[positive].sum()))]]
+        xi = self.y * (residual - b) + noise + ROUNDING * (1 + abs(b))
+        losses = float(self.box @ np.maximum(0.0, xi))
+        apart = (product - noise)[positive].min() - (product + noise)[~positive].max()
+        half = float(u @ product) / 2
+        if apart > 0 and half * (4 / apart**2 - 1) < losses:
+            return 2.0 / float(apart), 0.0
+        return 1.0, losses

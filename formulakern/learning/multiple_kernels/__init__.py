@@ -1,1 +1,0 @@
-"""Weights of several kernels, learnt: margins of hulls, l_p-norm multiple kernel learning."""
