@@ -20,12 +20,11 @@ import numpy as np
 from protocol import OUTPUT, path_of
 
 import formulakern as fk
-from formulakern.cli.scores import spread
-from formulakern.estimators.svm.evaluation import compare_kernels
-from formulakern.progress import Progress
+from formulakern.cli.scores import fold_scores, spread
 from formulakern.text import markdown
 
-FORMULAS = ("a & b", "(a & ~b) | c")
+#: Formula → its number of literals.
+FORMULAS = {"a & b": 2, "(a & ~b) | c": 3}
 SETS = (
     *("promoters.csv", "house-votes-84.csv", "soybean.csv"),
     *("splice.csv", "mushroom.csv", "adult-train.csv.gz"),
@@ -35,25 +34,14 @@ C = 10.0
 SEED = 0
 
 
-def measure(dataset, n_folds, progress):
+def measure(dataset, n_folds):
     """Kernel name → scores, in the order of the table."""
-    X, y = dataset.data, dataset.target
-    columns = {}
-    for formula in FORMULAS:
-        baselines = ("linear", "polynomial") if formula == FORMULAS[0] else ("polynomial",)
-        comparison = compare_kernels(
-            fk.kernel(formula),
-            X,
-            y,
-            n_folds=n_folds,
-            C=C,
-            baselines=baselines,
-            random_state=SEED,
-            step=lambda what: progress.advance(f"{dataset.name}: {what}"),
-        )
-        own, *others = comparison.scores
-        columns |= {score.name: score for score in others} | {f"`{formula}`": own}
-    return columns
+    models = {"linear": fk.FormulaSVC(fk.boolean.polynomial(1, 0.0), C=C)}
+    for formula, degree in FORMULAS.items():
+        models[f"polynomial, degree {degree}"] = fk.FormulaSVC(fk.boolean.polynomial(degree), C=C)
+        models[f"`{formula}`"] = fk.FormulaSVC(formula, C=C)
+    scores = fold_scores(models, {}, dataset, n_folds=n_folds, max_rows=len(dataset), seed=SEED)
+    return {score.name: score.values for score in scores}
 
 
 def table_rows(dataset, columns):
@@ -61,9 +49,9 @@ def table_rows(dataset, columns):
     classes = len(np.unique(dataset.target))
     size = f"{len(dataset):,} rows" + (f", {classes} classes" if classes > 2 else "")
     yield [dataset.name.removesuffix("-train"), "accuracy"] + [
-        spread(score.accuracy) for score in columns.values()
+        spread(values["accuracy"]) for values in columns.values()
     ]
-    yield [size, "AUC"] + [spread(score.auc) for score in columns.values()]
+    yield [size, "AUC"] + [spread(values["AUC"]) for values in columns.values()]
 
 
 def main():
@@ -77,11 +65,10 @@ def main():
     paths = [path_of(name) for name in (QUICK if quick else SETS)]
     begin = perf_counter()
     rows = []
-    with Progress(total=len(paths) * n_folds * 5) as progress:
-        for path in paths:
-            dataset = fk.datasets.read_table(path)
-            columns = measure(dataset, n_folds, progress)
-            rows += table_rows(dataset, columns)
+    for path in paths:
+        dataset = fk.datasets.read_table(path)
+        columns = measure(dataset, n_folds)
+        rows += table_rows(dataset, columns)
     text = markdown(["data set", "", *columns], rows)
     text += (
         f"\n\n{n_folds}-fold stratified cross-validation (mean ± standard deviation over folds, in "

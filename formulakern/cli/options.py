@@ -25,6 +25,7 @@ __all__ = [
     "add_output",
     "check_domains",
     "fold_options",
+    "fold_values",
     "formula_options",
     "identifier_advice",
     "kernel_of",
@@ -176,6 +177,11 @@ def fold_options() -> argparse.ArgumentParser:
         "--time-limit", type=float, metavar="SECONDS", help="for each fit of a rule learner"
     )
     return parser
+
+
+def fold_values(options: argparse.Namespace) -> dict[str, int]:
+    """Return the number of folds, the seed and the size of the sample."""
+    return {"n_folds": options.cv, "seed": options.seed, "max_rows": options.max_rows}
 
 
 # -- tables ----------------------------------------------------------------------------------------

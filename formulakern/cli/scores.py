@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -124,8 +123,11 @@ def fold_scores(
     models: Mapping[str, Any],
     plain: Mapping[str, Any],
     dataset: Dataset,
-    options: argparse.Namespace,
-    numbers: bool,
+    numbers: bool = False,
+    *,
+    n_folds: int,
+    max_rows: int,
+    seed: int = 0,
 ) -> list[Score]:
     """Score learners on the same folds; one that fails has the reason, and the others go on.
 
@@ -134,10 +136,10 @@ def fold_scores(
     models, plain : mapping of str to estimators
         Those of this library, and others.
     dataset : Dataset
-    options : Namespace
-        With ``cv``, ``max_rows`` and ``seed``.
     numbers : bool
         Whether a number is predicted rather than a class.
+    n_folds, max_rows, seed : int
+        A larger table is sampled, class by class.
 
     Raises
     ------
@@ -149,28 +151,28 @@ def fold_scores(
 
     from formulakern.estimators.svm.evaluation import check_folds, subsample
 
-    check_integer("--cv", options.cv, 2)
-    check_integer("--max-rows", options.max_rows, 2)
+    check_integer("--cv", n_folds, 2)
+    check_integer("--max-rows", max_rows, 2)
     X, y = dataset
     kind = KFold if numbers else StratifiedKFold
     if not numbers:
-        check_folds(y, options.cv, 1.0)
-    elif len(y) < options.cv:
-        raise DataError(f"{options.cv} folds need as many rows; there are {len(y)}.")
-    if len(y) > options.max_rows:
+        check_folds(y, n_folds, 1.0)
+    elif len(y) < n_folds:
+        raise DataError(f"{n_folds} folds need as many rows; there are {len(y)}.")
+    if len(y) > max_rows:
         if numbers:
-            drawn = np.random.default_rng(options.seed).permutation(len(y))[: options.max_rows]
+            drawn = np.random.default_rng(seed).permutation(len(y))[:max_rows]
         else:
-            drawn = subsample(y, options.max_rows, options.seed)
+            drawn = subsample(y, max_rows, seed)
         X, y = X[np.sort(drawn)], y[np.sort(drawn)]
-    splits = kind(options.cv, shuffle=True, random_state=options.seed).split(np.zeros(len(y)), y)
+    splits = kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(len(y)), y)
     every = {**models, **plain}
     scores = {name: Score(name) for name in every}
-    with warnings.catch_warnings(), Progress(total=len(every) * options.cv) as progress:
+    with warnings.catch_warnings(), Progress(total=len(every) * n_folds) as progress:
         warnings.filterwarnings("ignore", message=".*it was interrupted")
         for number, (train, held) in enumerate(splits, 1):
             for name, score in scores.items():
-                progress.advance(f"fold {number} of {options.cv}, {name}")
+                progress.advance(f"fold {number} of {n_folds}, {name}")
                 if score.failed:
                     continue
                 begin = perf_counter()

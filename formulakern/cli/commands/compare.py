@@ -16,6 +16,7 @@ from formulakern.cli.options import (
     add_command,
     add_output,
     fold_options,
+    fold_values,
     identifier_advice,
     read_dataset,
     table_options,
@@ -100,7 +101,9 @@ def _compare(options: argparse.Namespace) -> None:
     about = [*about_lines(dataset, numbers), *identifier_advice(dataset.data, options)]
     print(blocks([("data", "\n".join(about))]), flush=True)
     with expected_warnings_ignored():
-        scores = fold_scores(models, plain_learners(numbers), dataset, options, numbers)
+        scores = fold_scores(
+            models, plain_learners(numbers), dataset, numbers, **fold_values(options)
+        )
     scores.sort(key=lambda score: np.inf if score.failed else -np.mean(score.first))
     print(f"\n{scores_table(scores, f'{options.cv} folds')}")
     foot = [("time", f"{perf_counter() - begin:.1f} s in all")]

@@ -24,6 +24,7 @@ from formulakern.cli.options import (
     add_output,
     check_domains,
     fold_options,
+    fold_values,
     identifier_advice,
     read_dataset,
     select_columns,
@@ -129,7 +130,7 @@ def _learn(options: argparse.Namespace) -> None:
         print(blocks(opening), flush=True)
     with expected_warnings_ignored():
         if options.cv and not known.novelty:
-            scores = fold_scores({name: model}, others, dataset, options, numbers)
+            scores = fold_scores({name: model}, others, dataset, numbers, **fold_values(options))
             folds = f"{options.cv} folds"
             if formula:
                 opening.append(("score", score_line(scores, folds)))
