@@ -129,21 +129,17 @@ class PropositionModel(Reported, TableEstimator):
         expression: polars.Expr = self._exported().to_polars(self._types(types))
         return expression
 
-    def to_pandas(self, types: Any = None) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
-        """A function that gives the rows of a data frame of pandas what :meth:`predict` says.
+    def to_pandas(self) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
+        """Return a function that gives the rows of a pandas data frame what :meth:`predict` gives.
 
-        It is that of ``rules_``, with the types of the columns of training; ``types`` says where
-        others hold.  See :meth:`formulakern.RuleEnsemble.to_pandas`.
+        It is that of ``rules_``; see :meth:`formulakern.RuleEnsemble.to_pandas`.
 
         Raises
         ------
-        DataError
-            If something has no expression.
         MissingDependencyError
             If pandas is not installed.
         """
-        made: Callable[[pandas.DataFrame], pandas.Series[Any]]
-        made = self._exported().to_pandas(self._types(types))
+        made: Callable[[pandas.DataFrame], pandas.Series[Any]] = self._exported().to_pandas()
         return made
 
     def to_python(self) -> str:

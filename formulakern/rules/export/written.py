@@ -7,13 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy.typing as npt
+
 from formulakern.optional import data_frame, needed
 from formulakern.rules.decision import DecisionRules
 from formulakern.rules.export.exported import FirstRule, Votes
-from formulakern.rules.export.frames import EVERY_ROW, frame_expression
 from formulakern.rules.export.html import decision_html, ensemble_html
 from formulakern.rules.export.json import ensemble_json
 from formulakern.rules.export.latex import decision_latex, ensemble_latex
+from formulakern.rules.export.polars import polars_expression
 from formulakern.rules.export.python import python_file
 from formulakern.rules.export.sql import sql_query
 from formulakern.rules.export.text import columns_of, decision_columns, decision_text, ensemble_text
@@ -29,6 +31,11 @@ __all__ = ["Written", "WrittenRules", "WrittenVotes"]
 
 class Written(ABC):
     """Rules that give queries, expressions of data frames, and functions of a row."""
+
+    if TYPE_CHECKING:
+
+        def predict(self, table: Any) -> npt.NDArray[Any]:
+            """Return the prediction for every row."""
 
     @abstractmethod
     def _exported(self) -> FirstRule | Votes:
@@ -138,31 +145,20 @@ class Written(ABC):
         >>> frame.with_columns(shirts.to_polars()).collect()["predicted_class"].to_list()
         ['small', 'large', 'small']
         """
-        import polars
-
-        expression: polars.Expr = frame_expression(self._exported(), polars, types)
+        expression: polars.Expr = polars_expression(self._exported(), types)
         return expression
 
-    def to_pandas(self, types: Any = None) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
-        """A function that gives the rows of a data frame of pandas what :meth:`predict` says.
-
-        Parameters
-        ----------
-        types : mapping of column to type, or a table, optional
-            What columns hold, as for ``to_sql``.  By default what the rules suggest; a model knows.
+    def to_pandas(self) -> Callable[[pandas.DataFrame], pandas.Series[Any]]:
+        """Return a function that gives the rows of a pandas data frame what :meth:`predict` gives.
 
         Returns
         -------
         callable
-            From a DataFrame to a Series with its index, for ``frame.assign(answer=…)`` too.  It is
-            built once, through narwhals, and computes with whole columns.  NA and NaN are missing;
-            where a class is None, so is it.  Dates count in microseconds.
+            From a DataFrame to a Series with its index, for ``frame.assign(answer=…)`` too.  NA and
+            NaN are missing; an unknown class is None.
 
         Raises
         ------
-        DataError
-            If something has no expression: times of day, classes of several types, a column that
-            is compared with what it does not hold.
         MissingDependencyError
             If pandas is not installed.
 
@@ -174,16 +170,11 @@ class Written(ABC):
         >>> price.to_pandas()(pandas.DataFrame({"size": [2, 4, None]})).tolist()
         [4.0, 4.5, 4.0]
         """
-        needed("pandas", "to_pandas()", "tables")
-        import narwhals.stable.v1 as narwhals
-
-        made = frame_expression(self._exported(), narwhals, types).alias("predicted")
+        library = needed("pandas", "to_pandas()", "tables")
 
         def answer(frame: pandas.DataFrame) -> pandas.Series[Any]:
-            wide = narwhals.from_native(frame, eager_only=True)
-            wide = wide.with_columns(narwhals.lit(True).alias(EVERY_ROW)).with_columns(made)
-            found: pandas.Series[Any] = wide.to_native()["predicted"]
-            return found
+            found: pandas.Series[Any] = library.Series(self.predict(frame), frame.index)
+            return found.rename("predicted")
 
         return answer
 

@@ -1,7 +1,4 @@
-"""Rules as expressions of data frames: of polars, or through narwhals of pandas.
-
-Both libraries build expressions by ``col``, ``lit`` and ``when``, so one builder serves both.
-"""
+"""Rules as expressions of polars."""
 
 from __future__ import annotations
 
@@ -26,50 +23,38 @@ from formulakern.syntax.temporal import KINDS, PARTS_OF, UNITS, Temporal, Tempor
 from formulakern.tables.temporal import RELATIONS, value_of_kind
 from formulakern.text import is_unicode
 
-__all__ = ["EVERY_ROW", "frame_expression"]
+__all__ = ["polars_expression"]
 
-#: A column of true entries that a frame gets before narwhals evaluates an expression.
-EVERY_ROW = "formulakern: every row"
-
-#: An expression of polars or of narwhals.
 Expression = Any
 
 
 @dataclass(frozen=True)
-class FrameConditions(ConditionWriter[Expression]):
-    """Expressions of conditions and sums, in one library.
+class PolarsConditions(ConditionWriter[Expression]):
+    """Expressions of conditions and sums.
 
     Parameters
     ----------
-    library : module
-        ``polars``, or ``narwhals.stable.v1``.
+    pl : module
+        Polars, which is imported on use.
     types : mapping of column to type
     """
 
-    TARGET = "expression of data frames"
+    TARGET = "expression of polars"
 
-    library: Any
+    pl: Any
     types: Mapping[str, ColumnType]
 
     def constant(self, value: bool | float) -> Expression:
-        """A constant for every row; narwhals treats a literal as a single value in some places."""
-        if self.library.__name__ == "polars":
-            return self.library.lit(value)
-        every = self.library.col(EVERY_ROW)
-        if isinstance(value, bool):
-            return every if value else ~every
-        return every.cast(self.library.Float64) * value
+        """Return a constant."""
+        return self.pl.lit(value)
 
     def present(self, name: str) -> Expression:
-        """Whether an entry is not missing: neither null nor NaN."""
-        column, kind = self.library.col(name), self.types.get(name)
-        known = ~column.is_null()
-        if kind == "number" or (kind == "truth" and self.library.__name__ != "polars"):
-            return known & (~column.is_nan()).fill_null(True)
-        if kind in (None, "truth", "open") and self.library.__name__ == "polars":
-            number = column.cast(self.library.Float64, strict=False)
-            return known & (~number.is_nan()).fill_null(True)
-        return known
+        """Return the condition that an entry is neither null nor NaN."""
+        column, kind = self.pl.col(name), self.types.get(name)
+        if kind not in (None, "number", "truth", "open"):
+            return column.is_not_null()
+        number = column if kind == "number" else column.cast(self.pl.Float64, strict=False)
+        return column.is_not_null() & number.is_not_nan().fill_null(True)
 
     def truth(self, name: str) -> Expression:
         """Return the condition that a column is true, or 1."""
@@ -117,7 +102,7 @@ class FrameConditions(ConditionWriter[Expression]):
         if leaf.part is not None:
             return compare(self._part(name, leaf.part, kind), value)
         if isinstance(value, Level) and relation in ORDERS:
-            return self.library.col(name).is_in(list(value.passed(relation)))
+            return self.pl.col(name).is_in(list(value.passed(relation)))
         if isinstance(value, ColumnName):
             return self._pair(name, compare, value.name)
         if kind is not None:
@@ -136,10 +121,10 @@ class FrameConditions(ConditionWriter[Expression]):
                 f'column "{name}" and {value!r} have no order here; expected a column of numbers '
                 "and a number, or ordered categories."
             )
-        return compare(self.library.col(name), _held(number))
+        return compare(self.pl.col(name), _held(number))
 
     def _equal(self, name: str, value: Any) -> Expression:
-        column, kind = self.library.col(name), self.types.get(name)
+        column, kind = self.pl.col(name), self.types.get(name)
         if kind == "text" and not isinstance(value, str):
             raise DataError(
                 f'column "{name}" holds text, and is compared with {value!r}. '
@@ -157,7 +142,7 @@ class FrameConditions(ConditionWriter[Expression]):
             if not {*kinds} <= {kind, None}:
                 raise DataError(f'columns "{name}" and "{other}" differ in kind; convert one.')
             return compare(self._counts(name, kind), self._counts(other, kind))
-        return compare(self.library.col(name), self.library.col(other))
+        return compare(self.pl.col(name), self.pl.col(other))
 
     # -- dates and times --------------------------------------------------------------------------
 
@@ -174,28 +159,21 @@ class FrameConditions(ConditionWriter[Expression]):
 
     def _counts(self, name: str, kind: TemporalKind) -> Expression:
         """Microseconds since 1970, since midnight, or long."""
-        column = self.library.col(name)
+        column = self.pl.col(name)
         if kind == "duration":
             return column.dt.total_microseconds()
         if kind != "time":
             return column.dt.timestamp("us")
-        self._check_time(name)
-        return column.cast(self.library.Int64) // UNITS["us"]
-
-    def _check_time(self, name: str) -> None:
-        if self.library.__name__ != "polars":
-            raise DataError(f'column "{name}": pandas has no type of times of day. Use polars.')
+        return column.cast(self.pl.Int64) // UNITS["us"]
 
     def _part(self, name: str, part: str, kind: TemporalKind | None) -> Expression:
-        column = self.library.col(name)
+        column = self.pl.col(name)
         if kind == "instant" or (kind is not None and part not in PARTS_OF[kind]):
             raise DataError(
                 f'column "{name}" holds {KINDS[kind][0]}, which have no {part} of their own.'
             )
-        if kind == "time":
-            self._check_time(name)
-        if self.library.__name__ == "polars" and kind == "stamp":
-            column = column.cast(self.library.Datetime("us"))
+        if kind == "stamp":
+            column = column.cast(self.pl.Datetime("us"))
         if part == "quarter":
             return (column.dt.month() + 2) // 3
         return getattr(column.dt, part)()
@@ -204,13 +182,13 @@ class FrameConditions(ConditionWriter[Expression]):
 
     def value(self, term: Term) -> Expression:
         """A term as a number."""
-        when, lit, double = self.library.when, self.library.lit, self.library.Float64
+        when, lit, double = self.pl.when, self.pl.lit, self.pl.Float64
         if isinstance(term, Rule):
             return self.condition(term.formula).cast(double)
         if isinstance(term, Monomial):
-            factors = (self.library.col(name).cast(double) for name in term.columns)
+            factors = (self.pl.col(name).cast(double) for name in term.columns)
             return reduce(lambda left, right: left * right, factors, lit(1.0))
-        column = self.library.col(term.column).cast(double)
+        column = self.pl.col(term.column).cast(double)
         least, half = term.least / 2, term.largest / 2 - term.least / 2
         # polars divides by a constant by a product with its rounded reciprocal
         share = (column * 0.5 - least) / (column * 0.0 + half)
@@ -230,19 +208,18 @@ class FrameConditions(ConditionWriter[Expression]):
             return added(in_groups([self.constant(first), *weighted], added))
 
         columns = zip(rules.intercept, rules.votes.T.tolist(), strict=True)
-        # narwhals refuses two columns of the same name
-        return [total(*column).alias(f"sum {k}") for k, column in enumerate(columns)]
+        return [total(*column) for column in columns]
 
     def cases(self, cases: Sequence[tuple[Expression, Any]], otherwise: Any) -> Expression:
         """The label of the first condition that is true."""
-        answer = self.library.lit(otherwise)
+        answer = self.pl.lit(otherwise)
         for condition, label in reversed(cases):
-            answer = self.library.when(condition).then(self.library.lit(label)).otherwise(answer)
+            answer = self.pl.when(condition).then(self.pl.lit(label)).otherwise(answer)
         return answer
 
     def leading(self, sums: Sequence[Expression], labels: Sequence[Any]) -> Expression:
         """The label of the largest sum, of several that of the first."""
-        best = self.library.max_horizontal(*sums)
+        best = self.pl.max_horizontal(*sums)
         cases = [(total >= best, label) for total, label in zip(sums, labels, strict=True)]
         return self.cases(cases[:-1], labels[-1])
 
@@ -276,9 +253,11 @@ def plain_classes(labels: Sequence[Any]) -> list[Any]:
     return values
 
 
-def frame_expression(rules: FirstRule | Votes, library: Any, types: Any) -> Expression:
+def polars_expression(rules: FirstRule | Votes, types: Any) -> Expression:
     """Return what rules predict; see :meth:`formulakern.RuleEnsemble.to_polars`."""
-    frames = FrameConditions(library, term_types(rules.terms, types))
+    import polars
+
+    frames = PolarsConditions(polars, term_types(rules.terms, types))
     if isinstance(rules, FirstRule):
         *labels, otherwise = plain_classes(rules.labels)
         conditions = [frames.condition(rule.formula) for rule in rules.terms]
@@ -295,8 +274,8 @@ def frame_expression(rules: FirstRule | Votes, library: Any, types: Any) -> Expr
     else:
         answer = frames.leading(sums, labels[: len(sums)])
     if rules.default:
-        unknown = library.max_horizontal(*sums) == 0
-        answer = library.when(unknown).then(library.lit(labels[-1])).otherwise(answer)
+        unknown = polars.max_horizontal(*sums) == 0
+        answer = polars.when(unknown).then(polars.lit(labels[-1])).otherwise(answer)
     for name in rules.factors:
-        answer = library.when(frames.present(name)).then(answer).otherwise(library.lit(None))
+        answer = polars.when(frames.present(name)).then(answer).otherwise(polars.lit(None))
     return answer.alias("predicted_class")
