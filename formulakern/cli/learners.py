@@ -23,6 +23,7 @@ __all__ = [
     "learner",
     "learner_of",
     "listed_learners",
+    "saved_model",
     "uncalibrated",
     "with_probabilities",
 ]
@@ -189,6 +190,11 @@ def uncalibrated(model: Any) -> Any:
     """Return the model of this library in a fitted one that ``with_probabilities`` made."""
     calibrated = getattr(model, "calibrated_classifiers_", None)
     return calibrated[0].estimator if calibrated else model
+
+
+def saved_model(options: argparse.Namespace) -> Any:
+    """Return the model of this library in the file that the options name."""
+    return uncalibrated(fk.load(options.model))
 
 
 def learned_text(model: Any, top: int | None) -> str:

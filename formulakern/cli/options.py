@@ -36,6 +36,7 @@ __all__ = [
     "read_dataset",
     "select_columns",
     "table_options",
+    "training_columns",
 ]
 
 #: The endings of files that hold tables.
@@ -314,6 +315,11 @@ def select_columns(table: Table, names: Iterable[str]) -> Table:
         if name not in table.names:
             raise DataError(f'the file has no column "{name}"; {did_you_mean(name, table.names)}')
     return table.select(names)
+
+
+def training_columns(model: Any, table: Table) -> Table:
+    """Return the columns of a table that a model learned from."""
+    return select_columns(table, map(str, getattr(model, "feature_names_in_", table.names)))
 
 
 def identifier_advice(table: Table, options: argparse.Namespace) -> list[str]:

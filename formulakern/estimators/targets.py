@@ -18,6 +18,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
 from formulakern.errors import DataError, ParameterError
 from formulakern.partitions.collections import common_dtype, in_memory, is_dask
+from formulakern.tables.column import is_missing
 from formulakern.text import clip
 
 __all__ = [
@@ -128,7 +129,7 @@ def _check_kinds(y: Any, row_of: Callable[[int], int]) -> None:
         return
     first: dict[str, int] = {}
     for row, value in enumerate(values):
-        if _is_missing(value):
+        if is_missing(value):
             raise _missing(row_of(row), value)
         if isinstance(value, (Mapping, set, frozenset, list)):
             if isinstance(value, list) and len(value) == 1:
@@ -152,12 +153,6 @@ def _check_kinds(y: Any, row_of: Callable[[int], int]) -> None:
 def _check_mask(y: Any, row_of: Callable[[int], int] = int) -> None:
     if isinstance(y, np.ma.MaskedArray) and np.ma.getmaskarray(y).any():
         raise _missing(row_of(int(np.ma.getmaskarray(y).ravel().argmax())), "masked")
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
 def _missing(row: int, value: Any) -> DataError:

@@ -39,6 +39,7 @@ __all__ = [
     "as_series",
     "did_you_mean",
     "has_plain_numbers",
+    "is_missing",
     "is_pandas_series",
     "numbers_in",
     "read_number",
@@ -403,7 +404,7 @@ def _from_pandas(series: Any, name: str) -> NDArray[Any] | Column:
 
 def _of_codes(codes: NDArray[Any], categories: list[Any], order: tuple[str, ...]) -> Column:
     """Return a column of categories, which are texts once their codes are merged."""
-    texts = [None if _is_missing(value) else str(value) for value in categories]
+    texts = [None if is_missing(value) else str(value) for value in categories]
     labels = tuple(dict.fromkeys(text for text in texts if text is not None))
     kind = np.min_scalar_type(len(labels))
     if len(labels) == len(texts):
@@ -418,7 +419,7 @@ def _from_series(series: Any, name: str) -> NDArray[Any] | Column:
     native, dtype = series.to_native(), series.dtype
     if str(dtype).startswith(("Categorical", "Enum")):
         values = series.to_list()
-        labels = {value: str(value) for value in set(values) if not _is_missing(value)}
+        labels = {value: str(value) for value in set(values) if not is_missing(value)}
         kind = native.dtype
         ordered = getattr(kind, "ordered", False) or type(kind).__name__ == "Enum"
         order = tuple(map(str, getattr(kind, "categories", ()))) if ordered else ()
@@ -436,7 +437,7 @@ def _from_objects(values: list[Any], name: str) -> NDArray[Any] | Column:
     classes = set(map(type, values))
     if classes and classes <= {str, type(None)} and str in classes:
         return Column.of_texts(values)
-    cleaned = [None if _is_missing(value) else value for value in values]
+    cleaned = [None if is_missing(value) else value for value in values]
     found = {kind: _nature(kind, name) for kind in set(map(type, cleaned)) - {type(None)}}
     natures = set(found.values())
     if len(natures) == 1 and natures <= {"stamp", "time", "duration", "temporal"}:
@@ -452,7 +453,8 @@ def _from_objects(values: list[Any], name: str) -> NDArray[Any] | Column:
     return Column.of_texts(None if value is None else _to_text(value) for value in cleaned)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether an entry of a column of Python objects is missing: None, NA, NaT or NaN."""
     if value is None or type(value).__name__ in MISSING_CLASSES:
         return True
     if isinstance(value, Decimal):

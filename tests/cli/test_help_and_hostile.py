@@ -144,7 +144,7 @@ WRONG = {
     "no such row": ("explain model.json new.csv --row 1,99", "there is no row 99"),
     "row 0": ("explain model.json new.csv --row 0", "names no rows"),
     "too many rows": ("explain model.json new.csv --row 1-999999999", "more than 1,000 rows"),
-    "no such dialect": ("export model.json --sql oracle", 'no dialect "oracle"'),
+    "no such dialect": ("export model.json --sql oracle", "dialect='oracle'; expected one of"),
     "no such class": ("learn bank.csv --class z", 'no column "z" in bank.csv'),
     "the class is dropped": ("learn bank.csv --drop y", "which is predicted"),
     "no such set": ("datasets monks-9", "no built-in data set"),

@@ -7,16 +7,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from formulakern.cli.learners import uncalibrated
+from formulakern.cli.learners import saved_model
 from formulakern.cli.options import (
     add_command,
     model_options,
     open_file,
-    select_columns,
     table_options,
+    training_columns,
 )
 from formulakern.errors import DataError, ParameterError
-from formulakern.files.model_file import load
 
 __all__ = ["add"]
 
@@ -45,7 +44,7 @@ def add(commands: Any) -> None:
 
 def _explain(options: argparse.Namespace) -> None:
     wanted = _row_numbers(options.row)
-    model = uncalibrated(load(options.model))
+    model = saved_model(options)
     if not hasattr(model, "explain"):
         raise ParameterError(
             f"{type(model).__name__} does not explain rows. Use a model of rules: --model hkl, "
@@ -56,9 +55,8 @@ def _explain(options: argparse.Namespace) -> None:
     for table, _ in open_file(options):
         while left and left[0] <= before + len(table):
             number = left.pop(0)
-            row = table[[number - 1 - before]]
-            names = getattr(model, "feature_names_in_", row.names)
-            reasons[number] = str(model.explain(select_columns(row, map(str, names))))
+            row = training_columns(model, table[[number - 1 - before]])
+            reasons[number] = str(model.explain(row))
         before += len(table)
         if not left:
             break

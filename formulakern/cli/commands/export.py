@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, get_args
 
-from formulakern.cli.learners import uncalibrated
+from formulakern.cli.learners import saved_model
 from formulakern.cli.options import add_command, add_output, model_options
 from formulakern.cli.output import opened_output
 from formulakern.errors import ParameterError
-from formulakern.files.model_file import load
+from formulakern.rules.sql.dialects import DialectName
 
 __all__ = ["add"]
-
-#: Dialects of SQL.
-DIALECTS = ("standard", "sqlite", "duckdb", "postgres", "mysql", "bigquery", "spark")
 
 
 def add(commands: Any) -> None:
@@ -31,7 +28,7 @@ def add(commands: Any) -> None:
         model_options(),
     )
     which = export.add_mutually_exclusive_group(required=True)
-    which.add_argument("--sql", metavar="DIALECT", help=", ".join(DIALECTS))
+    which.add_argument("--sql", metavar="DIALECT", help=", ".join(get_args(DialectName)))
     which.add_argument(
         "--python", action="store_true", help="a file with predict(row), which needs nothing else"
     )
@@ -43,11 +40,7 @@ def add(commands: Any) -> None:
 
 
 def _export(options: argparse.Namespace) -> None:
-    if options.sql is not None and options.sql not in DIALECTS:
-        raise ParameterError(
-            f'there is no dialect "{options.sql}"; there are {", ".join(DIALECTS)}.'
-        )
-    model = uncalibrated(load(options.model))
+    model = saved_model(options)
     rules = getattr(model, "rules_", None)
     if options.python and hasattr(model, "to_python"):
         text = model.to_python()

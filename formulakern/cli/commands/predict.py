@@ -13,8 +13,8 @@ from formulakern.cli.options import (
     add_output,
     model_options,
     open_file,
-    select_columns,
     table_options,
+    training_columns,
 )
 from formulakern.cli.output import check_output, opened_output
 from formulakern.datasets.reader import TableFile
@@ -108,7 +108,7 @@ def _write_parquet(
 
 def _predictions(model: Any, whole: Table, options: argparse.Namespace) -> list[list[Any]]:
     """Return the columns that are added to a table."""
-    table = select_columns(whole, map(str, getattr(model, "feature_names_in_", whole.names)))
+    table = training_columns(model, whole)
     predictions = [model.predict(table).tolist()]
     return predictions + (model.predict_proba(table).T.tolist() if options.probabilities else [])
 

@@ -6,19 +6,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from formulakern.cli.learners import uncalibrated
+from formulakern.cli.learners import saved_model
 from formulakern.cli.options import (
     add_command,
     add_output,
     model_options,
     open_file,
     read_dataset,
-    select_columns,
     table_options,
+    training_columns,
 )
 from formulakern.cli.output import check_output
 from formulakern.errors import DataError, ParameterError
-from formulakern.files.model_file import load
 from formulakern.text import blocks
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def add(commands: Any) -> None:
 
 
 def _report(options: argparse.Namespace) -> None:
-    model = uncalibrated(load(options.model))
+    model = saved_model(options)
     if not hasattr(model, "report"):
         raise ParameterError(f"{type(model).__name__} predicts nothing that a report could show.")
     check_output(options.out, options.force, options.model, options.data)
@@ -95,13 +94,13 @@ def _rows(model: Any, options: argparse.Namespace) -> tuple[Table, Any, str]:
     then the only one that it did not learn from.
     """
     known = getattr(model, "feature_names_in_", None)
-    names = None if known is None else list(map(str, known))
-    if names is not None and options.target is None and Path(options.data).exists():
-        header = list(open_file(options).names)
-        others = [name for name in header if name not in names]
+    if known is not None and options.target is None and Path(options.data).exists():
+        file, names = open_file(options), {*map(str, known)}
+        others = [name for name in file.names if name not in names]
         if not others:
-            return select_columns(next(iter(open_file(options)))[0], names), None, ""
-        if header[-1] not in others:
+            table, _ = next(iter(file))
+            return training_columns(model, table), None, ""
+        if file.names[-1] not in others:
             if len(others) > 1:
                 raise DataError(
                     f"{', '.join(others)} are no columns of training; which of them is the class? "
@@ -109,5 +108,4 @@ def _rows(model: Any, options: argparse.Namespace) -> tuple[Table, Any, str]:
                 )
             options.target = others[0]
     dataset = read_dataset(options)
-    table = dataset.data
-    return select_columns(table, names or table.names), dataset.target, dataset.target_name
+    return training_columns(model, dataset.data), dataset.target, dataset.target_name

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.cli.learners import learned_text, uncalibrated
+from formulakern.cli.learners import learned_text, saved_model
 from formulakern.cli.options import add_command, add_output, model_options
 from formulakern.cli.output import opened_output
 from formulakern.errors import ParameterError
-from formulakern.files.model_file import load
+from formulakern.markup import rendered
 from formulakern.text import blocks, clip
 
 __all__ = ["add"]
@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
 
 
 def _show(options: argparse.Namespace) -> None:
-    model = uncalibrated(load(options.model))
+    model = saved_model(options)
     if options.top is not None and options.top < 1:
         raise ParameterError(f"--top is a number of at least 1; got {options.top}.")
     if options.html is not None:
@@ -42,11 +42,10 @@ def _show(options: argparse.Namespace) -> None:
             file.write(_page(model, options.model))
         return
     about = [("model", clip(" ".join(repr(model).split()), 300))]
-    columns = getattr(model, "feature_names_in_", None)
-    if columns is not None:
-        about.append(("columns", clip(", ".join(map(str, columns)), 300)))
-    if getattr(model, "classes_", None) is not None:
-        about.append(("classes", clip(", ".join(map(str, model.classes_)), 300)))
+    for name, attribute in (("columns", "feature_names_in_"), ("classes", "classes_")):
+        values = getattr(model, attribute, None)
+        if values is not None:
+            about.append((name, clip(", ".join(map(str, values)), 300)))
     gap = getattr(model, "gap_", None)
     if gap is not None:
         about.append(("gap", f"{float(np.max(gap)):.2g}: how far the optimum may be away"))
@@ -59,20 +58,11 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _page(model: Any, name: str) -> str:
-    """A page of HTML without scripts or further files."""
-    import html
-
-    shown: Any = getattr(model, "rules_", None)
-    rules = shown._repr_html_() if hasattr(shown, "_repr_html_") else ""
-    rules = rules or f"<pre>{html.escape(learned_text(model, None))}</pre>"
-    title = html.escape(f"{type(model).__name__} of {Path(name).name}")
-    style = (
-        "body{font-family:sans-serif;max-width:70em;margin:2em auto;padding:0 1em;"
-        "color-scheme:light dark}pre{overflow-x:auto}"
-    )
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{style}</style></head>\n<body><h1>{title}</h1>\n"
-        f"<p><code>{html.escape(' '.join(repr(model).split()))}</code></p>\n{rules}\n"
-        "</body></html>\n"
+    rules: Any = getattr(model, "rules_", None)
+    return rendered(
+        "model.html",
+        title=f"{type(model).__name__} of {Path(name).name}",
+        model=" ".join(repr(model).split()),
+        rules=rules._repr_html_() if hasattr(rules, "_repr_html_") else "",
+        text=learned_text(model, None),
     )

@@ -14,7 +14,7 @@ from formulakern.arrays import IntArray
 from formulakern.checks import check_integer
 from formulakern.errors import DataError, ParameterError
 from formulakern.kernels.algebra import Kernel
-from formulakern.tables.column import as_series
+from formulakern.tables.column import as_series, is_missing
 from formulakern.tables.read import default_names, opened
 from formulakern.tables.select import column_positions
 from formulakern.tables.table import Table
@@ -275,11 +275,7 @@ def _holds_text(values: Any) -> bool:
     """Whether the first entry that is not missing is a string."""
     if isinstance(values, np.ndarray) and values.dtype.kind not in "OUT":
         return False
-    return isinstance(next((v for v in _listed(values) if not _is_missing(v)), None), str)
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+    return isinstance(next((v for v in _listed(values) if not is_missing(v)), None), str)
 
 
 def _unfit(value: Any, row: int, role: str) -> DataError:
@@ -288,7 +284,7 @@ def _unfit(value: Any, row: int, role: str) -> DataError:
         return DataError(f"{where} is an empty string. Leave such rows out.")
     if isinstance(value, bytes):
         return DataError(f"{where} holds bytes; expected a str. Write value.decode().")
-    if isinstance(value, (list, tuple, dict, Mapping, np.ndarray)) or not _is_missing(value):
+    if isinstance(value, (list, tuple, dict, Mapping, np.ndarray)) or not is_missing(value):
         return DataError(
             f"{where} holds {clip(repr(value), 40)} ({type(value).__name__}); expected a str."
         )
