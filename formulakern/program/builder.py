@@ -48,15 +48,15 @@ class Builder:
         self._choices: dict[tuple[int, int], None] = {}
 
     def count(self, domain: int, cell: str, used: int = 0) -> int:
-        """Position of ``max(count − used, 0)``."""
+        """Return the position of ``max(count − used, 0)``."""
         return self._add(Count(domain, cell, used))
 
     def constant(self, value: int) -> int:
-        """Position of an integer."""
+        """Return the position of an integer."""
         return self._add(Constant(value))
 
     def product(self, operands: Iterable[int]) -> int:
-        """Position of the product of nodes."""
+        """Return the position of the product of nodes."""
         constants, factors = self._parted(operands)
         constant = prod(constants)
         if constant == 0:
@@ -66,7 +66,7 @@ class Builder:
         return factors[0] if len(factors) == 1 else self._add(Product(tuple(sorted(factors))))
 
     def sum(self, operands: Iterable[int]) -> int:
-        """Position of the sum of nodes."""
+        """Return the position of the sum of nodes."""
         constants, others = self._parted(operands)
         terms = [
             operand if repeats == 1 else self.product((operand, self.constant(repeats)))
@@ -78,7 +78,7 @@ class Builder:
         return terms[0] if len(terms) == 1 else self._add(Sum(tuple(sorted(terms))))
 
     def power(self, operand: int, exponent: int) -> int:
-        """Position of node^exponent, by repeated squaring."""
+        """Return the position of node^exponent, by repeated squaring."""
         factors = []
         while exponent:
             if exponent % 2:
@@ -89,7 +89,7 @@ class Builder:
         return self.product(factors)
 
     def binomial(self, operand: int, lower: int) -> int:
-        """Position of C(node, lower)."""
+        """Return the position of C(node, lower)."""
         node = self.nodes[operand]
         if lower == 0:
             return self.constant(1)
@@ -98,7 +98,7 @@ class Builder:
         return operand if lower == 1 else self._add(Binomial((operand,), lower))
 
     def quotient(self, operand: int, divisor: int) -> int:
-        """Position of a node divided by an integer that divides it."""
+        """Return the position of a node divided by an integer that divides it."""
         node = self.nodes[operand]
         if isinstance(node, Constant):
             return self.constant(node.value // divisor)
@@ -111,7 +111,7 @@ class Builder:
     def finish(
         self, output: int, dimension: int, degrees: Iterable[int] | None, divisor: int = 1
     ) -> Program:
-        """The program with these outputs; nodes that neither needs are dropped.
+        """Return the program with these outputs; nodes that neither needs are dropped.
 
         Where features were chosen there are no degrees.
         """
@@ -134,7 +134,7 @@ class Builder:
         )
 
     def _parted(self, operands: Iterable[int]) -> tuple[list[int], list[int]]:
-        """The values of the constants, and the positions of the other operands."""
+        """Return the values of the constants, and the positions of the other operands."""
         constants: list[int] = []
         others: list[int] = []
         for operand in operands:

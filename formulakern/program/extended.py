@@ -56,13 +56,13 @@ class Extended:
 
     @classmethod
     def of(cls, values: npt.ArrayLike, shift: FloatArray | float = 0.0) -> Extended:
-        """values · 2^shift, for finite values of at least 0."""
+        """Return values · 2^shift, for finite values of at least 0."""
         m, e = np.frexp(np.asarray(values, dtype=np.float64))
         return cls(m, np.where(m == 0, -np.inf, e + shift))
 
     @classmethod
     def of_integer(cls, value: int) -> Extended:
-        """An integer of any size, to 53 bits."""
+        """Return an integer of any size, to 53 bits."""
         shift = max(value.bit_length() - 64, 0)
         return cls.of(float(value >> shift), float(shift))
 
@@ -70,7 +70,7 @@ class Extended:
         return Extended.of(self.m * other.m, self.e + other.e)
 
     def __truediv__(self, other: Extended) -> Extended:
-        """Other numbers than 0 divide."""
+        """Divide by numbers other than 0."""
         return Extended.of(self.m / other.m, self.e - other.e)
 
     def __add__(self, other: Extended) -> Extended:
@@ -78,12 +78,12 @@ class Extended:
         return Extended.of(self._below(top) + other._below(top), top)
 
     def to_float(self) -> FloatArray:
-        """As float64: infinite above its range, and 0 below it."""
+        """Return float64 numbers: infinite above its range, and 0 below it."""
         with np.errstate(over="ignore", under="ignore"):
             return Extended(self.m, np.minimum(self.e, APART))._below(0.0)
 
     def _below(self, top: FloatArray | float) -> FloatArray:
-        """The numbers, divided by 2^top, a power that is not much below any of them."""
+        """Return the numbers, divided by 2^top, a power that is not much below any of them."""
         shift = np.maximum(self.e - top, -APART)
         return np.asarray(np.ldexp(self.m, shift.astype(np.int32)))
 
@@ -140,7 +140,7 @@ class _Numbers:
         return reduce(Extended.__mul__, operands)
 
     def binomial(self, operand: Extended, lower: int) -> Extended:
-        """The product of the factors (n − i) / (i + 1), begun where others ended."""
+        """Return the product of the factors (n − i) / (i + 1), begun where others ended."""
         begun = self._begun(operand)
         start = min(lower // STRIDE, len(begun) - 1)
         result = begun[start]
@@ -152,7 +152,7 @@ class _Numbers:
         return result
 
     def _begun(self, operand: Extended) -> list[Extended]:
-        """C(n, i) for i = 0, STRIDE, 2·STRIDE, …, as far as they are known."""
+        """Return C(n, i) for i = 0, STRIDE, 2·STRIDE, …, as far as they are known."""
         numbers = sum(n.m.size * len(begun) for n, begun in self.binomials.values())
         if len(self.binomials) > MOST_OPERANDS or numbers > MOST_NUMBERS:
             self.binomials.clear()
@@ -164,7 +164,7 @@ class _Numbers:
 
 
 def _factors(n: Extended, start: int, stop: int) -> Extended:
-    """The product of (n − i) / (i + 1): exact n − i below 2⁵³; beyond, i is nothing, or nearly."""
+    """Return the product of (n − i) / (i + 1); i is negligible if n is beyond 2⁶⁰."""
     i = np.arange(start, stop, dtype=np.float64)
     whole = np.minimum(n.to_float(), 2.0**1000)
     small = whole < 2.0**60

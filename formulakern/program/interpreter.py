@@ -132,7 +132,7 @@ class _Arrays:
         return reduce(lambda one, two: self._limited(one * two), operands)
 
     def binomial(self, operand: Array, lower: int) -> Array:
-        """Exact in integers, and in float64 as long as nothing passes 2⁵³."""
+        """Return C(operand, lower): exact in integers, and in float64 up to 2⁵³."""
         if np.dtype(self.dtype) == object:
             limit = self.limit
             exact = np.frompyfunc(
@@ -150,7 +150,7 @@ class _Arrays:
         return result
 
     def quotient(self, operand: Array, divisor: int) -> Array:
-        """Where the quotient is an integer that float64 holds, that integer."""
+        """Return the quotient, rounded to an integer if float64 holds it."""
         if not self._floating:
             return np.asarray(operand // divisor, dtype=self.dtype)
         value = operand / as_float(divisor)  # a finite multiple of what is infinite is 0

@@ -18,7 +18,7 @@ _Line = tuple[str, str]
 
 
 def listing(program: Program, limit: int = 60) -> str:
-    """The program line by line, at most ``limit`` lines of it.
+    """Return the program line by line, at most ``limit`` lines of it.
 
     ``s`` is the number of columns true in both rows, ``p`` and ``q`` those true in x and in z,
     ``n`` all columns.  With several domains the counts carry the domain's name.

@@ -43,7 +43,7 @@ def as_float(value: int) -> float:
 
 
 def dimension(program: Program, sizes: Sequence[int]) -> int:
-    """The dimension N of the feature space for domains of these sizes, an exact integer.
+    """Return the dimension N of the feature space for domains of these sizes, an exact integer.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def dimension(program: Program, sizes: Sequence[int]) -> int:
 
 
 def choices(program: Program, sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """For every choice of features, how many there are to choose from, and how many are chosen.
+    """Return how many features each choice chooses from, and how many it chooses.
 
     Numbers beyond ``BEYOND`` are that.
     """
@@ -75,7 +75,7 @@ def choices(program: Program, sizes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def bits(program: Program, sizes: Sequence[int], output: int | None = None) -> float:
-    """No number on the way to an output (by default the kernel) has more bits than about this.
+    """Return about the largest number of bits on the way to an output, by default the kernel.
 
     Cost: a few additions for every operation of the program, whatever the numbers are.
     """
@@ -84,7 +84,7 @@ def bits(program: Program, sizes: Sequence[int], output: int | None = None) -> f
 
 
 def exact_choices(n: int, lower: int) -> int:
-    """C(n, lower), an exact integer.
+    """Return C(n, lower), an exact integer.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def exact_choices(n: int, lower: int) -> int:
 
 
 def capped_choices(n: int, lower: int, limit: int) -> int:
-    """min(C(n, lower), limit); where n is a number that was capped itself, at least n of it.
+    """Return min(C(n, lower), limit), also if n was capped itself.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def capped_choices(n: int, lower: int, limit: int) -> int:
 def upper_bound(
     program: Program, sizes: Sequence[int], most_x: Sequence[int], most_z: Sequence[int]
 ) -> int:
-    """No number on the way to the kernel exceeds this, for any pair of rows of two tables.
+    """Return a bound for all numbers on the way to the kernel of any pair of rows.
 
     Parameters
     ----------

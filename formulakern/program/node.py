@@ -53,7 +53,7 @@ _CELL_COUNTS = {cell: eval(f"lambda s, p, q, n: {text}") for cell, text in CELLS
 
 
 def cell_count(cell: str, s: Any, p: Any, q: Any, n: Any) -> Any:
-    """How many of n columns lie in a cell: numbers, arrays or symbols, as ``CELLS`` says.
+    """Return how many of n columns lie in a cell: numbers, arrays or symbols, as ``CELLS`` says.
 
     Examples
     --------
@@ -68,25 +68,25 @@ Result = TypeVar("Result", covariant=True)
 
 
 class Algebra(Protocol[Operand, Result]):
-    """What each kind of node becomes, given what stands for its operands."""
+    """The value of each kind of node, given those of its operands."""
 
     def count(self, node: Count) -> Result:
-        """What ``max(count − used, 0)`` becomes."""
+        """Return the value of ``max(count − used, 0)``."""
 
     def constant(self, value: int) -> Result:
-        """What an integer becomes."""
+        """Return the value of an integer."""
 
     def sum(self, operands: Sequence[Operand]) -> Result:
-        """What a sum becomes."""
+        """Return the value of a sum."""
 
     def product(self, operands: Sequence[Operand]) -> Result:
-        """What a product becomes."""
+        """Return the value of a product."""
 
     def binomial(self, operand: Operand, lower: int) -> Result:
-        """What C(operand, lower) becomes."""
+        """Return the value of C(operand, lower)."""
 
     def quotient(self, operand: Operand, divisor: int) -> Result:
-        """What an operand, divided by an integer that divides it, becomes."""
+        """Return the value of an operand divided by an integer that divides it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Count:
     used: int = 0
 
     def become(self, algebra: Algebra[Any, Result], operands: Sequence[Any]) -> Result:  # noqa: ARG002
-        """What this node is in an algebra, given what its operands are."""
+        """Return the value of this node in an algebra, given those of its operands."""
         return algebra.count(self)
 
 
@@ -165,7 +165,7 @@ Node = Count | Constant | Sum | Product | Binomial | Quotient
 
 
 def with_operands(node: Node, moved: Sequence[int]) -> Node:
-    """The node with its operands renamed."""
+    """Return the node with its operands renamed."""
     operands: Any = tuple(map(moved.__getitem__, node.operands))
     if operands == node.operands:
         return node
@@ -175,7 +175,7 @@ def with_operands(node: Node, moved: Sequence[int]) -> Node:
 
 
 def needed(nodes: Sequence[Node], outputs: Sequence[int]) -> tuple[int, ...]:
-    """Positions of the nodes that the nodes at these positions need, in order."""
+    """Return the positions of the nodes that the nodes at these positions need, in order."""
     last = max(outputs, default=-1)
     found = bytearray(last + 1)
     for position in outputs:
@@ -238,7 +238,7 @@ class Program:
     def steps(
         self, outputs: Sequence[int] | None = None
     ) -> Iterator[tuple[int, Node, Collection[int]]]:
-        """The nodes that others need, in order: position, node, operands of no use afterwards.
+        """Yield the nodes that others need, in order: position, node, operands not used later.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class Program:
         return self._uses(self.kernel_nodes)
 
     def _uses(self, order: Sequence[int]) -> array[int]:
-        """For every node the last one of these that uses it."""
+        """Return for every node the last one of ``order`` that uses it."""
         last_use = array("q", bytes(8 * len(self.nodes)))
         for user in order:
             for operand in self.nodes[user].operands:

@@ -31,7 +31,7 @@ _BY_TRUTH = {
 
 @cache
 def definitions() -> tuple[Rule, ...]:
-    """Every other connective by and, or, xor and not, read from its truth table."""
+    """Return every other connective by and, or, xor and not, read from its truth table."""
     return tuple(
         Rule(f"definition of {row.name}", f"p {row.sign} q ==> {_BY_TRUTH[row.truth]}")
         for row in CONNECTIVES
@@ -41,7 +41,7 @@ def definitions() -> tuple[Rule, ...]:
 
 @cache
 def de_morgan() -> tuple[Rule, ...]:
-    """Negations move to the leaves."""
+    """Return the rules that move negations to the leaves."""
     return (
         Rule("double negation", "~~p ==> p"),
         Rule("De Morgan", "~(p & q) ==> ~p | ~q"),
@@ -51,7 +51,7 @@ def de_morgan() -> tuple[Rule, ...]:
 
 @cache
 def constants() -> tuple[Rule, ...]:
-    """Constants disappear, or take over."""
+    """Return the rules that remove constants."""
     return (
         Rule("negation of a constant", "~true ==> false"),
         Rule("negation of a constant", "~false ==> true"),

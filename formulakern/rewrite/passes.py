@@ -57,7 +57,7 @@ class _Rules:
         self._made: dict[tuple[int, ...], tuple[Sequence[Formula], Formula]] = {}
 
     def step(self, formula: Formula) -> Formula | None:
-        """The formula after the first rule that fits at its root, or None."""
+        """Return the formula after the first rule that fits at its root, or None."""
         rules = self._rules.get(id(formula.connective))
         if not rules:
             return None
@@ -103,7 +103,7 @@ def top_down(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep]) 
         return found[1]
 
     def inside(node: Formula) -> Iterable[Formula]:
-        """The arguments of the new root; in a chain also those of chains that came out in it."""
+        """Return the arguments of the new root, those of new chains merged into a chain."""
         new = head(node)
         if new.connective is None or new.connective.chain != "flat":
             return new.arguments
@@ -148,7 +148,7 @@ def bottom_up(formula: Formula, rules: Sequence[Rule], trace: list[RewriteStep])
 
 
 def sort_arguments(formula: Formula, trace: list[RewriteStep]) -> Formula:
-    """Arguments of commutative connectives in a canonical order: leaves by name, then by shape.
+    """Sort the arguments of commutative connectives: leaves by name, then by shape.
 
     Every different subformula gets a rank that depends on its value alone, so equal formulas
     come out equal whatever order they were written in.
@@ -189,7 +189,7 @@ def _leaf_key(leaf: Formula) -> tuple[object, ...]:
 
 
 def _by_height(formula: Formula) -> list[list[Formula]]:
-    """The different nodes, leaves first, then what is made of them, and so on."""
+    """Return the different nodes, leaves first, then what is made of them, and so on."""
     heights: dict[int, int] = {}
     layers: list[list[Formula]] = []
     for node in postorder(formula):

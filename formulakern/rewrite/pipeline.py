@@ -28,7 +28,7 @@ def _with(
     walk: Callable[[Formula, Sequence[Rule], list[RewriteStep]], Formula],
     rules: Callable[[], tuple[Rule, ...]],
 ) -> Pass:
-    """Walk with those of the rules that are sound in the reading, if any can ever fit."""
+    """Return a pass: a walk with the rules that are sound in the reading and can fit."""
 
     def run(formula: Formula, reading: str, steps: list[RewriteStep]) -> Formula:
         sound = [rule for rule in rules() if reading in rule.sound_for]
@@ -39,7 +39,7 @@ def _with(
 
 
 def _fitting(formula: Formula, rules: Sequence[Rule]) -> list[Rule]:
-    """The rules whose signs the formula has, or gets from others of them."""
+    """Return the rules whose signs the formula has, or gets from others of them."""
     there = kinds(formula)
     while True:
         fitting = [rule for rule in rules if rule.signs <= there]

@@ -92,7 +92,7 @@ class Rule:
         object.__setattr__(self, "link", _link(self.left, self.right))
 
     def apply(self, formula: Formula, make: Make = Operation) -> Formula | None:
-        """The formula rewritten at its root, or None where the rule does not fit.
+        """Return the formula rewritten at its root, or None where the rule does not fit.
 
         ``make`` makes the operations of the right side, but for a chain that takes another's place.
         """
@@ -109,7 +109,7 @@ class Rule:
 
 
 def _filled(template: Formula, letters: Mapping[Formula, Formula], make: Make) -> Formula:
-    """The side of a rule, few deep, with formulas for its letters."""
+    """Return the side of a rule, few deep, with formulas for its letters."""
     if template.connective is None:
         return letters.get(template, template)
     parts = [_filled(part, letters, make) for part in template.arguments]
@@ -117,7 +117,7 @@ def _filled(template: Formula, letters: Mapping[Formula, Formula], make: Make) -
 
 
 def kinds(formula: Formula) -> frozenset[str]:
-    """The names of the connectives in a formula, and the constants."""
+    """Return the names of the connectives in a formula, and the constants."""
     found = set()
     for node in postorder(formula):
         if node.connective is not None:
@@ -128,7 +128,7 @@ def kinds(formula: Formula) -> frozenset[str]:
 
 
 def _letters(formula: Formula) -> list[str]:
-    """The names of the letters, as often as they occur."""
+    """Return the names of the letters, as often as they occur."""
 
     def names(node: Formula, parts: list[list[str]]) -> list[str]:
         return [node.name] if isinstance(node, Variable) else list(itertools.chain(*parts))
@@ -137,7 +137,7 @@ def _letters(formula: Formula) -> list[str]:
 
 
 def _link(left: Formula, right: Formula) -> Formula | None:
-    """T, for a rule g(p ∘ q) ==> T(p) • T(q) that holds for chains of any length, else None.
+    """Return T of a rule g(p ∘ q) ==> T(p) • T(q) for chains of any length, else None.
 
     It does when T and g are the same function of one variable: T(p ∘ q) is then T(p) • T(q).
     """
@@ -159,7 +159,7 @@ def _link(left: Formula, right: Formula) -> Formula | None:
 
 
 def _match(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
-    """What the letters stand for, or None; a whole chain of links has a letter of its own."""
+    """Return what the letters stand for, or None; a whole chain of links has its own letter."""
     if isinstance(pattern, Variable):
         return {pattern: formula}
     if pattern.connective is None:
@@ -185,7 +185,7 @@ def _match(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
 
 
 def _match_beside_constant(pattern: Formula, formula: Formula) -> dict[Formula, Formula] | None:
-    """The letter stands for the rest of the chain, its equal constants taken together.
+    """Return the letter stands for the rest of the chain, its equal constants taken together.
 
     One constant is what the pattern asks for; the others become one, or nothing where that is the
     neutral element, so that a chain full of constants is copied once and not for each.

@@ -86,7 +86,7 @@ class Assignments:
     def of(
         cls, formulas: Iterable[Formula], domains: Any = None, missing: bool = True
     ) -> Assignments:
-        """The cases that the leaves of formulas tell apart.
+        """Return the cases that the leaves of formulas tell apart.
 
         Parameters
         ----------
@@ -147,23 +147,22 @@ class Assignments:
         return {key: (1 << len(values)) - 1 for key, values in self.values.items()}
 
     def boxes(self, formula: Formula, true: bool = True) -> list[Box]:
-        """Boxes whose union are the rows in which a formula is true, or those in which it is false.
+        """Return boxes whose union are the rows in which a formula is true, or false.
 
         Raises
         ------
         FormulaSizeError
             If there are more than 10,000.
         """
-        known = self._boxes.get((formula, true), ())
-        if isinstance(known, FormulaSizeError):
-            raise known
-        if isinstance(known, tuple):
+        known = self._boxes.get((formula, true))
+        if known is None:
             try:
                 known = self._made(formula, true)
             except FormulaSizeError as error:
-                self._boxes[formula, true] = error
-                raise
+                known = error
             self._boxes[formula, true] = known
+        if isinstance(known, FormulaSizeError):
+            raise known
         return known
 
     def _made(self, formula: Formula, true: bool) -> list[Box]:
@@ -183,7 +182,7 @@ class Assignments:
         return fold(wanted.to_nnf(), build, lambda node: () if literal(node) else node.arguments)
 
     def _met(self, left: list[Box], right: list[Box]) -> list[Box]:
-        """The intersections of boxes of one list with those of another."""
+        """Return the intersections of boxes of one list with those of another."""
         pairs = itertools.product(left, right)
         return self._limited(itertools.starmap(self.meet, pairs))
 
@@ -200,7 +199,7 @@ class Assignments:
         return list(found.values())
 
     def meet(self, left: Box, right: Box) -> Box | None:
-        """The rows in both boxes; None if there are none."""
+        """Return the rows in both boxes; None if there are none."""
         self._count(1)
         if len(left) < len(right):
             left, right = right, left
@@ -212,7 +211,7 @@ class Assignments:
         return found
 
     def uncovered(self, space: Box, boxes: Sequence[Box]) -> Iterator[Box]:
-        """Disjoint boxes of the rows of a box that are in none of others.
+        """Yield disjoint boxes of the rows of a box that are in none of others.
 
         A box is taken off along its own columns: of the rows that are not in it, first those that
         differ in its first column, then those that agree there and differ in the second.
@@ -241,12 +240,12 @@ class Assignments:
                 space = {**space, key: space[key] & bits}
 
     def point(self, box: Box) -> Box:
-        """One case of every column of a box; of comparisons of two columns all that are allowed."""
+        """Return one case of every column of a box, and all cases of comparisons of two columns."""
         bits = {**self.all, **box}
         return {key: now & -now if isinstance(key, str) else now for key, now in bits.items()}
 
     def row(self, point: Box) -> dict[str, Any]:
-        """A row of a point: column → entry."""
+        """Return a row of a point: column → entry."""
         return {
             key: values[point[key].bit_length() - 1]
             for key, values in self.values.items()
@@ -254,7 +253,7 @@ class Assignments:
         }
 
     def depends_on_pairs(self, box: Box) -> bool:
-        """Whether a box fixes what other columns fix too.
+        """Return whether a box fixes what other columns fix too.
 
         That is a comparison of two columns, or two of a date and the parts of it.
         """
@@ -272,7 +271,7 @@ class Assignments:
 
 
 def _key(leaf: Formula) -> Key:
-    """The column of a leaf; of a comparison of two columns, and what has no column, itself."""
+    """Return the column of a leaf; the leaf itself if it has none, or two."""
     if isinstance(leaf, Comparison):
         values = leaf.value if isinstance(leaf.value, tuple) else (leaf.value,)
         if any(isinstance(value, ColumnName) for value in values):
@@ -285,14 +284,14 @@ def _key(leaf: Formula) -> Key:
 
 
 def _plain_leaf(leaf: Formula, key: str) -> Formula:
-    """A comparison of a part of a column as one of a column of numbers."""
+    """Return a comparison of a part of a column as one of a column of numbers."""
     if isinstance(leaf, Comparison) and leaf.part is not None:
         return leaf.replaced(column=key, part=None)
     return leaf
 
 
 def _part_entries(part: str, leaves: Sequence[Formula], missing: bool) -> npt.NDArray[Any]:
-    """The numbers that a part of the calendar can be."""
+    """Return the numbers that a part of the calendar can be."""
     least, largest = PARTS[part]
     if part == "year":
         constants = [v for leaf in leaves if isinstance(leaf, Comparison) for v in leaf.values]
@@ -303,7 +302,7 @@ def _part_entries(part: str, leaves: Sequence[Formula], missing: bool) -> npt.ND
 
 
 def _temporal_entries(constants: Sequence[Any], missing: bool) -> npt.NDArray[Any]:
-    """Dates or times below, at, between and above those that a column is compared with."""
+    """Return dates or times below, at, between and above the constants of a column."""
     kind = next(value.kind for value in constants if isinstance(value, Temporal))
     found = [read_temporal(v, kind) if isinstance(v, str) else v for v in constants]
     known = sorted({v.nanoseconds for v in found if isinstance(v, Temporal) and v.kind == kind})
@@ -317,13 +316,13 @@ def _temporal_entries(constants: Sequence[Any], missing: bool) -> npt.NDArray[An
 
 
 def _level_entries(level: Level, words: Sequence[str], missing: bool) -> npt.NDArray[Any]:
-    """The categories of an ordered column, and another word."""
+    """Return the categories of an ordered column, and another word."""
     known = list(dict.fromkeys(map(str, [*level.order, *words])))
     return text_column([*known, _other("other", known), *[None] * missing])
 
 
 def _allowed_entries(domains: Any) -> tuple[dict[str, npt.NDArray[Any]], set[str]]:
-    """Allowed entries of columns, each once, and the columns of whole numbers."""
+    """Return the allowed entries of columns, each once, and the columns of whole numbers."""
     if domains is None:
         return {}, set()
     columns = domains if isinstance(domains, Mapping) else Table.of(domains).columns
@@ -345,7 +344,7 @@ def _allowed_entries(domains: Any) -> tuple[dict[str, npt.NDArray[Any]], set[str
 
 
 def _shown(entry: Any) -> Any:
-    """An entry of a column: None if it is missing, whole numbers as such."""
+    """Return an entry of a column: None if it is missing, whole numbers as such."""
     if entry != entry:
         return None
     whole = isinstance(entry, float) and abs(entry) < EXACT and entry.is_integer()
@@ -353,7 +352,7 @@ def _shown(entry: Any) -> Any:
 
 
 def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[npt.NDArray[Any]]:
-    """Entries that a column may hold, one at least of each kind that the leaves tell apart."""
+    """Return possible entries of a column, at least one of each kind that leaves distinguish."""
     constants: list[Any] = []
     for leaf in leaves:
         if isinstance(leaf, Comparison) and leaf.value is not None:
@@ -393,7 +392,7 @@ def _entries_of(leaves: Sequence[Formula], missing: bool, whole: bool) -> list[n
 
 
 def _between(numbers: list[float]) -> Iterator[float]:
-    """Numbers below, at, between and above; whole ones where there are."""
+    """Yield numbers below, at, between and above others; whole ones if there are."""
     if not numbers:
         yield 0.0
         return
@@ -410,14 +409,14 @@ def _between(numbers: list[float]) -> Iterator[float]:
 
 
 def _other(text: str, words: Sequence[str]) -> str:
-    """The text, with blanks in front if it is one of the words."""
+    """Return the text, with blanks in front if it is one of the words."""
     while text in words:
         text = f" {text}"
     return text
 
 
 def _askable(column: npt.NDArray[Any], name: str, leaves: Sequence[Formula]) -> npt.NDArray[Any]:
-    """The entries of which every leaf can be asked: an order is not of words."""
+    """Return the entries of which every leaf can be asked: an order is not of words."""
 
     def fits(entries: npt.NDArray[Any]) -> bool:
         table = Table({name: entries})
@@ -590,7 +589,7 @@ def simplified_condition(
 
 
 def _tests_of_missing(formula: Formula) -> Iterator[Formula]:
-    """``x is not missing`` for all columns, which may be shorter than what is said of them."""
+    """Yield ``x is not missing`` for all columns, which may be shorter than other comparisons."""
     for leaf in formula.leaves:
         if isinstance(leaf, Comparison) and leaf.part is None:
             yield Comparison(leaf.column, "is not missing")
@@ -599,7 +598,7 @@ def _tests_of_missing(formula: Formula) -> Iterator[Formula]:
 
 
 def _opposite(letter: Formula) -> Comparison | None:
-    """The comparison that is true where another is false, where no entry is missing."""
+    """Return the comparison that is true where another is false, where no entry is missing."""
     if not isinstance(letter, Comparison) or letter.relation not in OPPOSITES:
         return None
     return letter.replaced(relation=OPPOSITES[letter.relation])
@@ -608,7 +607,7 @@ def _opposite(letter: Formula) -> Comparison | None:
 def _said(
     literals: Sequence[tuple[Formula, bool]], cases: Assignments, form: Form
 ) -> list[Formula]:
-    """The literals of a term or clause, negated ones as opposite comparisons where that is equal.
+    """Return the literals of a term or clause, negated ones as opposite comparisons if equal.
 
     One may differ where another literal of the term is false, or of the clause true.
     """

@@ -199,7 +199,7 @@ def exhaustive(
 
 
 def formulas_of(rules: Iterable[Any]) -> list[Formula]:
-    """The conditions of rules that are given as rules, text, formulas, or rules with a class."""
+    """Return the conditions of rules, texts, formulas, or rules with a class."""
     if isinstance(rules, (str, Formula, Rule, ClassRule)):
         rules = [rules]
     formulas = []
@@ -228,7 +228,7 @@ def _on_table(
 def _by_logic(
     question: str, logic: Assignments, boxes: Iterator[Box], formulas: list[Formula]
 ) -> LogicalAnswer:
-    """No, if there is one of the boxes, in which it does not hold."""
+    """Return the answer from boxes in which the property does not hold."""
     undecided = False
     for box in boxes:
         if logic.depends_on_pairs(box):

@@ -55,7 +55,7 @@ class Simplifier:
         self.assignments.steps = MAX_STEPS
 
     def covered(self, formula: Formula, others: Iterable[Formula]) -> bool:
-        """Whether each row in which a formula is true is one in which one of others is."""
+        """Return whether each row in which a formula is true is one in which one of others is."""
 
         def proof() -> bool:
             boxes = [box for other in others for box in self.assignments.boxes(other)]
@@ -71,7 +71,7 @@ class Simplifier:
             return False
 
     def shortened(self, formula: Formula, earlier: Sequence[Formula] = ()) -> Formula:
-        """A conjunction without the conditions that follow from the others.
+        """Return a conjunction without the conditions that follow from the others.
 
         It may differ from the given one in rows in which an earlier formula is true.
         """
@@ -111,7 +111,7 @@ def simplified_set(decision: D, domains: Any, missing: bool) -> D:
 
 
 def exclusive_rules(decision: DecisionRules) -> tuple[ClassRule, ...]:
-    """The rules of a list, each joined with the negations of those before that it needs."""
+    """Return the rules of a list, each joined with the negations of those before that it needs."""
     logic = Simplifier(_formulas(decision))
     rules: list[ClassRule] = []
     for k, item in enumerate(decision):
@@ -131,7 +131,7 @@ def exclusive_rules(decision: DecisionRules) -> tuple[ClassRule, ...]:
 
 
 def _forward(decision: D, logic: Simplifier) -> D:
-    """Without rules that earlier ones cover, and conditions that hold wherever a rule is asked."""
+    """Remove rules that earlier ones cover, and conditions that the earlier ones imply."""
     kept: list[ClassRule] = []
     earlier: list[Formula] = []
     for item in decision:
@@ -147,7 +147,7 @@ def _forward(decision: D, logic: Simplifier) -> D:
 
 
 def _without_idle(decision: D, logic: Simplifier) -> D:
-    """Without rules whose rows get the same class from what comes after them."""
+    """Remove rules whose rows get the same class from later rules."""
     rules, default_counts = list(decision.rules), decision.default_counts
     for k in range(len(rules) - 1, -1, -1):
         heirs = _heirs(rules, k, decision.default, logic)
@@ -167,7 +167,7 @@ def _without_idle(decision: D, logic: Simplifier) -> D:
 
 
 def _heirs(rules: Sequence[ClassRule], k: int, default: Any, logic: Simplifier) -> list[int] | None:
-    """What decides the rows of rule k without it; None if that changes the class of one."""
+    """Return the rules that decide the rows of rule k without it; None if a class changes."""
     formula = rules[k].rule.formula
     before = [item.rule.formula for item in rules[:k]]
     heirs = []
@@ -239,7 +239,7 @@ def simplified_votes(ensemble: V, domains: Any, missing: bool) -> tuple[V, list[
 
 
 def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> tuple[V, list[int]]:
-    """The ensemble of those groups that have votes, and the row of what is shown of each."""
+    """Return the ensemble of those groups that have votes, and the row of what is shown of each."""
     kept = [group for group in groups if group.votes.any()]
     kept.sort(key=lambda group: -np.abs(group.votes).max())
     rows = [group.best.row for group in kept]
@@ -257,7 +257,7 @@ def _of_groups(ensemble: V, groups: Iterable[_Group], intercept: FloatArray) -> 
 
 
 def _shares(ensemble: VotingRules, group: _Group) -> tuple[float, float]:
-    """Precision and base rate for the class that a rule now speaks for; nan if not known."""
+    """Return the precision and base rate for the class of a group; nan if not known."""
     winner, best = _winner(group.votes), group.best
     same = [m.row for m in [best, *group.members] if m.negated == best.negated]
     for row in same:
@@ -269,7 +269,7 @@ def _shares(ensemble: VotingRules, group: _Group) -> tuple[float, float]:
 
 
 def _winner(votes: FloatArray) -> int:
-    """The class of a positive vote, or of the only one."""
+    """Return the class of a positive vote, or of the only one."""
     return int(np.argmax(votes if votes.max() > 0 else -votes))
 
 
@@ -407,7 +407,7 @@ class _Search:
         return bool((_predicted(self.ensemble, after) != self.predicted).sum() <= self.most)
 
     def _replace(self, kept: int, gone: int, negated: bool) -> None:
-        """One rule, or its negation, has the votes of another one too."""
+        """Give the votes of one rule to another one, or to its negation."""
         group, other = self.groups[kept], self.groups[gone]
         if negated:
             self.intercept += other.votes
@@ -419,7 +419,7 @@ class _Search:
 
 
 def _near(ensemble: VotingRules) -> Iterator[tuple[int, int]]:
-    """Pairs of rules about the same classes that differ in one condition on one column."""
+    """Return pairs of rules about the same classes that differ in one condition on one column."""
     places = defaultdict(list)
     for row, term in enumerate(ensemble.rules):
         if not isinstance(term, Rule):
@@ -439,7 +439,7 @@ def _near(ensemble: VotingRules) -> Iterator[tuple[int, int]]:
 
 
 def _comparable(left: Formula, right: Formula) -> bool:
-    """Whether two conditions on one column are near if their values are, or are opposite.
+    """Return whether two conditions on one column are near if their values are, or are opposite.
 
     >>> from formulakern.rules.rule import rule
     >>> pairs = ("n >= 1", "n = 0"), ("x = 3", "x != 3"), ("x = 3", "x = 4"), ("t", "~t")
@@ -452,7 +452,7 @@ def _comparable(left: Formula, right: Formula) -> bool:
 
 
 def _predicted(ensemble: VotingRules, scores: FloatArray) -> NDArray[np.intp]:
-    """The class of every row, by number; 0 where numbers are predicted."""
+    """Return the class of every row, by number; 0 where numbers are predicted."""
     if ensemble.levels is not None:
         return np.asarray(np.searchsorted(ensemble.thresholds, scores[:, 0]))
     return np.asarray(scores.argmax(axis=1))

@@ -33,7 +33,7 @@ READINGS = {
 
 
 def check_reading(variables: str) -> str:
-    """The reading, if there is one of this name.
+    """Return the reading, if there is one of this name.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def check_reading(variables: str) -> str:
 
 
 def lower(formula: Formula, variables: str = "bound") -> Program:
-    """The program that counts a formula's substitutions in a reading of its variables.
+    """Return the program that counts a formula's substitutions in a reading of its variables.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ MAX_SEARCH_STEPS = 10_000_000
 
 
 def count_automorphisms(diagrams: Diagrams, top: int, classes: Sequence[int]) -> int:
-    """Order of the group of permutations of the variables 0 … k−1 that keep the function.
+    """Return the number of permutations of the variables 0 … k−1 that keep the function.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class _Symmetries:
         return order
 
     def _exchangeable(self) -> list[int]:
-        """For every variable the smallest one that it can be exchanged with (a partition)."""
+        """Return for every variable the smallest one that it can be exchanged with."""
         smallest = list(range(self.n))
         for j in range(self.n):
             for i in range(j):
@@ -74,14 +74,14 @@ class _Symmetries:
         return smallest
 
     def _swaps(self, i: int, j: int) -> bool:
-        """Whether the function stays the same when two variables are exchanged."""
+        """Return whether the function stays the same when two variables are exchanged."""
         d = self.diagrams
         return d.restrict(self.top, {i: True, j: False}) == d.restrict(
             self.top, {i: False, j: True}
         )
 
     def _both(self, i: int) -> list[int]:
-        """For every variable the number of models in which it and variable i are true."""
+        """Return for every variable the number of models in which it and variable i are true."""
         if i not in self._pairs:
             cofactor = self.diagrams.restrict(self.top, {i: True})
             self._pairs[i] = models_with_each(self.diagrams, cofactor, self.n)
@@ -93,7 +93,7 @@ class _Symmetries:
         return self._compatible(fixed, first, to) and self._extend({**fixed, first: to})
 
     def _extend(self, image: dict[int, int]) -> bool:
-        """Whether a partial permutation can be completed to a symmetry (iterative search)."""
+        """Return whether a partial permutation can be completed to a symmetry."""
         variables = [i for i in range(self.n) if i not in image]
         if not variables:
             return self._keeps(image)
@@ -114,7 +114,7 @@ class _Symmetries:
         return False
 
     def _candidates(self, trail: dict[int, int], variable: int) -> list[int]:
-        """Images to try: the variable itself, then others, one of every class of exchangeables."""
+        """Return images to try: the variable itself, then one of every class of exchangeables."""
         taken, seen = set(trail.values()), set[int]()
         found = []
         for to in sorted(range(self.n), key=lambda j: (j != variable, j)):
@@ -141,7 +141,7 @@ class _Symmetries:
         return all(before[other] == after[image] for other, image in trail.items())
 
     def _keeps(self, image: dict[int, int]) -> bool:
-        """Whether renaming the variables gives the same function."""
+        """Return whether renaming the variables gives the same function."""
         d = self.diagrams
 
         def make(level: int, high: int, low: int) -> int:

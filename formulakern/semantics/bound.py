@@ -27,7 +27,7 @@ MAX_PAIRS = 400_000
 
 
 def lower(formula: Formula) -> Program:
-    """The program of a formula in the reading ``bound``.
+    """Return the program of a formula in the reading ``bound``.
 
     Raises
     ------
@@ -82,7 +82,7 @@ class _Reader:
         return self.steps.chain(row, parts, self.steps.fuse)
 
     def _inside(self, root: int) -> list[int]:
-        """Occurrences from ``root`` down to the modules, which are left out; operands first."""
+        """Return occurrences from ``root`` down to the modules, which are left out."""
         order: list[int] = []
         pending = [root]
         while pending:
@@ -93,12 +93,12 @@ class _Reader:
         return order[::-1]
 
     def _shared_atoms(self, root: int) -> set[Formula]:
-        """The variables and choices inside ``root`` that also occur outside of it."""
+        """Return the variables and choices inside ``root`` that also occur outside of it."""
         formulas = (self.places[position].formula for position in self._inside(root))
         return {formula for formula in formulas if isinstance(formula, ATOMS)}
 
     def _diagram(self, row: Connective, roots: list[int]) -> int:
-        """A decision diagram for ``row`` applied to occurrences that share variables."""
+        """Return a decision diagram for ``row`` applied to occurrences that share variables."""
         diagrams = self.diagrams
         atoms: list[int] = []  # steps, by level
         level_of: dict[Formula, int] = {}
@@ -157,7 +157,7 @@ class DiagramStep(Step):
         self._reached: dict[str, tuple[Pair, dict[Pair, Branches[Term, Pair]]]] = {}
 
     def reads(self, cell: str) -> Iterator[tuple[int, str]]:
-        """The cells of the arguments that the recursion splits on or passes over."""
+        """Yield the cells of the arguments that the recursion splits on or passes over."""
         side = {"1": self.top, "0": self.diagrams.negation(self.top), "*": 1}
         root = side[cell[0]], side[cell[1]]
         before = self.diagrams.pairs

@@ -45,7 +45,7 @@ class ChoiceTerms:
     cell: str
 
     def reads(self) -> Iterator[str]:
-        """The cells of the feature space that are needed."""
+        """Yield the cells of the feature space that are needed."""
         seen = {"**": None}  # the check of the degree reads it
         for term in self.terms:
             for cells, _ in term:
@@ -85,7 +85,7 @@ class ChoiceTerms:
 
 @lru_cache(maxsize=32)
 def _terms(degree: int, least: int, most: int, cell: str) -> tuple[_Term, ...]:
-    """The terms of a cell, for ``least`` to ``most`` of ``degree``; at most one too many."""
+    """Return the terms of a cell, for ``least`` to ``most`` of ``degree``; at most one too many."""
     return tuple(islice(_each(degree, least, most, cell), MAX_TERMS + 1))
 
 
@@ -127,18 +127,18 @@ def _each(d: int, least: int, most: int, cell: str) -> Iterator[_Term]:
 
 
 def _free_from(wanted: list[range], degree: int) -> int:
-    """From how many on every number is wanted; of parts of 0 … degree, the last to the end."""
+    """Return the least number from which on every number up to the degree is wanted."""
     return wanted[-1][0] if wanted[-1][-1] == degree else degree + 1
 
 
 def _beyond(wanted: list[range], start: int) -> list[range]:
-    """How far the numbers from ``start`` on are beyond it."""
+    """Return the numbers from ``start`` on, less ``start``."""
     beyond = (range(max(part[0] - start, 0), part[-1] + 1 - start) for part in wanted)
     return [part for part in beyond if part]
 
 
 def _one_row(wanted: list[range], true: str, degree: int) -> Iterator[_Term]:
-    """Terms that read one row alone: of the features true in it t are chosen, d − t others."""
+    """Yield terms for one row: t of the features that are true in it, and d − t others."""
     if wanted == [range(degree + 1)]:
         yield ((("**",), degree),)
         return

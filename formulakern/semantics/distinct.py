@@ -44,7 +44,7 @@ Term = tuple[int, str, int]
 
 
 def lower(formula: Formula) -> Program:
-    """The program of a formula in the reading ``distinct``.
+    """Return the program of a formula in the reading ``distinct``.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def lower(formula: Formula) -> Program:
 def _choice_counts(
     builder: Builder, formula: Formula, domains: dict[str | None, int], cells: Iterable[str]
 ) -> dict[str, int]:
-    """The wanted cells of a choice, alone or negated; at most MAX_NESTING deep.
+    """Return the wanted cells of a choice, alone or negated; at most MAX_NESTING deep.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _choice_counts(
 def _counts(
     builder: Builder, formula: Formula, domains: dict[str | None, int], cells: Iterable[str]
 ) -> dict[str, int]:
-    """The wanted cells of the feature space of a formula, each feature counted once."""
+    """Return the wanted cells of the feature space of a formula, each feature counted once."""
     if any(isinstance(leaf, Choice) for leaf in formula.leaves):
         return _choice_counts(builder, formula, domains, cells)
     space = _Space(formula, domains, builder)
@@ -125,7 +125,7 @@ class _Space:
         self.symmetries = count_automorphisms(self.diagrams, self.top, self.domain_of)
 
     def emit(self, cell: str) -> int:
-        """Position of the number of substitutions in a cell."""
+        """Return the position of the number of substitutions in a cell."""
         side = {"1": self.top, "0": self.diagrams.negation(self.top), "*": 1}
         first, second = side[cell[0]], side[cell[1]]
         if not first or not second:
@@ -178,7 +178,7 @@ class _Space:
         return branches
 
     def _rest(self, used: Used) -> int:
-        """The untested variables take any of the columns that are left."""
+        """Return the untested variables take any of the columns that are left."""
         return self.builder.product(
             self.builder.count(domain, "**", taken)
             for domain, degree in enumerate(self.degrees)
@@ -187,5 +187,5 @@ class _Space:
 
 
 def _marginal(used: Used, keep_x: bool) -> Used:
-    """Used columns by their value in the one row that is still read."""
+    """Return the used columns by their value in the one row that is still read."""
     return tuple((a + b, c + d) if keep_x else (a + c, b + d) for a, b, c, d in used)

@@ -15,7 +15,7 @@ __all__ = ["lower"]
 
 
 def lower(formula: Formula) -> Program:
-    """The program of a formula in the reading ``free``; linear in the number of its nodes."""
+    """Return the program of a formula in the reading ``free``; linear in its nodes."""
     steps = Steps(formula)
 
     def read(part: Formula) -> int:

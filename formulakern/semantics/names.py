@@ -39,7 +39,7 @@ HARD = (
 
 
 def domain_positions(formula: Formula) -> dict[str | None, int]:
-    """Domains in order of first appearance, each with its position.
+    """Return domains in order of first appearance, each with its position.
 
     A formula without variables is given the domain of all columns.
 
@@ -123,7 +123,7 @@ class Occurrence:
 
 
 def occurrences(formula: Formula) -> list[Occurrence]:
-    """All occurrences of subformulas, operands before what uses them, with modules marked.
+    """Return all occurrences of subformulas, operands before what uses them, with modules marked.
 
     Notes
     -----
@@ -153,7 +153,7 @@ def occurrences(formula: Formula) -> list[Occurrence]:
 
 
 def _unfold(formula: Formula) -> list[Occurrence]:
-    """Every place once (shared objects as often as they stand in the text)."""
+    """Return every place once (shared objects as often as they stand in the text)."""
     places: list[Occurrence] = []
     stack: list[tuple[Formula, list[int]]] = [(formula, [])]
     while stack:
@@ -169,7 +169,7 @@ def _unfold(formula: Formula) -> list[Occurrence]:
 
 
 def groups(sets: Sequence[set[Formula]]) -> list[list[int]]:
-    """Positions of the sets, grouped so that sets with a common element are together."""
+    """Return the positions of the sets, grouped so that sets with a common element are together."""
     parent = list(range(len(sets)))
 
     def find(position: int) -> int:

@@ -189,13 +189,13 @@ def count_states(
 
 
 def _random_numbers(n_rows: int) -> Numbers:
-    """In every row those of the cells 11, 10, 01, 00, and of the values 1 and 0 in one row."""
+    """Return odd numbers: per row for the cells 11, 10, 01, 00 and the values 1, 0 of a row."""
     numbers = np.random.default_rng(0).integers(2**63, size=(n_rows, 6), dtype=np.uint64)
     return 2 * numbers + 1
 
 
 def _different(found: list[_States], numbers: Numbers) -> _States:
-    """Each state once."""
+    """Return each state once."""
     f, g, both, of_x, of_z = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     key = f.astype(np.uint64) * numbers[0] + g.astype(np.uint64) * numbers[1] + both
     once = np.unique(key, return_index=True)[1]
@@ -209,7 +209,7 @@ def _split(
     after: dict[int, Integers],
     numbers: Numbers,
 ) -> _States:
-    """The states that follow where a column has these values in x and z.
+    """Return the states that follow where a column has these values in x and z.
 
     ``tested`` says of every function whether it tests the column, ``after`` what becomes of it.
     """

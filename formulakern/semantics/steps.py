@@ -61,7 +61,7 @@ class Step(ABC):
     arguments: tuple[int, ...] = ()
 
     def reads(self, cell: str) -> Iterable[tuple[int, str]]:  # noqa: ARG002
-        """The (step, cell) pairs that one cell is computed from."""
+        """Return the (step, cell) pairs that one cell is computed from."""
         return ()
 
     @abstractmethod
@@ -76,7 +76,7 @@ class Leaf(Step):
     domain: int
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:  # noqa: ARG002
-        """The count of columns."""
+        """Return the count of columns."""
         return builder.count(self.domain, cell)
 
 
@@ -87,7 +87,7 @@ class ConstantStep(Step):
     value: bool
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:  # noqa: ARG002
-        """1 or 0."""
+        """Emit 1 or 0."""
         return builder.constant(int("01"[not self.value] not in cell))
 
 
@@ -98,11 +98,11 @@ class Negation(Step):
     arguments: tuple[int]
 
     def reads(self, cell: str) -> tuple[tuple[int, str]]:
-        """The opposite cell."""
+        """Return the opposite cell."""
         return ((self.arguments[0], opposite(cell)),)
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:  # noqa: ARG002
-        """The opposite cell, as it is."""
+        """Return the opposite cell, as it is."""
         return values[self.arguments[0]][opposite(cell)]
 
 
@@ -114,12 +114,12 @@ class Binary(Step):
     arguments: tuple[int, int]
 
     def reads(self, cell: str) -> Iterator[tuple[int, str]]:
-        """The cells in the products."""
+        """Yield the cells in the products."""
         for product in _products(self.connective, cell):
             yield from zip(self.arguments, product, strict=True)
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:
-        """The sum of the products."""
+        """Return the sum of the products."""
         left, right = (values[argument] for argument in self.arguments)
         return builder.sum(
             builder.product((left[i], right[k])) for i, k in _products(self.connective, cell)
@@ -135,18 +135,18 @@ class ChoiceStep(Step):
     terms: dict[str, ChoiceTerms] = field(default_factory=dict, compare=False)
 
     def reads(self, cell: str) -> Iterator[tuple[int, str]]:
-        """The cells in the binomials of :mod:`formulakern.semantics.choices`."""
+        """Return the cells in the binomials of :mod:`formulakern.semantics.choices`."""
         self.terms[cell] = ChoiceTerms(self.choice, cell)
         return ((self.arguments[0], read) for read in self.terms[cell].reads())
 
     def emit(self, cell: str, builder: Builder, values: Values) -> int:
-        """Sums of products of binomials."""
+        """Emit sums of products of binomials."""
         terms = self.terms[cell]
         return terms.emit(builder, values[self.arguments[0]])
 
 
 def opposite(cell: str) -> str:
-    """The cell with 1 and 0 exchanged."""
+    """Return the cell with 1 and 0 exchanged."""
     return cell.translate(_EXCHANGED)
 
 
@@ -261,7 +261,7 @@ class Steps(list[Step]):
         return self.add(Negation((argument,)))
 
     def program(self, root: int) -> Program:
-        """The program of a step: its cell 11 is the kernel, its cell ** the dimension.
+        """Return the program of a step: its cell 11 is the kernel, its cell ** the dimension.
 
         Notes
         -----
@@ -316,14 +316,14 @@ class Steps(list[Step]):
 
 @cache
 def _products(row: Connective, cell: str) -> tuple[tuple[str, str], ...]:
-    """The cells (of left, of right) whose products sum to ``cell`` of ``left ∘ right``."""
+    """Return the cells (of left, of right) whose products sum to ``cell`` of ``left ∘ right``."""
     x, z = _sides(row, cell[0]), _sides(row, cell[1])
     return tuple((i + j, k + m) for i, k in x for j, m in z)
 
 
 @cache
 def _sides(row: Connective, wanted: str) -> tuple[tuple[str, str], ...]:
-    """For one row: pairs (left value, right value or star) that give the wanted truth value."""
+    """Return pairs (left value, right value or star) that give a truth value in one row."""
     if wanted == "*":
         return (("*", "*"),)
     found: dict[str, str] = {}

@@ -106,11 +106,11 @@ class Choice(Leaf):
         return (self.formula,)
 
     def over(self, formula: Formula) -> Choice:
-        """The same choice from another feature space."""
+        """Return the same choice from another feature space."""
         return Choice(self.kind, formula, self.degree, self.count)
 
     def leaf_text(self, notation: Notation) -> str:
-        """The word, the degrees in brackets, and the formula in parentheses."""
+        """Return the word, the degrees in brackets, and the formula in parentheses."""
         degrees = ",".join(str(d) for d in (self.count, self.degree) if d is not None)
         word = f"{self.kind}[{degrees}]"
         if notation.style == "latex":
@@ -120,7 +120,7 @@ class Choice(Leaf):
 
 
 def columns_read(formula: Formula) -> int:
-    """How many different columns one feature of a formula reads at most.
+    """Return how many different columns one feature of a formula reads at most.
 
     >>> from formulakern.syntax.formula import Variable
     >>> columns_read(Choice("any", Choice("all", Variable("x"), 2), 3))
@@ -132,7 +132,7 @@ def columns_read(formula: Formula) -> int:
 
 
 def degrees_problem(kind: str, degrees: tuple[object, ...]) -> tuple[str, str] | None:
-    """What is wrong with the numbers in the brackets, and what to write; None if nothing."""
+    """Return the problem with the numbers in the brackets and advice, or None."""
     example = {1: f"{kind}[2](x)", 2: f"{kind}[2,3](x)"}[KINDS[kind]]
     advice = f"Write for example {example}."
     if len(degrees) != KINDS[kind]:

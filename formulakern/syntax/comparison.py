@@ -68,7 +68,7 @@ class Level(str):
     order: tuple[str, ...]
 
     def __new__(cls, name: str, order: tuple[str, ...]) -> Self:
-        """The category of this name."""
+        """Return the category of this name."""
         if name not in order:
             shown = ", ".join(map(repr, order[:8])) + ", …" * (len(order) > 8)
             raise ParameterError(f"{name!r} is not among the categories {shown}.")
@@ -82,7 +82,7 @@ class Level(str):
         return str(self)
 
     def passed(self, relation: str) -> tuple[str, ...]:
-        """The categories x of which ``x relation level`` is true, in their order."""
+        """Return the categories x of which ``x relation level`` is true, in their order."""
         place = self.order.index(self)
         first = {">=": place, ">": place + 1}.get(relation, 0)
         last = {"<=": place + 1, "<": place}.get(relation, len(self.order))
@@ -163,7 +163,7 @@ class Comparison(Leaf):
         return () if self.value is None else (self.value,)
 
     def replaced(self, **fields: object) -> Comparison:
-        """The same comparison with some of its fields replaced.
+        """Return the same comparison with some of its fields replaced.
 
         >>> Comparison("hour", "<=", 3).replaced(relation=">", value=4)
         Formula('hour > 4')
@@ -172,7 +172,7 @@ class Comparison(Leaf):
         return Comparison(**{**own, **fields})
 
     def leaf_text(self, notation: Notation) -> str:
-        """The comparison as it parses back (ASCII), or in mathematical signs."""
+        """Return the comparison as it parses back (ASCII), or in mathematical signs."""
         position, latex = STYLES[notation.style], notation.style == "latex"
         name = latex_name(self.column) if latex else spell(self.column)
         if self.part is not None:

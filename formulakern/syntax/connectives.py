@@ -100,7 +100,7 @@ class Connective:
         return self.arity == 2 and self.truth[1] == self.truth[2]
 
     def __call__(self, *arguments: bool) -> bool:
-        """The truth value for two arguments (one for ``not``); longer lists fold from the left."""
+        """Return the truth value for two arguments (one for ``not``); more fold from the left."""
         if self.arity == 1:
             return self.truth[0 if arguments[0] else 1] == "1"
         value = arguments[0]
@@ -136,7 +136,7 @@ _BY_NAME = {row.name: row for row in CONNECTIVES}
 
 
 def connective(name: str) -> Connective:
-    """The connective of this name.
+    """Return the connective of this name.
 
     >>> connective("implies").truth
     '1011'

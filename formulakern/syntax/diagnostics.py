@@ -75,7 +75,7 @@ def explain(error: UnexpectedInput, text: str, language: str) -> FormulaSyntaxEr
 
 
 def _message(text: str, position: int, came: str, language: str) -> tuple[Any, ...]:
-    """The problem, the advice, and where the caret goes if that is not ``position``.
+    """Return the problem, the advice, and where the caret goes if that is not ``position``.
 
     The first case that applies counts.
 
@@ -224,7 +224,7 @@ def _message(text: str, position: int, came: str, language: str) -> tuple[Any, .
 
 
 def _ends_operand(last: str) -> bool:
-    """Whether the last piece before the place is the end of an operand."""
+    """Return whether the last piece before the place is the end of an operand."""
     if not last or last.lower() in _ROW_OF:
         return False
     mark = last[-1]
@@ -232,14 +232,14 @@ def _ends_operand(last: str) -> bool:
 
 
 def _quoted(sign: str) -> str:
-    """A sign in quotes that are not the sign itself."""
+    """Return a sign in quotes that are not the sign itself."""
     if not sign.isprintable():
         return f"U+{ord(sign[0]):04X}"
     return f"'{sign}'" if sign == '"' else f'"{sign}"'
 
 
 def _unclosed(before: str) -> int | None:
-    """Position of the innermost bracket that is open at the end of ``before``."""
+    """Return the position of the innermost bracket that is open at the end of ``before``."""
     open_brackets: list[int] = []
     quote = ""
     for position, character in enumerate(before):

@@ -54,7 +54,7 @@ Operator = Callable[["Formula", object], "Formula"]
 
 
 def _operators(row: Connective) -> tuple[Operator, Operator]:
-    """The Python operator of a connective: for a formula on the left, and on the right."""
+    """Return the Python operator of a connective: for a formula on the left, and on the right."""
     return (
         lambda formula, other: _infix(row, formula, other),
         lambda formula, other: _infix(row, other, formula),
@@ -158,7 +158,7 @@ class Formula(Node):
         return f"Formula({str(self)!r})"
 
     def unicode(self) -> str:
-        """The formula in mathematical signs.
+        """Return the formula in mathematical signs.
 
         >>> a, b = variables("a b")
         >>> (~a >> b).unicode()
@@ -167,7 +167,7 @@ class Formula(Node):
         return render(self, UNICODE)
 
     def latex(self) -> str:
-        r"""The formula in LaTeX, for use inside math mode.
+        r"""Return the formula in LaTeX, for use inside math mode.
 
         >>> a, b = variables("a b")
         >>> print((a & ~b).latex())
@@ -200,7 +200,7 @@ class Formula(Node):
         return tuple(dict.fromkeys(node for node in postorder(self) if node.connective is None))
 
     def leaf_text(self, notation: Notation) -> str:
-        """How a leaf prints; only leaves have this."""
+        """Return the text of a leaf; operations have none."""
         raise NotImplementedError
 
     # -- questions of logic: names are true or false, whatever they range over in a kernel ------
@@ -721,7 +721,7 @@ class Variable(Leaf):
         self._hold(name=name, domain=domain)
 
     def leaf_text(self, notation: Notation) -> str:
-        """The name, with the domain behind a colon."""
+        """Return the name, with the domain behind a colon."""
         write = latex_name if notation.style == "latex" else spell
         return write(self.name) + (f":{write(self.domain)}" if self.domain else "")
 
@@ -742,7 +742,7 @@ class Constant(Leaf):
         return self.value
 
     def leaf_text(self, notation: Notation) -> str:
-        """The sign or word for the constant."""
+        """Return the sign or word for the constant."""
         return notation.true if self.value else notation.false
 
 
@@ -831,7 +831,7 @@ class Operation(Formula):
 
 
 def variables(names: str) -> tuple[Variable, ...]:
-    """Variables for the names in a text, separated by blanks or commas; always a tuple.
+    """Return variables for the names in a text, separated by blanks or commas.
 
     Parameters
     ----------
@@ -864,7 +864,7 @@ SHORT = 32
 
 
 def _measured(row: Connective, parts: Sequence[Formula]) -> tuple[int, int]:
-    """How many arguments there are when nested chains of ``row`` are merged, and their hash.
+    """Return how many arguments there are when nested chains of ``row`` are merged, and their hash.
 
     The hash of a list is a polynomial in the hashes of its items, so that merging a chain of any
     length visits none of them.
@@ -886,7 +886,7 @@ def _measured(row: Connective, parts: Sequence[Formula]) -> tuple[int, int]:
 
 
 def _merged(chain: Operation) -> tuple[Formula, ...]:
-    """The arguments of nested chains of one connective, in their order."""
+    """Return the arguments of nested chains of one connective, in their order."""
     found: list[Formula] = []
     pending = list(chain._parts[::-1])
     while pending:

@@ -18,12 +18,12 @@ __all__ = ["from_dimacs", "from_sympy", "is_sympy"]
 
 
 def is_sympy(value: object) -> bool:
-    """Whether a value is an object of SymPy, which is not loaded to find out."""
+    """Return whether a value is an object of SymPy, which is not loaded to find out."""
     return type(value).__module__.partition(".")[0] == "sympy"
 
 
 def from_sympy(expression: Any) -> Formula:
-    """What :func:`formulakern.parse` does with a Boolean expression of SymPy.
+    """Return what :func:`formulakern.parse` does with a Boolean expression of SymPy.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def from_sympy(expression: Any) -> Formula:
 
 
 def _operation(name: str, shortest: Formula) -> Callable[[list[Formula]], Formula]:
-    """A chain; of one part itself, of none a constant."""
+    """Return a chain; of one part itself, of none a constant."""
     row = connective(name)
 
     def build(parts: list[Formula]) -> Formula:
@@ -91,7 +91,7 @@ _FROM_SYMPY: dict[str, Callable[[list[Formula]], Formula]] = {
 
 
 def from_dimacs(text: str) -> Formula:
-    """The formula of a text in DIMACS format: a conjunction of clauses.
+    """Return the formula of a text in DIMACS format: a conjunction of clauses.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def from_dimacs(text: str) -> Formula:
 
 
 def _read_name(text: str) -> str:
-    """The name in quotes; a comment that only looks like one is a comment."""
+    """Return the name in quotes; a comment that only looks like one is a comment."""
     try:
         return str(json.loads(text))
     except ValueError:

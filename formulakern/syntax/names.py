@@ -30,7 +30,7 @@ _RESERVED = re.compile("|".join(sorted(RESERVED_WORDS)), re.IGNORECASE)
 
 @lru_cache(maxsize=4096)
 def is_bare(name: str) -> bool:
-    """Whether a name may be written without quotes.
+    """Return whether a name may be written without quotes.
 
     >>> is_bare("stalk_root"), is_bare("stalk root"), is_bare("AND"), is_bare("größe")
     (True, False, False, True)
@@ -39,12 +39,12 @@ def is_bare(name: str) -> bool:
 
 
 def backquote(name: str) -> str:
-    """The name in backquotes, a backquote inside doubled."""
+    """Return the name in backquotes, a backquote inside doubled."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def quote(word: str) -> str:
-    """The word in double quotes, a double quote inside doubled."""
+    """Return the word in double quotes, a double quote inside doubled."""
     return '"' + word.replace('"', '""') + '"'
 
 
@@ -55,7 +55,7 @@ def unquote(token: str) -> str:
 
 
 def spell(name: str) -> str:
-    """The name as it stands in a formula: bare where it can be, else in backquotes.
+    """Return the name as it stands in a formula: bare where it can be, else in backquotes.
 
     >>> spell("odor"), spell("stalk root"), spell("not")
     ('odor', '`stalk root`', '`not`')

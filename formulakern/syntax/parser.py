@@ -124,7 +124,7 @@ def _parser(language: str) -> Lark:
 
 
 def _bad_value(token: Token, problem: str, advice: str) -> FormulaSyntaxError:
-    """A value that the grammar lets through and the language does not; ``_read`` adds the text."""
+    """Return the error for a value that only the grammar accepts; ``_read`` adds the text."""
     return FormulaSyntaxError(problem, "", token.start_pos or 0, advice, len(token))
 
 
@@ -276,12 +276,12 @@ _BY_TERMINAL = {_terminal(row): row for row in CONNECTIVES}
 
 
 def _word(token: Token) -> str:
-    """A bare word as it is, one in quotes or backquotes without them."""
+    """Return a bare word as it is, one in quotes or backquotes without them."""
     return unquote(token) if token[0] in "`\"'" else str(token)
 
 
 def _part_value(part: str, value: Any, sign: Token) -> Value:
-    """A number of a part of the calendar, from its number or word."""
+    """Return a number of a part of the calendar, from its number or word."""
     number = part_number(part, _word(value)) if isinstance(value, Token) else value
     least, largest = PARTS[part]
     if isinstance(number, int) and least <= number <= largest:
@@ -297,7 +297,7 @@ def _part_value(part: str, value: Any, sign: Token) -> Value:
 
 
 def _degree(text: str) -> int | str:
-    """A whole number, or the text that is none."""
+    """Return a whole number, or the text that is none."""
     word = text.strip()
     digits = word.removeprefix("-")
     return int(word) if digits.isdecimal() and len(digits) <= MAX_DIGITS else word[:20]

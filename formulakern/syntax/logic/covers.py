@@ -89,7 +89,7 @@ class Smallest:
 
 
 def smallest_cover(diagrams: Diagrams, lower: int, upper: int) -> Smallest:
-    """The fewest cubes inside ``upper`` that cover ``lower``, with the fewest literals.
+    """Return the fewest cubes inside ``upper`` that cover ``lower``, with the fewest literals.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def smallest_cover(diagrams: Diagrams, lower: int, upper: int) -> Smallest:
 
 
 def _chosen(diagrams: Diagrams, lower: int, upper: int) -> Smallest | None:
-    """The fewest prime implicants; None if there are too many of them, or of points."""
+    """Return the fewest prime implicants; None if there are too many of them, or of points."""
     found = prime_implicants(diagrams, upper, MAX_PRIMES)
     if found is None:
         return None
@@ -150,7 +150,7 @@ def _chosen(diagrams: Diagrams, lower: int, upper: int) -> Smallest | None:
 def _needed(
     diagrams: Diagrams, primes: Sequence[Cube], lower: int
 ) -> tuple[list[Cube], tuple[Cube, ...], int]:
-    """Primes that alone cover a point, those that help with what is left, and what is left."""
+    """Return primes that alone cover a point, primes for the rest, and the rest."""
     d = diagrams
     needed = _alone_somewhere(d, primes, lower)
     left = d.apply("0100", lower, d.either([cube_function(d, prime) for prime in needed]))
@@ -175,7 +175,7 @@ def _needed(
 
 
 def _alone_somewhere(diagrams: Diagrams, primes: Sequence[Cube], lower: int) -> list[Cube]:
-    """Primes of which one point shows that they alone cover it.
+    """Return primes that alone cover a certain point.
 
     Variables that a prime leaves open have there the value that fewer of the others ask for.  Of a
     function in which no variable stands with both signs this finds all of them.
@@ -202,14 +202,14 @@ def _holds(diagrams: Diagrams, function: int, point: int) -> bool:
 
 
 def _points(diagrams: Diagrams, function: int, variables: Sequence[int]) -> npt.NDArray[np.int64]:
-    """The models of a function: bit k is the value of ``variables[k]``."""
+    """Return the models of a function: bit k is the value of ``variables[k]``."""
     d = diagrams
     place = {level: k for k, level in enumerate(variables)}
     n = len(variables)
     found = {0: np.empty(0, np.int64), 1: np.zeros(1, np.int64)}
 
     def spread(node: int, start: int) -> npt.NDArray[np.int64]:
-        """Models from a place on: variables that are not tested take both values."""
+        """Return models from a place on: variables that are not tested take both values."""
         listed = found[node]
         for k in range(start, place[d.level[node]] if node > 1 else n):
             listed = np.concatenate([listed | 1 << k, listed])
@@ -225,7 +225,7 @@ def _points(diagrams: Diagrams, function: int, variables: Sequence[int]) -> npt.
 def _rows(
     points: npt.NDArray[np.int64], primes: Sequence[Cube], variables: Sequence[int]
 ) -> set[int] | None:
-    """For all points which primes cover them, as bits, each answer once."""
+    """Return the sets of primes that cover a point, as bits; None if there are too many."""
     if len(points) * len(primes) > MAX_ENTRIES:
         return None
     masks = np.array(
@@ -241,7 +241,7 @@ def _rows(
 
 
 def _apart(diagrams: Diagrams, cubes: Sequence[Cube], lower: int, upper: int) -> int:
-    """How many points were found of which no cube inside ``upper`` has two: a lower bound."""
+    """Return a lower bound: the number of points found of which no cube inside has two."""
     if len(cubes) > MAX_APART:
         return 1
     d = diagrams
@@ -265,7 +265,7 @@ def _apart(diagrams: Diagrams, cubes: Sequence[Cube], lower: int, upper: int) ->
 
 
 def _model(diagrams: Diagrams, function: int) -> int:
-    """A model of a function, as the bits of the variables that are true."""
+    """Return a model of a function, as the bits of the variables that are true."""
     true = 0
     while function > 1:
         if diagrams.low[function]:
@@ -277,7 +277,7 @@ def _model(diagrams: Diagrams, function: int) -> int:
 
 
 def _variables(diagrams: Diagrams, function: int, cubes: Collection[Cube]) -> list[int]:
-    """The variables of a function and of cubes, in order."""
+    """Return the variables of a function and of cubes, in order."""
     used = 0
     for true, false in cubes:
         used |= true | false
@@ -298,7 +298,7 @@ def _length(cube: Cube) -> int:
 
 
 def _called(recursion: Recursion[Key, T], root: Key, known: dict[Key, T]) -> T:
-    """The value of a recursion, each argument once, on a stack of our own."""
+    """Return the value of a recursion, each argument once, on a stack of our own."""
     calls = [(root, recursion(root))]
     answer: Any = None
     while calls:
@@ -355,7 +355,7 @@ class Cover:
 
 
 def irredundant_cover(diagrams: Diagrams, lower: int, upper: int) -> Cover:
-    """Cubes inside ``upper`` that cover ``lower``, of which none can be left out.
+    """Return cubes inside ``upper`` that cover ``lower``, none of which can be left out.
 
     Parameters
     ----------
@@ -408,7 +408,7 @@ def irredundant_cover(diagrams: Diagrams, lower: int, upper: int) -> Cover:
 
 
 def prime_implicants(diagrams: Diagrams, function: int, limit: int) -> frozenset[Cube] | None:
-    """All prime implicants of a function; None if there are more than ``limit``.
+    """Yield all prime implicants of a function; None if there are more than ``limit``.
 
     Raises
     ------
@@ -453,7 +453,7 @@ def prime_implicants(diagrams: Diagrams, function: int, limit: int) -> frozenset
 
 
 def cube_function(diagrams: Diagrams, cube: Cube) -> int:
-    """The diagram of a cube, built from its last literal to its first."""
+    """Return the diagram of a cube, built from its last literal to its first."""
     true, false = cube
     function = 1
     for level in reversed(list(_bits(true | false))):
@@ -470,7 +470,7 @@ def _bits(number: int) -> Iterable[int]:
 
 
 def ordered_cubes(cubes: Iterable[Cube]) -> tuple[Cube, ...]:
-    """By their first variable, then their second, …, a true one before a false one."""
+    """Sort cubes by their first variable, then their second, …, true before false."""
     return tuple(
         sorted(cubes, key=lambda cube: [(v, cube[1] >> v & 1) for v in _bits(cube[0] | cube[1])])
     )
@@ -498,7 +498,7 @@ class Choice:
 
 
 def cheapest_columns(rows: Iterable[int], costs: Sequence[int]) -> Choice:
-    """The fewest columns that cover every row; among those choices one of the least cost.
+    """Return the fewest columns that cover every row; among those choices one of the least cost.
 
     Parameters
     ----------
@@ -570,7 +570,7 @@ def _cost(choice: Sequence[int], costs: Sequence[int]) -> tuple[int, int]:
 
 
 def _greedy(rows: list[int], columns: list[int], costs: Sequence[int]) -> list[int]:
-    """The column that covers most rows, again and again; then without those that are not needed."""
+    """Return columns that cover all rows: always the one that covers most; without idle ones."""
     covers = {c: {k for k, row in enumerate(rows) if row >> c & 1} for c in columns}
     left = set(range(len(rows)))
     chosen: list[int] = []
@@ -586,7 +586,7 @@ def _greedy(rows: list[int], columns: list[int], costs: Sequence[int]) -> list[i
 
 
 def _disjoint(rows: list[int]) -> int:
-    """How many rows of which no two have a column in common were found: each needs one."""
+    """Return how many rows of which no two have a column in common were found: each needs one."""
     seen = found = 0
     for row in sorted(rows, key=int.bit_count):
         if not row & seen:

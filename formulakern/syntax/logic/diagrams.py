@@ -62,7 +62,7 @@ class Diagrams:
         self.pairs = 0
 
     def node(self, level: int, high: int, low: int) -> int:
-        """The function "if variable ``level`` then ``high`` else ``low``"."""
+        """Return the function "if variable ``level`` then ``high`` else ``low``"."""
         if high == low:
             return high
         key = (level, high, low)
@@ -77,23 +77,23 @@ class Diagrams:
         return found
 
     def variable(self, level: int) -> int:
-        """The function that is the variable itself."""
+        """Return the function that is the variable itself."""
         return self.node(level, 1, 0)
 
     def negation(self, function: int) -> int:
-        """The function that is true where ``function`` is false."""
+        """Return the function that is true where ``function`` is false."""
         return self.apply("0110", function, 1)
 
     def both(self, functions: Sequence[int]) -> int:
-        """The function that is true where all of some are."""
+        """Return the function that is true where all of some are."""
         return self.connect("1000", functions) if functions else 1
 
     def either(self, functions: Sequence[int]) -> int:
-        """The function that is true where one of some is."""
+        """Return the function that is true where one of some is."""
         return self.connect("1110", functions) if functions else 0
 
     def connect(self, truth: str, functions: Sequence[int]) -> int:
-        """A connective applied to functions; chains of many are joined as a balanced tree."""
+        """Apply a connective to functions; chains of many are joined as a balanced tree."""
         if len(truth) == 2:
             return self.negation(functions[0])
         layer = list(functions)
@@ -103,7 +103,7 @@ class Diagrams:
         return layer[0]
 
     def apply(self, truth: str, left: int, right: int) -> int:
-        """``left ∘ right`` for any connective with two arguments."""
+        """Return ``left ∘ right`` for any connective with two arguments."""
         memo, level, high, low = self._memo, self.level, self.high, self.low
         root = (truth, left, right)
         found = memo.get(root)
@@ -136,13 +136,13 @@ class Diagrams:
         return memo[root]
 
     def cofactors(self, function: int, level: int) -> tuple[int, int]:
-        """The function with variable ``level`` (not below its own level) set true and false."""
+        """Return the function with variable ``level`` (not below its own) set true and false."""
         if self.level[function] == level:
             return self.high[function], self.low[function]
         return function, function
 
     def reachable(self, root: int) -> list[int]:
-        """The inner nodes of one function, smaller levels first."""
+        """Return the inner nodes of one function, smaller levels first."""
         seen = {root}
         pending = [root]
         while pending:
@@ -156,7 +156,7 @@ class Diagrams:
     def rebuild(
         self, root: int, make: Callable[[int, int, int], int], *, counted: bool = False
     ) -> int:
-        """The function put together anew, from the leaves up.
+        """Return the function put together anew, from the leaves up.
 
         ``make(level, high, low)`` gives the new function for a node with new successors;
         ``counted`` says whether every node is a step.
@@ -170,13 +170,13 @@ class Diagrams:
         return made[root]
 
     def compact(self, root: int) -> tuple[int, list[int]]:
-        """The function over the variables 0, 1, … alone that it depends on, and which they were."""
+        """Return the function over the variables it depends on, renumbered, and the old ones."""
         support = sorted({self.level[node] for node in self.reachable(root)})
         new_level = {old: new for new, old in enumerate(support)}
         return self.rebuild(root, lambda level, *both: self.node(new_level[level], *both)), support
 
     def restrict(self, root: int, values: Mapping[int, bool]) -> int:
-        """The function with some variables set."""
+        """Return the function with some variables set."""
 
         def make(level: int, high: int, low: int) -> int:
             if level in values:
@@ -186,7 +186,7 @@ class Diagrams:
         return self.rebuild(root, make, counted=True)
 
     def quantified(self, root: int, levels: Collection[int], truth: str) -> int:
-        """The function for some values of some variables ("1110"), or for all of them ("1000")."""
+        """Return the function for some ("1110") or all ("1000") values of some variables."""
 
         def make(level: int, high: int, low: int) -> int:
             if level in levels:
@@ -211,7 +211,7 @@ class Diagrams:
 
 
 def _settled(truth: str, f: int, g: int) -> int | None:
-    """``f ∘ g`` where it is a constant or one of the two; else None."""
+    """Return ``f ∘ g`` if it is a constant, f or g; otherwise None."""
     if f == g and f > 1:
         when_true, when_false, other = truth[0], truth[3], f
     elif g < 2:
@@ -228,7 +228,7 @@ def _settled(truth: str, f: int, g: int) -> int | None:
 
 
 def count_models(diagrams: Diagrams, top: int, n: int) -> int:
-    """The number of assignments to the variables 0 … n−1 in which a function is true.
+    """Return the number of assignments to the variables 0 … n−1 in which a function is true.
 
     >>> d = Diagrams()
     >>> count_models(d, d.apply("1110", d.variable(0), d.variable(2)), 3)
@@ -239,7 +239,7 @@ def count_models(diagrams: Diagrams, top: int, n: int) -> int:
 
 
 def _below(diagrams: Diagrams, nodes: Sequence[int], n: int) -> dict[int, int]:
-    """For each node the number of assignments to the variables from its level on."""
+    """Return the number of models of each node over the variables from its level on."""
     d = diagrams
     d.spend(len(nodes) + 1)
     below = {0: 0, 1: 1}
@@ -252,7 +252,7 @@ def _below(diagrams: Diagrams, nodes: Sequence[int], n: int) -> dict[int, int]:
 
 
 def models_with_each(diagrams: Diagrams, top: int, n: int) -> list[int]:
-    """For each of the variables 0 … n−1 the number of models of ``top`` in which it is true.
+    """Return for each of the variables 0 … n−1 the number of models of ``top`` with it true.
 
     One pass down counts the ways to every node, one pass up the models below it; a variable that
     is skipped on the way is true in half of the models that skip it.
@@ -276,7 +276,7 @@ def models_with_each(diagrams: Diagrams, top: int, n: int) -> list[int]:
 
 
 def models(diagrams: Diagrams, top: int, n: int) -> Iterator[tuple[bool, ...]]:
-    """The assignments to the variables 0 … n−1 in which a function is true, true before false."""
+    """Yield the assignments to the variables 0 … n−1 that make a function true, true first."""
     d = diagrams
     trail: list[bool] = []
     pending = [(top, 0, True)] if top else []

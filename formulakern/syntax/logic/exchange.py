@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable
 from typing import Any
 
 from formulakern.errors import FormulaError
@@ -30,39 +30,26 @@ def sympy_expression(formula: Any) -> Any:
                 f"to_sympy() has no domains, which {str(letter)!r} has. Replace it first by a "
                 "variable without one: formula.substitute({...})."
             )
-    by_truth: dict[str, Callable[..., Any]] = {
-        "01": lambda a: Not(a, evaluate=False),
-        "1000": lambda *parts: And(*parts, evaluate=False),
-        "1110": lambda *parts: Or(*parts, evaluate=False),
-        "0110": lambda *parts: Xor(*parts, evaluate=False),
-        "0111": lambda a, b: Nand(a, b, evaluate=False),
-        "0001": lambda a, b: Nor(a, b, evaluate=False),
-        "1011": lambda a, b: Implies(a, b, evaluate=False),
-        "1101": lambda a, b: Implies(b, a, evaluate=False),
-        "0100": lambda a, b: And(a, Not(b, evaluate=False), evaluate=False),
-        "0010": lambda a, b: And(Not(a, evaluate=False), b, evaluate=False),
-        "1001": lambda *parts: _equal(parts, Equivalent, Xor),
-        "1100": lambda a, _: a,
-        "1010": lambda _, b: b,
-        "0011": lambda a, _: Not(a, evaluate=False),
-        "0101": lambda _, b: Not(b, evaluate=False),
-    }
+    by_truth = {"01": Not, "1000": And, "1110": Or, "0110": Xor}
+    by_truth |= {"0111": Nand, "0001": Nor, "1011": Implies, "1001": Equivalent}
+    by_truth["1101"] = lambda a, b, **options: Implies(b, a, **options)
 
     def step(node: Any, parts: list[Any]) -> Any:
-        if node.connective is not None:
-            return by_truth[node.connective.truth](*parts)
         if node.truth is not None:
             return true if node.truth else false
-        return Symbol(node.name)
+        if node.connective is None:
+            return Symbol(node.name)
+        truth = node.connective.truth
+        if truth == "1001" and len(parts) > 2:  # SymPy's Equivalent means that all are equal
+            return Xor(*parts, len(parts) % 2 == 0, evaluate=False)
+        if truth in by_truth:
+            return by_truth[truth](*parts, evaluate=False)
+        a, b = ((part, Not(part, evaluate=False)) for part in parts)
+        cells = [And(p, q, evaluate=False) for p, q in itertools.product(a, b)]
+        true_cells = [cell for cell, bit in zip(cells, truth, strict=True) if bit == "1"]
+        return Or(*true_cells, evaluate=False) if len(true_cells) > 1 else true_cells[0]
 
     return fold(formula, step)
-
-
-def _equal(parts: tuple[Any, ...], equivalent: Any, xor: Any) -> Any:
-    """Two equal ones; SymPy's Equivalent of more says that all are, a chain counts the false."""
-    if len(parts) == 2:
-        return equivalent(*parts, evaluate=False)
-    return xor(*parts, len(parts) % 2 == 0, evaluate=False)
 
 
 def dimacs(formula: Any, tseitin: bool, limit: int) -> str:

@@ -54,7 +54,7 @@ class TruthTable:
     values: tuple[bool, ...]
 
     def __iter__(self) -> Iterator[tuple[bool, ...]]:
-        """Rows: the values of the names, and then that of the formula."""
+        """Yield rows: the values of the names, and then that of the formula."""
         for row, value in zip(self._arguments(), self.values, strict=True):
             yield *row, value
 
@@ -75,7 +75,7 @@ class TruthTable:
         return small_table(head, self._shown(), ">" * len(head), foot=self._rest())
 
     def to_frame(self) -> pandas.DataFrame:
-        """The table as a pandas DataFrame of bool: a column for each name, the last the formula's.
+        """Return a pandas DataFrame of bool: a column for each name, and one for the formula.
 
         Raises
         ------
