@@ -58,8 +58,8 @@ from .rules.rule import Rule as Rule
 from .rules.rule import rule as rule
 from .rules.rule_list import RuleList as RuleList
 from .rules.rule_set import RuleSet as RuleSet
-from .solvers.games.solve import GameSolution as GameSolution
-from .solvers.games.solve import solve_game as solve_game
+from .solvers.games import GameSolution as GameSolution
+from .solvers.games import solve_game as solve_game
 from .syntax.choice import Choice as Choice
 from .syntax.formula import Formula as Formula
 from .syntax.formula import Variable as Variable

@@ -11,11 +11,10 @@ import numpy as np
 from formulakern.arrays import FloatArray, IntArray
 from formulakern.checks import check_choice, check_integer, check_number
 from formulakern.errors import DataError, MagnitudeError, ParameterError
+from formulakern.solvers import simplex_qp
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.input import LARGEST, read_array, read_matrix
-from formulakern.solvers.simplex_qp import problems
-from formulakern.solvers.simplex_qp.problems import EnclosingBall, Margin
-from formulakern.solvers.simplex_qp.solve import Stopping
+from formulakern.solvers.simplex_qp import EnclosingBall, Margin, Stopping
 from formulakern.solvers.solution import warn_unless
 
 __all__ = [
@@ -370,7 +369,7 @@ def enclosing_ball(
     gram = read_semidefinite(K, check)
     _check_range(gram)
     _check_stopping(tol, max_iter)
-    ball = problems.enclosing_ball(gram, tol=tol, max_iter=max_iter, progress=progress)
+    ball = simplex_qp.enclosing_ball(gram, tol=tol, max_iter=max_iter, progress=progress)
     warn_unless(ball.converged, RADIUS, ball.gap, tol, ADVICE)
     return ball
 
@@ -506,13 +505,13 @@ def margin(
     signs = (2 * codes - 1).astype(np.int8)
     stopping: Stopping = {"tol": tol, "max_iter": max_iter, "progress": progress}
     if math.isinf(penalty) or loss == "squared_hinge":
-        found = problems.hull_margin(gram, signs, ridge=1 / penalty, **stopping)
+        found = simplex_qp.hull_margin(gram, signs, ridge=1 / penalty, **stopping)
     else:
         if penalty * float(gram.diagonal().max()) > LARGEST:
             raise ParameterError(
                 f"C={C!r} is too large beside K for float64; C=None is the hard margin."
             )
-        found = problems.hinge_margin(gram, signs, penalty, **stopping)
+        found = simplex_qp.hinge_margin(gram, signs, penalty, **stopping)
     warn_unless(found.converged, DISTANCE, found.gap, tol, ADVICE)
     return found
 
@@ -598,7 +597,7 @@ def radius_margin_ratio(
     def part_of_progress(part: int) -> Callable[[float], None] | None:
         return None if progress is None else lambda share: progress((part + share) / (parts + 1))
 
-    ball = problems.enclosing_ball(gram, progress=part_of_progress(0), **options)
+    ball = simplex_qp.enclosing_ball(gram, progress=part_of_progress(0), **options)
     if ball.squared_radius == 0:
         raise DataError(
             "all feature vectors are equal (the radius is 0), so there is no ratio of radius and "
@@ -608,7 +607,7 @@ def radius_margin_ratio(
     ratios = []
     for part in range(parts):
         signs = np.where(codes == len(classes) - 1 - part, 1, -1).astype(np.int8)
-        found = problems.hull_margin(gram, signs, progress=part_of_progress(part + 1), **options)
+        found = simplex_qp.hull_margin(gram, signs, progress=part_of_progress(part + 1), **options)
         warn_unless(found.converged, DISTANCE, found.gap, tol, ADVICE)
         ratios.append(ball.squared_radius / found.distance**2 if found.distance else math.inf)
     return math.fsum(ratios) / parts

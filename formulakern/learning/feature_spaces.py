@@ -35,8 +35,7 @@ from formulakern.kernels.boolean.families import FeatureSpace, rounded
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.mining.options import SearchOptions
-from formulakern.mining.search import MiningResult
+from formulakern.mining.search import MiningResult, SearchOptions
 from formulakern.mining.templates.expansion import MAX_SLOTS, Expansion, expand
 from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import Instance

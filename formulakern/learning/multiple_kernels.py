@@ -31,13 +31,13 @@ from formulakern.gram.matrix import output
 from formulakern.gram.pair import TablePair
 from formulakern.gram.triple_index import TripleIndex
 from formulakern.kernels.base import MatrixKernel
-from formulakern.solvers.games.linprog import optimal_strategies
-from formulakern.solvers.simplex_qp.problems import hull_margin
-from formulakern.solvers.simplex_qp.solve import (
+from formulakern.solvers.games import optimal_strategies
+from formulakern.solvers.simplex_qp import (
     ROUNDING,
     Certificate,
     QuadraticProgram,
     Weighted,
+    hull_margin,
     minimise,
 )
 from formulakern.solvers.solution import Certified, share_done

@@ -1,6 +1,6 @@
 """Compiled: sums over the bits of many propositions, a heap of results, and a stable sort.
 
-All sums are over weights that are whole numbers of a common unit (see :mod:`.objective`), so they
+All sums are over weights that are whole numbers of a common unit (see :mod:`.search`), so they
 are exact in float64 in any order; the loops are free to add in vectors.  The sums of four
 propositions are written in LLVM: ``tests/benchmarks/test_mining.py`` measures what that is worth.
 """

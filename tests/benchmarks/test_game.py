@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from formulakern.compilation import compiled
-from formulakern.solvers.games.fictitious_play import BLOCK, _add_row
-from formulakern.solvers.games.solve import solve_game
+from formulakern.solvers.game_dynamics import BLOCK, _add_row
+from formulakern.solvers.games import solve_game
 from tests import turns
 
 SIZE = 1_000

@@ -15,7 +15,7 @@ from formulakern.estimators.svm import cross_validation
 from formulakern.estimators.trials import turn
 from formulakern.learning.prl import column_generation
 from formulakern.mining.search import CompiledSearch
-from formulakern.solvers.capped_lp import interior_point
+from formulakern.solvers import capped_lp
 from formulakern.solvers.hierarchical import newton, together
 
 MODELS = {
@@ -48,7 +48,7 @@ class SlowClock:
         self.spends(monkeypatch, CompiledFunction, "__call__", 0.005)
         self.spends(monkeypatch, newton, "_target", 0.02)
         self.spends(monkeypatch, together, "_newton", 0.02)
-        self.spends(monkeypatch, interior_point._State, "step", 0.02)
+        self.spends(monkeypatch, capped_lp._State, "step", 0.02)
         self.spends(monkeypatch, run.Scoring, "score", 0.2)
         advance = CompiledSearch.advance
 

@@ -16,8 +16,8 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.packed_pieces import PackedPieces
 from formulakern.estimators.in_pieces.classes import SpreadWeights
 from formulakern.learning.hkl.frontier import Node
+from formulakern.learning.hkl.groups import Groups
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
-from formulakern.learning.hkl.pieces.groups import Groups
 
 __all__ = ["PiecedRows", "Problem", "SeenRows", "TrainingRows", "WholeRows"]
 
@@ -209,7 +209,9 @@ class PiecedRows(TrainingRows):
         class_of = used[np.argsort(self.places[used])][groups.codes]
         labels = self.weighted.of.classes[class_of]
         counts = groups.weights / self.weighted.factors[class_of]
-        return SeenRows(groups.table, labels, groups.weights, counts, groups.numbers)
+        return SeenRows(
+            groups.table, labels, groups.weights, counts, groups.numbers.astype(np.float64)
+        )
 
 
 def _against(k: int, examples: Examples) -> Examples:

@@ -76,7 +76,7 @@ from formulakern.errors import DataError, ParameterError
 from formulakern.interrupts import interruptible
 from formulakern.learning.covering.antecedents import Antecedents, Grid, mine_antecedents
 from formulakern.mining.conjunctions.search import read_groups
-from formulakern.mining.objective import read_weights
+from formulakern.mining.search import read_weights
 from formulakern.mining.sums import sort_descending
 from formulakern.slices import DONE, SLICE, run_slices
 

@@ -32,8 +32,8 @@ from formulakern.deadline import Deadline, TimeIsOver, TimeLimit, check_time_lim
 from formulakern.encoding.zero_one import read_packed
 from formulakern.interrupts import interruptible
 from formulakern.learning.hkl.frontier import Node, frontier_of
+from formulakern.learning.hkl.groups import Groups
 from formulakern.learning.hkl.outside import OutsideSearch
-from formulakern.learning.hkl.pieces.groups import Groups
 from formulakern.learning.hkl.signs import Signs
 from formulakern.solvers.hierarchical.losses import Intercept
 from formulakern.solvers.hierarchical.norm import right_signed

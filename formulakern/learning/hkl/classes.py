@@ -15,7 +15,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.active_set import LEAST, ONCE, SHARE
 from formulakern.learning.hkl.found_fast import standing_out
 from formulakern.learning.hkl.frontier import Node, frontier_of
-from formulakern.learning.hkl.pieces.groups import Groups
+from formulakern.learning.hkl.groups import Groups
 from formulakern.solvers.hierarchical.norm import Lattice, read_nodes
 
 __all__ = ["Examples", "Function", "OneClass"]

@@ -2,14 +2,8 @@
 
 Let P(S) be the least objective of functions that give weight to the features S alone.  Wanted is S
 of at most k features with the smallest P(S); weights are those of the problem on S for every S
-that is looked at.  To find the best S is NP-hard (sparse approximation: B. K. Natarajan, "Sparse
-approximate solutions to linear systems", SIAM Journal on Computing 24, 1995,
-doi:10.1137/S0097539792240406).  So two starts are improved by exchanges:
-
-* *backward*: from the optimal support on, the features of least weight go, a tenth at a time;
-* *forward*: from no feature on, the best of those whose share of the dual norm is largest comes in;
-* *exchange*: one feature goes, the best of those that stand out without it comes in, as long as
-  P(S) falls.
+that is looked at.  The search is that of :mod:`formulakern.learning.selection`; features are
+promising if their share of the dual norm is large.
 
 The lower bound on the optimum over all conjunctions holds for every S, so P(S) and it say how much
 the limit can cost at most.
@@ -18,30 +12,23 @@ the limit can cost at most.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
-from formulakern.interrupts import held, interruptible
 from formulakern.learning.hkl.frontier import Node
+from formulakern.learning.selection import Selection
 from formulakern.solvers.hierarchical.norm import right_signed
 
 __all__ = ["Answer", "Candidates", "FeatureSelection", "Restriction", "candidates", "positions"]
 
-#: Features that stand out most, of which each is tried,
+#: The most promising features, of which each is tried.
 TRIED = 4
-#: and what the objective has to fall by, as a share.
-BETTER = 1e-4
-#: Share of the features that leave at a time on the way back from the optimal support.
-LEAVING = 0.1
-
-Solution = TypeVar("Solution")
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,11 +133,10 @@ class Restriction:
         return cls(nodes, others, columns, places)
 
 
-@dataclass(frozen=True, eq=False)
-class Answer(Generic[Solution]):
+class Answer(NamedTuple):
     """The solution of a restriction.
 
-    Attributes
+    Parameters
     ----------
     weights : float64 (K, len(nodes) + len(others))
         Of each function.
@@ -163,146 +149,77 @@ class Answer(Generic[Solution]):
     weights: FloatArray
     objective: float
     dual: FloatArray
-    solution: Solution
+    solution: Any
 
 
 @dataclass(frozen=True, eq=False)
-class _Chosen(Generic[Solution]):
-    """Some features, largest weight first, and the best functions of them."""
+class Chosen:
+    """Positions of candidates, largest weight first, and the best functions of them."""
 
     kept: tuple[int, ...]
     weights: FloatArray  # (K, len(kept))
     restriction: Restriction
-    answer: Answer[Solution]
+    answer: Answer
 
     @property
     def objective(self) -> float:
+        """P(S)."""
         return self.answer.objective
 
 
 @dataclass(eq=False)
-class FeatureSelection(Generic[Solution]):
-    """Chooses at most so many of the candidates.
+class FeatureSelection(Selection[Chosen]):
+    """Choose at most ``most`` of the candidates.
 
     Parameters
     ----------
+    support, most, deadline :
+        Positions of candidates, k and the time limit; see :class:`.Selection`.
     found : Candidates
     solve : callable
         The solution of a restriction, begun from weights (K, len(nodes) + len(others)).
     n_functions : int
         K.
-    support : sequence of int
-        Positions of candidates that an optimal solution has, largest weight first.
-    most : int
-        k.
-    deadline : Deadline
-        Then it is content with what is found.
-    report : callable
+    tell : callable
         Called with the number of features and the objective of every better choice.
-
-    Attributes
-    ----------
-    best : object
-        ``best.restriction`` and ``best.answer`` are the best until now.
-    interrupted : bool
-        Whether Ctrl-C ended it.
     """
 
+    better = 1e-4
+
     found: Candidates
-    solve: Callable[[Restriction, FloatArray], Answer[Solution]]
+    solve: Callable[[Restriction, FloatArray], Answer]
     n_functions: int
-    support: Sequence[int]
-    most: int
-    deadline: Deadline
-    report: Callable[[int, float], None]
-    best: _Chosen[Solution] = field(init=False)
-    interrupted: bool = field(init=False, default=False)
+    tell: Callable[[int, float], None]
 
-    def run(self) -> _Chosen[Solution]:
-        """The better of two starts, each improved by exchanges; Ctrl-C keeps the best so far."""
-        nothing = np.zeros((self.n_functions, 0))
-        try:
-            with held():
-                self.best = self._solved(self.support[: self.most], (), nothing)
-            with interruptible():
-                self._exchanged(self._backward())
-                self._exchanged(self._forward(self._solved((), (), nothing)))
-        except KeyboardInterrupt:
-            self.interrupted = True
-        return self.best
-
-    def _solved(
-        self, kept: Sequence[int], before: Sequence[int], weights: FloatArray
-    ) -> _Chosen[Solution]:
-        """The problem on some features, begun from the weights that features had before."""
+    def solved(self, kept: Sequence[int], before: Chosen | None = None) -> Chosen:
+        """Solve the problem on some features, begun from the weights of ``before``."""
         restriction = Restriction.of(self.found, kept)
-        known = dict(zip(before, weights.T, strict=True))
         start = np.zeros((self.n_functions, len(restriction.columns)))
+        known = {} if before is None else dict(zip(before.kept, before.weights.T, strict=True))
         for place, j in zip(restriction.places.tolist(), kept, strict=True):
             start[:, place] = known.get(j, 0.0)
         answer = self.solve(restriction, start)
         own = answer.weights[:, restriction.places]
         spread = self.found.values[list(kept)].std(axis=1)
         order = np.argsort(-np.square(own).sum(axis=0) * spread**2, kind="stable")
-        listed = tuple(kept[k] for k in order.tolist())
-        return _Chosen(listed, own[:, order], restriction, answer)
+        return Chosen(tuple(kept[k] for k in order.tolist()), own[:, order], restriction, answer)
 
-    def _without(self, chosen: _Chosen[Solution], number: int) -> _Chosen[Solution]:
-        """Without that many features of least weight."""
-        return self._solved(chosen.kept[:-number], chosen.kept, chosen.weights)
-
-    def _backward(self) -> _Chosen[Solution]:
-        """The features of least weight go until there are few enough."""
-        chosen = self._solved(self.support, (), np.zeros((self.n_functions, 0)))
-        while (surplus := len(chosen.kept) - self.most) > 0:
-            leaving = surplus if self.deadline.over() else max(1, int(LEAVING * len(chosen.kept)))
-            chosen = self._without(chosen, min(leaving, surplus))
-        return self._remember(chosen)
-
-    def _forward(self, chosen: _Chosen[Solution]) -> _Chosen[Solution]:
-        """Features come in until there are enough."""
-        while len(chosen.kept) < self.most and not self.deadline.over():
-            larger = self._with_one_more(chosen)
-            if larger is None:
-                break
-            chosen = larger
-        return self._remember(chosen)
-
-    def _exchanged(self, chosen: _Chosen[Solution]) -> None:
-        """One goes and another comes, while the objective falls."""
-        improved = True
-        while improved and not self.deadline.over():
-            improved = False
-            for j in reversed(chosen.kept):  # the one of least weight first
-                if self.deadline.over():
-                    break
-                rest = [other for other in chosen.kept if other != j]
-                fewer = self._solved(rest, chosen.kept, chosen.weights)
-                better = self._with_one_more(fewer)
-                if better is not None and better.objective < chosen.objective * (1 - BETTER):
-                    chosen, improved = self._remember(better), True
-                    break
-
-    def _with_one_more(self, chosen: _Chosen[Solution]) -> _Chosen[Solution] | None:
-        """The best with one of the features that stand out most; None where none does."""
+    def promising(self, chosen: Chosen) -> list[int]:
+        """Return the features with the largest shares of the dual norm."""
         signs = None if self.found.signs is None else self.found.signs[:, np.newaxis]
         sums = right_signed(self.found.values @ chosen.answer.dual, signs)
         shares = np.sqrt(np.square(sums).sum(axis=1)) / self.found.penalties
         shares[list(chosen.kept)] = 0.0
-        best = None
-        for j in np.argsort(-shares, kind="stable")[:TRIED].tolist():
-            if shares[j] <= 0.0:
-                break
-            tried = self._solved([*chosen.kept, j], chosen.kept, chosen.weights)
-            if best is None or tried.objective < best.objective:
-                best = tried
-        return best
+        largest = np.argsort(-shares, kind="stable")[:TRIED]
+        return [int(j) for j in largest if shares[j] > 0.0]
 
-    def _remember(self, chosen: _Chosen[Solution]) -> _Chosen[Solution]:
-        if len(chosen.kept) <= self.most and chosen.objective < self.best.objective:
-            self.best = chosen
-            self.report(len(chosen.kept), chosen.objective)
-        return chosen
+    def improves(self, chosen: Chosen, before: Chosen, share: float = 0.0) -> bool:
+        """Whether the objective is smaller."""
+        return chosen.objective < before.objective * (1 - share)
+
+    def report(self, chosen: Chosen) -> None:
+        """Report a better choice."""
+        self.tell(len(chosen.kept), chosen.objective)
 
 
 def positions(found: Candidates, table: PackedTable, kind: Any, forms: Sequence[Any]) -> list[int]:

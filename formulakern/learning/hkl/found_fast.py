@@ -11,7 +11,7 @@ import numpy as np
 
 from formulakern.arrays import FloatArray
 from formulakern.learning.hkl.frontier import Frontier, Node
-from formulakern.mining.conjunctions.loop import search_conjunctions
+from formulakern.mining.conjunctions.search import search_conjunctions
 from formulakern.solvers.hierarchical.norm import right_signed
 
 __all__ = ["standing_out"]

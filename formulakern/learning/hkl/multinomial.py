@@ -46,7 +46,7 @@ from formulakern.learning.hkl.few_rules import (
     positions,
 )
 from formulakern.learning.hkl.frontier import Node
-from formulakern.learning.hkl.pieces.groups import Groups
+from formulakern.learning.hkl.groups import Groups
 from formulakern.learning.hkl.problem import (
     GROWING,
     HierarchicalModel,
@@ -244,7 +244,7 @@ def _few(
         return None
     K = len(functions)
 
-    def solve(one: Restriction, start: FloatArray) -> Answer[Together]:
+    def solve(one: Restriction, start: FloatArray) -> Answer:
         lattice = read_nodes(one.nodes, rho=rho, depth_penalty=a)
         lattice = lattice.with_others(len(one.others), penalty)
         together = solve_together(
@@ -258,7 +258,7 @@ def _few(
         )
         return Answer(np.array(together.weights), together.objective, together.beta, together)
 
-    selection = FeatureSelection(found, solve, K, support, most, deadline, tell)
+    selection = FeatureSelection(support, most, deadline, found, solve, K, tell)
     best = selection.run()
     together, one = best.answer.solution, best.restriction
     parts = zip(functions, together.weights, together.intercepts.tolist(), strict=True)

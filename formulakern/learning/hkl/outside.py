@@ -10,7 +10,7 @@ from formulakern.arrays import FloatArray
 from formulakern.deadline import TimeIsOver
 from formulakern.learning.hkl.found_fast import standing_out
 from formulakern.learning.hkl.frontier import Frontier, Node
-from formulakern.learning.hkl.pieces.groups import PiecedFrontier
+from formulakern.learning.hkl.groups import PiecedFrontier
 from formulakern.solvers.hierarchical.losses import Loss
 from formulakern.solvers.hierarchical.solve import HierarchicalSolution
 

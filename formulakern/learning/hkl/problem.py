@@ -37,11 +37,11 @@ from formulakern.learning.hkl.few_rules import (
     candidates,
     positions,
 )
-from formulakern.learning.hkl.pieces.groups import Groups
+from formulakern.learning.hkl.groups import Groups
 from formulakern.learning.hkl.signs import Signs
 from formulakern.solvers.hierarchical.losses import Intercept, loss_of
 from formulakern.solvers.hierarchical.norm import read_nodes
-from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_hierarchical
+from formulakern.solvers.hierarchical.solve import solve_hierarchical
 
 __all__ = ["GROWING", "HierarchicalModel", "joined_examples", "learn", "shortened"]
 
@@ -168,7 +168,7 @@ def learn(
     if max_rules is None or len(model.rules) <= max_rules:
         return model
 
-    def solve(one: Restriction, start: FloatArray) -> Answer[HierarchicalSolution]:
+    def solve(one: Restriction, start: FloatArray) -> Answer:
         n = len(one.nodes)
         with warnings.catch_warnings():  # what is not closed here is part of the gap
             warnings.simplefilter("ignore")
@@ -200,7 +200,7 @@ def learn(
         gap = relative_gap(objective, grown.lower_bound)
         report(GrowthStep(number, objective, gap, 0, deadline.taken(), number))
 
-    selection = FeatureSelection(found, solve, 1, support, max_rules, deadline, tell)
+    selection = FeatureSelection(support, max_rules, deadline, found, solve, 1, tell)
     best = selection.run()
     few = replace(
         grown,

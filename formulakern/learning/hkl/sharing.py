@@ -21,7 +21,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.learning.hkl.signs import Node, Signs, sources_of
 from formulakern.mining.conjunctions.answers import WeighedRows
 from formulakern.mining.conjunctions.power_sums import LOOKED_AT, Powers, heaviest
-from formulakern.mining.objective import objective_of
+from formulakern.mining.search import objective_of
 from formulakern.partitions.partitioned import Partitioned
 
 __all__ = ["AHEAD", "FIRST", "SHARED", "TAIL", "SharingFrontier"]

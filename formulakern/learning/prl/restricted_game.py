@@ -44,8 +44,8 @@ from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.rules.features import Feature
 from formulakern.slices import enlarged
-from formulakern.solvers.capped_lp.interior_point import solve_capped_lp
-from formulakern.solvers.games.linprog import basic_strategies
+from formulakern.solvers.capped_lp import solve_capped_lp
+from formulakern.solvers.games import basic_strategies
 
 __all__ = ["Column", "RestrictedGame", "Solution", "Solver", "slack_value"]
 
@@ -366,7 +366,7 @@ class RestrictedGame:
         self, rows: NDArray[Any], weights: NDArray[np.float64], deadline: Deadline
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Strategies by fictitious play or multiplicative weights, slack columns written out."""
-        from formulakern.solvers.games.solve import solve_game
+        from formulakern.solvers.games import solve_game
 
         k = rows.shape[1]
         if self.C is not None:

@@ -1,14 +1,12 @@
-"""Rows that lie in pieces, in groups: what a preference learner knows of them.
+"""Conjunctions as features of a preference learner whose rows are in partitions.
 
-Rows of one class on which the same features of the restricted game are true have the same row of
-payoffs.  They are a *group*, and the game is over groups: its linear program joins equal rows, and
-shares their strategy out by weight, in any case.  So nothing is kept here for a row.  A group has a
-class, a weight, a number of rows, and the values of the features that came in.
+Sums over covers come from a search that asks the partitions in batches; values of features are
+those of groups of rows (:mod:`formulakern.learning.row_groups`).  Groups that have the same values
+have the same row of payoffs, and the game is over groups.  Features that come into the game divide
+them; when features go, groups become one again.
 
-When features come in, every piece divides its groups by them and says which parts it has; when
-features go, groups become one again.  Where some weight is no whole number, those of merged rows
-are first rounded to whole multiples of a unit.  Sums of weights are then exact, in whatever order
-they are added up.
+Where some weight is no whole number, those of merged rows are first rounded to whole multiples of a
+unit.  Sums of weights are then exact, in whatever order they are added up.
 """
 
 from __future__ import annotations
@@ -17,47 +15,38 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, different_groups
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.encoding.bits import Words, row_counts, select_bits, transposed
+from formulakern.encoding.bits import Words, row_counts, select_bits
+from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.weighted_rows import WeightedRows
+from formulakern.learning.prl.features import ConjunctionFeatures
 from formulakern.learning.prl.preferences import Preferences
-from formulakern.mining.conjunctions.answers import GroupedRows
-from formulakern.mining.objective import unit_exponent
+from formulakern.learning.prl.restricted_game import Column, RestrictedGame
+from formulakern.learning.row_groups import DividedRows, Division, GroupsOfRows, whole_sums
+from formulakern.mining.conjunctions.best_first import mine_on_pieces
+from formulakern.mining.conjunctions.search import MinedConjunctions
+from formulakern.mining.search import TOTAL_BITS, unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
-__all__ = ["MOST_ENTRIES", "RowGroups"]
+__all__ = ["MOST_ENTRIES", "PiecedConjunctions", "RowGroups"]
 
 #: Groups times features that are held here.
 MOST_ENTRIES = 1 << 28
+#: Beyond so many groups columns of little weight go: few columns tell few rows apart.  Some of them
+#: may be needed after all, so that each time twice as many groups are allowed.
+CROWDED = 20_000
 
 Conjunctions = Sequence[tuple[int, ...]]
 
 
-@dataclass(frozen=True, eq=False)
-class DividedRows(GroupedRows):
-    """Rows in groups that a piece has numbered by itself.
-
-    Parameters
-    ----------
-    table, group, share :
-        As of :class:`GroupedRows`; the share of a row is its weight.
-    numbers : ndarray of shape (m,), int64
-        How many rows each stands for.
-    keys : ndarray of shape (groups, 1 + w), uint64
-        What each group was before, and the values of the features by which it was divided.
-    """
-
-    numbers: NDArray[np.int64]
-    keys: Words
-
-
 @dataclass(eq=False)
-class RowGroups:
+class RowGroups(GroupsOfRows):
     """The groups of rows in pieces.
 
     Parameters
@@ -100,16 +89,14 @@ class RowGroups:
     whole: bool = field(init=False)
     full: bool = field(default=False, init=False)
     _bits: Words = field(init=False)  # (G, words): the features that came in
-    _places: dict[tuple[int, ...], int] = field(default_factory=dict, init=False)
-    _global: list[NDArray[np.intp]] = field(init=False)  # of each piece: which groups it has
+    _columns: dict[tuple[int, ...], int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         facts = self.rows.map(_sums)
         total, self.whole = math.fsum(total for total, _ in facts), all(w for _, w in facts)
         exponent = None if self.whole else unit_exponent(total)
-        self.codes, self._bits = np.arange(self.n_classes), np.zeros((self.n_classes, 0), np.uint64)
-        self._global = [np.arange(self.n_classes)] * len(self.rows)
-        self._take(self._division(self.rows.persist(_begun, exponent), UNLIMITED))
+        self._bits = np.zeros((self.n_classes, 0), np.uint64)
+        self._take(self._begin(self.rows, self.n_classes, exponent))
 
     @property
     def n_rows(self) -> int:
@@ -119,7 +106,7 @@ class RowGroups:
     @property
     def n_entries(self) -> int:
         """Groups times features that are held."""
-        return len(self.codes) * len(self._places)
+        return len(self.codes) * len(self._columns)
 
     @property
     def n_rounded(self) -> float:
@@ -141,17 +128,12 @@ class RowGroups:
         """A feature that came in, on every group; shape (G,)."""
         if not conjunction:
             return np.ones(len(self.codes), dtype=np.bool_)
-        word, place = divmod(self._places[conjunction], 64)
+        word, place = divmod(self._columns[conjunction], 64)
         return np.asarray(self._bits[:, word] >> np.uint64(place) & np.uint64(1), dtype=np.bool_)
 
     def knows(self, conjunction: tuple[int, ...]) -> bool:
         """Whether all rows of a group have the same value, which is known."""
-        return not conjunction or conjunction in self._places
-
-    def vectors(self, weights: FloatArray) -> list[FloatArray]:
-        """The part of its group's weights, (G, K), that a row of weight 1 has; piece by piece."""
-        each = weights / self.weights[:, None]
-        return [each[places] for places in self._global]
+        return not conjunction or conjunction in self._columns
 
     def divide(
         self, conjunctions: Iterable[tuple[int, ...]], deadline: Deadline = UNLIMITED
@@ -176,13 +158,12 @@ class RowGroups:
         fresh = [w for w in dict.fromkeys(conjunctions) if not self.knows(w)]
         if not fresh:
             return None
-        rows = self.rows.persist(_divided, tuple(fresh))
-        division = self._division(rows, deadline)
+        division = self._divided(tuple(fresh), (), deadline)
         start = 64 * self._bits.shape[1]
-        if len(division.parent) * (len(self._places) + len(fresh)) > self.most:
+        if len(division.parent) * (len(self._columns) + len(fresh)) > self.most:
             self.full = True
             return None
-        self._places |= {w: start + j for j, w in enumerate(fresh)}
+        self._columns |= {w: start + j for j, w in enumerate(fresh)}
         self._take(division)
         return division.parent
 
@@ -198,20 +179,20 @@ class RowGroups:
         first : ndarray of shape (G,), intp
             One of the groups before that each was made of.
         """
-        kept = [w for w in dict.fromkeys(conjunctions) if w in self._places]
-        positions = np.array([self._places[w] for w in kept], dtype=np.intp)
+        kept = [w for w in dict.fromkeys(conjunctions) if w in self._columns]
+        positions = np.array([self._columns[w] for w in kept], dtype=np.intp)
         bits = select_bits(self._bits, 64 * self._bits.shape[1], positions)
         first, kind = different_groups(self.codes, bits)
-        joined, self._global = [kind[places] for places in self._global], []
+        joined, self._places = [kind[places] for places in self._places], []
         numbers = []
         for own in joined:
             places, number = np.unique(own, return_inverse=True)
-            self._global.append(places)
+            self._places.append(places)
             numbers.append(number.astype(np.intp))
         self.rows = self.rows.persist(_joined, each=numbers)
-        self._bits, self._places = bits[first], {w: j for j, w in enumerate(kept)}
+        self._bits, self._columns = bits[first], {w: j for j, w in enumerate(kept)}
         self.weights = np.bincount(kind, self.weights, len(first)).astype(np.float64)
-        self.numbers = _whole_sums(kind, self.numbers, len(first))
+        self.numbers = whole_sums(kind, self.numbers, len(first))
         self.codes = self.codes[first]
         return kind, first
 
@@ -234,59 +215,9 @@ class RowGroups:
         answers = self.rows.map(_digests, tuple(conjunctions))
         return [b"".join(parts) for parts in zip(*answers, strict=True)]
 
-    def _division(self, rows: Partitioned, deadline: Deadline) -> _Division:
-        """What the pieces' groups are together, each of them after a division."""
-        answers = rows.map(_described, deadline=deadline)
-        parts = [keys for keys, _, _ in answers]
-        pairs = zip(self._global, parts, strict=True)
-        parent = np.concatenate([places[keys[:, 0].astype(np.intp)] for places, keys in pairs])
-        words = np.concatenate([keys[:, 1:] for keys in parts])
-        first, kind = different_groups(parent, words)
-        weights = np.concatenate([weights for _, weights, _ in answers])
-        numbers = np.concatenate([numbers for _, _, numbers in answers])
-        return _Division(
-            rows,
-            np.split(kind, np.cumsum([len(keys) for keys in parts])[:-1]),
-            parent[first],
-            words[first],
-            np.bincount(kind, weights, len(first)).astype(np.float64),
-            _whole_sums(kind, numbers, len(first)),
-        )
-
-    def _take(self, division: _Division) -> None:
-        self.rows, self._global = division.rows, division.places
+    def _take(self, division: Division) -> None:
         self._bits = np.hstack([self._bits[division.parent], division.words])
-        self.codes = self.codes[division.parent]
-        self.weights, self.numbers = division.weights, division.numbers
-
-
-@dataclass(frozen=True, eq=False)
-class _Division:
-    """Groups after features came in.
-
-    Parameters
-    ----------
-    rows : Partitioned
-        Of :class:`DividedRows`.
-    places : list of intp
-        Which groups each piece has.
-    parent : intp (G,)
-        What each group was before.
-    words : uint64 (G, w)
-        The new features.
-    weights : float64 (G,)
-    numbers : int64 (G,)
-    """
-
-    rows: Partitioned
-    places: list[NDArray[np.intp]]
-    parent: NDArray[np.intp]
-    words: Words
-    weights: FloatArray
-    numbers: NDArray[np.int64]
-
-
-# -- what pieces do --------------------------------------------------------------------------------
+        super()._take(division)
 
 
 def _sums(rows: WeightedRows) -> tuple[float, bool]:
@@ -294,34 +225,9 @@ def _sums(rows: WeightedRows) -> tuple[float, bool]:
     return math.fsum(rows.weights), bool((rows.weights == np.rint(rows.weights)).all())
 
 
-def _begun(rows: WeightedRows, exponent: int | None) -> DividedRows:
-    """The rows of each class as one group, with weights that are multiples of 2^exponent."""
-    weights = rows.weights
-    if exponent is not None:
-        weights = np.ldexp(np.maximum(np.rint(np.ldexp(weights, -exponent)), 1.0), exponent)
-    first, group = different_groups(rows.codes, np.zeros((len(rows), 0), np.uint64))
-    keys = rows.codes[first].astype(np.uint64)[:, None]
-    return DividedRows(rows.table, group, weights, rows.numbers, keys)
-
-
-def _divided(rows: DividedRows, conjunctions: Conjunctions) -> DividedRows:
-    """Every group divided by the values of features."""
-    words = transposed(rows.table.covers(conjunctions), rows.table.n_rows)
-    first, group = different_groups(rows.group, words)
-    keys = np.column_stack([rows.group[first].astype(np.uint64), words[first]])
-    return replace(rows, group=group, keys=keys)
-
-
 def _joined(rows: DividedRows, number: NDArray[np.intp]) -> DividedRows:
     """Other numbers of groups, some of which become one."""
     return replace(rows, group=number[rows.group])
-
-
-def _described(rows: DividedRows) -> tuple[Words, FloatArray, NDArray[np.int64]]:
-    """What the groups were before and by what they were divided, their weights and numbers."""
-    n = len(rows.keys)
-    weights = np.bincount(rows.group, rows.share, n).astype(np.float64)
-    return rows.keys, weights, _whole_sums(rows.group, rows.numbers, n)
 
 
 def _columns(
@@ -341,7 +247,103 @@ def _digest(words: Words) -> bytes:
     return hashlib.blake2b(words.tobytes(), digest_size=16).digest()
 
 
-def _whole_sums(kind: NDArray[np.intp], numbers: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    sums = np.zeros(n, dtype=np.int64)
-    np.add.at(sums, kind, numbers)
-    return sums
+@dataclass(eq=False)
+class PiecedConjunctions(ConjunctionFeatures):
+    """As :class:`ConjunctionFeatures`, over rows in pieces.
+
+    Parameters
+    ----------
+    table : PackedTable
+        Of no rows; it says how many propositions there are.
+    bias, groups, least, greatest, depth_penalty, asked :
+        As there.
+    rows : RowGroups
+        The groups of the rows, which take the place of rows.
+    """
+
+    rows: RowGroups = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._room = CROWDED
+
+    @property
+    def n_rows(self) -> int:
+        """The number of groups."""
+        return self.rows.n_rows
+
+    @property
+    def full(self) -> bool:  # type: ignore[override]
+        """Whether a feature would have divided too many groups."""
+        return self.rows.full
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are so many groups that columns of little weight should go."""
+        return self.rows.n_rows > self._room
+
+    def different_columns(self, side: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Which of these propositions to learn from: of equal ones the first."""
+        return self.rows.different_columns(side, everywhere=not self.bias)
+
+    def heaviest(
+        self, side: NDArray[np.intp], table: PackedTable, weights: FloatArray, **options: Any
+    ) -> MinedConjunctions:
+        """The heaviest conjunctions of some propositions."""
+        return mine_on_pieces(
+            self.rows.rows,
+            self.rows.vectors(weights),
+            table.n_columns,
+            size=np.abs(weights).sum(axis=0),
+            among=side,
+            whole=self.rows.whole,
+            **options,
+        )
+
+    def first(
+        self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
+    ) -> list[Column]:
+        """Those of single propositions."""
+        if self.rows.n_entries:  # every column divides groups; the next are worth a whole search
+            return []
+        if self.least > 1:
+            return super().first(weights, threshold, top, deadline)
+        return self._priced(weights, threshold, top, time_limit=deadline, max_length=1).columns
+
+    def rounding(self, weights: FloatArray) -> float:
+        """That of sums, and of the weight of every row to whole multiples of a unit."""
+        units = self.rows.n_rounded * 2.0 ** (1 - TOTAL_BITS) * np.abs(weights).sum(axis=0).max()
+        return super().rounding(weights) + float(units)
+
+    def covers(self, features: Sequence[Any]) -> Iterable[bytes]:
+        """For each feature a digest of the rows that it covers."""
+        return self.rows.covers([feature.propositions for feature in features])
+
+    def prepare(
+        self, game: RestrictedGame, features: Sequence[Any], deadline: Deadline = UNLIMITED
+    ) -> None:
+        """Divide groups of rows; where there would be too many, by some of the features only."""
+        asked = list(dict.fromkeys(feature.propositions for feature in features))
+        while asked:
+            parent = self.rows.divide(asked, deadline)
+            if parent is not None:
+                game.divide(self.rows.preferences(), parent)
+            if all(map(self.rows.knows, asked)):
+                break
+            asked = asked[: len(asked) // 2]
+
+    def settle(self, game: RestrictedGame, p: FloatArray) -> FloatArray:
+        """Join the groups that no column of a game tells apart."""
+        self._room *= 1 + (self.rows.n_rows > self._room)
+        held: list[Any] = [column.feature for column in game.columns]
+        known = [f.propositions for f in held if hasattr(f, "propositions")]
+        kind, first = self.rows.join(known)
+        return game.join(self.rows.preferences(), kind, first, p)
+
+    def knows(self, feature: Any) -> bool:
+        """Whether the feature is true on all rows of a group, or on none."""
+        return self.rows.knows(feature.propositions)
+
+    def values(self, feature: Any) -> NDArray[Any]:
+        """The feature on the groups of rows."""
+        return self.rows.values(feature.propositions)

@@ -1,7 +1,7 @@
 """What a piece of the rows answers to a search over conjunctions: sums of weights over covers.
 
 A row's weight is the vector of its group times its own share, so that new weights for all rows are
-a few numbers per group.  In units (see :mod:`formulakern.mining.objective`) a weight is a whole
+a few numbers per group.  In units (see :mod:`formulakern.mining.search`) a weight is a whole
 number; sums of them are exact, and the sums over all pieces are the same however rows are divided.
 """
 

@@ -177,10 +177,10 @@ def test_without_a_bias_rule_every_rule_counts():
 def test_interrupt_keeps_the_heaviest(monkeypatch):
     X, y = datasets.tic_tac_toe()
 
-    def interrupted(_self):
+    def interrupted(_self, _chosen):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hypothesis.ColumnSelection, "run", interrupted)
+    monkeypatch.setattr(hypothesis.ColumnSelection, "promising", interrupted)
     with pytest.warns(UserWarning, match="interrupted: the best rules so far"):
         model = PRLClassifier(degree=1, C=0.1, max_rules=4).fit(X, y)
     assert model.stopped_ == "interrupted"

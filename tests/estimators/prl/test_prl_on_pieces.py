@@ -130,7 +130,7 @@ def test_merging_equal_rows_is_of_no_effect():
     assert fits[0].bound_ == fits[1].bound_
 
 
-@pytest.mark.parametrize("room", ["column_generation.CROWDED", "pieced.CROWDED"])
+@pytest.mark.parametrize("room", ["column_generation.CROWDED", "row_groups.CROWDED"])
 def test_columns_that_go_join_groups(room, monkeypatch):
     """Few columns at a time, of which unused ones, or light ones, are dropped often."""
     monkeypatch.setattr(f"formulakern.learning.prl.{room}", 2)

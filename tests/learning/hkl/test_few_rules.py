@@ -43,7 +43,7 @@ def selection(seed, most):
 
     held = [one for one, weight in grown.weights.items() if weight]
     support = positions(found, table, kind, held)
-    return grown, FeatureSelection(found, solve, 1, support, most, UNLIMITED, lambda *better: None)
+    return grown, FeatureSelection(support, most, UNLIMITED, found, solve, 1, lambda *better: None)
 
 
 def test_most_often_the_best_of_all_subsets_is_found():

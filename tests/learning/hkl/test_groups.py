@@ -8,9 +8,9 @@ import pytest
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.weighted_rows import WeightedRows
 from formulakern.encoding.zero_one import read_packed
+from formulakern.learning.hkl.groups import Groups
 from formulakern.learning.hkl.multinomial import learn_together
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
-from formulakern.learning.hkl.pieces.groups import Groups
 from formulakern.learning.hkl.problem import learn
 from formulakern.learning.hkl.signs import Signs
 from formulakern.partitions.partitioned import Partitioned

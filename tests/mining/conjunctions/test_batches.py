@@ -12,9 +12,9 @@ from test_conjunctions import cases, check_against_enumeration
 import formulakern as fk
 from formulakern.deadline import TimeIsOver
 from formulakern.encoding.zero_one import read_packed
-from formulakern.mining.conjunctions import batches, best_first
+from formulakern.mining.conjunctions import best_first
 from formulakern.mining.conjunctions.answers import GroupedRows
-from formulakern.mining.conjunctions.batches import mine_on_pieces
+from formulakern.mining.conjunctions.best_first import mine_on_pieces
 from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.partitions.partitioned import Partitioned
 
@@ -44,8 +44,8 @@ def test_equals_enumeration_on_pieces(case, top, division, batch):
     X, weights, options = case
     pieces, vectors = pieces_of(X, weights, division)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "LARGEST_BATCH", batch)
-        patch.setattr(batches, "FIRST_BATCH", batch)
+        patch.setattr(best_first, "LARGEST_BATCH", batch)
+        patch.setattr(best_first, "FIRST_BATCH", batch)
         result = mine_on_pieces(pieces, vectors, X.shape[1], top=top, **options)
     check_against_enumeration(result, X, weights, options, top)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import tables
 
 import formulakern as fk
-from formulakern.mining.conjunctions import enumeration
+from formulakern.mining.conjunctions import search
 from formulakern.mining.conjunctions.search import mine_conjunctions
 
 WEIGHTS = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 1.0, 2.0]) | st.floats(-5, 5, width=32)
@@ -20,7 +20,7 @@ WEIGHTS = st.sampled_from([-3.0, -1.0, 0.0, 0.0, 1.0, 2.0]) | st.floats(-5, 5, w
 def how(request, monkeypatch):
     """Small tables are listed; all tests hold for the search too."""
     if request.param == "searched":
-        monkeypatch.setattr(enumeration, "MAX_ENTRIES", -1)
+        monkeypatch.setattr(search, "MAX_ENTRIES", -1)
     return request.param
 
 

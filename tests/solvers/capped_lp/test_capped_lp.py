@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from formulakern.solvers.capped_lp import interior_point
-from formulakern.solvers.capped_lp import matrix as representation
-from formulakern.solvers.capped_lp.interior_point import solve_capped_lp
+from formulakern.solvers import capped_lp
+from formulakern.solvers.capped_lp import solve_capped_lp
 
 
 def optimum(A, u):
@@ -67,8 +66,8 @@ def test_blocks_are_the_whole(monkeypatch):
     A = generator.integers(-2, 3, (100, 6)).astype(np.int8)
     u = np.ones(100)
     expected = solve_capped_lp(A, u)
-    monkeypatch.setattr(representation, "KEPT_BYTES", 0)
-    monkeypatch.setattr(representation, "BLOCK", 7)
+    monkeypatch.setattr(capped_lp, "KEPT_BYTES", 0)
+    monkeypatch.setattr(capped_lp, "BLOCK", 7)
     found = solve_capped_lp(A, u)
     check(A, u, found)
     assert found.alpha.sum() == pytest.approx(expected.alpha.sum(), rel=1e-7)
@@ -80,7 +79,7 @@ def test_products_by_nonzero_entries(generator, n, k, shift):
     A = generator.integers(-2, 3, (n, k)) * (generator.random((n, k)) < 0.3)
     x, y, d = generator.normal(size=k), generator.normal(size=n), generator.uniform(0, 5, n)
     whole = A + shift
-    for matrix in (representation.Sparse(A, shift), representation.Dense(A.astype(np.int8), shift)):
+    for matrix in (capped_lp.Sparse(A, shift), capped_lp.Dense(A.astype(np.int8), shift)):
         assert matrix.shape == (n, k)
         np.testing.assert_allclose(matrix.product(x), whole @ x, atol=1e-12)
         np.testing.assert_allclose(matrix.transposed(y), y @ whole, atol=1e-12)
@@ -94,8 +93,8 @@ def test_sparse_and_dense_programs_agree(monkeypatch, capped):
     A = (generator.integers(-2, 3, (200, 30)) * (generator.random((200, 30)) < 0.1)).astype(np.int8)
     u, shift = (np.ones(200), 0.0) if capped else (np.full(200, np.inf), 3.0)
     expected = solve_capped_lp(A, u, shift)
-    monkeypatch.setattr(representation, "SMALL", 0)
-    assert isinstance(representation.matrix_of(A, 0.0, 1e-8), representation.Sparse)
+    monkeypatch.setattr(capped_lp, "SMALL", 0)
+    assert isinstance(capped_lp.matrix_of(A, 0.0, 1e-8), capped_lp.Sparse)
     found = solve_capped_lp(A, u, shift)
     assert found.alpha.sum() == pytest.approx(expected.alpha.sum(), rel=1e-6)
     check(A, u, found, shift)
@@ -109,8 +108,8 @@ def test_rough_solutions_in_single_precision(generator, n, k, cap, capped):
     u = np.full(n, cap if capped else np.inf)
     shift = 0.0 if capped else 3.0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(representation, "SMALL", 0)
-        patch.setattr(representation, "SPARSE", 0)
+        patch.setattr(capped_lp, "SMALL", 0)
+        patch.setattr(capped_lp, "SPARSE", 0)
         solution = solve_capped_lp(A, u, shift, tol=1e-3)
     assert solution.gap <= 1e-3
     assert solution.alpha.sum() == pytest.approx(optimum(A + shift, u), rel=5e-3)
@@ -125,12 +124,12 @@ def test_in_the_middle_of_the_optimal_strategies():
 
 def test_what_cannot_be_reached_ends_with_the_best(monkeypatch):
     """No tolerance is met: no number may vanish or overflow on the way."""
-    monkeypatch.setattr(representation, "SMALL", 0)
-    monkeypatch.setattr(representation, "ROUGH", 0.0)
+    monkeypatch.setattr(capped_lp, "SMALL", 0)
+    monkeypatch.setattr(capped_lp, "ROUGH", 0.0)
     generator = np.random.default_rng(3)
     A = generator.integers(-2, 3, (120, 70)).astype(np.int8)
     u = np.full(120, 0.05)
     solution = solve_capped_lp(A, u, tol=0.0)
     assert not solution.converged
-    assert solution.iterations < interior_point.MAX_STEPS
+    assert solution.iterations < capped_lp.MAX_STEPS
     assert solution.alpha.sum() == pytest.approx(optimum(A, u), rel=1e-3)

@@ -20,9 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 import formulakern as fk
 from formulakern.deadline import Deadline
 from formulakern.slices import FIRST_WORK
-from formulakern.solvers.games.fictitious_play import BLOCK, FictitiousPlay
-from formulakern.solvers.games.hedge import Hedge
-from formulakern.solvers.games.solve import METHODS, Run
+from formulakern.solvers.game_dynamics import BLOCK, FictitiousPlay, Hedge
+from formulakern.solvers.games import METHODS, Run
 
 every_method = pytest.mark.parametrize("method", list(METHODS))
 iterated = pytest.mark.parametrize("method", ["fictitious-play", "multiplicative-weights"])

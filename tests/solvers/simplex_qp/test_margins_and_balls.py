@@ -10,17 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.svm import SVC
 
-from formulakern.solvers.simplex_qp.problems import (
-    ZERO,
-    enclosing_ball,
-    hinge_margin,
-    hull_margin,
-)
-from formulakern.solvers.simplex_qp.solve import (
+from formulakern.solvers.simplex_qp import (
     CHUNK,
+    ZERO,
     Certificate,
     QuadraticProgram,
     Weighted,
+    enclosing_ball,
+    hinge_margin,
+    hull_margin,
     minimise,
 )
 

@@ -1,1 +1,0 @@
-"""Hierarchical kernel learning from rows that lie in pieces."""

@@ -1,0 +1,182 @@
+"""Rows in partitions, in groups of those that the features in use cannot tell apart.
+
+A solution over some features depends on a row only through its class and the values of these
+features.  Rows with the same class and values are a *group*, which has the sum of their weights; a
+row's part of its group's weight is in proportion to its own.  So a learner keeps one example for
+each group, and the rows stay in their partitions, which know the group of each row.  When features
+come into use, every partition divides its groups by them and returns the parts it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.arrays import FloatArray, different_groups
+from formulakern.deadline import UNLIMITED, Deadline
+from formulakern.encoding.bits import Words, transposed
+from formulakern.encoding.weighted_rows import WeightedRows
+from formulakern.mining.conjunctions.answers import GroupedRows
+from formulakern.partitions.partitioned import Partitioned
+
+__all__ = ["DividedRows", "Division", "GroupsOfRows", "whole_sums"]
+
+Conjunctions = Sequence[tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class DividedRows(GroupedRows):
+    """Rows in groups with numbers of the partition's own.
+
+    Parameters
+    ----------
+    table, group, share :
+        As of :class:`GroupedRows`; the share of a row is its weight.
+    numbers : ndarray of shape (m,), int64
+        How many rows each stands for.
+    keys : ndarray of shape (groups, 1 + w), uint64
+        The earlier group of each group, and the values of the features that divided it.
+    """
+
+    numbers: NDArray[np.int64]
+    keys: Words
+
+
+class Division(NamedTuple):
+    """The groups after features came into use.
+
+    Parameters
+    ----------
+    rows : Partitioned
+        Of :class:`DividedRows`.
+    places : list of intp
+        The groups of each partition.
+    parent : intp (G,)
+        The earlier group of each.
+    words : uint64 (G, w)
+        The values of the new features.
+    weights : float64 (G,)
+    numbers : int64 (G,)
+    sums : float64 (G, e)
+        Of linear columns times weights.
+    """
+
+    rows: Partitioned
+    places: list[NDArray[np.intp]]
+    parent: NDArray[np.intp]
+    words: Words
+    weights: FloatArray
+    numbers: NDArray[np.int64]
+    sums: FloatArray
+
+
+class GroupsOfRows:
+    """The groups of rows in partitions; at first the classes.
+
+    Attributes
+    ----------
+    rows : Partitioned
+        Of :class:`DividedRows`.
+    codes : intp (G,)
+        The class of each group.
+    weights : float64 (G,)
+        Sums of the rows' weights.
+    numbers : int64 (G,)
+        How many rows each group has.
+    """
+
+    rows: Partitioned
+    codes: NDArray[np.intp]
+    weights: FloatArray
+    numbers: NDArray[np.int64]
+    _places: list[NDArray[np.intp]]  # the groups of each partition
+
+    def _begin(self, rows: Partitioned, n_classes: int, exponent: int | None = None) -> Division:
+        """Divide :class:`WeightedRows` by class; weights are rounded to multiples of 2^exponent."""
+        self.codes = np.arange(n_classes)
+        self._places = [np.arange(n_classes)] * len(rows)
+        return self._division(rows.persist(_begun, exponent), UNLIMITED)
+
+    def _divided(
+        self, conjunctions: Conjunctions, others: Sequence[int], deadline: Deadline
+    ) -> Division:
+        """Divide the groups by conjunctions, then by linear columns.
+
+        Raises
+        ------
+        TimeIsOver
+            If the answers are not there in time.
+        """
+        return self._division(self.rows.persist(_divided, conjunctions, others), deadline)
+
+    def _division(self, rows: Partitioned, deadline: Deadline) -> Division:
+        answers = rows.map(_described, deadline=deadline)
+        keys, weights, numbers, sums = zip(*answers, strict=True)
+        pairs = zip(self._places, keys, strict=True)
+        parent = np.concatenate([places[own[:, 0].astype(np.intp)] for places, own in pairs])
+        words = np.concatenate([own[:, 1:] for own in keys])
+        first, kind = different_groups(parent, words)
+        n = len(first)
+        every = np.concatenate(sums)
+        total = np.zeros((n, every.shape[1]))
+        np.add.at(total, kind, every)
+        return Division(
+            rows,
+            np.split(kind, np.cumsum([len(own) for own in keys])[:-1]),
+            parent[first],
+            words[first],
+            np.bincount(kind, np.concatenate(weights), n).astype(np.float64),
+            whole_sums(kind, np.concatenate(numbers), n),
+            total,
+        )
+
+    def _take(self, division: Division) -> None:
+        self.rows, self._places = division.rows, division.places
+        self.codes = self.codes[division.parent]
+        self.weights, self.numbers = division.weights, division.numbers
+
+    def vectors(self, weights: FloatArray) -> list[FloatArray]:
+        """Return the part of its group's weights, (G, K), of a row of weight 1, by partition."""
+        each = weights / self.weights[:, None]
+        return [each[places] for places in self._places]
+
+
+def _begun(rows: WeightedRows, exponent: int | None) -> DividedRows:
+    weights = rows.weights
+    if exponent is not None:
+        weights = np.ldexp(np.maximum(np.rint(np.ldexp(weights, -exponent)), 1.0), exponent)
+    first, group = different_groups(rows.codes, np.zeros((len(rows), 0), np.uint64))
+    keys = rows.codes[first].astype(np.uint64)[:, None]
+    return DividedRows(rows.table, group, weights, rows.numbers, keys)
+
+
+def _divided(rows: DividedRows, conjunctions: Conjunctions, others: Sequence[int]) -> DividedRows:
+    table = rows.table
+    values = np.ascontiguousarray(table.degrees[:, list(others)] + 0.0)  # no negative zeros
+    words = transposed(table.covers(conjunctions), table.n_rows)
+    words = np.column_stack([words, values.view(np.uint64)])
+    first, group = different_groups(rows.group, words)
+    keys = np.column_stack([rows.group[first].astype(np.uint64), words[first]])
+    return replace(rows, group=group, keys=keys)
+
+
+def _described(
+    rows: DividedRows,
+) -> tuple[Words, FloatArray, NDArray[np.int64], FloatArray]:
+    """Return keys, weights, numbers, and sums of linear columns times weights of the groups."""
+    n = len(rows.keys)
+    weights = np.bincount(rows.group, rows.share, n).astype(np.float64)
+    columns = [np.bincount(rows.group, rows.share * d, n) for d in rows.table.degrees.T]
+    sums = np.array(columns, dtype=np.float64).reshape(len(columns), n).T
+    return rows.keys, weights, whole_sums(rows.group, rows.numbers, n), sums
+
+
+def whole_sums(kind: NDArray[np.intp], numbers: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Return the sum of whole numbers of each kind."""
+    sums = np.zeros(n, dtype=np.int64)
+    np.add.at(sums, kind, numbers)
+    return sums

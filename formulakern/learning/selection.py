@@ -1,0 +1,134 @@
+"""The best few of many features: two starts that are improved by exchanges.
+
+To find the best set of at most k features is NP-hard (sparse approximation: B. K. Natarajan,
+"Sparse approximate solutions to linear systems", SIAM Journal on Computing 24, 1995,
+doi:10.1137/S0097539792240406).  So two starts are improved:
+
+* *backward*: from the optimal support on, the features of least weight go, a tenth at a time;
+* *forward*: from no feature on, the best of the most promising ones comes in;
+* *exchange*: one feature goes, the best of those that are promising without it comes in, as long as
+  the choice becomes better.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from formulakern.deadline import Deadline
+from formulakern.interrupts import held, interruptible
+
+__all__ = ["Selection"]
+
+#: Share of the features that leave at a time on the way back from the optimal support.
+LEAVING = 0.1
+
+
+class _Choice(Protocol):
+    @property
+    def kept(self) -> tuple[Any, ...]:
+        """The features, largest weight first."""
+
+
+Choice = TypeVar("Choice", bound=_Choice)
+
+
+@dataclass(eq=False)
+class Selection(ABC, Generic[Choice]):
+    """Choose at most ``most`` features.
+
+    Parameters
+    ----------
+    support : sequence
+        The features of an optimal solution, largest weight first.
+    most : int
+        k.
+    deadline : Deadline
+        Nothing new is tried after it.
+
+    Attributes
+    ----------
+    best : object
+        The best choice so far.
+    interrupted : bool
+        Whether Ctrl-C ended the selection.
+    """
+
+    #: Shares by which an exchange, and a candidate beside an earlier one, must be better.
+    better: ClassVar[float]
+    apart: ClassVar[float] = 0.0
+
+    support: Sequence[Any]
+    most: int
+    deadline: Deadline
+    best: Choice = field(init=False)
+    interrupted: bool = field(init=False, default=False)
+
+    @abstractmethod
+    def solved(self, kept: Sequence[Any], before: Choice | None = None) -> Choice:
+        """Return the optimal weights of some features; ``before`` is a similar choice."""
+
+    @abstractmethod
+    def promising(self, chosen: Choice) -> Iterable[Any]:
+        """Return other features that may improve a choice, the most promising first."""
+
+    @abstractmethod
+    def improves(self, chosen: Choice, before: Choice, share: float = 0.0) -> bool:
+        """Whether a choice is better than another by more than a share."""
+
+    def report(self, chosen: Choice) -> None:
+        """Report a better choice."""
+
+    def run(self) -> Choice:
+        """Return the better of two starts, each improved by exchanges; Ctrl-C ends the search."""
+        try:
+            with held():
+                self.best = self.solved(self.support[: self.most])
+            with interruptible():
+                self._exchange(self._backward())
+                self._exchange(self._forward(self.solved(())))
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return self.best
+
+    def _backward(self) -> Choice:
+        chosen = self.solved(self.support)
+        while (surplus := len(chosen.kept) - self.most) > 0:
+            leaving = surplus if self.deadline.over() else max(1, int(LEAVING * len(chosen.kept)))
+            chosen = self.solved(chosen.kept[: -min(leaving, surplus)], chosen)
+        return self._forward(chosen)
+
+    def _forward(self, chosen: Choice) -> Choice:
+        while len(chosen.kept) < self.most and not self.deadline.over():
+            larger = self._with_one_more(chosen)
+            if larger is None:
+                break
+            chosen = larger  # also if only two together are worth something
+        if len(chosen.kept) <= self.most and self.improves(chosen, self.best):
+            self.best = chosen
+            self.report(chosen)
+        return chosen
+
+    def _exchange(self, chosen: Choice) -> None:
+        improved = True
+        while improved and not self.deadline.over():
+            improved = False
+            for leaving in reversed(chosen.kept):
+                if self.deadline.over():
+                    break
+                rest = [one for one in chosen.kept if one != leaving]
+                larger = self._with_one_more(self.solved(rest, chosen))
+                if larger is not None and self.improves(larger, chosen, self.better):
+                    chosen, improved = self._forward(larger), True
+                    break
+
+    def _with_one_more(self, chosen: Choice) -> Choice | None:
+        """The best choice with one of the promising features; None if there is none."""
+        best = None
+        for one in self.promising(chosen):
+            tried = self.solved([*chosen.kept, one], chosen)
+            if best is None or self.improves(tried, best, self.apart):
+                best = tried
+        return best

@@ -1,1 +1,0 @@
-"""Quadratic programs over the simplex: margins and enclosing balls."""
