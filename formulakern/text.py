@@ -146,7 +146,7 @@ def significant(values: Sequence[float]) -> list[str]:
 
 
 def preformatted(shown: object) -> str:
-    """What a value prints, as HTML for notebooks.
+    """Return the printed form of a value as HTML for notebooks.
 
     >>> preformatted("a < b")
     '<pre>a &lt; b</pre>'

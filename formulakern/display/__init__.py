@@ -1,1 +1,1 @@
-"""How things look: terminal, HTML and LaTeX."""
+"""Pictures, pages and tables of values; no estimators."""

@@ -1,4 +1,4 @@
-"""What only a terminal shows: an inspection in colours."""
+"""An inspection in colours, for terminals."""
 
 from __future__ import annotations
 

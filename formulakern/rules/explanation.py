@@ -255,11 +255,11 @@ class Explanation(RowExplanations):
 
     @property
     def intercept(self) -> FloatArray:
-        """What every row begins with, shape (K,)."""
+        """The start of every row's scores, shape (K,)."""
         return self.ensemble.intercept
 
     def added(self, name: Any = None) -> FloatArray:
-        """What each rule adds to a score: V_rk · r(x); with the intercept they sum to the score.
+        """Return what each rule adds to a score: V_rk · r(x).
 
         Parameters
         ----------
@@ -303,7 +303,7 @@ class Explanation(RowExplanations):
 
     @property
     def contributions(self) -> tuple[float, ...]:
-        """What each of these gives to its class and takes from the other one, if there is one.
+        """The gain of each of these for its class, and the loss of the other class if there is one.
 
         Or what it adds to the number; negative where a monomial or the weight is.
         """
@@ -330,7 +330,7 @@ class Explanation(RowExplanations):
         return [int(k) for k in np.argsort(-self.totals[row], kind="stable")[:2]]
 
     def _terms(self, row: int, k: int) -> list[tuple[float, str]]:
-        """What adds up to a score, the intercept and then the largest first."""
+        """Return the terms of a score: the intercept, then the largest first."""
         given = self.values[row] * self.ensemble.votes[:, k]
         order = np.argsort(-np.abs(given), kind="stable").tolist()
         start = float(self.intercept[k])
@@ -341,7 +341,7 @@ class Explanation(RowExplanations):
         return said(self.ensemble.rules[r], float(self.ensemble.votes[r, k]))
 
     def _title(self) -> str:
-        """What is predicted of the only row, and by which score."""
+        """Return the prediction for the only row, and its score."""
         told, total = self.shown_scores(0), self.totals[0]
         if self.ensemble.levels is not None:
             ends = listed_levels(self.ensemble, scores=True)
@@ -358,7 +358,7 @@ class Explanation(RowExplanations):
         return f"class {self.prediction}: the largest score is {first}, then {second}{others}"
 
     def _table(self) -> list[tuple[list[float], str]]:
-        """What each term of the only row adds to the scores that are told."""
+        """Return what each term of the only row adds to the shown scores."""
         told = self.shown_scores(0)
         rows: dict[str, list[float]] = {}
         for place, k in enumerate(told):
@@ -466,7 +466,7 @@ def _signed(amounts: list[float]) -> list[str]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionExplanation(RowExplanations):
-    """What explanations of lists and of sets share.
+    """Explanations of lists and of sets.
 
     Parameters
     ----------

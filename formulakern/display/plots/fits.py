@@ -45,7 +45,7 @@ MAX_LINEAR_RATIO = 20.0
 
 
 def history(model: Any, *, ax: Axes | None = None) -> Axes:
-    """How an optimisation went, from the history that a fitted model keeps.
+    """Draw how an optimisation went, from the history of a fitted model.
 
     Of ``PRLClassifier`` the margin that is secured, its value v_t, and the largest that is
     possible, its bound, round by round: the optimum lies in the shaded band between both.  Of
@@ -103,7 +103,7 @@ def draw_bounds(
     *,
     steps: bool = False,
 ) -> Any:
-    """What is secured and what is possible over time, the band between them shaded.
+    """Draw secured and possible values over time, and shade the band between them.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def draw_bounds(
 
 
 def draw_gaps(ax: Any, gaps: Mapping[str, NDArray[Any]], xlabel: str, ylabel: str) -> Any:
-    """Gaps over the rounds, on a logarithmic scale, a line for each problem.
+    """Draw gaps over the rounds, on a logarithmic scale, a line for each problem.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def draw_gaps(ax: Any, gaps: Mapping[str, NDArray[Any]], xlabel: str, ylabel: st
 
 
 def cv_results(model: Any, *, x: str = "C", ax: Axes | None = None) -> Axes:
-    """What a cross-validation found: mean scores with their standard errors, along each path.
+    """Draw the mean scores of a cross-validation with their standard errors, along each path.
 
     Of the scores q₁, …, q_F of the F folds a point has the mean that the estimator chose by, and a
     bar of s/√(F − 1) above and below, s² = Σ_f (q_f − q̄)²/F.  A line joins the settings that differ
@@ -253,7 +253,7 @@ def _standard_errors(columns: Mapping[str, NDArray[Any]]) -> FloatArray | None:
 
 
 def search_results(search: Any, *, named: int = 5, ax: Axes | None = None) -> Axes:
-    """The candidates of a search for a formula: score against radius-margin ratio.
+    """Draw the candidates of a search for a formula: score against radius-margin ratio.
 
     Where only one of both was computed, that against the rank; ``FormulaSearch(compare=True)``
     computes both.  The one that was chosen has a ring.

@@ -37,7 +37,7 @@ MAX_CLASSES = 20
 
 
 def gram(kernel: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -> Axes:
-    """The Gram matrix of a kernel as a heat map, rows and columns ordered by class.
+    """Draw the Gram matrix of a kernel as a heat map, rows and columns ordered by class.
 
     Drawn is K_ij = k(x_i, x_j), rows of one class side by side, in the order in which they came;
     or rows by their number, where y is that.  A kernel that suits the classes has light blocks on
@@ -125,7 +125,7 @@ def kernel_pca(
     components: tuple[int, int] = (0, 1),
     ax: Axes | None = None,
 ) -> Axes:
-    """Rows of a table in the plane of two kernel principal components, coloured by class.
+    """Draw rows in the plane of two kernel principal components, coloured by class.
 
     Let K̃ = (I − 11ᵀ/n) K (I − 11ᵀ/n) be the matrix of the centred features, with eigenvalues
     λ₁ ≥ λ₂ ≥ … and orthonormal eigenvectors u_c.  Row i stands at √λ_c · u_ci, its place along
@@ -259,7 +259,7 @@ def draw_importance(
 
 
 def _matrix_of(kernel: Any, X: Any) -> FloatArray:
-    """The Gram matrix of X, or the matrix that is given itself."""
+    """Return the Gram matrix of X, or the given matrix."""
     expected = "a kernel, a fitted estimator with a kernel, or a square array"
     if X is None:
         if callable(kernel) or hasattr(kernel, "fit"):
@@ -293,7 +293,7 @@ def _matrix_of(kernel: Any, X: Any) -> FloatArray:
 
 
 def _targets_of(y: Any, n: int) -> NDArray[Any] | None:
-    """One class or number for each row."""
+    """Return one class or number for each row."""
     if y is None:
         return None
     targets = np.asarray(y)
@@ -327,7 +327,7 @@ def _classes_of(y: NDArray[Any] | None, n: int) -> tuple[list[Any], NDArray[Any]
 def _principal_components(
     matrix: FloatArray, components: list[int]
 ) -> tuple[FloatArray, tuple[float, float]]:
-    """Places of rows along kernel principal components, and their shares of the variance.
+    """Return coordinates of rows along kernel principal components, and shares of the variance.
 
     >>> points, shares = _principal_components(np.diag([1.0, 1.0, 4.0]), [0, 1])
     >>> points.round(3), np.round(shares, 3).tolist()

@@ -60,7 +60,7 @@ NAME_DISTANCE, MAX_LINEAR = 1.35, 40
 
 
 def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
-    """The weights of rules as bars, the largest on top.
+    """Draw the weights of rules as bars, the largest on top.
 
     The bar of a rule r is as long as ``|w_r|``, what a row that satisfies r gains for a class, or
     for the predicted number.  Of two classes it points to the right for the second one and to the
@@ -132,7 +132,7 @@ def rule_weights(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = No
 
 
 def rule_counts(model: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
-    """The training rows that the rules of a list or a set decide, by class.
+    """Draw how many training rows the rules of a list or a set decide, by class.
 
     The bar of rule r has a part of length n_rk for each class k: the weight of the training rows of
     class k that r decides, which are those that no earlier rule covers (list) or those that it
@@ -213,7 +213,7 @@ def waterfall(
     top: int | None = MAX_STEPS,
     ax: Axes | None = None,
 ) -> Axes:
-    """How the score of one row comes about: where all rows start, then rule by rule.
+    """Draw the score of one row as a sum: where all rows start, then rule by rule.
 
     With votes V and intercepts b of an ensemble, s_k(x) = b_k + Σ_r V_rk · r(x).  Drawn is
 
@@ -344,7 +344,7 @@ def _score(
 
 
 def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | None = None) -> Axes:
-    """How many rows two rules share, as a matrix.
+    """Draw how many rows two rules share, as a matrix.
 
     With r(x) = 1 where the row x satisfies the rule r, written is
 
@@ -422,7 +422,7 @@ def rule_overlap(model: Any, X: Any, *, top: int | None = MAX_BARS, ax: Axes | N
 def coverage_precision(
     model: Any, X: Any = None, y: Any = None, *, named: int = 5, ax: Axes | None = None
 ) -> Axes:
-    """The precision of rules against their coverage, a point for each.
+    """Draw the precision of rules against their coverage, a point for each.
 
     With r(x) = 1 where the row x of n satisfies the rule r for the class c,
 
@@ -569,7 +569,7 @@ def rule_curves(
     ylabel: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """A score against the number of rules, a line for each learner.
+    """Draw a score against the number of rules, a line for each learner.
 
     A line is a staircase: with k rules a learner has the score of the largest of its numbers that
     is at most k; behind its last number it is dotted.  The names of the learners stand where the

@@ -1,4 +1,4 @@
-"""What a report shows, as values: tables, figures of how good a model is, reasons, columns."""
+"""The values that a report shows: tables, measures of quality, reasons, columns."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ListedColumn:
-    """A column of a table that can be sorted.
+    """A column of a sorted table.
 
     Parameters
     ----------
     title : str
     values : sequence
-        Numbers, nan where there is none; texts for the kinds "text" and "rule".
+        Texts, or numbers with nan for entries that are not known.
     kind : {"text", "rule", "number", "share", "signed"}
         A share has a bar from 0 to 1, a signed number one to either side of 0.
     texts : sequence of str, optional
-        How numbers are written; by default in one format for all.
+        The numbers as text; by default in one format for all.
     marks : sequence of float, optional
-        Of a share: where a mark stands in its bar.
+        Places of marks in the bars of shares.
     help : str
-        What the column means, in one sentence.
+        The meaning of the column, in one sentence.
     """
 
     title: str
@@ -60,19 +60,10 @@ class ListedColumn:
 
 @dataclass(frozen=True)
 class ListedTable:
-    """A table that can be sorted.
+    """A sorted table of columns of one length.
 
-    Parameters
-    ----------
-    caption : str
-    columns : sequence of ListedColumn
-        All of one length.
-    total : int, optional
-        How many rows there would be, where some are left out.
-    filtered : bool
-        Whether there is a field to search in it.
-    note : str
-        A sentence below.
+    ``total`` is the number of rows before some were left out; a ``filtered`` table has a field to
+    search in it; ``note`` is a sentence below.
     """
 
     caption: str
@@ -87,19 +78,19 @@ class ListedTable:
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned: sentences, tables, and texts that stand as they are."""
+    """Sentences, tables, and preformatted texts with their titles, of what was learned."""
 
     sentences: Sequence[str] = ()
     tables: Sequence[ListedTable] = ()
-    texts: Sequence[tuple[str, str]] = ()  # title, text
+    texts: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line: x and y of its points, and what it is called.
+    """A line through points x, y.
 
-    ``bars`` are intervals of y, shape (2, points), where they are known; ``value`` is said beside
-    the name, and ``about`` is a sentence below.
+    ``value`` is a figure next to the name, ``bars`` are intervals of y of shape (2, points), and
+    ``about`` is a sentence below.
     """
 
     name: str
@@ -112,24 +103,23 @@ class Curve:
 
 @dataclass(frozen=True)
 class Classified:
-    """How good predictions of classes are.
+    """The quality of predicted classes.
 
     Parameters
     ----------
-    classes : sequence of str
-        The classes of the confusion matrix.
-    confusion : sequence of sequences of int
-        Rows that are of a class, in columns the predicted one.
+    classes : sequence of K str
+    confusion : K sequences of K int
+        Rows of each class, by the predicted class.
     roc : sequence of Curve
-        False positives and true positives, as shares.
+        True against false positives, as shares.
     calibration : Curve, optional
-        Predicted probability, and the share of rows for which it came true.
+        The share of rows of the class against the predicted probability.
     rules : Curve, optional
-        Number of rules, and accuracy.
+        Accuracy against the number of rules.
     majority : float
         The share of the largest class.
     missing : sequence of str
-        Sentences: what is not shown, and why.
+        Sentences about figures that are absent.
     """
 
     classes: Sequence[str]
@@ -143,18 +133,10 @@ class Classified:
 
 @dataclass(frozen=True)
 class Regressed:
-    """How good predictions of numbers are.
+    """The quality of predicted numbers.
 
-    Parameters
-    ----------
-    truth, predicted : sequences of float
-        Of some rows.
-    errors : ndarray of float64
-        Predicted less true, of all rows.
-    rules : Curve, optional
-        Number of rules, and R².
-    target : str
-    missing : sequence of str
+    ``truth`` and ``predicted`` are of some rows, ``errors`` (predicted − true) of all; ``rules`` is
+    R² against the number of rules.
     """
 
     truth: FloatArray
@@ -172,14 +154,14 @@ class ScoreSum:
     Parameters
     ----------
     title : str
-        What the score is of.
+        The name of the score.
     start : float
         The intercept.
     terms : sequence of (int, float)
-        Number of a text of :class:`Reasons`, and what it adds; the largest first.
+        Number of a text of :class:`Reasons`, and its amount; the largest first.
     total : float
     others : (int, float)
-        How many further terms there are, and what they add together.
+        Number of further terms, and their sum.
     """
 
     title: str
@@ -191,7 +173,7 @@ class ScoreSum:
 
 @dataclass(frozen=True)
 class Step:
-    """A rule that was asked about a row: number of its text, what came of it, and why."""
+    """A rule that was asked about a row: the number of its text, its answer, and why."""
 
     term: int
     state: Literal["decides", "false"]
@@ -200,18 +182,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why one row was predicted as it was.
+    """The reasons of one prediction.
 
     Parameters
     ----------
     row : int
-        Its number in the table, from 1.
+        The number of the row, from 1.
     predicted, truth : str
-        ``truth`` is "" where it is not known.
+        ``truth`` is "" if it is not known.
     right : bool or None
-        None where that has no meaning.
+        None for numbers, and if the truth is not known.
     sentence : str
-        What decided.
     entries : sequence of str
         The entries of the row.
     sums : sequence of ScoreSum
@@ -230,21 +211,10 @@ class Reason:
 
 @dataclass(frozen=True)
 class Reasons:
-    """Why rows were predicted as they were.
+    """The reasons of the first of ``total`` predictions.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        Of the table.
-    terms : sequence of str
-        The texts of rules, or of what else adds up.
-    rows : sequence of Reason
-    total : int
-        How many rows were given.
-    what : str
-        What a term is called: "rule".
-    sentence : str
-        How to read it.
+    ``columns`` are those of the table, ``terms`` the texts of rules or other terms, ``what`` is the
+    name of a term, and ``sentence`` explains how to read sums or steps.
     """
 
     columns: Sequence[str]
@@ -257,25 +227,21 @@ class Reasons:
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """A column of the rows that were given, and what is asked of it.
+    """A column of the rows that were given.
 
     Parameters
     ----------
     name, kind : str
-    n_propositions, n_rules : int, or None where not known
-        How many propositions, and rules of the model, are about it.
+    n_propositions, n_rules : int, or None if not known
+        Propositions and rules of the model about the column.
     cuts : sequence of (float, str)
-        Cut points, where numbers are compared with them.
+        Cut points, and their texts.
     missing, unseen : float
-        Shares of the entries; ``unseen`` is nan where it has no meaning.
+        Shares of the entries; ``unseen`` is nan if it has no meaning.
     counts : sequence of int
-        Rows in bins of equal width, or rows of the most frequent values.
-    ends : (float, float)
-        Of the bins; not a number for values.
-    values : sequence of str
-        What is counted, of a column of values.
+        Rows in bins of equal width between ``ends``, or with each of ``values``.
     known : str
-        Values of training, or what else is known of them.
+        The values of training.
     """
 
     name: str
@@ -293,7 +259,7 @@ class ColumnSummary:
 
 @dataclass(frozen=True)
 class DataSummary:
-    """What the rows looked like: sentences, the target, the columns."""
+    """The first of ``total`` columns, with sentences and a table of the target."""
 
     sentences: Sequence[str]
     columns: Sequence[ColumnSummary]
@@ -310,20 +276,8 @@ class DataSummary:
 class Report:
     """All that a report shows.
 
-    Parameters
-    ----------
-    title : str
-    subtitle : str
-    tiles : sequence of (str, str, str)
-        What, its value, and what to compare it with.
-    learned : Learned
-    quality : Classified, Regressed or str
-        A text says why there is none.
-    reasons : Reasons
-    data : DataSummary or str
-    parameters : str
-        How the model was made.
-    made_by : str
+    ``tiles`` are figures (name, value, note); a str for ``quality`` or ``data`` is the reason why
+    the part is absent.
     """
 
     title: str

@@ -1,1 +1,1 @@
-"""What estimators hand to a report: what was learned, how good it is, why, and of what."""
+"""Fitted estimators as values of a report: what is learned, quality, reasons, data."""

@@ -1,10 +1,11 @@
-"""What the rows of a report looked like, column by column."""
+"""The rows of a report, column by column."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def summary(
 
 
 def target_table(name: str, truth: Sequence[Any], predicted: Sequence[Any]) -> ListedTable:
-    """How often each class is there, and how often it is predicted."""
+    """Return how often each class occurs, and how often it is predicted."""
     there, said = Counter(map(str, truth)), Counter(map(str, predicted))
     classes = sorted({*there, *said}, key=lambda k: (-there[k], k))
     shown, n = classes[:MOST_CLASSES], max(len(truth), 1)
@@ -82,59 +83,59 @@ def target_table(name: str, truth: Sequence[Any], predicted: Sequence[Any]) -> L
 def _column(
     table: Table, name: str, plan: ColumnPlan | None, used: Mapping[str, int] | None, unseen: float
 ) -> ColumnSummary:
-    column, missing = table.column(name), table.missing(name)
-    n_missing = int(missing.sum())
-    counts: list[int] = []
-    values: list[str] = []
-    ends = (math.nan, math.nan)
-    numeric = table.is_numeric(name)
-    boolean = plan is not None and plan.kind in ("boolean", "nominal")
-    if numeric and not boolean:
-        numbers = np.asarray(column, dtype=np.float64)
-        numbers = numbers[np.isfinite(numbers)]
-        if len(numbers):
-            ends = (float(numbers.min()), float(numbers.max()))
-            width = BINS if ends[1] > ends[0] else 1
-            counts = np.histogram(numbers, bins=width)[0].tolist()
-    if not counts:
-        present = np.flatnonzero(~missing)
-        entries = column[present].tolist()
-        common = Counter(entries).most_common()
-        for value, count in common[:MOST_VALUES]:
-            values.append(cell(table.entry(name, int(present[entries.index(value)]))))
-            counts.append(count)
-        if len(common) > MOST_VALUES:
-            values.append(f"{len(common) - MOST_VALUES:,} more")
-            counts.append(sum(count for _, count in common[MOST_VALUES:]))
-    cuts: list[tuple[float, str]] = []
-    known = ""
-    if plan is not None:
-        ordered = [
-            p for p in plan.propositions if isinstance(p, Comparison) and p.relation in ("<=", ">=")
-        ]
-        places = {str(p.value): _number(p.value) for p in ordered}
-        cuts = sorted(((place, text) for text, place in places.items()), key=lambda cut: cut[0])
-        if plan.values:
-            listed = ", ".join(clip(str(v), 30) for v in plan.values[:MOST_CUTS])
-            more = len(plan.values) - MOST_CUTS
-            known = f"{len(plan.values):,} values in training: {listed}" + ", …" * (more > 0)
-    return ColumnSummary(
+    numeric, missing = table.is_numeric(name), table.missing(name)
+    summary = ColumnSummary(
         name,
         plan.kind if plan is not None else "number" if numeric else "values",
         None if plan is None else len(plan.propositions),
         None if used is None else used.get(name, 0),
-        cuts[:MOST_CUTS] + [(math.nan, "…")] * (len(cuts) > MOST_CUTS),
-        n_missing / max(len(table), 1),
-        unseen,
-        counts,
-        ends,
-        values,
-        known,
+        missing=float(missing.mean()) if len(missing) else 0.0,
+        unseen=unseen,
     )
+    if plan is not None:
+        summary = replace(summary, cuts=_cuts(plan), known=_known_values(plan))
+    if numeric and (plan is None or plan.kind not in ("boolean", "nominal")):
+        numbers = np.asarray(table.column(name), dtype=np.float64)
+        numbers = numbers[np.isfinite(numbers)]
+        if len(numbers):
+            ends = (float(numbers.min()), float(numbers.max()))
+            bins, _ = np.histogram(numbers, bins=BINS if ends[1] > ends[0] else 1)
+            return replace(summary, counts=bins.tolist(), ends=ends)
+    present = np.flatnonzero(~missing)
+    entries = table.column(name)[present].tolist()
+    common = Counter(entries).most_common()
+    counts = [count for _, count in common[:MOST_VALUES]]
+    values = [
+        cell(table.entry(name, int(present[entries.index(value)])))
+        for value, _ in common[:MOST_VALUES]
+    ]
+    if len(common) > MOST_VALUES:
+        values.append(f"{len(common) - MOST_VALUES:,} more")
+        counts.append(len(entries) - sum(counts))
+    return replace(summary, counts=counts, values=values)
+
+
+def _cuts(plan: ColumnPlan) -> list[tuple[float, str]]:
+    """Return the cut points of a column with their texts."""
+    places = {
+        str(p.value): _number(p.value)
+        for p in plan.propositions
+        if isinstance(p, Comparison) and p.relation in ("<=", ">=")
+    }
+    cuts = sorted(((place, text) for text, place in places.items()), key=lambda cut: cut[0])
+    return cuts[:MOST_CUTS] + [(math.nan, "…")] * (len(cuts) > MOST_CUTS)
+
+
+def _known_values(plan: ColumnPlan) -> str:
+    if not plan.values:
+        return ""
+    listed = ", ".join(clip(str(v), 30) for v in plan.values[:MOST_CUTS])
+    more = ", …" * (len(plan.values) > MOST_CUTS)
+    return f"{len(plan.values):,} values in training: {listed}{more}"
 
 
 def _number(value: Any) -> float:
-    """A cut point as a number; that of a date has no place in a histogram."""
+    """Return a cut point as a number; nan for dates, which have no histogram."""
     try:
         return float(value)
     except (TypeError, ValueError):

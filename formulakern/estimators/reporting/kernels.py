@@ -1,4 +1,4 @@
-"""What kernel models and Choquet integrals learned, and how they decide, as values of a report."""
+"""Kernel models and Choquet integrals as values of a report: what is learned, and sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good predictions are, as values of a report."""
+"""The quality of predictions as values of a report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Tiles = list[tuple[str, str, str]]
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
-    """Wilson's 95% interval of a probability, of which a share of n trials came true.
+    """Return Wilson's 95% interval of a probability, given the share of n trials that came true.
 
     E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference,
     Journal of the American Statistical Association 22:209-212,
@@ -41,7 +41,7 @@ def wilson(share: float, n: float) -> tuple[float, float]:
 
 
 def one_column(scores: FloatArray, n_classes: int) -> FloatArray | None:
-    """Scores with a column for each class; None where they are of another kind."""
+    """Return scores with a column for each class, or None for scores of another kind."""
     if scores.ndim == 2 and scores.shape[1] == n_classes:
         return scores
     if n_classes == 2 and scores.reshape(len(scores), -1).shape[1] == 1:
@@ -58,7 +58,7 @@ def classified(
     rules: Curve | None,
     missing: Sequence[str],
 ) -> tuple[Classified, Tiles]:
-    """Measures of classes that were predicted, and what stands at the head of the report.
+    """Return measures of predicted classes, and the figures at the head of the report.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def regressed(
     rules: Curve | None,
     missing: Sequence[str],
 ) -> tuple[Regressed, Tiles]:
-    """Measures of numbers that were predicted, and what stands at the head of the report."""
+    """Return measures of predicted numbers, and the figures at the head of the report."""
     errors = predicted - truth
     total = float(((truth - truth.mean()) ** 2).sum())
     share = 1 - float((errors**2).sum()) / total if total else math.nan
@@ -201,7 +201,7 @@ def _calibration(known: list[str], is_of: npt.NDArray[Any], chances: FloatArray)
 
 
 def _cuts(n: int) -> npt.NDArray[np.intp]:
-    """Where rows in order are cut into groups of about one size."""
+    """Return places that cut sorted rows into groups of similar size."""
     return (np.arange(1, GROUPS) * n // GROUPS).astype(np.intp)
 
 

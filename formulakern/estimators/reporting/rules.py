@@ -1,4 +1,4 @@
-"""What models of rules learned, and why rows got what they got, as values of a report."""
+"""Models of rules as values of a report: what is learned, and the reasons of predictions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BARS = "Bars start where the one before ends"
 
 @dataclass(frozen=True)
 class ModelValues:
-    """What a report shows of a model, and of its decisions on the first rows.
+    """The values of a model, and of its decisions on the first rows.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 def ensemble_json(ensemble: VotingRules) -> str:
-    """What :meth:`formulakern.RuleEnsemble.to_json` documents.
+    """Return an ensemble as JSON; see :meth:`formulakern.RuleEnsemble.to_json`.
 
     A list per attribute; a rule is its text, a monomial the list of its columns, a linear term has
     its fields; nan is null.  Levels and thresholds are there only where there are some.
@@ -56,7 +56,7 @@ def ensemble_json(ensemble: VotingRules) -> str:
 
 
 def ensemble_from_json(kind: type[EnsembleType], text: str) -> EnsembleType:
-    """What :meth:`formulakern.RuleEnsemble.from_json` documents."""
+    """Read an ensemble; see :meth:`formulakern.RuleEnsemble.from_json`."""
 
     def made(whole: dict[str, Any]) -> EnsembleType:
         if whole["format"] in OLDER:
@@ -118,7 +118,7 @@ def _read_rule(text: str, whole: dict[str, Any]) -> Rule:
 
 
 def decision_json(decision: DecisionRules, kind: str, **settings: str) -> str:
-    """What ``to_json`` of lists and sets documents; the kind is part of the format."""
+    """Return a list or set as JSON; the kind is part of the format."""
     return _written(
         {
             "format": DECISION_FORMAT.format(kind),
@@ -137,7 +137,7 @@ def decision_json(decision: DecisionRules, kind: str, **settings: str) -> str:
 def decision_from_json(
     kind: type[DecisionType], text: str, name: str, *settings: str
 ) -> DecisionType:
-    """What ``from_json`` of lists and sets documents."""
+    """Read a list or set of rules."""
 
     def made(whole: dict[str, Any]) -> DecisionType:
         items = zip(whole["rules"], whole["labels"], whole["counts"], strict=True)
@@ -164,7 +164,7 @@ def _written(whole: dict[str, Any]) -> str:
 def _read(
     text: str, formats: Sequence[str], made: Callable[[dict[str, Any]], T], what: str, by: str
 ) -> T:
-    """What is made of the JSON of one of these formats, the newest of which stands first.
+    """Read JSON of one of these formats, the one that is written first.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _read(
 
 
 def plain(label: Any) -> Any:
-    """A class as JSON holds it."""
+    """Return a class as JSON holds it."""
     value = label.item() if isinstance(label, (np.bool_, np.number, np.str_)) else label
     infinite = isinstance(value, float) and not math.isfinite(value)
     if infinite or not (value is None or isinstance(value, (str, int, float))):

@@ -15,7 +15,7 @@ __all__ = ["decision_latex", "ensemble_latex"]
 
 
 def ensemble_latex(ensemble: VotingRules) -> str:
-    """What :meth:`formulakern.RuleEnsemble.to_latex` documents, of all rules."""
+    """Return all rules with their weights; see :meth:`formulakern.RuleEnsemble.to_latex`."""
     cells = ensemble_cells(ensemble, _said, _name)
     for title in {"coverage", "precision", "base"} & cells.keys():
         cells[title] = [text.replace("%", r"\%") for text in cells[title]]
@@ -23,7 +23,7 @@ def ensemble_latex(ensemble: VotingRules) -> str:
 
 
 def decision_latex(decision: DecisionRules, top: int | None = None) -> str:
-    """What ``to_latex`` of lists and sets documents."""
+    """Return the first rules with their classes; see :meth:`formulakern.RuleList.to_latex`."""
     cells = decision_cells(decision, top)
     known = [label in decision.classes for label in (item.label for item in decision)][:top]
     known.append(decision.default in decision.classes)

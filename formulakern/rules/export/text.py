@@ -67,7 +67,7 @@ def columns_of(ensemble: VotingRules) -> dict[str, list[Any]]:
 def stance(
     item: WeightedRule, amount: float, n_classes: int, name: Callable[[Any], str] = str
 ) -> str:
-    """What a rule speaks for, that gives an amount to its winner and takes it from its loser.
+    """Return the class that a vote is for, and the one that it is against.
 
     >>> from formulakern.rules.rule import rule
     >>> stance(WeightedRule(rule("odor = foul"), 2.0, "p", "e"), 2.0, 2)
@@ -155,7 +155,7 @@ def said(term: Term, weight: float) -> str:
 
 
 def how_it_decides(ensemble: VotingRules) -> str:
-    """How the weights of the rules decide, in one line."""
+    """Return how the weights of the rules decide, in one line."""
     if ensemble.levels is not None:
         if not len(ensemble):
             return f"{ensemble.decide(ensemble.intercept[None]).tolist()[0]} for every row"

@@ -1,4 +1,4 @@
-"""What rules of all kinds write: text, frames, HTML, LaTeX, JSON, SQL, expressions, Python."""
+"""Rules in other forms: text, frames, HTML, LaTeX, JSON, SQL, expressions, Python."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def _all_or_one(relation: str, parts: Sequence[Text]) -> Text:
 
 
 def _meanings(word: str) -> list[Any]:
-    """What entries are equal to a word: the word, a number, a date or time."""
+    """Return the entries that are equal to a word: the word, a number, a date or time."""
     found: list[Any] = [word]
     number = number_of(word)
     if number is not None:

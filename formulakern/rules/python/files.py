@@ -78,7 +78,7 @@ class PythonFile:
 
 
 def formula_python(formula: Formula) -> str:
-    """What :meth:`formulakern.Rule.to_python` documents."""
+    """Return the file of one formula; see :meth:`formulakern.Rule.to_python`."""
     file = PythonFile()
     found = file.conditions.condition(formula).text
     about = "Whether a row satisfies the rule."

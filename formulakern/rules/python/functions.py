@@ -155,7 +155,7 @@ def factor(row: Row, name: str, missing: Texts = ()) -> float:
 
 
 def share(row: Row, name: str, missing: Texts, least: float, largest: float) -> float:
-    """Where a number lies between two others, from 0 to 1; 0 if it is missing.
+    """Return the share of the way from ``least`` to ``largest``, from 0 to 1; 0 if it is missing.
 
     >>> share({"a": 30}, "a", (), 20.0, 70.0), share({"a": None}, "a", (), 20.0, 70.0)
     (0.2, 0.0)
@@ -293,7 +293,7 @@ _RELATIONS = {
 
 
 def linear_degree(x: float, least: float, largest: float) -> float:
-    """Where a number lies between two others, from 0 to 1."""
+    """Return the share of the way from ``least`` to ``largest``, from 0 to 1."""
     return min(max((x / 2 - least / 2) / (largest / 2 - least / 2), 0.0), 1.0)
 
 

@@ -322,7 +322,7 @@ class SqlConditions(ConditionWriter[Condition]):
 
 
 def _held(kind: ColumnType | None) -> str:
-    """What a column of a type holds, in words."""
+    """Return what a column of a type holds, in words."""
     if kind in KINDS:
         return KINDS[kind][0]
     return {"text": "text", None: "what is not known"}.get(kind, "numbers or truth values")

@@ -35,7 +35,7 @@ HIDDEN = {
 
 @dataclass(frozen=True)
 class Dialect:
-    r"""How one family of databases writes what rules need.
+    r"""The syntax of one family of databases, and what its columns hold.
 
     Parameters
     ----------

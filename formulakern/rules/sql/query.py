@@ -22,7 +22,7 @@ Lines = list[str]
 
 
 class Query:
-    """What the queries of all kinds of rules are made of.
+    """A query of one table, and the expressions in it.
 
     Parameters
     ----------

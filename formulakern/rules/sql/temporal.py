@@ -19,7 +19,7 @@ __all__ = ["bounded", "constant", "is_held", "part_of", "temporal_column"]
 
 @dataclass(frozen=True)
 class Calendar:
-    """How a dialect writes constants of the four kinds, and parts; empty where it has none.
+    """The constants of four kinds and the parts of dates in a dialect; empty if it has none.
 
     ``resolution`` is that of columns, in nanoseconds; ``whole`` the type of stamps, which dates are
     made to have hours.
