@@ -20,7 +20,7 @@ from formulakern.text import clip
 __all__ = ["summary", "target_table"]
 
 #: Columns, values of a column, bins, cut points and classes that are shown.
-MOST_COLUMNS, MOST_VALUES, BINS, MOST_CUTS, MOST_CLASSES = 100, 5, 24, 12, 30
+MAX_COLUMNS, MAX_VALUES, BINS, MAX_CUTS, MAX_CLASSES = 100, 5, 24, 12, 30
 
 
 def summary(
@@ -46,7 +46,7 @@ def summary(
     names = list(table.names)
     columns = [
         _column(table, name, of_name.get(name), used, unseen.get(name, math.nan))
-        for name in names[:MOST_COLUMNS]
+        for name in names[:MAX_COLUMNS]
     ]
     rows, missing = len(table), sum(int(table.missing(name).sum()) for name in names)
     said = [f"{rows:,} rows were given to this report."]
@@ -67,7 +67,7 @@ def target_table(name: str, truth: Sequence[Any], predicted: Sequence[Any]) -> L
     """Return how often each class occurs, and how often it is predicted."""
     there, said = Counter(map(str, truth)), Counter(map(str, predicted))
     classes = sorted({*there, *said}, key=lambda k: (-there[k], k))
-    shown, n = classes[:MOST_CLASSES], max(len(truth), 1)
+    shown, n = classes[:MAX_CLASSES], max(len(truth), 1)
     return ListedTable(
         "Classes" if name == "class" else f"Classes of {name}",
         [
@@ -104,13 +104,13 @@ def _column(
     present = np.flatnonzero(~missing)
     entries = table.column(name)[present].tolist()
     common = Counter(entries).most_common()
-    counts = [count for _, count in common[:MOST_VALUES]]
+    counts = [count for _, count in common[:MAX_VALUES]]
     values = [
         cell(table.entry(name, int(present[entries.index(value)])))
-        for value, _ in common[:MOST_VALUES]
+        for value, _ in common[:MAX_VALUES]
     ]
-    if len(common) > MOST_VALUES:
-        values.append(f"{len(common) - MOST_VALUES:,} more")
+    if len(common) > MAX_VALUES:
+        values.append(f"{len(common) - MAX_VALUES:,} more")
         counts.append(len(entries) - sum(counts))
     return replace(summary, counts=counts, values=values)
 
@@ -123,14 +123,14 @@ def _cuts(plan: ColumnPlan) -> list[tuple[float, str]]:
         if isinstance(p, Comparison) and p.relation in ("<=", ">=")
     }
     cuts = sorted(((place, text) for text, place in places.items()), key=lambda cut: cut[0])
-    return cuts[:MOST_CUTS] + [(math.nan, "…")] * (len(cuts) > MOST_CUTS)
+    return cuts[:MAX_CUTS] + [(math.nan, "…")] * (len(cuts) > MAX_CUTS)
 
 
 def _known_values(plan: ColumnPlan) -> str:
     if not plan.values:
         return ""
-    listed = ", ".join(clip(str(v), 30) for v in plan.values[:MOST_CUTS])
-    more = ", …" * (len(plan.values) > MOST_CUTS)
+    listed = ", ".join(clip(str(v), 30) for v in plan.values[:MAX_CUTS])
+    more = ", …" * (len(plan.values) > MAX_CUTS)
     return f"{len(plan.values):,} values in training: {listed}{more}"
 
 

@@ -17,7 +17,7 @@ from formulakern.display.report.values import Classified, Curve, Regressed
 __all__ = ["classified", "one_column", "regressed", "wilson"]
 
 #: Classes of a confusion matrix, lines of a picture, points of a picture, groups of probabilities.
-MOST_CLASSES, MOST_LINES, MOST_POINTS, GROUPS = 12, 6, 500, 10
+MAX_CLASSES, MAX_LINES, MAX_POINTS, GROUPS = 12, 6, 500, 10
 #: Standard errors of a 95% interval.
 Z = 1.959964
 Tiles = list[tuple[str, str, str]]
@@ -92,10 +92,10 @@ def classified(
         ("Balanced accuracy", f"{recall:.1%}", f"{1 / max(present.sum(), 1):.1%} by one class"),
     ]
     shown = np.arange(len(names))
-    if len(names) > MOST_CLASSES:
-        shown = np.sort(np.argsort(-rows, kind="stable")[:MOST_CLASSES])
+    if len(names) > MAX_CLASSES:
+        shown = np.sort(np.argsort(-rows, kind="stable")[:MAX_CLASSES])
         sentences.append(
-            f"The confusion matrix has the {MOST_CLASSES} largest of {len(names)} classes."
+            f"The confusion matrix has the {MAX_CLASSES} largest of {len(names)} classes."
         )
     areas, curves = _roc(known, is_of, scores if chances is None else chances, sentences)
     if areas:
@@ -144,7 +144,7 @@ def regressed(
         ("Mean absolute error", f"{absolute:.4g}", f"{deviation:.4g} by the median of these"),
         ("Root mean square error", f"{typical:.4g}", f"{truth.std():.4g} by the mean of these"),
     ]
-    some = slice(MOST_POINTS)
+    some = slice(MAX_POINTS)
     quality = Regressed(
         truth[some],
         predicted[some],
@@ -173,9 +173,9 @@ def _roc(
         curves[known[k]] = _thinned(Curve(known[k], x, y, f"{areas[known[k]]:.3f}"))
     if not areas:
         sentences.append("No ROC curve: these rows are all of one class.")
-    largest = sorted(areas, key=lambda name: -int((is_of == name).sum()))[:MOST_LINES]
-    if len(areas) > MOST_LINES:
-        sentences.append(f"ROC curves of the {MOST_LINES} largest of {len(areas)} classes.")
+    largest = sorted(areas, key=lambda name: -int((is_of == name).sum()))[:MAX_LINES]
+    if len(areas) > MAX_LINES:
+        sentences.append(f"ROC curves of the {MAX_LINES} largest of {len(areas)} classes.")
     return areas, [curves[name] for name in largest]
 
 
@@ -207,9 +207,9 @@ def _cuts(n: int) -> npt.NDArray[np.intp]:
 
 def _thinned(curve: Curve) -> Curve:
     """At most so many points, the last one among them."""
-    if len(curve.x) <= MOST_POINTS:
+    if len(curve.x) <= MAX_POINTS:
         return curve
-    at = np.unique(np.linspace(0, len(curve.x) - 1, MOST_POINTS).round().astype(np.intp))
+    at = np.unique(np.linspace(0, len(curve.x) - 1, MAX_POINTS).round().astype(np.intp))
     return replace(curve, x=curve.x[at], y=curve.y[at])
 
 

@@ -23,7 +23,7 @@ from formulakern.encoding.propositions import evaluate_formula
 from formulakern.rules.decision import DecisionRules, conditions_of
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.rules.explanation import Explanation
-from formulakern.rules.export.text import listed_levels, said, stance
+from formulakern.rules.export.text import decision_columns, listed_levels, said, stance
 from formulakern.rules.rule_list import RuleList
 from formulakern.rules.rule_set import RuleSet
 from formulakern.text import clip, counted
@@ -277,26 +277,21 @@ def of_decision(model: Any, rules: DecisionRules, X: Any, held: int) -> ModelVal
 
 def _learned_decision(decision: DecisionRules) -> Learned:
     """Return the rules of a list, or of a set, with the training rows behind them."""
-    items = list(decision)[:MAX_RULES]
-    labels = [item.label for item in items] + [decision.default]
-    counts = [item.counts for item in items] + [decision.default_counts]
-    covered = [math.fsum(c) if c else math.nan for c in counts]
-    precision = [math.nan] * len(labels)
-    for k, (label, count, n) in enumerate(zip(labels, counts, covered, strict=True)):
-        if n > 0 and label in decision.classes:
-            precision[k] = count[decision.classes.index(label)] / n
+    known = decision_columns(decision)
+    n = min(len(decision), MAX_RULES)
+    labels, covered, precision, texts = ([*column[:n], column[-1]] for column in known.values())
     ordered = isinstance(decision, RuleList)
-    texts = [clip(str(item.rule), MAX_TEXT) for item in items] + ["otherwise"]
+    rules = [*(clip(text, MAX_TEXT) for text in texts[:-1]), "otherwise"]
     columns = [
-        ListedColumn("#", [*range(1, len(items) + 1), math.nan], "number"),
-        ListedColumn("rule", texts, "rule"),
+        ListedColumn("#", [*range(1, n + 1), math.nan], "number"),
+        ListedColumn("rule", rules, "rule"),
         ListedColumn("class", _labels(labels)),
         ListedColumn("rows", covered, "number", help="Weight of the training rows it decides."),
     ]
-    whole = math.fsum(n for n in covered if n == n)
+    whole = math.fsum(weight for weight in known["covered"] if weight == weight)
     if ordered and whole > 0:
         about = "Share of the training rows that it decides."
-        columns.append(ListedColumn("coverage", [n / whole for n in covered], "share", help=about))
+        columns.append(ListedColumn("coverage", [x / whole for x in covered], "share", help=about))
     about = "Share of these rows that are of its class."
     columns.append(ListedColumn("precision", precision, "share", help=about))
     sentences = [
@@ -308,7 +303,7 @@ def _learned_decision(decision: DecisionRules) -> Learned:
         sentences.append(f"The table has the first {MAX_RULES}.")
     note = "Rows, coverage and precision are those of training."
     caption = f"{counted(len(decision), 'rule')}, and what is predicted otherwise"
-    table = ListedTable(caption, columns, None, len(items) > 8, note)
+    table = ListedTable(caption, columns, None, n > 8, note)
     tree = []
     if isinstance(decision, RuleList) and len(decision) <= MAX_TERMS:
         tree = [("The same as a tree", str(decision.to_tree()))]
