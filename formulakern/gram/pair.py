@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,62 @@ from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError
 from formulakern.tables.select import column_positions
 
-__all__ = ["TablePair"]
+__all__ = ["RowPair", "TablePair"]
 
 Value = TypeVar("Value")
 
 Columns = tuple[int, ...] | None
 
 
-class TablePair:
+class RowPair:
+    """Rows X and Z of any kind; Z may be X.
+
+    Parameters
+    ----------
+    x, z : object with ``n_rows``
+        ``z`` is None if it is x.
+    """
+
+    def __init__(self, x: Any, z: Any) -> None:
+        self.x, self.z = x, z
+        self._made: dict[Hashable, Any] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows of X, rows of Z."""
+        return self.x.n_rows, self.x.n_rows if self.z is None else self.z.n_rows
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether Z is X."""
+        return self.z is None
+
+    def rows_of_x(self) -> Self:
+        """Pair X with itself."""
+        return self if self.z is None else self._alone(self.x)
+
+    def rows_of_z(self) -> Self:
+        """Pair Z with itself."""
+        return self if self.z is None else self._alone(self.z)
+
+    def _alone(self, rows: Any) -> Self:
+        pair = object.__new__(type(self))
+        RowPair.__init__(pair, rows, None)
+        return pair
+
+    def remembered(self, owner: object, make: Callable[[Self], Value]) -> Value:
+        """Return what an object makes of this pair, made once."""
+        _, value = self._once(id(owner), lambda: (owner, make(self)))  # it keeps the owner alive
+        return value
+
+    def _once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        if key not in self._made:
+            self._made[key] = make()
+        value: Value = self._made[key]
+        return value
+
+
+class TablePair(RowPair):
     """Tables X and Z, read and checked; Z may be X.
 
     Parameters
@@ -41,30 +89,17 @@ class TablePair:
 
     def __init__(self, X: Any, Z: Any = None, *, real: bool = False) -> None:
         alone = Z is None or Z is X
-        self.z: PackedTable | RealTable | None = None
+        read: Callable[..., PackedTable | RealTable] = read_packed
         try:
-            self.x: PackedTable | RealTable = read_packed(X, role="X")
-            self.z = None if alone else read_packed(Z, role="Z")
+            x, z = read(X, role="X"), None if alone else read(Z, role="Z")
         except DataError:
             if not real:
                 raise
-            self.x = read_real(X, role="X")
-            self.z = None if alone else read_real(Z, role="Z")
-        if self.z is not None:
-            check_same_columns(self.x, self.z)
-        self._selected: dict[tuple[bool, Columns], PackedTable] = {}
-        self._paired: dict[tuple[Columns, ...], PairedTables] = {}
-        self._remembered: dict[int, tuple[object, Any]] = {}
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows of X, rows of Z."""
-        return self.x.n_rows, self.x.n_rows if self.z is None else self.z.n_rows
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether Z is X."""
-        return self.z is None
+            read = read_real
+            x, z = read(X, role="X"), None if alone else read(Z, role="Z")
+        super().__init__(x, z)
+        if z is not None:
+            check_same_columns(x, z)
 
     @property
     def is_real(self) -> bool:
@@ -78,20 +113,6 @@ class TablePair:
         if not (isinstance(x, RealTable) and isinstance(z, RealTable)):
             raise DataError("tables of 0 and 1 are packed: read their counts by tables().")
         return x.values, z.values
-
-    def rows_of_x(self) -> TablePair:
-        """X with itself."""
-        return self if self.z is None else self._alone(self.x)
-
-    def rows_of_z(self) -> TablePair:
-        """Z with itself."""
-        return self if self.z is None else self._alone(self.z)
-
-    def _alone(self, table: PackedTable | RealTable) -> TablePair:
-        pair = TablePair.__new__(TablePair)
-        pair.x, pair.z = table, None
-        pair._selected, pair._paired, pair._remembered = {}, {}, {}
-        return pair
 
     def columns_of(self, domain: str | None, domains: Mapping[str, Any]) -> Columns:
         """The columns of a domain (None: all of them), by position in X.
@@ -113,23 +134,17 @@ class TablePair:
 
     def tables(self, columns: tuple[Columns, ...]) -> PairedTables:
         """The tables laid out for counting, one domain per entry of ``columns``."""
-        if columns not in self._paired:
+
+        def laid_out() -> PairedTables:
             x = [self._select(self.x, chosen) for chosen in columns]
             z = None if self.z is None else [self._select(self.z, chosen) for chosen in columns]
-            self._paired[columns] = pair_tables(x, z)
-        return self._paired[columns]
+            return pair_tables(x, z)
 
-    def remembered(self, owner: object, make: Callable[[TablePair], Value]) -> Value:
-        """What an object makes of this pair, made once."""
-        if id(owner) not in self._remembered:  # it lives as long as what is remembered of it
-            self._remembered[id(owner)] = owner, make(self)
-        value: Value = self._remembered[id(owner)][1]
-        return value
+        return self._once(columns, laid_out)
 
     def _select(self, table: PackedTable | RealTable, columns: Columns) -> PackedTable:
         if isinstance(table, RealTable):
             raise DataError("a table of real numbers has no counts: read its values.")
-        key = (table is self.x, columns)
-        if key not in self._selected:
-            self._selected[key] = table if columns is None else table.select(columns)
-        return self._selected[key]
+        if columns is None:
+            return table
+        return self._once((table is self.x, columns), lambda: table.select(columns))

@@ -133,9 +133,15 @@ class MatrixKernel(ScikitLearnKernel, ABC):
         All work that is not done once for every pair of rows is done here.
         """
 
-    @abstractmethod
     def diagonal_of(self, pair: TablePair) -> FloatArray:
-        """K(x, x) for the rows of a table that is paired with itself."""
+        """Return K(x, x) for the rows of a table that is paired with itself.
+
+        Here, row by row, if :meth:`prepare` returns a writer that may begin at any column.
+        """
+        write, values = self.prepare(pair), np.empty((pair.shape[0], 1))
+        for row in range(len(values)):
+            write(slice(row, row + 1), slice(row, row + 1), values[row : row + 1])
+        return values.reshape(-1)
 
     def counts_of(self, pair: TablePair) -> PairedTables | None:  # noqa: ARG002
         """The joint counts (s, p, q) that determine K(x, z) for rows of two tables.

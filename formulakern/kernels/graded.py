@@ -25,6 +25,7 @@ from formulakern.errors import GramSizeError, ParameterError
 from formulakern.gram.matrix import transposing
 from formulakern.gram.pair import TablePair
 from formulakern.kernels.algebra import DerivedKernel, Kernel
+from formulakern.kernels.base import MatrixKernel
 from formulakern.kernels.inspection import Section
 from formulakern.tables.read import unfit_entry
 
@@ -142,12 +143,7 @@ class GradedKernel(DerivedKernel):
         """Row by row, over the pairs of its level sets."""
         if not pair.is_real:
             return self.kernel.diagonal_of(pair)
-        fill, values = self.prepare(pair), np.empty((1, 1))
-        diagonal = np.empty(pair.shape[0])
-        for row in range(len(diagonal)):
-            fill(slice(row, row + 1), slice(row, row + 1), values)
-            diagonal[row] = values[0, 0]
-        return diagonal
+        return MatrixKernel.diagonal_of(self, pair)
 
     def exactly_symmetric(self, pair: TablePair) -> bool:
         """As the kernel inside on 0/1 tables; sums over levels are rounded in one order."""

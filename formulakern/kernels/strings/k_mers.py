@@ -430,11 +430,11 @@ class SpectrumKernel(StringKernel):
 
     def prepare(self, pair: Any) -> BlockWriter:
         """Count the k-mers; add up, or multiply."""
-        return inner_products(*pair.once(self, self.k_mer_counts))
+        return inner_products(*pair.remembered(self, self.k_mer_counts))
 
     def diagonal_of(self, pair: Any) -> FloatArray:
         """Sums of squared counts."""
-        return squared_lengths(pair.once(self, self.k_mer_counts)[0])
+        return squared_lengths(pair.remembered(self, self.k_mer_counts)[0])
 
     def exactly_symmetric(self, pair: Any) -> bool:
         """Where sums are integers below 2^53."""
@@ -509,7 +509,7 @@ class MismatchKernel(StringKernel):
 
     def prepare(self, pair: Any) -> BlockWriter:
         """From what the k-mers of X and Z have in common."""
-        fill: BlockWriter = pair.once(self, self._prepared)
+        fill: BlockWriter = pair.remembered(self, self._prepared)
         return fill
 
     def _prepared(self, pair: StringPair) -> BlockWriter:
@@ -525,15 +525,6 @@ class MismatchKernel(StringKernel):
     def exactly_symmetric(self, pair: Any) -> bool:
         """Where sums are integers below 2^53."""
         return bool(pair.x.n_columns**2 * float(self.near_both()[0]) < 2**53)
-
-    def diagonal_of(self, pair: Any) -> FloatArray:
-        """As the matrix."""
-        fill, diagonal = self.prepare(pair), np.empty((1, 1))
-        values = np.empty(pair.x.n_rows)
-        for i in range(pair.x.n_rows):
-            fill(slice(i, i + 1), slice(i, i + 1), diagonal)
-            values[i] = diagonal[0, 0]
-        return values
 
     @property
     def size(self) -> int:

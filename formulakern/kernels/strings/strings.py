@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from formulakern.arrays import IntArray
 from formulakern.checks import check_integer
 from formulakern.errors import DataError, ParameterError
+from formulakern.gram.pair import RowPair
 from formulakern.kernels.algebra import Kernel
 from formulakern.tables.column import as_series, is_missing
 from formulakern.tables.read import default_names, opened
@@ -22,7 +23,6 @@ from formulakern.text import clip
 
 __all__ = ["Codes", "StringKernel", "StringPair", "Strings", "alphabet_size", "read_strings"]
 
-Value = TypeVar("Value")
 Points = npt.NDArray[np.uint32]
 Codes = npt.NDArray[np.integer[Any]]
 
@@ -90,7 +90,7 @@ class Strings:
         return Strings(self.points[letters], starts, self.role)
 
 
-class StringPair:
+class StringPair(RowPair):
     """Strings X and Z, read and checked; Z may be X.
 
     Parameters
@@ -105,39 +105,13 @@ class StringPair:
     """
 
     def __init__(self, X: Any, Z: Any = None) -> None:
-        self.x = read_strings(X, role="X")
-        self.z = None if Z is None or Z is X else read_strings(Z, role="Z")
-        self._known: dict[object, Any] = {}
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows of X, rows of Z."""
-        return self.x.n_rows, self.x.n_rows if self.z is None else self.z.n_rows
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether Z is X."""
-        return self.z is None
+        z = None if Z is None or Z is X else read_strings(Z, role="Z")
+        super().__init__(read_strings(X, role="X"), z)
 
     @property
     def sides(self) -> tuple[Strings, ...]:
         """X; and Z, where that is another."""
         return (self.x,) if self.z is None else (self.x, self.z)
-
-    def rows_of_x(self) -> StringPair:
-        """X with itself."""
-        return self if self.z is None else StringPair(self.x)
-
-    def rows_of_z(self) -> StringPair:
-        """Z with itself."""
-        return self if self.z is None else StringPair(self.z)
-
-    def once(self, kernel: object, compute: Callable[[StringPair], Value]) -> Value:
-        """What a kernel computes of these strings, once for its values and their diagonal."""
-        if kernel not in self._known:
-            self._known[kernel] = compute(self)
-        known: Value = self._known[kernel]
-        return known
 
     @cached_property
     def symbols(self) -> Points:
