@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_truths, row_blocks
-from formulakern.encoding.cut_points import Grain, Strategy, counted, cut_gaps, cuts
+from formulakern.encoding.cut_points import Strategy, counted, cut_gaps, cuts
 from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
 from formulakern.encoding.propositions import evaluate_proposition, numbers_of_part
+from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError
 from formulakern.syntax.comparison import Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.temporal import PARTS_OF
-from formulakern.tables.column import read_number
+from formulakern.tables.column import Column, read_number
 from formulakern.tables.table import Table
 from formulakern.tables.temporal import counts_of, value_at
 
 __all__ = [
     "ColumnPlan",
-    "is_boolean",
     "levels_of",
     "plan_boolean",
     "plan_graded",
@@ -42,8 +42,6 @@ __all__ = [
 FEW_VALUES = 64
 #: A column may be cut between all of its values so often.
 MOST_CUTS = 5000
-
-Coordinates = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
@@ -112,33 +110,12 @@ class ColumnPlan:
                 renamed.append(Variable(name) if isinstance(leaf, Variable) else ~Variable(name))
         return replace(self, name=name, propositions=tuple(renamed))
 
-    def true_entries(self, table: Table) -> Coordinates:
-        """Rows of the table and numbers of the propositions (from 0) that are true in them.
-
-        Parameters
-        ----------
-        table : Table
-
-        Returns
-        -------
-        rows, propositions : ndarray of shape (n_true,), intp
-
-        Notes
-        -----
-        The ``x = v`` of a text column cost one pass over the column together, not one each.
-        """
-        listed = [self._known(table)]
-        for place, truths in self._others(table):
-            true = np.flatnonzero(truths)
-            listed.append((true, np.full(len(true), place, dtype=np.intp)))
-        rows, places = map(np.concatenate, zip(*listed, strict=True))
-        return rows, places
-
     def graded(self, table: Table) -> Iterator[tuple[int, NDArray[np.float64]]]:
         """The propositions that are true to a degree, each with its degrees on all rows."""
         if self.degrees is None:
             return
-        degrees, present = self.degrees.of(_numbers(table, self.name)), ~table.missing(self.name)
+        column = table.typed(self.name)
+        degrees, present = self.degrees.of(column.values.astype(np.float64)), ~column.missing
         for place, leaf in enumerate(self.propositions):
             if isinstance(leaf, Variable):
                 yield place, degrees
@@ -155,7 +132,9 @@ class ColumnPlan:
         n_rows, first = len(table), len(self.values)
         words = np.zeros((len(self.propositions), n_words(n_rows)), dtype=np.uint64)
         if first > FEW_VALUES:
-            rows, places = self._known(table)
+            codes = self.codes(table)
+            rows = np.flatnonzero(codes >= 0)
+            places = codes[rows]
             order = np.argsort(places, kind="stable")
             words[:first] = pack_coordinates(places[order], rows[order], (first, n_rows))
         elif first:
@@ -184,12 +163,6 @@ class ColumnPlan:
                     words[places[block]] = pack_truths(compare(column, numbers[block, None]))
             packed += places
         return frozenset(packed)
-
-    def _known(self, table: Table) -> Coordinates:
-        """Rows with a known value of a nominal column, and the numbers of their values."""
-        codes = self.codes(table)
-        known = np.flatnonzero(codes >= 0)
-        return known, codes[known]
 
     def _others(
         self, table: Table, done: frozenset[int] = frozenset()
@@ -259,15 +232,6 @@ class ColumnPlan:
         return {None: -1} | {value: code for code, value in enumerate(self.values)}
 
 
-def is_boolean(table: Table, name: str) -> bool:
-    """Whether a column holds 0 and 1 (or truth values) and nothing else but missing entries."""
-    column = table.column(name)
-    if not table.is_numeric(name):
-        return False
-    right = (column == 0) | (column == 1)
-    return bool(right.any() and (right | table.missing(name)).all())
-
-
 def plan_boolean(name: str, negations: bool) -> ColumnPlan:
     """One proposition: the column itself (and ``x = 0``)."""
     leaves: list[Formula] = [Variable(name)]
@@ -276,30 +240,25 @@ def plan_boolean(name: str, negations: bool) -> ColumnPlan:
 
 
 def plan_nominal(
-    table: Table,
-    name: str,
-    negations: bool,
-    least: int = 1,
-    levels: Sequence[Comparison] = (),
-    repeats: NDArray[np.int64] | None = None,
+    one: Summary, negations: bool, least: int = 1, levels: Sequence[Comparison] = ()
 ) -> ColumnPlan:
     """One proposition ``x = v`` for every value (and ``x != v``), in order of the values.
 
     Values of fewer than ``least`` rows have one together, which says that x is none of the others
     (with negations also that it is one of them).  A column with an order has no such values, and
-    ``levels`` beside the others.  ``repeats`` says how often each row is there.
+    ``levels`` in addition.
     """
-    one = table.typed(name)
-    column, kind, ordered = one.values, one.temporal, one.order
+    name, whole, repeats = one.name, one.column, one.repeats
+    column, kind, ordered = whole.values, whole.temporal, whole.order
     values: Sequence[Any]
-    if one.labels is not None:
-        texts, numbers = one.numbered
+    if whole.labels is not None:
+        texts, numbers = whole.numbered
         number_of = dict(zip(texts, counted(numbers, repeats)[1].tolist(), strict=True))
         values = sorted((text for text in texts if text is not None), key=_text_order)
         counts = [number_of[value] for value in values]
     else:
-        present = np.isfinite(column) if kind is None else ~one.missing
-        known, times = counted(column[present], None if repeats is None else repeats[present])
+        present = np.isfinite(column) if kind is None else ~whole.missing
+        known, times = counted(column[present], repeats[present])
         counts = times.tolist()
         if kind is None:
             values = [_plain(value) for value in known.tolist()]
@@ -322,25 +281,19 @@ def plan_nominal(
 
 
 def levels_of(
-    table: Table,
-    name: str,
-    number: int,
-    strategy: Strategy,
-    relations: Sequence[str],
-    classes: NDArray[np.intp] | None = None,
-    repeats: NDArray[np.int64] | None = None,
+    one: Summary, number: int, strategy: Strategy, relations: Sequence[str]
 ) -> list[Comparison]:
     """``x <= v`` and ``x >= v`` at the cut points of an ordered category.
 
     Cuts are those of the ranks of the values that occur.  Behind the least value and before the
     largest ``x = v`` says it.
     """
-    texts, numbers = table.typed(name).numbered
-    order = table.orders[name]
+    texts, numbers = one.column.numbered
+    name, order = one.name, one.column.order
     listed = [label for label in order if label in set(texts)]
     place = {label: float(rank) for rank, label in enumerate(listed)}
     ranks = np.array([place.get(str(text), np.nan) for text in texts])[numbers]
-    _, gaps = cut_gaps(ranks, number, strategy, classes, repeats)
+    _, gaps = cut_gaps(ranks, number, strategy, one.classes, one.repeats)
     found = []
     for relation in relations:
         for gap in gaps.tolist():
@@ -352,38 +305,32 @@ def levels_of(
 
 
 def plan_numeric(
-    table: Table,
-    name: str,
-    number: int,
-    strategy: Strategy,
-    relations: Sequence[str],
-    classes: NDArray[np.intp] | None = None,
-    repeats: NDArray[np.int64] | None = None,
-    grain: Grain | None = None,
+    one: Summary, number: int, strategy: Strategy, relations: Sequence[str]
 ) -> ColumnPlan:
     """``x <= c`` and ``x >= c`` at the cut points of a column of numbers, dates or times.
 
     ``x <= 0`` is written ``x = 0`` where all training values are whole and none is negative.
-    ``repeats`` says how often each row is there; with ``grain``, that of all values, only the
-    values about the cuts, the least and the largest are there.
 
     Raises
     ------
     DataError
         If all of more than 5,000 cuts are asked for.
     """
-    column, kind = table.column(name), table.kinds.get(name)
-    present = column[~table.missing(name)]
+    name, column, kind = one.name, one.column.values, one.column.temporal
+    present = column[~one.column.missing]
     count = kind is None and bool((present >= 0).all() and (present == np.floor(present)).all())
-    count &= grain is None or grain[0] is not None
-    if strategy == "all" and (different := len(np.unique(present))) > MOST_CUTS + 1:
+    if (
+        strategy == "all"
+        and (different := len(present) if one.classes is None else len(np.unique(present)))
+        > MOST_CUTS + 1
+    ):
         raise DataError(
             f'column "{name}" has {different:,} different values, and strategy="all" cuts between '
             f"all of them, at most {MOST_CUTS:,} times. Write another strategy, such as "
             '"quantile" with cut_points=64.'
         )
     leaves = []
-    for cut in cuts(column, number, strategy, classes, kind, repeats, grain):
+    for cut in cuts(column, number, strategy, one.classes, kind, one.repeats):
         for relation in relations:
             value = cut.at_most if relation == "<=" else cut.at_least
             sign = "=" if count and relation == "<=" and value == 0 else relation
@@ -391,35 +338,22 @@ def plan_numeric(
     return ColumnPlan(name, "numeric" if kind is None else "temporal", (), tuple(leaves))
 
 
-def plan_graded(
-    table: Table,
-    name: str,
-    scale: DegreeScale,
-    relations: Sequence[str],
-    repeats: NDArray[np.int64] | None = None,
-) -> ColumnPlan:
+def plan_graded(one: Summary, scale: DegreeScale, relations: Sequence[str]) -> ColumnPlan:
     """The column itself for ``>=``, its negation for ``<=``; nothing where it is constant."""
-    numbers = _numbers(table, name)
-    if repeats is not None and scale == "rank":
-        numbers = np.repeat(numbers, repeats)
+    name, numbers = one.name, one.numbers
+    if scale == "rank":
+        numbers = np.repeat(numbers, one.repeats)
     degrees = learn_degrees(numbers, scale)
     leaves: dict[str, Formula] = {"<=": ~Variable(name), ">=": Variable(name)}
     propositions = tuple(leaves[relation] for relation in relations) if degrees else ()
     return ColumnPlan(name, "graded", (), propositions, degrees)
 
 
-def _numbers(table: Table, name: str) -> NDArray[np.float64]:
-    """A numeric column, NaN where it is missing."""
-    column = np.array(table.column(name), dtype=np.float64)
-    column[table.missing(name)] = np.nan
-    return column
-
-
-def refuse_missing(table: Table, name: str, every_row: bool = True) -> None:
-    """Raise if a column has a missing entry, which is named where every row is in the table."""
-    missing = table.missing(name)
+def refuse_missing(column: Column, name: str, rows: bool = True) -> None:
+    """Raise if a column has a missing entry; ``rows`` tells whether its entries are the rows."""
+    missing = column.missing
     if missing.any():
-        row = f" (row {int(np.argmax(missing))})" * every_row
+        row = f" (row {int(np.argmax(missing))})" * rows
         raise DataError(
             f'column "{name}" has a missing value{row}. Fill it, or '
             'write PropositionEncoder(missing="value") to make "is missing" a proposition.'

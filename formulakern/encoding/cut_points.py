@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, Literal
@@ -23,22 +22,16 @@ from formulakern.tables.temporal import (
 
 __all__ = [
     "Cut",
-    "Grain",
     "Strategy",
     "counted",
     "cut_between",
     "cut_gaps",
     "cuts",
     "cutter",
-    "grain_of",
-    "joined_grain",
     "shortest_between",
     "unit_of",
-    "within",
 ]
 
-#: Greatest common divisors of values as multiples of 1, 0.1, …; None where they are none.
-Grain = tuple[int | None, ...]
 Strategy = Literal["quantile", "uniform", "mdlp", "all"]
 
 #: Decimals are only compared and averaged here; a float64 prints with at most 17 digits.
@@ -73,7 +66,6 @@ def cuts(
     classes: NDArray[np.intp] | None = None,
     kind: TemporalKind | None = None,
     repeats: NDArray[np.int64] | None = None,
-    grain: Grain | None = None,
 ) -> tuple[Cut, ...]:
     """At most so many cuts of a column, ascending; each separates some of its values.
 
@@ -94,8 +86,6 @@ def cuts(
         What the values are, of dates, times and durations.
     repeats : ndarray of shape (n,), int64, optional
         How often each value is there; once by default.
-    grain : Grain, optional
-        Of all values, where only those about the cuts are here.
 
     Returns
     -------
@@ -114,16 +104,14 @@ def cuts(
     >>> cuts(np.arange(8), 4, "mdlp", np.array([0, 0, 0, 1, 1, 1, 1, 1]))
     (Cut(at_most=2, at_least=3),)
     """
-    distinct, gaps = cut_gaps(values, number, strategy, classes, repeats, grain is None)
+    distinct, gaps = cut_gaps(values, number, strategy, classes, repeats)
     if not len(gaps):
         return ()
-    cut_at = cutter(distinct, kind, grain)
+    cut_at = cutter(distinct, kind)
     return tuple(cut_at(gap) for gap in gaps.tolist())
 
 
-def cutter(
-    distinct: NDArray[Any], kind: TemporalKind | None = None, grain: Grain | None = None
-) -> Callable[[int], Cut]:
+def cutter(distinct: NDArray[Any], kind: TemporalKind | None = None) -> Callable[[int], Cut]:
     """What cuts a column between values j and j + 1, once its unit is found.
 
     Parameters
@@ -132,21 +120,17 @@ def cutter(
         The different values, ascending and finite.
     kind : str, optional
         What they are, of dates, times and durations.
-    grain : Grain, optional
-        As of :func:`cuts`.
     """
-    if grain is None:
-        grain = grain_of(distinct)
     if kind is not None:
         length, counts = value_at(distinct, "duration", 1).nanoseconds, counts_of(distinct)
-        measure = measure_of(np.array(grain[:1], dtype=np.int64), length)
+        measure = measure_of(counts, length)
 
         def temporal_cut(gap: int) -> Cut:
             low, high = (length * count for count in counts[gap : gap + 2].tolist())
             return Cut(*temporal_bounds(low, high, kind, measure))
 
         return temporal_cut
-    unit = _unit(grain, len(distinct) >= SEVERAL)
+    unit = unit_of(distinct)
 
     def cut(gap: int) -> Cut:
         low, high = distinct[gap : gap + 2].tolist()
@@ -161,16 +145,12 @@ def cut_gaps(
     strategy: Strategy = "quantile",
     classes: NDArray[np.intp] | None = None,
     repeats: NDArray[np.int64] | None = None,
-    listed: bool = True,
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """The different values of a column, and after which of them :func:`cuts` cuts.
 
     Parameters
     ----------
     values, number, strategy, classes, repeats : as of :func:`cuts`
-    listed : bool
-        Whether all values of the column are here; else those about the cuts, and of the column
-        there are more than ``number + 1``.
 
     Returns
     -------
@@ -199,7 +179,7 @@ def cut_gaps(
         place = np.searchsorted(distinct, values[finite])
         np.add.at(table, (place, classes[finite]), 1 if repeats is None else repeats[finite])
         gaps = informative_gaps(table, number)
-    elif strategy == "all" or (strategy == "quantile" and listed and number >= len(distinct) - 1):
+    elif strategy == "all" or (strategy == "quantile" and number >= len(distinct) - 1):
         gaps = np.arange(len(distinct) - 1)
     elif strategy == "quantile":
         below_gap = np.cumsum(times)
@@ -236,77 +216,6 @@ def counted(
     return distinct, times
 
 
-def grain_of(values: NDArray[Any]) -> Grain:
-    """The greatest common divisors that :func:`unit_of` asks for; of some values, all finite.
-
-    Those of the values of two columns together are the common divisors of both, so that a column
-    may be read in parts.
-
-    Parameters
-    ----------
-    values : ndarray of shape (m,), any real dtype, datetime64 or timedelta64
-
-    Returns
-    -------
-    tuple of int or None, for 0 to 6 decimals
-        Of the values as multiples of 1, 0.1, …; None where some value is no such multiple, or is
-        beyond 2⁵³ of them.  0 where all values are 0.
-
-    Examples
-    --------
-    >>> grain_of(np.array([70, 80])), grain_of(np.array([0.5, 1.25]))[:3]
-    ((10,), (None, None, 25))
-    """
-    if is_temporal(values):
-        values = counts_of(values)
-    if values.dtype.kind != "f":
-        whole = values.astype(np.int64) if values.dtype.kind == "b" else values
-        return (int(np.gcd.reduce(whole)) if len(whole) else 0,)
-    found: list[int | None] = []
-    largest = float(np.abs(values).max(initial=0.0))
-    for decimals in range(DECIMALS + 1):
-        if _told(largest, decimals) and np.array_equal(np.round(values, decimals), values):
-            multiples = np.rint(values * 10.0**decimals).astype(np.int64)
-            found.append(int(np.gcd.reduce(multiples)) if len(multiples) else 0)
-        else:
-            found.append(None)
-    return tuple(found)
-
-
-def joined_grain(grains: Iterable[Grain]) -> Grain:
-    """The grain of the values of several columns together.
-
-    >>> joined_grain([(10,), (15,)]), joined_grain([(None, 5), (4, 40)])
-    ((5,), (None, 5))
-    """
-    listed = list(grains)
-    longest = max(map(len, listed))
-    padded = [  # whole numbers are multiples of every power of ten
-        [*own, *(None if own[0] is None else own[0] * 10**d for d in range(len(own), longest))]
-        for own in listed
-    ]
-    return tuple(
-        None if any(v is None for v in column) else math.gcd(*(v for v in column if v is not None))
-        for column in zip(*padded, strict=True)
-    )
-
-
-def within(grain: Grain, largest: float) -> Grain:
-    """The grain of floating point numbers that are no larger: none beyond 2⁵³ multiples.
-
-    >>> within((10, 100, 1000), 2.0**52)
-    (10, None, None)
-    """
-    return tuple(
-        common if _told(largest, decimals) else None for decimals, common in enumerate(grain)
-    )
-
-
-def _told(largest: float, decimals: int) -> bool:
-    """Whether float64 tells apart all multiples of 10^−decimals up to a number."""
-    return largest < 2**53 / 10.0**decimals
-
-
 def unit_of(distinct: NDArray[Any]) -> Decimal | None:
     """The roundest unit that a column is measured in: all its values are multiples of it.
 
@@ -327,12 +236,9 @@ def unit_of(distinct: NDArray[Any]) -> Decimal | None:
     >>> unit_of(np.array([0.1, 0.7])) is None
     True
     """
-    return _unit(grain_of(distinct), len(distinct) >= SEVERAL)
-
-
-def _unit(grain: Grain, several: bool) -> Decimal | None:
-    """The unit of values of which common divisors are known."""
-    for decimals, common in enumerate(grain if several else grain[:1]):
+    several = len(distinct) >= SEVERAL
+    for decimals in range(DECIMALS + 1 if several else 1):
+        common = _common_divisor(distinct, decimals)
         if common is None:
             continue
         unit = Decimal(1).scaleb(-decimals)
@@ -340,6 +246,22 @@ def _unit(grain: Grain, several: bool) -> Decimal | None:
             common, unit = common // 10, unit.scaleb(1)
         return unit * 5 if several and not common % 5 else unit
     return None
+
+
+def _common_divisor(values: NDArray[Any], decimals: int) -> int | None:
+    """Return the greatest common divisor of values, as multiples of 10^−decimals.
+
+    None if they are no such multiples, or float64 does not tell all of these apart.
+    """
+    if values.dtype.kind != "f":
+        whole = values.astype(np.int64) if values.dtype.kind == "b" else values
+        return int(np.gcd.reduce(whole)) if len(whole) else 0
+    if float(np.abs(values).max(initial=0.0)) >= 2**53 / 10.0**decimals:
+        return None
+    if not np.array_equal(np.round(values, decimals), values):
+        return None
+    multiples = np.rint(values * 10.0**decimals).astype(np.int64)
+    return int(np.gcd.reduce(multiples)) if len(multiples) else 0
 
 
 def shortest_between(low: float, high: float) -> int | float | None:

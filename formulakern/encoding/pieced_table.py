@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.encoding.cut_points import Strategy
-from formulakern.encoding.summaries.gathering import gathered_summaries
-from formulakern.encoding.summaries.summary import Summary
+from formulakern.encoding.summary import Summary, summaries_of
 from formulakern.errors import DataError
 from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask_array
@@ -92,19 +90,17 @@ class PiecedTable:
         """(rows, columns)."""
         return len(self), len(self.names)
 
-    def summaries(
-        self, cut_points: int, strategy: Strategy, classes: Partitioned | None = None
-    ) -> list[Summary]:
-        """What every column holds, as plans are made from; see :func:`.gathered_summaries`."""
+    def summaries(self, classes: Partitioned | None = None) -> list[Summary]:
+        """Return the summary of every column; see :func:`.summaries_of`."""
         with stage("finding propositions"):
-            found, lengths = gathered_summaries(self.pieces, cut_points, strategy, classes)
+            found, lengths = summaries_of(self.pieces, classes)
         self.__dict__["lengths"] = lengths  # so they need no pass of their own
         self._summaries = {one.name: one for one in found}
         return found
 
     def is_numeric(self, name: str) -> bool:
         """Whether a column holds numbers or truth values, once :meth:`summaries` was asked."""
-        return self.summary(name).table.is_numeric(name)
+        return self.summary(name).column.is_numeric
 
     def summary(self, name: str) -> Summary:
         """What one column holds, once :meth:`summaries` was asked."""
@@ -113,7 +109,7 @@ class PiecedTable:
 
 def summary_of(table: Table | PiecedTable, name: str) -> Summary:
     """What one column of a training table holds."""
-    return Summary(table, name) if isinstance(table, Table) else table.summary(name)
+    return Summary.of(table, name) if isinstance(table, Table) else table.summary(name)
 
 
 def _read_partition(

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from formulakern.checks import check_choice, check_integer, check_number, is_integer
 from formulakern.encoding.column_plan import (
     ColumnPlan,
-    is_boolean,
     levels_of,
     plan_boolean,
     plan_graded,
@@ -23,10 +22,11 @@ from formulakern.encoding.column_plan import (
 )
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.degrees import Scales, check_scales, scale_of
-from formulakern.encoding.summaries.summary import Summary
+from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.syntax.comparison import Comparison
 from formulakern.syntax.temporal import KINDS, PARTS
+from formulakern.tables.column import Column
 from formulakern.tables.select import column_positions
 from formulakern.tables.table import Table
 
@@ -102,7 +102,7 @@ class Planner:
         DataError
             If a column is named that is not there, or has what is refused.
         """
-        return self.plans_of([Summary(table, name, classes) for name in table.names])
+        return self.plans_of([Summary.of(table, name, classes) for name in table.names])
 
     def plans_of(self, summaries: Sequence[Summary]) -> tuple[ColumnPlan, ...]:
         """One plan for every column of a training table, of which what they hold is known.
@@ -118,7 +118,7 @@ class Planner:
             forced = {header.names[j] for j in column_positions(header, self.nominal)}
         if isinstance(self.graded, Mapping):
             column_positions(header, list(self.graded))  # refuses names that are not there
-            kinds = {one.name: one.table.kinds.get(one.name) for one in summaries}
+            kinds = {one.name: one.column.temporal for one in summaries}
             for name in self.graded:
                 if (kind := kinds[name]) is not None:
                     raise DataError(
@@ -128,33 +128,25 @@ class Planner:
         return tuple(self._plan(one, one.name in forced) for one in summaries)
 
     def _plan(self, one: Summary, forced: bool) -> ColumnPlan:
-        table, name, classes, repeats = one.table, one.name, one.classes, one.repeats
+        column, name = one.column, one.name
         if self.missing == "error":
-            refuse_missing(table, name, one.repeats is None)
+            refuse_missing(column, name, rows=False)
         relations = ("<=", ">=") if self.numeric == "both" else (self.numeric,)
         number, strategy = self.cut_points, self.strategy
-        if not forced and table.is_numeric(name) and is_boolean(table, name):
+        if not forced and one.is_boolean:
             plan = plan_boolean(name, self.negations)
-        elif forced or name in table.orders or self._is_nominal(table, name):
-            one.refuse_many("a proposition for each")
+        elif forced or column.order or self._is_nominal(column):
             levels: Sequence[Comparison] = ()
-            if self.nominal == "auto" and name in table.orders:
-                levels = levels_of(table, name, number, strategy, relations, classes, repeats)
-            least = self._least(one.n_rows)
-            plan = plan_nominal(table, name, self.negations, least, levels, repeats)
-        elif name not in table.kinds and (scale := scale_of(self.graded, name)) is not None:
-            if scale == "rank":
-                one.refuse_many("a rank for each")
-            plan = plan_graded(table, name, scale, relations, repeats)
+            if self.nominal == "auto" and column.order:
+                levels = levels_of(one, number, strategy, relations)
+            plan = plan_nominal(one, self.negations, self._least(one.n_rows), levels)
+        elif column.temporal is None and (scale := scale_of(self.graded, name)) is not None:
+            plan = plan_graded(one, scale, relations)
         else:
-            if strategy in ("all", "mdlp"):
-                one.refuse_many(f'strategy="{strategy}"')
-            few = table, name, number, strategy, relations
-            plan = plan_numeric(*few, classes, repeats, one.grain)
-        if name in table.kinds and self.calendar:
-            one.refuse_many("parts of the calendar")
-            plan = plan.with_parts(table, self.calendar, self.negations)
-        if self.missing == "value" and table.missing(name).any():
+            plan = plan_numeric(one, number, strategy, relations)
+        if column.temporal is not None and self.calendar:
+            plan = plan.with_parts(one.table, self.calendar, self.negations)
+        if self.missing == "value" and column.missing.any():
             plan = plan.with_missing(self.negations)
         return plan
 
@@ -164,16 +156,16 @@ class Planner:
             return int(self.min_frequency)
         return math.ceil(self.min_frequency * n_rows)
 
-    def _is_nominal(self, table: Table, name: str) -> bool:
-        """Whether a column is one of categories."""
-        if table.column(name).dtype == object:
+    def _is_nominal(self, column: Column) -> bool:
+        """Return whether a column is one of categories."""
+        if column.labels is not None:
             return True
-        if self.nominal != "auto" or name in table.kinds:
+        if self.nominal != "auto" or column.temporal is not None:
             return self.nominal == "all"
-        column = table.column(name)[~table.missing(name)]
-        some = {*column[: 10 * self.max_nominal + 1].tolist()}
-        if len(some) > self.max_nominal:
+        present = column.values[~column.missing]
+        distinct: NDArray[Any] = np.unique(present[: 10 * self.max_nominal + 1])
+        if len(distinct) > self.max_nominal:
             return False
-        distinct: NDArray[Any] = np.unique(column)
+        distinct = np.unique(present)
         whole = np.isfinite(distinct) & (np.floor(distinct) == distinct)
         return 2 <= len(distinct) <= self.max_nominal and bool(whole.all())

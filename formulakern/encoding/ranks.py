@@ -135,8 +135,10 @@ class RankedTable:
     Examples
     --------
     >>> from formulakern.encoding.column_plan import plan_nominal, plan_numeric
+    >>> from formulakern.encoding.summary import Summary
     >>> table = Table({"odor": ["foul", "none", "foul"], "size": [1.5, None, 1.5]})
-    >>> plans = plan_nominal(table, "odor", False), plan_numeric(table, "size", 1, "quantile", ())
+    >>> odor, size = (Summary.of(table, name) for name in table.names)
+    >>> plans = plan_nominal(odor, False), plan_numeric(size, 1, "quantile", ())
     >>> ranked = RankedTable.of(table, plans)
     >>> ranked.ranks, ranked.row
     (array([[0, 1],

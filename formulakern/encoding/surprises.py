@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from formulakern.encoding.column_plan import ColumnPlan
-from formulakern.encoding.summaries.summary import Summary
+from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError
 from formulakern.partitions.lazy_rows import first_told
 from formulakern.tables.table import Table
@@ -66,7 +66,7 @@ def identifiers(table: Table) -> tuple[str, ...]:
         if column.labels is not None:
             same = len({*column.numbered[0]} - {None}) == known >= FEWEST_ROWS
         else:
-            same = _numbers_rows(Summary(table, name))
+            same = _numbers_rows(Summary.of(table, name))
         if same:
             found.append(name)
     return tuple(found)
@@ -79,17 +79,11 @@ def _is_identifier(one: Summary, plan: ColumnPlan) -> bool:
 
 
 def _numbers_rows(one: Summary) -> bool:
-    """Whether a column has n different whole numbers from some a to a + n − 1.
-
-    Where not all values are listed only the range is looked at.
-    """
-    column = one.table.column(one.name)
-    if one.n_rows < FEWEST_ROWS or column.dtype.kind not in "iu":
+    """Return whether a column has n different whole numbers from some a to a + n − 1."""
+    column = one.column.values
+    if len(column) < FEWEST_ROWS or column.dtype.kind not in "iu" or not one.column.is_numeric:
         return False
-    least, largest = int(column.min()), int(column.max())
-    if largest - least + 1 != one.n_rows:
-        return False
-    return one.grain is not None or len(np.unique(column)) == one.n_rows
+    return int(column.max()) - int(column.min()) + 1 == len(np.unique(column)) == one.n_rows
 
 
 def unseen_shares(table: Table, plans: Sequence[ColumnPlan]) -> dict[str, float]:
@@ -104,7 +98,7 @@ def unseen_shares(table: Table, plans: Sequence[ColumnPlan]) -> dict[str, float]
     Examples
     --------
     >>> from formulakern.encoding.column_plan import plan_nominal
-    >>> plan = plan_nominal(Table({"x": ["a", "b"]}), "x", False)
+    >>> plan = plan_nominal(Summary.of(Table({"x": ["a", "b"]}), "x"), False)
     >>> unseen_shares(Table({"x": ["a", "c", "c", None]}), [plan])
     {'x': 0.6666666666666666}
     """

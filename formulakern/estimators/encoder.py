@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
@@ -20,13 +20,15 @@ from sklearn.utils.validation import (
 )
 
 from formulakern.checks import check_flag
+from formulakern.encoding.bits import unpack_rows
 from formulakern.encoding.column_plan import ColumnPlan, refuse_missing
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.degrees import Scales
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.packed_pieces import PackedPieces
-from formulakern.encoding.pieced_table import PiecedTable, summary_of
+from formulakern.encoding.pieced_table import PiecedTable
 from formulakern.encoding.planning import Planner
+from formulakern.encoding.summary import Summary
 from formulakern.encoding.surprises import (
     refuse_unknown,
     unseen_shares,
@@ -195,8 +197,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         """
         self._planner()  # refuses wrong parameters
         table = self._read(X, reset=True)
-        self.learn(table, y)
-        warn_of_identifiers([summary_of(table, name) for name in table.names], self.plans_)
+        warn_of_identifiers(self.learn(table, y), self.plans_)
         return table
 
     def read_table(self, X: Any) -> Table:
@@ -295,18 +296,15 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             dtype = np.dtype(np.float64)
         dense, parts = None if self.sparse_output else np.zeros(shape, dtype=dtype), []
         for first, plan in self._checked_plans(table):
-            rows, places = plan.true_entries(table)
-            if dense is not None:
-                dense[rows, places + first] = 1
-            else:
-                parts.append((rows, places + first, np.ones(len(rows), dtype=dtype)))
+            bits: NDArray[Any] = unpack_rows(plan.packed(table), len(table))
             for place, degrees in plan.graded(table):
-                if dense is not None:
-                    dense[:, first + place] = degrees
-                else:
-                    some = np.flatnonzero(degrees)
-                    where = np.full(len(some), first + place)
-                    parts.append((some, where, degrees[some].astype(dtype)))
+                bits = bits.astype(dtype, copy=False)
+                bits[place] = degrees
+            if dense is not None:
+                dense[:, first : first + len(bits)] = bits.T
+            else:
+                places, rows = np.nonzero(bits)
+                parts.append((rows, places + first, bits[places, rows].astype(dtype)))
         if dense is not None:
             return dense
         rows, places, values = map(np.concatenate, zip(*parts, strict=True))
@@ -338,7 +336,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             leaves = tuple(leaf for plan in renamed for leaf in plan.propositions)
         return np.array([str(leaf) for leaf in leaves], dtype=object)
 
-    def learn(self, table: Table | PiecedTable, y: Any = None) -> None:
+    def learn(self, table: Table | PiecedTable, y: Any = None) -> list[Summary]:
         """Find the propositions of a table that was read, such as a part of its rows.
 
         Parameters
@@ -362,13 +360,17 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             codes = None
             if self.reads_classes:
                 codes = np.unique(read_classes(y, len(table)), return_inverse=True)[1]
-            plans = planner.plans(table, codes)
+            if self.missing == "error":
+                for name in table.names:
+                    refuse_missing(table.typed(name), name)
+            summaries = [Summary.of(table, name, codes) for name in table.names]
         else:
-            spread = SpreadClasses.of(table, y).codes if self.reads_classes else None
-            summaries = table.summaries(self.cut_points, self.strategy, spread)
+            summaries = table.summaries(
+                SpreadClasses.of(table, y).codes if self.reads_classes else None
+            )
             if len(table) == 0:
                 raise _no_rows(table)
-            plans = planner.plans_of(summaries)
+        plans = planner.plans_of(summaries)
         if not any(plan.propositions for plan in plans):
             rows = "1 sample (n_samples=1)" if len(table) == 1 else f"{len(table)} rows"
             raise DataError(
@@ -377,9 +379,10 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             )
         self.plans_ = plans
         self.column_types_ = {}
-        for part in [table] if isinstance(table, Table) else [one.table for one in summaries]:
-            self.column_types_ |= types_of(part)
+        for one in summaries:
+            self.column_types_ |= types_of(one.table)
         self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
+        return summaries
 
     @property
     def reads_classes(self) -> bool:
@@ -403,7 +406,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         first = 0
         for plan in self.plans_:
             if self.missing == "error":
-                refuse_missing(table, plan.name)
+                refuse_missing(table.typed(plan.name), plan.name)
             if self.unknown == "error":
                 refuse_unknown(table, plan)
             yield first, plan

@@ -143,7 +143,7 @@ def test_cross_validation_cuts_by_the_classes_of_each_fold():
     class Reader(fk.PropositionEncoder):
         def learn(self, table, y=None):
             read.append(len(table))
-            super().learn(table, y)
+            return super().learn(table, y)
 
     for strategy, times in (("mdlp", 4), ("quantile", 1)):
         read.clear()

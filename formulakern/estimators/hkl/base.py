@@ -18,8 +18,7 @@ from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.pieced_table import summary_of
-from formulakern.encoding.summaries.gathering import OUTER
-from formulakern.encoding.summaries.summary import Summary
+from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator, encoded_rows
 from formulakern.estimators.encoder import PropositionEncoder
@@ -301,10 +300,5 @@ def automatic_C(total: float, factor: float = AUTOMATIC_C) -> float:
 
 def linear_term(one: Summary) -> LinearTerm | None:
     """A numeric column between its 2.5 % and 97.5 % quantiles; None where it does not vary."""
-    numbers, _ = one.numbers
-    if not len(numbers):
-        return None
-    least, largest = map(one.nearest, OUTER)
-    if least == largest:
-        least, largest = float(numbers[0]), float(numbers[-1])
-    return LinearTerm(one.name, least, largest) if least < largest else None
+    extent = one.extent()
+    return None if extent is None else LinearTerm(one.name, *extent)

@@ -28,8 +28,9 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import IntArray, different_rows
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.encoding.bits import Words, n_words, pack_coordinates, pack_rows
-from formulakern.encoding.column_plan import ColumnPlan, is_boolean, plan_boolean, plan_nominal
+from formulakern.encoding.column_plan import ColumnPlan, plan_boolean, plan_nominal
 from formulakern.encoding.ranks import AT_LEAST, AT_MOST, RankedColumn, RankedTable
+from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.targets import read_classes, require_target, row_weights
@@ -741,13 +742,13 @@ def _ranked(trees: Any, table: Table) -> tuple[RankedTable, dict[int, IntArray]]
     plans = []
     for j, name in enumerate(table.names):
         if j in numbers:
-            plans.append(plan_nominal(table, name, negations=False))
+            plans.append(plan_nominal(Summary.of(table, name), negations=False))
         elif not table.is_numeric(name):
             raise DataError(
                 f'column "{name}" holds text, and the trees compare it with numbers. Pass the '
                 "table that the model was trained on."
             )
-        elif is_boolean(table, name):
+        elif Summary.of(table, name).is_boolean:
             plans.append(plan_boolean(name, negations=False))
         else:
             plans.append(ColumnPlan(name, "numeric", (), ()))

@@ -1,0 +1,317 @@
+"""The different entries of each training column and their counts: plans are made from these.
+
+Counts of partitions add up, so a plan is the same whatever the partitions are.  Numbers of which a
+partition has very many different values come to this process a few columns at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulakern.encoding.cut_points import counted
+from formulakern.errors import DataError
+from formulakern.partitions.partitioned import Partitioned
+from formulakern.syntax.temporal import KINDS
+from formulakern.tables.column import Column
+from formulakern.tables.table import Table
+
+__all__ = ["OUTER", "Summary", "merged", "nearest_rank", "summaries_of"]
+
+#: Different numbers of a column that every partition sends at once, and texts of all partitions.
+MANY, MOST_TEXTS = 5_000, 1_000_000
+#: Bytes of columns with more different numbers that come to this process at a time.
+BUDGET = 1 << 28
+#: The shares at which the extent of a linear term ends.
+OUTER = (0.025, 0.975)
+
+
+def nearest_rank(share: float, n: int) -> int:
+    """Return the rank, from 1, of the value that ``np.quantile(method="nearest")`` takes of n.
+
+    >>> [nearest_rank(0.5, n) for n in (1, 2, 3, 4)]
+    [1, 1, 2, 3]
+    """
+    return int(np.rint(share * (n - 1))) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The different entries of one training column.
+
+    Parameters
+    ----------
+    name : str
+    column : Column of m entries
+        One of them missing if some are; with ``classes`` different pairs.
+    repeats : ndarray of shape (m,), int64
+        The number of training rows with each entry.
+    classes : ndarray of shape (m,), intp, optional
+        The class of each pair, from 0.
+    """
+
+    name: str
+    column: Column
+    repeats: NDArray[np.int64]
+    classes: NDArray[np.intp] | None = None
+
+    @classmethod
+    def of(cls, table: Table, name: str, classes: NDArray[np.intp] | None = None) -> Summary:
+        """Count the entries of a column, or its pairs with classes.
+
+        Examples
+        --------
+        >>> one = Summary.of(Table({"a": [2.0, None, 2.0]}), "a")
+        >>> one.column.values, one.repeats
+        (array([ 2., nan]), array([2, 1]))
+        """
+        column = table.typed(name)
+        if column.labels is not None:
+            texts, codes = column.numbered
+            labels = tuple(text for text in texts if text is not None)
+            column = Column(codes, labels, column.order)
+        values = column.values + 0.0 if column.values.dtype.kind == "f" else column.values
+        if classes is None:
+            distinct, repeats = _counted(column, values)
+            return cls(name, _like(column, distinct), repeats)
+        distinct, place = np.unique(values, return_inverse=True)
+        width = int(classes.max(initial=0)) + 1
+        pairs, repeats = counted(place * width + classes, None)
+        groups = np.asarray(pairs % width, dtype=np.intp)
+        return cls(name, _like(column, distinct[pairs // width]), repeats, groups)
+
+    @property
+    def table(self) -> Table:
+        """The entries as a table of one column."""
+        return Table.of_columns({self.name: self.column})
+
+    @property
+    def n_rows(self) -> int:
+        """The number of training rows."""
+        return int(self.repeats.sum())
+
+    @property
+    def n_present(self) -> int:
+        """The number of training rows whose entry is not missing."""
+        return int(self.repeats[~self.column.missing].sum())
+
+    @property
+    def is_boolean(self) -> bool:
+        """Whether the column holds 0 and 1 (or truth values) and otherwise only missing entries."""
+        if not self.column.is_numeric:
+            return False
+        present = self.column.values[~self.column.missing]
+        return bool(len(present) and ((present == 0) | (present == 1)).all())
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        """The column as numbers, NaN for missing entries."""
+        return self.column.values.astype(np.float64)
+
+    def extent(self) -> tuple[float, float] | None:
+        """Return the outer quantiles of the finite numbers, as ``np.quantile(method="nearest")``.
+
+        The extremes if these are equal; None if the column does not vary.
+
+        >>> Summary.of(Table({"a": [3, 1, 8]}), "a").extent()
+        (1.0, 8.0)
+        """
+        numbers = self.numbers
+        known = np.flatnonzero(np.isfinite(numbers))
+        known = known[np.argsort(numbers[known], kind="stable")]
+        if not len(known):
+            return None
+        totals, numbers = np.cumsum(self.repeats[known]), numbers[known]
+        ranks = [nearest_rank(share, int(totals[-1])) for share in OUTER]
+        least, largest = numbers[np.searchsorted(totals, ranks)].tolist()
+        if least == largest:
+            least, largest = float(numbers[0]), float(numbers[-1])
+        return (least, largest) if least < largest else None
+
+
+def _counted(column: Column, values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the different values and their counts; codes and truth values need no sort."""
+    if column.labels is not None or values.dtype == np.bool_:
+        repeats = np.bincount(values)
+    elif values.dtype.kind in "iuf" and len(values):
+        ones = int(np.count_nonzero(values == 1))
+        zeros = len(values) - np.count_nonzero(values) if ones else 0
+        if ones + zeros < len(values):
+            return counted(values, None)
+        repeats = np.array([zeros, ones])
+    else:
+        return counted(values, None)
+    found = np.flatnonzero(repeats)
+    return found.astype(values.dtype), repeats[found].astype(np.int64)
+
+
+def _like(column: Column, values: NDArray[Any]) -> Column:
+    return Column(values, column.labels, column.order, column.temporal)
+
+
+def summaries_of(
+    read: Callable[[list[str] | None], Partitioned],
+    classes: Partitioned | None = None,
+    many: int = MANY,
+) -> tuple[list[Summary], list[int]]:
+    """Return the summaries of all columns of a partitioned table, and the lengths of partitions.
+
+    Parameters
+    ----------
+    read : callable
+        Returns partitions of tables with the columns of these names, or all, read anew.
+    classes : Partitioned, optional
+        The classes of the rows, whole numbers.
+    many : int
+        Numbers with more different values in one partition come in passes of their own.
+
+    Raises
+    ------
+    DataError
+        If partitions have different columns, or hold different things in one.
+
+    Notes
+    -----
+    One pass over the table, and further ones over the columns of very many numbers: as many columns
+    at a time as take 256 MiB here, at least one, at 16 bytes for each different value of each
+    partition.
+    """
+    tables = read(None)
+    if classes is None:
+        found = tables.map(_summaries, None, many)
+    else:
+        found = tables.zip(classes).map(_summaries_by_class)
+    names = [tuple(one) for _, one in found]
+    for number, own in enumerate(names):
+        if own != names[0]:
+            raise DataError(
+                f"partition {number} has the columns {_listed(own)} and partition 0 has "
+                f"{_listed(names[0])}. Write the same columns in the same order in all of them."
+            )
+    lengths = [length for length, _ in found]
+    parts = {name: [one[name] for _, one in found] for name in names[0]}
+    open_ones = [name for name, own in parts.items() if any(part is None for part in own)]
+    number = max(1, BUDGET // (16 * max(1, sum(lengths))))
+    summaries = {
+        name: merged([part for part in own if part is not None])
+        for name, own in parts.items()
+        if name not in open_ones
+    }
+    for start in range(0, len(open_ones), number):
+        some = open_ones[start : start + number]
+        listed = [one for _, one in read(some).map(_summaries, None, None)]
+        summaries |= {name: merged([one.pop(name) for one in listed]) for name in some}
+    return [summaries[name] for name in names[0]], lengths
+
+
+def _summaries(
+    table: Table, classes: NDArray[np.intp] | None, many: int | None
+) -> tuple[int, dict[str, Summary | None]]:
+    """Return the number of rows and all summaries; None for numbers of too many values."""
+    found: dict[str, Summary | None] = {}
+    for name in table.names:
+        one = Summary.of(table, name, classes)
+        listed = many is None or one.column.labels is not None or len(one.column) <= many
+        found[name] = one if listed else None
+    return len(table), found
+
+
+def _summaries_by_class(row: tuple[Table, NDArray[Any]]) -> tuple[int, dict[str, Summary | None]]:
+    table, classes = row
+    return _summaries(table, classes.astype(np.intp), None)
+
+
+def merged(parts: Sequence[Summary]) -> Summary:
+    """Return the summary of a column from those of partitions.
+
+    Raises
+    ------
+    DataError
+        If partitions disagree in what the column holds, or it has too many different texts.
+
+    Examples
+    --------
+    >>> rows = [2, 1], [2, 5], []
+    >>> whole = merged([Summary.of(Table({"a": some}), "a") for some in rows])
+    >>> whole.column.values.tolist(), whole.repeats.tolist()
+    ([1, 2, 5], [1, 2, 1])
+    """
+    known = [(k, part) for k, part in enumerate(parts) if not part.column.missing.all()]
+    first_at, first = known[0] if known else (0, parts[0])
+    for number, part in known[1:]:
+        _check_alike(first_at, first, number, part)
+    labels: tuple[str, ...] | None = None
+    if first.column.labels is not None:
+        labels = tuple(dict.fromkeys(t for part in parts for t in part.column.labels or ()))
+        if len(labels) > MOST_TEXTS:
+            raise DataError(
+                f'column "{first.name}" has more than {MOST_TEXTS:,} different texts, as an '
+                "identifier has. Leave it out, or shorten it to what rules may say."
+            )
+        place = {text: code for code, text in enumerate(labels)}
+        kind = np.min_scalar_type(len(labels))
+        columns = []
+        for part in parts:
+            if part.column.labels is None:  # every entry is missing
+                columns.append(np.full(len(part.column), len(labels), kind))
+            else:
+                codes = [*map(place.__getitem__, part.column.labels), len(labels)]
+                columns.append(np.array(codes, kind)[part.column.values])
+    else:
+        dtype = _common_dtype([part for _, part in known] or [first])
+        empty = [bool(len(part.column) and part.column.missing.all()) for part in parts]
+        if any(empty) and dtype.kind in "biu":
+            dtype = np.dtype(np.float64)
+        blank = "NaT" if dtype.kind in "mM" else np.nan
+        columns = [
+            np.full(len(part.column), blank, dtype) if none else part.column.values.astype(dtype)
+            for part, none in zip(parts, empty, strict=True)
+        ]
+    repeats = np.concatenate([part.repeats for part in parts])
+    values, place_of = np.unique(np.concatenate(columns), return_inverse=True)
+    column = Column(values, labels, first.column.order, first.column.temporal)
+    if first.classes is None:
+        return Summary(first.name, column, counted(place_of, repeats)[1])
+    of = np.concatenate([np.asarray(part.classes) for part in parts])
+    width = int(of.max(initial=0)) + 1
+    pairs, repeats = counted(place_of * width + of, repeats)
+    groups = np.asarray(pairs % width, dtype=np.intp)
+    return Summary(first.name, column.take(pairs // width), repeats, groups)
+
+
+def _check_alike(first_at: int, first: Summary, number: int, part: Summary) -> None:
+    """Refuse a column of different kinds in two partitions."""
+    for what, one, other in (
+        ("", _content(first.column), _content(part.column)),
+        ("the order ", " < ".join(first.column.order), " < ".join(part.column.order)),
+    ):
+        if one != other:
+            raise DataError(
+                f'column "{first.name}" has {what}{one or "none"} in partition {first_at} and '
+                f"{what}{other or 'none'} in partition {number}. Give it one dtype in all "
+                "partitions, such as by astype."
+            )
+
+
+def _content(column: Column) -> str:
+    if column.temporal is not None:
+        return KINDS[column.temporal][0]
+    return "numbers" if column.labels is None else "text"
+
+
+def _common_dtype(parts: Sequence[Summary]) -> np.dtype[Any]:
+    """Return the dtype of the values of all parts."""
+    columns = [part.column.values for part in parts]
+    if {column.dtype.kind for column in columns} == {"i", "u"}:  # some beyond int64
+        below = any((column < 0).any() for column in columns if column.dtype.kind == "i")
+        return np.dtype(np.float64 if below else np.uint64)
+    return np.result_type(*{column.dtype for column in columns})
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f'"{name}"' for name in names[:8])
+    return shown + ", …" * (len(names) > 8)
