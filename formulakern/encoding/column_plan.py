@@ -149,7 +149,7 @@ class ColumnPlan:
 
     def _pack_orders(self, table: Table, words: Words) -> frozenset[int]:
         """Pack the ``x <= c`` and ``x >= c`` of a column of numbers, and say which they are."""
-        column = table.column(self.name)
+        column = table.typed(self.name).values
         if self.kind != "numeric" or column.dtype not in (np.float64, np.int64):
             return frozenset()
         packed: list[int] = []

@@ -210,6 +210,8 @@ def counted(
     if repeats is None:
         distinct, times = np.unique(values, return_counts=True)
         return distinct, times.astype(np.int64)
+    if bool((values[1:] > values[:-1]).all()):
+        return values, repeats
     distinct, place = np.unique(values, return_inverse=True)
     times = np.zeros(len(distinct), dtype=np.int64)
     np.add.at(times, place, repeats)

@@ -102,7 +102,7 @@ class Summary:
     @property
     def is_boolean(self) -> bool:
         """Whether the column holds 0 and 1 (or truth values) and otherwise only missing entries."""
-        if not self.column.is_numeric:
+        if not self.column.is_numeric or (self.classes is None and len(self.column) > 3):
             return False
         present = self.column.values[~self.column.missing]
         return bool(len(present) and ((present == 0) | (present == 1)).all())
@@ -137,14 +137,12 @@ def _counted(column: Column, values: NDArray[Any]) -> tuple[NDArray[Any], NDArra
     """Return the different values and their counts; codes and truth values need no sort."""
     if column.labels is not None or values.dtype == np.bool_:
         repeats = np.bincount(values)
-    elif values.dtype.kind in "iuf" and len(values):
-        ones = int(np.count_nonzero(values == 1))
-        zeros = len(values) - np.count_nonzero(values) if ones else 0
-        if ones + zeros < len(values):
-            return counted(values, None)
-        repeats = np.array([zeros, ones])
     else:
-        return counted(values, None)
+        for some in (values[:100], values):  # most columns show another value at once
+            ones, others = np.count_nonzero(some == 1), np.count_nonzero(some)
+            if ones < others or values.dtype.kind not in "iuf":
+                return counted(values, None)
+        repeats = np.array([len(values) - others, ones])
     found = np.flatnonzero(repeats)
     return found.astype(values.dtype), repeats[found].astype(np.int64)
 

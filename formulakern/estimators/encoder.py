@@ -42,7 +42,7 @@ from formulakern.estimators.training_columns import read_checked
 from formulakern.files.model_file import Saved
 from formulakern.partitions.collections import in_memory, is_dask
 from formulakern.partitions.lazy_rows import lazy_transform
-from formulakern.rules.column_types import ColumnType, types_of
+from formulakern.rules.column_types import ColumnType, type_of
 from formulakern.syntax.formula import Formula
 from formulakern.tables.table import Table
 
@@ -378,9 +378,8 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
                 'two rows apart. Pass more rows, or nominal="all" to keep the constant values.'
             )
         self.plans_ = plans
-        self.column_types_ = {}
-        for one in summaries:
-            self.column_types_ |= types_of(one.table)
+        types = {one.name: type_of(one.column) for one in summaries}
+        self.column_types_ = {name: kind for name, kind in types.items() if kind is not None}
         self.propositions_ = tuple(leaf for plan in plans for leaf in plan.propositions)
         return summaries
 

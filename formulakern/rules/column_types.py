@@ -14,9 +14,10 @@ from formulakern.errors import ParameterError
 from formulakern.syntax.comparison import ORDERS, ColumnName, Comparison, Level
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.syntax.temporal import PARTS_OF, Temporal
+from formulakern.tables.column import Column
 from formulakern.tables.table import Table
 
-__all__ = ["ColumnType", "inferred_types", "read_types", "types_of"]
+__all__ = ["ColumnType", "inferred_types", "read_types", "type_of", "types_of"]
 
 #: "truth": truth values, or the numbers 1 and 0.  "number": floating point, or any number.
 #: "open": compared with 1 and 0 only, so that it may hold truth values or any numbers.
@@ -34,18 +35,23 @@ def types_of(table: Table) -> dict[str, ColumnType]:
     >>> types_of(Table({"a": [True, None], "b": [1, None, 2][:2]}))
     {'a': 'truth', 'b': 'truth'}
     """
-    named: dict[str, ColumnType] = {"b": "boolean", "i": "integer", "u": "integer", "O": "text"}
-    found: dict[str, ColumnType] = {}
-    for name, column in table.columns.items():
-        present = column[~table.missing(name)]
-        if (kind := table.kinds.get(name)) is not None:
-            found[name] = kind
-        elif column.dtype.kind == "f" and len(present):
-            whole = ((present == 0) | (present == 1)).all()
-            found[name] = "truth" if whole else "number"
-        elif len(present) and column.dtype.kind in named:
-            found[name] = named[column.dtype.kind]
-    return found
+    found = {name: type_of(table.typed(name)) for name in table.names}
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def type_of(column: Column) -> ColumnType | None:
+    """Return the type of a column, or None if every entry is missing."""
+    if column.temporal is not None:
+        return column.temporal
+    present = ~column.missing
+    if not present.any():
+        return None
+    if column.labels is not None:
+        return "text"
+    if column.values.dtype.kind != "f":
+        return "boolean" if column.values.dtype.kind == "b" else "integer"
+    known = column.values[present]
+    return "truth" if ((known == 0) | (known == 1)).all() else "number"
 
 
 def read_types(given: Any) -> dict[str, ColumnType]:

@@ -143,9 +143,8 @@ class Column:
     def of_texts(cls, texts: Iterable[str | None], order: tuple[str, ...] = ()) -> Column:
         """Encode text; None is missing."""
         entries = list(texts)
-        place: dict[str | None, int] = {text: 0 for text in entries if text is not None}
-        labels: Any = tuple(place)
-        place = {text: code for code, text in enumerate((*labels, None))}
+        labels = tuple(text for text in dict.fromkeys(entries) if text is not None)
+        place: dict[str | None, int] = {text: code for code, text in enumerate((*labels, None))}
         kind = np.min_scalar_type(len(labels))
         codes = np.fromiter(map(place.__getitem__, entries), kind, len(entries))
         return cls(codes, labels, order)
