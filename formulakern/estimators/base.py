@@ -28,7 +28,7 @@ from formulakern.partitions.collections import in_memory, is_dask
 from formulakern.partitions.lazy_rows import needs_rows
 from formulakern.partitions.limit import gathered_bytes
 from formulakern.syntax.formula import Constant, Formula, Variable
-from formulakern.syntax.names import is_bare
+from formulakern.syntax.notation import is_bare
 from formulakern.syntax.parser import parse_rule
 from formulakern.tables.read import default_names, is_sparse
 from formulakern.tables.select import column_positions

@@ -27,7 +27,7 @@ from formulakern.syntax.logic.covers import Cube
 from formulakern.syntax.logic.diagrams import Diagrams
 from formulakern.syntax.logic.forms import Form, both, diagram_of, either, literal
 from formulakern.syntax.logic.simplify import MinimalForm, WantedForm, shortest_form
-from formulakern.syntax.names import spell
+from formulakern.syntax.notation import spell
 from formulakern.syntax.temporal import DAY, PARTS, Temporal, read_temporal
 from formulakern.syntax.traversal import fold
 from formulakern.tables.column import Column, text_column, to_float

@@ -9,8 +9,7 @@ from typing import ClassVar, Self
 
 from formulakern.errors import ParameterError
 from formulakern.syntax.formula import Leaf
-from formulakern.syntax.names import backquote, is_bare, quote, spell
-from formulakern.syntax.notation import Notation, latex_name
+from formulakern.syntax.notation import Notation, backquote, is_bare, latex_name, quote, spell
 from formulakern.syntax.temporal import PARTS, Temporal, part_text
 
 __all__ = ["ORDERS", "RELATIONS", "ColumnName", "Comparison", "Level", "Value"]

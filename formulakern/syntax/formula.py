@@ -28,8 +28,7 @@ from formulakern.syntax.logic.forms import (
 )
 from formulakern.syntax.logic.simplify import MinimalForm, WantedForm, simplified
 from formulakern.syntax.logic.truth_table import TruthTable, truth_table
-from formulakern.syntax.names import spell
-from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render
+from formulakern.syntax.notation import ASCII, LATEX, UNICODE, Notation, latex_name, render, spell
 from formulakern.syntax.traversal import postorder, same
 
 __all__ = [

@@ -18,7 +18,7 @@ from formulakern.syntax.connectives import CONNECTIVES, Connective
 from formulakern.syntax.diagnostics import explain
 from formulakern.syntax.formula import FALSE, TRUE, Formula, Operation, Variable
 from formulakern.syntax.interchange import from_sympy, is_sympy
-from formulakern.syntax.names import BARE, RESERVED_WORDS, unquote
+from formulakern.syntax.notation import BARE, RESERVED_WORDS, unquote
 from formulakern.syntax.temporal import PARTS, Temporal, part_number, read_temporal
 
 __all__ = ["MAX_CHARACTERS", "grammar", "parse", "parse_rule"]

@@ -38,7 +38,7 @@ from formulakern.rewrite.pipeline import rewrite  # noqa: E402
 from formulakern.semantics import READINGS  # noqa: E402
 from formulakern.syntax.connectives import CONNECTIVES  # noqa: E402
 from formulakern.syntax.formula import Formula, Operation  # noqa: E402
-from formulakern.syntax.names import is_bare, spell  # noqa: E402
+from formulakern.syntax.notation import is_bare, spell  # noqa: E402
 from formulakern.syntax.parser import parse_rule  # noqa: E402
 from formulakern.syntax.traversal import postorder  # noqa: E402
 

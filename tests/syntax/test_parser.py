@@ -13,7 +13,7 @@ from work import assert_linear
 import formulakern as fk
 from formulakern import Choice, FormulaKernError, FormulaSizeError, Variable, parse
 from formulakern.errors import FormulaTypeError
-from formulakern.syntax import names as spelling
+from formulakern.syntax import notation as spelling
 from formulakern.syntax.comparison import ColumnName, Comparison
 from formulakern.syntax.connectives import CONNECTIVES
 from formulakern.syntax.formula import FALSE, TRUE, Operation
