@@ -137,7 +137,7 @@ def test_graded_inputs(capsys, fruit, tmp_path):
     options = ("--formula", "a & b", "--cv", "3", "--set", "inputs=graded")
     status, out, err = run(capsys, "learn", fruit, *options, "-o", tmp_path / "model.json")
     assert (status, err) == (0, "")
-    assert "votes by degrees, which are no rules" in " ".join(out.replace("│", " ").split())
+    assert "a model of graded inputs votes by degrees" in " ".join(out.replace("│", " ").split())
     assert fk.load(tmp_path / "model.json").inputs == "graded"
     path = tmp_path / "K.npy"
     assert run(capsys, "gram", "a & b", fruit, "--out", path, "--inputs", "graded")[0] == 0

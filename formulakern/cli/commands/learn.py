@@ -108,28 +108,27 @@ def _learn(options: argparse.Namespace) -> None:
     model = learner_of(name, options, options.set, **given)
     if options.probabilities:
         model = with_probabilities(model, options.seed)
-    known = LEARNERS[name]
-    numbers = known.predicts_numbers
     formula = _formula_lines(options) if options.formula else []
+    numbers, novelty = LEARNERS[name].predicts_numbers, LEARNERS[name].novelty
     dataset = read_dataset(options)
     test = _test_rows(options, dataset, numbers)
-    check_target(dataset, numbers, known.novelty)
+    check_target(dataset, numbers, novelty)
     if options.out is not None:
         check_output(options.out, options.force, options.data, options.test)
-    others = {} if known.novelty else plain_learners(numbers)
-    if formula and others:
-        plain, *_ = others.items()
-        linear = learner_of(name, options, options.set, formula="a")
-        others = {"a linear kernel": linear} | dict([plain])
     advice = [] if name == "strings" else identifier_advice(dataset.data, options)
     if formula:
         opening = [*formula, ("table", "\n".join([data_line(dataset), *advice]))]
     else:
-        about = "\n".join([*about_lines(dataset, numbers, known.novelty), *advice])
+        about = "\n".join([*about_lines(dataset, numbers, novelty), *advice])
         opening = [("data", about), ("model", clip(" ".join(repr(model).split()), 300))]
         print(blocks(opening), flush=True)
+    others = {} if novelty else plain_learners(numbers)
+    if formula and others:
+        constant = next(iter(others))
+        linear = learner_of(name, options, options.set, formula="a")
+        others = {"a linear kernel": linear, constant: others[constant]}
     with expected_warnings_ignored():
-        if options.cv and not known.novelty:
+        if options.cv and not novelty:
             scores = fold_scores({name: model}, others, dataset, numbers, **fold_values(options))
             folds = f"{options.cv} folds"
             if formula:
@@ -139,14 +138,15 @@ def _learn(options: argparse.Namespace) -> None:
         if formula:
             print(blocks(opening), flush=True)
         with Progress(total=1 + (len(others) if test else 0)) as progress:
-            if test is not None and not known.novelty:
+            if test is not None and not novelty:
                 scores = held_scores({name: model, **others}, dataset, test, numbers, progress)
-                print(f"\n{scores_table(scores, f'{len(test):,} test rows')}")
             else:
                 progress.advance(f"{name} on {len(dataset):,} rows")
-                model.fit(dataset.data, None if known.novelty else dataset.target)
-    if known.novelty:
+                model.fit(dataset.data, None if novelty else dataset.target)
+    if novelty:
         print(f"\n{blocks(_unlike(model, dataset, test))}")
+    elif test is not None:
+        print(f"\n{scores_table(scores, f'{len(test):,} test rows')}")
     if formula and hasattr(uncalibrated(model), "rules"):
         print(_brief_rules(uncalibrated(model), options.top))
     else:
