@@ -14,13 +14,12 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import validate_data
 
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.packed_pieces import PackedPieces, degrees_of
-from formulakern.encoding.pieced_table import PiecedTable
+from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, degrees_of
 from formulakern.encoding.real import RealTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.in_pieces.classes import SpreadClasses
+from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.showing import Showing
 from formulakern.estimators.targets import read_classes, require_target
 from formulakern.files.model_file import Saved
@@ -83,7 +82,7 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
         """Fit the encoder, and encode the training table: a PackedTable.
 
         If the packed rows of a dask collection exceed :func:`.gather_limit`, an estimator that
-        ``learns_on_pieces`` gets PackedPieces.
+        ``learns_on_pieces`` gets PackedPartitions.
 
         Sets ``encoder_``, ``n_features_in_``, ``feature_names_in_`` and ``_leaves``, what each
         column of the result says.
@@ -117,7 +116,7 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
             asked = [j for j, leaf in enumerate(self._leaves) if self._asked(leaf)]
             self._keep(np.array(asked, dtype=np.intp))
         table = table.select(self._kept)
-        if isinstance(table, PackedPieces):
+        if isinstance(table, PackedPartitions):
             most = gathered_bytes()
             if table.nbytes <= most:
                 return table.gathered()
@@ -138,7 +137,7 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Any, Any]:
         """The encoded training table, and the class of every row.
 
-        A PackedTable and an array, or PackedPieces and SpreadClasses.
+        A PackedTable and an array, or PackedPartitions and PartitionedClasses.
 
         Raises
         ------
@@ -147,8 +146,8 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
         """
         require_target(self, y, what)
         table = self._fit_table(X, y)
-        if isinstance(table, PackedPieces):
-            return table, SpreadClasses.of(table.table, y)
+        if isinstance(table, PackedPartitions):
+            return table, PartitionedClasses.of(table.table, y)
         return table, read_classes(y, table.shape[0])
 
     def _keep(self, positions: NDArray[np.intp]) -> None:
@@ -276,23 +275,23 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
 
 
 def encoded_rows(
-    encoder: PropositionEncoder, table: Table | PiecedTable, terms: Sequence[Any] = ()
-) -> PackedTable | PackedPieces:
+    encoder: PropositionEncoder, table: Table | PartitionedTable, terms: Sequence[Any] = ()
+) -> PackedTable | PackedPartitions:
     """The propositions of a fitted encoder on the rows of a table, beside columns of numbers.
 
     Parameters
     ----------
     encoder : PropositionEncoder
-    table : Table or PiecedTable
+    table : Table or PartitionedTable
         Of the latter nothing is read yet.
     terms : sequence of LinearTerm
 
     Returns
     -------
-    PackedTable, or of a PiecedTable PackedPieces
+    PackedTable, or of a PartitionedTable PackedPartitions
     """
-    if isinstance(table, PiecedTable):
-        return PackedPieces(table, encoder, terms)
+    if isinstance(table, PartitionedTable):
+        return PackedPartitions(table, encoder, terms)
     packed = encoder.pack(table)
     return packed.with_degrees(degrees_of(table, terms)) if terms else packed
 

@@ -25,8 +25,7 @@ from formulakern.encoding.column_plan import ColumnPlan, refuse_missing
 from formulakern.encoding.cut_points import Strategy
 from formulakern.encoding.degrees import Scales
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.packed_pieces import PackedPieces
-from formulakern.encoding.pieced_table import PiecedTable
+from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable
 from formulakern.encoding.planning import Planner
 from formulakern.encoding.summary import Summary
 from formulakern.encoding.surprises import (
@@ -36,7 +35,7 @@ from formulakern.encoding.surprises import (
     warn_of_unseen,
 )
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.in_pieces.classes import SpreadClasses
+from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.targets import read_classes, refused, require_target
 from formulakern.estimators.training_columns import read_checked
 from formulakern.files.model_file import Saved
@@ -190,7 +189,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         self.fit_table(X, y)
         return self
 
-    def fit_table(self, X: Any, y: Any = None) -> Table | PiecedTable:
+    def fit_table(self, X: Any, y: Any = None) -> Table | PartitionedTable:
         """Find the propositions of every column, and return the table as it was read.
 
         Parameters and errors are those of :meth:`fit`.  Of a collection of dask it is in pieces.
@@ -336,7 +335,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             leaves = tuple(leaf for plan in renamed for leaf in plan.propositions)
         return np.array([str(leaf) for leaf in leaves], dtype=object)
 
-    def learn(self, table: Table | PiecedTable, y: Any = None) -> list[Summary]:
+    def learn(self, table: Table | PartitionedTable, y: Any = None) -> list[Summary]:
         """Find the propositions of a table that was read, such as a part of its rows.
 
         Parameters
@@ -366,7 +365,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
             summaries = [Summary.of(table, name, codes) for name in table.names]
         else:
             summaries = table.summaries(
-                SpreadClasses.of(table, y).codes if self.reads_classes else None
+                PartitionedClasses.of(table, y).codes if self.reads_classes else None
             )
             if len(table) == 0:
                 raise _no_rows(table)
@@ -388,10 +387,10 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
         """Whether propositions depend on y, so that every part of a table has its own."""
         return self.strategy == "mdlp"
 
-    def pack(self, table: Table | PiecedTable) -> PackedTable:
+    def pack(self, table: Table | PartitionedTable) -> PackedTable:
         """Evaluate the propositions on a table that was read, 64 rows to a word."""
-        if isinstance(table, PiecedTable):
-            return PackedPieces(table, self).gathered()
+        if isinstance(table, PartitionedTable):
+            return PackedPartitions(table, self).gathered()
         if self._gives_degrees():
             raise ParameterError(
                 f"PropositionEncoder(graded={self.graded!r}) gives degrees of truth, and 0 and 1 "
@@ -414,7 +413,7 @@ class PropositionEncoder(Saved, TransformerMixin, BaseEstimator):  # type: ignor
     def _gives_degrees(self) -> bool:
         return any(plan.degrees is not None for plan in self.plans_)
 
-    def _read(self, X: Any, *, reset: bool) -> Table | PiecedTable:
+    def _read(self, X: Any, *, reset: bool) -> Table | PartitionedTable:
         """The table, after checking its columns against training (or remembering them)."""
         return read_checked(self, X, reset=reset)
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.packed_pieces import PackedPieces
+from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
 from formulakern.estimators.base import TableEstimator, propositions_of
 from formulakern.estimators.targets import random_source, refused
@@ -309,9 +309,9 @@ class FormulaFeatures(TransformerMixin, TableEstimator):  # type: ignore[misc]
             raise ParameterError(
                 f"{self.formula!r} reads {self.formula.reads}, and FormulaFeatures tables."
             )
-        table: PackedTable | PackedPieces = self._fit_table(X, y)
+        table: PackedTable | PackedPartitions = self._fit_table(X, y)
         seed = random_source(self.random_state).randint(2**31 - 1)
-        if isinstance(table, PackedPieces):
+        if isinstance(table, PackedPartitions):
             table = table.drawn(DRAWN_ROWS, np.random.default_rng([seed, 1]))
         made = self.formula
         if not isinstance(made, Kernel):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
-from formulakern.encoding.pieced_table import PiecedTable
+from formulakern.encoding.partitioned import PartitionedTable
 from formulakern.errors import DataError
 from formulakern.estimators.targets import refused
 from formulakern.partitions.collections import is_dask, is_dask_array
@@ -18,7 +18,7 @@ from formulakern.tables.table import Table
 __all__ = ["read_checked"]
 
 
-def read_checked(encoder: Any, X: Any, *, reset: bool) -> Table | PiecedTable:
+def read_checked(encoder: Any, X: Any, *, reset: bool) -> Table | PartitionedTable:
     """The table, after checking its columns against training (or remembering them).
 
     Parameters
@@ -35,10 +35,10 @@ def read_checked(encoder: Any, X: Any, *, reset: bool) -> Table | PiecedTable:
         If it is no table, has no columns, or others than in training.
     """
     if is_dask(X):
-        pieced = PiecedTable(X)
+        pieced = PartitionedTable(X)
         none = np.empty((0, X.shape[1]), dtype=X.dtype) if is_dask_array(X) else X._meta
         head = read_checked(encoder, none, reset=reset)
-        return pieced if head.names == pieced.names else PiecedTable(X, head.names)
+        return pieced if head.names == pieced.names else PartitionedTable(X, head.names)
     table = X if isinstance(X, Table) else Table.of(X)
     if table.shape[1] == 0:
         raise DataError(

@@ -17,7 +17,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.pieced_table import summary_of
+from formulakern.encoding.partitioned import summary_of
 from formulakern.encoding.summary import Summary
 from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.base import TableEstimator, encoded_rows

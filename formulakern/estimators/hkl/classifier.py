@@ -12,7 +12,7 @@ from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_number
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.packed_pieces import PackedPieces
+from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.hkl.base import HierarchicalLearner
@@ -23,7 +23,7 @@ from formulakern.estimators.hkl.class_scores import (
     class_sums,
 )
 from formulakern.estimators.hkl.training_rows import PiecedRows, SeenRows, TrainingRows, WholeRows
-from formulakern.estimators.in_pieces.classes import SpreadClasses
+from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.targets import class_order, row_weights, several_classes
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.rules.ensemble import WeightedRule
@@ -243,7 +243,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         with self._showing() as bar:
             deadline = Deadline.of(self.time_limit)
             table, labels = self._read_training(X, y)
-            spread = isinstance(labels, SpreadClasses)
+            spread = isinstance(labels, PartitionedClasses)
             if self.ordinal:
                 name = str(getattr(y, "name", None) or "class")
                 order = labels.order if spread else class_order(y, labels)
@@ -268,14 +268,16 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
 
     def _fit_encoded(
         self,
-        table: PackedTable | PackedPieces,
-        labels: npt.NDArray[Any] | SpreadClasses,
+        table: PackedTable | PackedPartitions,
+        labels: npt.NDArray[Any] | PartitionedClasses,
         sample_weight: Any,
         start: HKLClassifier | None,
         deadline: Deadline,
     ) -> Self:
         """Fit to rows that are encoded already."""
-        found_classes = labels.classes if isinstance(labels, SpreadClasses) else np.unique(labels)
+        found_classes = (
+            labels.classes if isinstance(labels, PartitionedClasses) else np.unique(labels)
+        )
         if self.ordinal:
             return self._fit_ordered(table, labels, found_classes, sample_weight, start, deadline)
         self.classes_ = found_classes
@@ -314,7 +316,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     def _rows(
         self,
         table: Any,
-        labels: npt.NDArray[Any] | SpreadClasses,
+        labels: npt.NDArray[Any] | PartitionedClasses,
         sample_weight: Any,
         order: npt.NDArray[Any] | None = None,
     ) -> tuple[TrainingRows, npt.NDArray[np.bool_], FloatArray]:
@@ -323,7 +325,7 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         Classes are sorted, or ordered ones as in ``order``.
         """
         classes = self.classes_
-        if isinstance(labels, SpreadClasses):
+        if isinstance(labels, PartitionedClasses):
             weighted = labels.weighted(self.class_weight, sample_weight)
             places = np.searchsorted(labels.classes, classes)
             present = weighted.present[places]
@@ -358,8 +360,8 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
 
     def _fit_ordered(
         self,
-        table: PackedTable | PackedPieces,
-        labels: npt.NDArray[Any] | SpreadClasses,
+        table: PackedTable | PackedPartitions,
+        labels: npt.NDArray[Any] | PartitionedClasses,
         order: npt.NDArray[Any],
         sample_weight: Any,
         start: HKLClassifier | None,

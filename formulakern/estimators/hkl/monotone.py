@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from formulakern.checks import is_integer
-from formulakern.encoding.pieced_table import PiecedTable
+from formulakern.encoding.partitioned import PartitionedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.learning.hkl.signs import Signs
@@ -30,7 +30,7 @@ ASKED = {">=": 1, ">": 1, "<=": -1, "<": -1, "is missing": 0, "is not missing": 
 
 
 def read_directions(
-    monotone: Any, encoder: PropositionEncoder, table: Table | PiecedTable, automatic: bool
+    monotone: Any, encoder: PropositionEncoder, table: Table | PartitionedTable, automatic: bool
 ) -> dict[str, int]:
     """The direction of each column by name: 1 for not falling, −1 for not rising.
 
@@ -42,7 +42,7 @@ def read_directions(
         Columns by name or position.
     encoder : PropositionEncoder
         Fitted to the table.
-    table : Table or PiecedTable
+    table : Table or PartitionedTable
     automatic : bool
 
     Raises

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.packed_pieces import PackedPieces
-from formulakern.estimators.in_pieces.classes import SpreadWeights
+from formulakern.encoding.partitioned import PackedPartitions
+from formulakern.estimators.partitioned_targets import PartitionedWeights
 from formulakern.learning.hkl.frontier import Node
 from formulakern.learning.hkl.groups import Groups
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
@@ -70,7 +70,7 @@ class TrainingRows(ABC):
     ----------
     total : float
         The sum of all weights.
-    table : PackedTable or PackedPieces
+    table : PackedTable or PackedPartitions
     n_thresholds : int
         Of ordered classes, one less than there are; 0 without an order.
     """
@@ -160,20 +160,23 @@ class PiecedRows(TrainingRows):
 
     Parameters
     ----------
-    weighted : SpreadWeights
+    weighted : PartitionedWeights
         Their classes and weights.
     places : intp (K,)
         The number of each class in learning, −1 where its rows weigh nothing.
     """
 
-    weighted: SpreadWeights
+    weighted: PartitionedWeights
     places: npt.NDArray[np.intp]
     _pieces: Any = field(init=False)
     _last: Groups | None = field(default=None, init=False)
 
     @classmethod
     def of(
-        cls, table: PackedPieces, weighted: SpreadWeights, order: npt.NDArray[Any] | None = None
+        cls,
+        table: PackedPartitions,
+        weighted: PartitionedWeights,
+        order: npt.NDArray[Any] | None = None,
     ) -> PiecedRows:
         """Rows of some classes; ``order`` has those that are present, where they are ordered."""
         places = weighted.places if order is None else weighted.of.places_in(order)

@@ -15,7 +15,7 @@ from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.in_pieces.classes import SpreadClasses
+from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.prl import on_pieces
 from formulakern.estimators.prl.history import EpochHistory, epoch_line, open_share
 from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
@@ -269,7 +269,7 @@ class PRLClassifier(PreferenceModel):
             what = "the class of every row, or use fit_preferences"
             encoded, labels = self._read_training(X, y, what)
             rows: TrainingRows | RowGroups
-            if isinstance(labels, SpreadClasses):
+            if isinstance(labels, PartitionedClasses):
                 encoded = rows = on_pieces.row_groups(self, encoded, labels, sample_weight)
                 preferences = rows.preferences()
             else:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.encoding.packed_pieces import PackedPieces
+from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
-from formulakern.estimators.in_pieces.classes import SpreadClasses
+from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.prl.reading import TrainingRows
 from formulakern.learning.prl.column_generation import Outcome
 from formulakern.learning.prl.ordered import ordered_preferences
@@ -30,7 +30,7 @@ HERE = (
 
 
 def row_groups(
-    estimator: Any, encoded: PackedPieces, classes: SpreadClasses, sample_weight: Any
+    estimator: Any, encoded: PackedPartitions, classes: PartitionedClasses, sample_weight: Any
 ) -> RowGroups:
     """The rows of pieces as groups that a preference learner works with.
 
@@ -38,8 +38,8 @@ def row_groups(
     ----------
     estimator : PRLClassifier
         Its ``classes_`` are set.
-    encoded : PackedPieces
-    classes : SpreadClasses
+    encoded : PackedPartitions
+    classes : PartitionedClasses
         Of its rows.
     sample_weight : array-like of shape (n_rows,), or None
 
@@ -91,7 +91,7 @@ def rows_here(encoded: Any) -> Any:
     ParameterError
         If rows lie in pieces.
     """
-    if isinstance(encoded, PackedPieces):
+    if isinstance(encoded, PackedPartitions):
         raise ParameterError(
             f"preferences on {encoded.n_rows:,} rows {HERE.format(advice='fit, with classes')}"
         )

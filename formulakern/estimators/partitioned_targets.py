@@ -1,9 +1,10 @@
-"""The classes and weights of rows that lie in pieces: numbers where the rows are, counts here."""
+"""The classes and weights of rows in partitions: codes where the rows are, counts here."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,10 +15,8 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite
 
 from formulakern.arrays import FloatArray
-from formulakern.encoding.packed_pieces import PackedPieces
-from formulakern.encoding.pieced_table import PiecedTable
+from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable
 from formulakern.errors import DataError
-from formulakern.estimators.in_pieces.column import PiecedColumn, Told, first_of_each, told
 from formulakern.estimators.targets import (
     check_any_weight,
     check_signs,
@@ -29,11 +28,142 @@ from formulakern.estimators.targets import (
     read_weights,
     refused,
 )
+from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask, joined
-from formulakern.partitions.partitioned import Partitioned
+from formulakern.partitions.partitioned import Partitioned, partitions_of, put
 from formulakern.progress import stage
 
-__all__ = ["SpreadClasses", "SpreadWeights"]
+__all__ = [
+    "PartitionedClasses",
+    "PartitionedColumn",
+    "PartitionedWeights",
+    "Told",
+    "first_of_each",
+    "rows_of",
+    "told",
+]
+
+
+class PartitionedColumn:
+    """A dask series, or a dask array of one dimension, of which no row is here.
+
+    Parameters
+    ----------
+    parts : sequence of dask.delayed.Delayed
+        Of a Series, an Index or an array each.
+    """
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.parts = list(parts)
+
+    @classmethod
+    def of(cls, values: Any) -> PartitionedColumn:
+        """The partitions of a dask series or array."""
+        return cls(partitions_of(values))
+
+    def pieces(self, function: Callable[..., Any] | None = None, *shared: Any) -> Partitioned:
+        """The parts, or what a function makes of each; nothing is computed yet."""
+        if function is None:
+            return Partitioned(self.parts, lazy=True)
+        make, sent = put(function), list(map(put, shared))
+        return Partitioned([make(part, *sent) for part in self.parts], lazy=True)
+
+    def cut(self, lengths: Sequence[int], wanted: Sequence[int]) -> PartitionedColumn:
+        """The same rows in parts of other lengths.
+
+        Parameters
+        ----------
+        lengths : sequence of int
+            Of the parts as they are.
+        wanted : sequence of int
+            Of the parts as they are to be, of the same sum.
+        """
+        if list(lengths) == list(wanted):
+            return self
+        make = needed("dask", "A dask collection", "dask").delayed(_cut, pure=False)
+        starts = np.cumsum([0, *lengths])
+        ends = np.cumsum([0, *wanted]).tolist()
+        made = []
+        for start, end in itertools.pairwise(ends):
+            first = int(np.searchsorted(starts, start, "right")) - 1
+            last = max(first, int(np.searchsorted(starts, end, "left")) - 1)
+            first, last = (min(place, len(self.parts) - 1) for place in (first, last))
+            offset = int(starts[first])
+            made.append(make(start - offset, end - offset, *self.parts[first : last + 1]))
+        return PartitionedColumn(made)
+
+
+def rows_of(part: Any, rows: Any) -> Any:
+    """Some rows of a Series, an Index or an array, which stay what they are."""
+    return part.iloc[rows] if hasattr(part, "iloc") else part[rows]
+
+
+def _cut(start: int, end: int, *parts: Any) -> Any:
+    return rows_of(parts[0] if len(parts) == 1 else joined(parts), slice(start, end))
+
+
+class Told(NamedTuple):
+    """What a part of a column tells of its values.
+
+    Parameters
+    ----------
+    n_rows : int
+    rows : ndarray of shape (k,), intp
+        The first row of each different value, in their order.
+    some : Series, Index or array
+        These rows.
+    counts : ndarray of shape (k,), int64
+        How many rows have the value.
+    """
+
+    n_rows: int
+    rows: NDArray[np.intp]
+    some: Any
+    counts: NDArray[np.int64]
+
+
+def told(part: Any, most: int) -> Told:
+    """The different values of a part, and how many rows have each.
+
+    Of more than ``most`` different values the first ones.
+
+    >>> told(np.array(["b", "a", "b"]), 10)
+    Told(n_rows=3, rows=array([0, 1]), some=array(['b', 'a'], dtype='<U1'), counts=array([2, 1]))
+    """
+    if np.ma.is_masked(part):
+        first = np.flatnonzero(np.ma.getmaskarray(part))[:1]
+        return Told(len(part), first, part[first], np.ones(1, dtype=np.int64))
+    rows, kind = first_of_each(np.asarray(part))
+    counts = np.bincount(kind, minlength=len(rows)).astype(np.int64)
+    order = np.argsort(rows)[: most + 1]
+    return Told(len(part), rows[order], rows_of(part, rows[order]), counts[order])
+
+
+def first_of_each(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The first row of each different value, and which of these every row has.
+
+    What cannot be hashed counts as equal to others of its type, and so do missing values.
+
+    >>> first_of_each(np.array(["b", 1, None, "b"], dtype=object))
+    (array([0, 1, 2]), array([0, 1, 2, 0]))
+    """
+    if values.dtype != object:
+        _, first, kind = np.unique(values, return_index=True, return_inverse=True)
+        return first, kind.ravel()
+    known: dict[Any, int] = {}
+    rows: list[int] = []
+    kinds: list[int] = []
+    for row, value in enumerate(values.tolist()):
+        try:
+            there = value is not None and bool(value == value)
+            place = known.setdefault(value if there else (type(value),), len(known))
+        except (TypeError, ValueError):
+            place = known.setdefault((type(value),), len(known))
+        if place == len(rows):
+            rows.append(row)
+        kinds.append(place)
+    return np.array(rows, dtype=np.intp), np.array(kinds, dtype=np.intp)
+
 
 #: There are at most so many classes.
 MOST = 10_000
@@ -41,12 +171,12 @@ ONE_EACH = "Pass one class per row: all text, or all numbers or bools."
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadClasses:
+class PartitionedClasses:
     """The class of every row of a table in pieces.
 
     Parameters
     ----------
-    table : PiecedTable
+    table : PartitionedTable
     y : array-like of shape (n_rows,)
         As the user gave it.
     classes : ndarray of shape (K,)
@@ -57,19 +187,19 @@ class SpreadClasses:
         Beside the pieces of the table: the place of each row's class, a narrow whole number.
     """
 
-    table: PiecedTable
+    table: PartitionedTable
     y: Any
     classes: NDArray[Any]
     counts: NDArray[np.int64]
     codes: Partitioned
 
     @classmethod
-    def of(cls, table: PiecedTable, y: Any) -> SpreadClasses:
+    def of(cls, table: PartitionedTable, y: Any) -> PartitionedClasses:
         """The class of every row, checked as :func:`.read_classes` checks it.
 
         Parameters
         ----------
-        table : PiecedTable
+        table : PartitionedTable
         y : array-like of shape (n_rows,)
             Of a series or an array of dask no row comes here.  Its partitions need not be those of
             the table, as rows go by their order.
@@ -90,7 +220,7 @@ class SpreadClasses:
             counts = np.bincount(codes, minlength=len(classes)).astype(np.int64)
             return cls(table, y, classes, counts, _split(narrow, table))
         with refused(ONE_EACH):
-            column = PiecedColumn.of(_one_dimension(y, len(table)))
+            column = PartitionedColumn.of(_one_dimension(y, len(table)))
         with stage("reading classes"):
             parts: list[Told] = column.pieces().map(told, MOST)
         lengths = [part.n_rows for part in parts]
@@ -122,7 +252,7 @@ class SpreadClasses:
         names = self.classes.tolist()
         return np.array([place_of.get(name, -1) for name in names], dtype=np.intp)
 
-    def weighted(self, class_weight: Any, sample_weight: Any) -> SpreadWeights:
+    def weighted(self, class_weight: Any, sample_weight: Any) -> PartitionedWeights:
         """With the weight of every row: its own times that of its class.
 
         Parameters
@@ -161,7 +291,7 @@ class SpreadClasses:
             check_spread(float(lightest), float((factors * most).max()))
         if present.sum() < 2:
             raise one_class(self.classes.tolist()[present.argmax()], weighted=True)
-        return SpreadWeights(self, factors, present, np.where(present, sums, 0.0), own)
+        return PartitionedWeights(self, factors, present, np.where(present, sums, 0.0), own)
 
     def _own_weights(self, sample_weight: Any, n: int) -> Partitioned:
         if not is_dask(sample_weight):
@@ -169,7 +299,7 @@ class SpreadClasses:
         with refused("Pass one weight per row, some of them positive."):
             if sample_weight.ndim != 1:
                 _check_sample_weight(np.ones((1,) * sample_weight.ndim), np.empty((n, 0)))
-            column = PiecedColumn.of(sample_weight)
+            column = PartitionedColumn.of(sample_weight)
             lengths = column.pieces().map(len)
             if sum(lengths) != n:
                 raise ValueError(f"sample_weight.shape == {(sum(lengths),)}, expected {(n,)}!")
@@ -177,12 +307,12 @@ class SpreadClasses:
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadWeights:
+class PartitionedWeights:
     """The classes and weights of rows in pieces; two classes at least have weight.
 
     Parameters
     ----------
-    of : SpreadClasses
+    of : PartitionedClasses
     factors : ndarray of shape (K,), float64
         What the weights of rows of each class are multiplied by.
     present : ndarray of shape (K,), bool
@@ -193,7 +323,7 @@ class SpreadWeights:
         Those weights, beside the pieces of the table; None where each is 1.
     """
 
-    of: SpreadClasses
+    of: PartitionedClasses
     factors: FloatArray
     present: NDArray[np.bool_]
     sums: FloatArray
@@ -206,7 +336,7 @@ class SpreadWeights:
 
     def rows(
         self,
-        encoded: PackedPieces,
+        encoded: PackedPartitions,
         places: NDArray[np.intp] | None = None,
         *,
         with_factors: bool = True,
@@ -215,7 +345,7 @@ class SpreadWeights:
 
         Parameters
         ----------
-        encoded : PackedPieces
+        encoded : PackedPartitions
             Of the table.
         places : ndarray of shape (K,), intp, optional
             The codes of classes; :attr:`places` by default.
@@ -240,7 +370,7 @@ def _narrow(n_classes: int) -> np.dtype[Any]:
     return np.min_scalar_type(max(n_classes - 1, 0))
 
 
-def _split(values: NDArray[Any], table: PiecedTable) -> Partitioned:
+def _split(values: NDArray[Any], table: PartitionedTable) -> Partitioned:
     return Partitioned(np.split(values, np.cumsum(table.lengths)[:-1]))
 
 

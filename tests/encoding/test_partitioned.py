@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.packed_pieces import PackedPieces
-from formulakern.encoding.pieced_table import PiecedTable
+from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable
 from formulakern.encoding.weighted_rows import WeightedRows
 from formulakern.partitions.limit import GATHERED, gathered_bytes
 from formulakern.partitions.partitioned import Partitioned
@@ -20,9 +19,9 @@ ROWS = st.lists(
 )
 
 
-def pieced(table: fk.Table, ends: list[int]) -> PiecedTable:
+def pieced(table: fk.Table, ends: list[int]) -> PartitionedTable:
     parts = np.split(np.arange(len(table)), sorted(ends))
-    return PiecedTable(Partitioned([table[rows] for rows in parts]))
+    return PartitionedTable(Partitioned([table[rows] for rows in parts]))
 
 
 @given(ROWS, st.lists(st.integers(0, 40), max_size=4), st.data())
@@ -34,7 +33,7 @@ def test_pieces_are_the_table(rows, ends, data):
     parts = pieced(table, ends)
     encoder.learn(parts)
     whole = encoder.pack(table)
-    found = PackedPieces(parts, encoder)
+    found = PackedPartitions(parts, encoder)
     assert found.shape == whole.shape
     assert np.array_equal(encoder.pack(parts).rows, whole.rows)
     assert found.different_columns().tolist() == whole.different_columns().tolist()
@@ -92,7 +91,7 @@ def test_pieces_of_other_lengths_than_their_classes_are_refused(beside, said):
     encoder.learn(parts)
     columns = [Partitioned([np.array(column)]) for column in beside]
     with pytest.raises(fk.DataError, match=said):
-        PackedPieces(parts, encoder).weighted(*columns)
+        PackedPartitions(parts, encoder).weighted(*columns)
 
 
 def test_rows_that_differ_in_degrees_alone_stay_apart():

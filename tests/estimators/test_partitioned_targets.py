@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import formulakern as fk
 from formulakern import DataError, Table
-from formulakern.encoding.pieced_table import PiecedTable
-from formulakern.estimators.in_pieces import classes as in_pieces
-from formulakern.estimators.in_pieces.classes import SpreadClasses
+from formulakern.encoding.partitioned import PartitionedTable
+from formulakern.estimators import partitioned_targets as in_pieces
+from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.targets import (
     class_order,
     read_classes,
@@ -35,7 +35,7 @@ def _synchronous():
 
 def table_of(lengths):
     """A table in pieces of so many rows each."""
-    return PiecedTable(Partitioned([Table({"x": np.arange(n)}) for n in lengths]))
+    return PartitionedTable(Partitioned([Table({"x": np.arange(n)}) for n in lengths]))
 
 
 def series_of(parts):
@@ -93,7 +93,7 @@ def test_as_in_memory(data):
         given_y = (blocks_of if isinstance(y, np.ndarray) else series_of)(parts)
     labels = read_classes(y, n)
     classes, codes = np.unique(labels, return_inverse=True)
-    spread = SpreadClasses.of(table_of(lengths), given_y)
+    spread = PartitionedClasses.of(table_of(lengths), given_y)
     assert spread.classes.tolist() == classes.tolist()
     assert kind == "categories" or spread.classes.dtype == classes.dtype
     assert spread.counts.tolist() == np.bincount(codes).tolist()
@@ -170,7 +170,7 @@ def test_what_is_refused_in_memory_is_refused_with_the_same_sentence(name):
     else:
         lazy = (blocks_of if isinstance(y, np.ndarray) else series_of)(cut(y, [1, 1, 3]))
     with pytest.raises(DataError) as found:
-        SpreadClasses.of(table_of([2, 4]), lazy)
+        PartitionedClasses.of(table_of([2, 4]), lazy)
     assert str(found.value) == str(expected.value)
 
 
@@ -181,7 +181,9 @@ def test_numbers_are_told_of_as_in_memory():
         warned = []
         for read in (
             lambda rows: read_classes(rows, len(rows)),
-            lambda rows: SpreadClasses.of(table_of([len(rows)]), blocks_of(cut(rows, [30, 70]))),
+            lambda rows: PartitionedClasses.of(
+                table_of([len(rows)]), blocks_of(cut(rows, [30, 70]))
+            ),
         ):
             with warnings.catch_warnings(record=True) as found:
                 warnings.simplefilter("always")
@@ -195,7 +197,7 @@ def test_a_table_of_one_column_is_a_column():
     frame = pd.DataFrame({"class": ["a", "b", "a", "a"]})
     for lazy in (dd.from_pandas(frame, npartitions=2), da.from_array(frame.to_numpy(), chunks=1)):
         with pytest.warns(Warning, match="column-vector"):
-            spread = SpreadClasses.of(table_of([1, 3]), lazy)
+            spread = PartitionedClasses.of(table_of([1, 3]), lazy)
         assert spread.counts.tolist() == [3, 1]
 
 
@@ -204,7 +206,7 @@ def test_too_many_classes(monkeypatch):
     for ends, place in (([30], "values in partition 0"), ([3, 6, 9, 12], "values; expected")):
         y = series_of(cut(pd.Series(np.repeat(np.arange(15) % 5 + np.arange(15) // 3, 1)), ends))
         with pytest.raises(DataError, match=f"more than 3 different {place}"):
-            SpreadClasses.of(table_of([15]), y)
+            PartitionedClasses.of(table_of([15]), y)
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -212,12 +214,12 @@ def test_the_order_of_categories(known):
     y = pd.Series(pd.Categorical(["mid", "low"] * 4, ["low", "mid", "high"], ordered=True))
     lazy = dd.from_pandas(y, npartitions=3)
     lazy = lazy if known else lazy.cat.as_unknown()
-    spread = SpreadClasses.of(table_of([8]), lazy)
+    spread = PartitionedClasses.of(table_of([8]), lazy)
     assert spread.order.tolist() == ["low", "mid"]
     assert class_order(lazy, np.asarray(y)).tolist() == ["low", "mid"]
     if not known:
         parts = [part.cat.remove_unused_categories() for part in cut(y, [1, 2])]
-        spread = SpreadClasses.of(table_of([8]), series_of(parts).cat.as_unknown())
+        spread = PartitionedClasses.of(table_of([8]), series_of(parts).cat.as_unknown())
         with pytest.raises(DataError, match="not the same in all partitions"):
             _ = spread.order
 
@@ -239,7 +241,7 @@ def test_weights_that_are_refused(name):
     labels = np.array([0, 1] * 3)
     with pytest.raises(DataError) as expected:
         row_weights(labels, None, weights)
-    spread = SpreadClasses.of(table_of([2, 4]), labels)
+    spread = PartitionedClasses.of(table_of([2, 4]), labels)
     with pytest.raises(DataError) as found:
         spread.weighted(None, series_of(cut(weights, [0, 3])))
     assert str(found.value) == str(expected.value)
@@ -253,7 +255,7 @@ def test_partitions_that_change():
         return np.array(["a", "b"] if len(calls) == 1 else ["a", "c"])
 
     lazy = da.from_delayed(dask.delayed(part, pure=False)(0), (2,), dtype="U1")
-    spread = SpreadClasses.of(table_of([2]), lazy)
+    spread = PartitionedClasses.of(table_of([2]), lazy)
     with pytest.raises(DataError, match="has a class that it had not"):
         spread.codes.map(len)
 
