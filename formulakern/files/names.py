@@ -61,7 +61,7 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.learning.formula_features.listing": ("FeatureList", "Function"),
     "formulakern.learning.formula_features.sampling": ("ChosenFeatures",),
     "formulakern.learning.hkl.active_set": ("GrownSolution", "GrowthStep"),
-    "formulakern.learning.hkl.classes": ("ClassFunction=Function",),
+    "formulakern.learning.hkl.multinomial": ("ClassFunction=Function",),
     "formulakern.learning.hkl.problem": ("HierarchicalModel",),
     "formulakern.learning.prl.column_generation": ("Epoch",),
     "formulakern.rules.decision": ("ClassRule",),

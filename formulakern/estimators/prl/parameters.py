@@ -18,12 +18,11 @@ from formulakern.deadline import check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.hkl.monotone import asked_of
-from formulakern.learning.prl.features import ConjunctionFeatures, FeatureFamily
+from formulakern.learning.prl.features import ConjunctionFeatures, FeatureFamily, TemplateFeatures
 from formulakern.learning.prl.monomials import MonomialFeatures
 from formulakern.learning.prl.ordered import OrderedFeatures
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.row_groups import PiecedConjunctions, RowGroups
-from formulakern.learning.prl.templates import TemplateFeatures
 from formulakern.syntax.formula import Formula
 from formulakern.syntax.parser import parse
 

@@ -12,10 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
 from formulakern.learning.prl.column_generation import ZERO, Outcome
-from formulakern.learning.prl.features import ConjunctionFeatures, FeatureFamily
+from formulakern.learning.prl.features import ConjunctionFeatures, FeatureFamily, TemplateFeatures
 from formulakern.learning.prl.ordered import ABOVE, OrderedFeatures, Step
 from formulakern.learning.prl.preferences import Preferences
-from formulakern.learning.prl.templates import TemplateFeatures
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
 from formulakern.text import counted

@@ -31,18 +31,18 @@ from formulakern.checks import check_integer
 from formulakern.deadline import Deadline, TimeIsOver, TimeLimit, check_time_limit
 from formulakern.encoding.zero_one import read_packed
 from formulakern.interrupts import interruptible
-from formulakern.learning.hkl.frontier import Node, frontier_of
-from formulakern.learning.hkl.groups import Groups
-from formulakern.learning.hkl.outside import OutsideSearch
+from formulakern.learning.hkl.frontier import Frontier, Node, frontier_of, standing_out
+from formulakern.learning.hkl.groups import Groups, PiecedFrontier
 from formulakern.learning.hkl.signs import Signs
-from formulakern.solvers.hierarchical.losses import Intercept
+from formulakern.solvers.hierarchical.losses import Intercept, Loss
 from formulakern.solvers.hierarchical.norm import right_signed
-from formulakern.solvers.hierarchical.solve import solve_hierarchical
+from formulakern.solvers.hierarchical.solve import HierarchicalSolution, solve_hierarchical
 
 __all__ = [
     "GrownSolution",
     "GrowthStep",
     "Node",
+    "OutsideSearch",
     "Solved",
     "carrying",
     "grow_hierarchical",
@@ -50,6 +50,79 @@ __all__ = [
     "solving",
     "used_weights",
 ]
+
+
+class OutsideSearch:
+    """What stands outside the set in the way of a solution on it.
+
+    Parameters
+    ----------
+    frontier : Frontier or PiecedFrontier
+    solution : HierarchicalSolution
+    y, options, tol :
+        As for :func:`.grow_hierarchical`.
+    beyond : float64 (e,)
+        The dual norm of each feature that is no conjunction.
+
+    Attributes
+    ----------
+    given_up : bool
+        Whether the time was over before enough was known.
+    """
+
+    def __init__(
+        self,
+        frontier: Frontier | PiecedFrontier,
+        solution: HierarchicalSolution,
+        y: Any,
+        options: dict[str, Any],
+        tol: float,
+        beyond: FloatArray,
+    ) -> None:
+        self.frontier, self.solution, self.beyond = frontier, solution, beyond
+        self.given_up = False
+        weight = options["sample_weight"]
+        self.used = used = np.flatnonzero(solution.dual)
+        share = np.ones(len(used)) if weight is None else np.asarray(weight, float)[used]
+        self.beta = solution.dual[used]
+        values = np.asarray(y, float)[used]
+        self.loss = Loss(options["loss"], values, options["C"] * share)
+        conjugate = self.loss.conjugate(self.beta)
+        self.inside = 2 * max(0.0, conjugate - solution.lower_bound)
+        allowed = 2 * (conjugate - (1 - tol) * solution.objective)
+        self.allowed = max(allowed, self.inside, 1e-300)
+        self.wanted: list[int] = np.flatnonzero(beyond**2 > self.allowed).tolist()
+
+    def fast(self, most: int) -> tuple[float, list[Node], list[int]]:
+        """What :meth:`examine` returns, of short conjunctions alone and without a bound."""
+        assert isinstance(self.frontier, Frontier)  # rows in pieces are searched as a whole
+        try:
+            return 0.0, standing_out(self.frontier, self.allowed, most), self.wanted
+        except TimeIsOver:
+            return 0.0, [], self.wanted
+
+    def examine(
+        self, enough: int, *, sharing: bool, loose: bool
+    ) -> tuple[float, list[Node], list[int]]:
+        """A lower bound on the optimum over everything, and sources and others in its way."""
+        lower, inside = self.solution.lower_bound, self.inside
+        if not len(self.used):
+            return lower, [], []
+        try:
+            square, violators = self.frontier.examine(
+                self.allowed, enough, inside if sharing else None, loose
+            )
+            self.given_up = self.frontier.cut and not violators
+        except TimeIsOver:
+            self.given_up = True
+            square, violators = np.inf, []
+        square = max(inside, square, float(self.beyond.max(initial=0.0)) ** 2)
+        if not np.isfinite(square):
+            return 0.0, violators, self.wanted  # no objective is negative
+        multiple = self.loss.best_multiple(self.beta, square)
+        bound = self.loss.conjugate(multiple * self.beta) - 0.5 * multiple**2 * square
+        return min(bound, lower), violators, self.wanted
+
 
 #: The set grows by at most this share of its size in one round, and at least by LEAST.
 SHARE, LEAST = 0.25, 4
@@ -138,7 +211,6 @@ def grow_hierarchical(
     kind: NDArray[np.intp] | None = None,
     others: FloatArray | None = None,
     other_penalty: float = 1.0,
-    offset: FloatArray | None = None,
     group: IntArray | None = None,
     signs: Signs | None = None,
     groups: Groups | None = None,
@@ -146,7 +218,6 @@ def grow_hierarchical(
     max_nodes: int = 5000,
     time_limit: TimeLimit = None,
     start: GrownSolution | None = None,
-    progress: Callable[[float], None] | None = None,
     report: Callable[[GrowthStep], None] | None = None,
 ) -> GrownSolution:
     """The problem of :func:`.solve_hierarchical` over all conjunctions of p propositions.
@@ -165,8 +236,6 @@ def grow_hierarchical(
         Features z that are no conjunctions.
     other_penalty : float
         d of each of them.
-    offset : float64 (n,), optional
-        As for the solver.
     group : int64 (n,), optional
         As for the solver.
     signs : Signs, optional
@@ -183,8 +252,6 @@ def grow_hierarchical(
         prove nothing.
     start : GrownSolution, optional
         A solution for other parameters, whose nodes with weight and weights are the start.
-    progress : callable, optional
-        Called with the share that is done, measured by the logarithm of the gap.
     report : callable, optional
         Called with every step of the history.
 
@@ -234,7 +301,6 @@ def grow_hierarchical(
         "depth_penalty": depth_penalty,
         "loss": loss,
         "sample_weight": sample_weight,
-        "offset": offset,
         "group": group,
     }
     numbers = np.zeros((len(kind), 0)) if others is None else others
@@ -329,9 +395,6 @@ def grow_hierarchical(
                 weights = grown.weights
                 if report is not None:
                     report(step)
-                if progress is not None:
-                    done = np.log(1 / max(gap, 1e-300)) / np.log(1 / tol)
-                    progress(1.0 if status else float(min(1.0, max(0.0, done))))
                 if status == "time limit" and earlier is not None:  # no time to improve on it
                     better = earlier.solution.objective < solution.objective
                     kept = earlier if better else grown

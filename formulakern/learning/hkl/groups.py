@@ -17,8 +17,8 @@ from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.bits import pack_rows
 from formulakern.encoding.packed import PackedTable
+from formulakern.learning.hkl.frontier import AHEAD, FIRST, SHARED, SharingFrontier
 from formulakern.learning.hkl.ordinal import Examples
-from formulakern.learning.hkl.sharing import AHEAD, FIRST, SHARED, SharingFrontier
 from formulakern.learning.hkl.signs import Node, Signs
 from formulakern.learning.row_groups import Division, GroupsOfRows
 from formulakern.mining.conjunctions.answers import sizes, totals, weighed

@@ -7,6 +7,7 @@ number; sums of them are exact, and the sums over all pieces are the same howeve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -104,6 +105,37 @@ class Question(NamedTuple):
     items: NDArray[np.int64]
     column_ends: NDArray[np.int64]
     columns: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        pairs: NDArray[np.int64],
+        among: NDArray[np.intp],
+        conjunctions: Sequence[tuple[int, ...]],
+        items: Sequence[NDArray[np.int64]],
+        columns: Sequence[NDArray[np.int64]],
+    ) -> Question:
+        """Ask about conjunctions, their candidates and columns of weights.
+
+        Parameters
+        ----------
+        pairs : int64 (K', 2)
+        among : intp (p,)
+            Positions of the propositions in the table of the rows.
+        conjunctions, items, columns : sequences of N
+        """
+        depth = max([1, *map(len, conjunctions)])
+        table = np.full((len(conjunctions), depth), -1, dtype=np.int64)
+        for row, conjunction in zip(table, conjunctions, strict=True):
+            row[: len(conjunction)] = among[list(conjunction)]
+        return cls(
+            pairs,
+            table,
+            np.cumsum([len(each) for each in items], dtype=np.int64),
+            among[np.concatenate(items)].astype(np.int64),
+            np.cumsum([len(each) for each in columns], dtype=np.int64),
+            np.concatenate(columns, dtype=np.int64),
+        )
 
     @property
     def ends(self) -> NDArray[np.int64]:

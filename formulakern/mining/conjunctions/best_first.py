@@ -167,7 +167,7 @@ class BestFirst:
         if not nodes:
             return
         self._open = max(node.bound for node in nodes)
-        question = question_of(
+        question = Question.of(
             self.pairs,
             self.among,
             [node.conjunction for node in nodes],
@@ -279,28 +279,6 @@ class BestFirst:
                 heapq.heappush(self.results, entry)
             else:
                 heapq.heapreplace(self.results, entry)
-
-
-def question_of(
-    pairs: NDArray[np.int64],
-    among: NDArray[np.intp],
-    conjunctions: Sequence[tuple[int, ...]],
-    items: Sequence[NDArray[np.int64]],
-    columns: Sequence[NDArray[np.int64]],
-) -> Question:
-    """What is asked about conjunctions, their candidates and columns of weights."""
-    depth = max([1, *map(len, conjunctions)])
-    table = np.full((len(conjunctions), depth), -1, dtype=np.int64)
-    for row, conjunction in zip(table, conjunctions, strict=True):
-        row[: len(conjunction)] = among[list(conjunction)]
-    return Question(
-        pairs,
-        table,
-        np.cumsum([len(each) for each in items], dtype=np.int64),
-        among[np.concatenate(items)].astype(np.int64),
-        np.cumsum([len(each) for each in columns], dtype=np.int64),
-        np.concatenate(columns, dtype=np.int64),
-    )
 
 
 #: The most answers of one batch, and the most answers times rows of the largest piece.
@@ -476,7 +454,7 @@ def _sums(
         part = some[start : start + step]
         last, columns = [np.array(found[r][-1:]) for r in part], np.arange(len(singles))
         asked = [found[r][:-1] for r in part]
-        question = question_of(singles, among, asked, last, [columns] * len(part))
+        question = Question.of(singles, among, asked, last, [columns] * len(part))
         answers = rows.sum(answer, question, deadline=UNLIMITED)
         sums[part] = answers[:, 0].reshape(len(part), len(singles))
     return sums

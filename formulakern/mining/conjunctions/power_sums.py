@@ -164,6 +164,10 @@ def ready(deadline: Deadline) -> bool:
     return add_up.ready(deadline)
 
 
+#: A conjunction and its candidates.
+_Node = tuple[tuple[int, ...], NDArray[np.int64]]
+
+
 class _Waiting(NamedTuple):
     """Nodes that may be opened: ln of a bound on what is below, the block, the place in it."""
 
@@ -225,7 +229,8 @@ class _Search:
 
     def open_root(self, deadline: Deadline) -> None:
         """Look at the propositions."""
-        self._ask([((), self.items.astype(np.int64))], deadline)
+        nodes: list[_Node] = [((), self.items.astype(np.int64))]
+        self._take(nodes, self._answers(nodes, deadline))
 
     def advance(self, deadline: Deadline) -> None:
         """Open the nodes that contribute most, so that no more than the goal is left of these."""
@@ -246,14 +251,7 @@ class _Search:
         self._waiting = others
         self._take(nodes, answers)
 
-    def _ask(
-        self, nodes: list[tuple[tuple[int, ...], NDArray[np.int64]]], deadline: Deadline
-    ) -> None:
-        self._take(nodes, self._answers(nodes, deadline))
-
-    def _answers(
-        self, nodes: list[tuple[tuple[int, ...], NDArray[np.int64]]], deadline: Deadline
-    ) -> FloatArray:
+    def _answers(self, nodes: list[_Node], deadline: Deadline) -> FloatArray:
         depth = max(1, *(len(v) for v, _ in nodes))
         table = np.full((len(nodes), depth), -1, dtype=np.int64)
         for row, (v, _) in zip(table, nodes, strict=True):
@@ -270,9 +268,7 @@ class _Search:
         )
         return np.asarray(self.rows.sum(answer, question, deadline=deadline))
 
-    def _take(
-        self, nodes: list[tuple[tuple[int, ...], NDArray[np.int64]]], answers: FloatArray
-    ) -> None:
+    def _take(self, nodes: list[_Node], answers: FloatArray) -> None:
         """Look at the children of some nodes."""
         lengths = np.array([len(v) + 1 for v, _ in nodes])
         counts = np.array([len(items) for _, items in nodes])

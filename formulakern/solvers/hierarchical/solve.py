@@ -68,8 +68,8 @@ class Problem:
     column_of_node : int64 (n + e,)
     row_of_example : int64 (m,)
         −1 for examples without weight.
-    y, c, offset : float64 (r,)
-        Labels, C times the sum of the sample weights of the merged rows, and offsets.
+    y, c : float64 (r,)
+        Labels, and C times the sum of the sample weights of the merged rows.
     part : float64 (m,)
         The share of each example in the weight of its row.
     loss : str
@@ -86,7 +86,6 @@ class Problem:
     row_of_example: IntArray
     y: FloatArray
     c: FloatArray
-    offset: FloatArray
     part: FloatArray
     loss: str
     group: IntArray | None = None
@@ -106,7 +105,6 @@ def read_problem(
     sample_weight: Any,
     C: float,
     loss: str,
-    offset: Any = None,
     group: Any = None,
     signs: Any = None,
 ) -> Problem:
@@ -123,7 +121,6 @@ def read_problem(
     m = len(table)
     numbers = _read_others(others, m)
     labels = read_vector(y, m, "y")
-    offsets = np.zeros(m) if offset is None else read_vector(offset, m, "offset") + 0.0
     wrong = np.flatnonzero(np.abs(labels) != 1)
     if loss != "squared" and len(wrong):
         raise DataError(
@@ -147,7 +144,7 @@ def read_problem(
     if groups is not None:
         _check_groups(groups, labels_used, loss)
     node_signs = None if signs is None else _read_signs(signs, n + numbers.shape[1])
-    exact = np.column_stack([labels_used, offsets[used], numbers[used]])
+    exact = np.column_stack([labels_used, numbers[used]])
     if groups is not None:
         exact = np.column_stack([exact, groups])
     exact = np.ascontiguousarray(exact).view(np.uint8)
@@ -171,7 +168,6 @@ def read_problem(
         row_of_example,
         labels_used[rows],
         np.asarray(C * total, dtype=np.float64),
-        offsets[used[rows]],
         part,
         loss,
         None if groups is None else groups[rows],
@@ -356,7 +352,6 @@ def solve_hierarchical(
     sample_weight: Any = None,
     others: Any = None,
     other_penalty: float = 1.0,
-    offset: Any = None,
     group: Any = None,
     signs: Any = None,
     tol: float = 1e-3,
@@ -395,8 +390,6 @@ def solve_hierarchical(
         Features outside the lattice, any real numbers; their weights come behind those of the
         nodes, and each adds ``other_penalty`` · |f_j| to the norm.
     other_penalty : float > 0
-    offset : array-like of shape (m,), optional
-        o: the loss is that of Σ_w f_w φ_w(x_i) − b − o_i.
     group : array-like of shape (m,), 0, 1, 2, …, optional
         Example i has the intercept b of its group.
     signs : array-like of shape (n + e,), optional
@@ -469,7 +462,7 @@ def solve_hierarchical(
     check_number("other_penalty", other_penalty, 0, LARGEST, above=True)
     lattice = read_nodes(nodes, rho=float(rho), depth_penalty=float(depth_penalty))
     started = Deadline.clock()
-    data = (others, y, sample_weight, float(C), loss, offset, group, signs)
+    data = (others, y, sample_weight, float(C), loss, group, signs)
     problem = read_problem(columns, len(lattice), *data)
     lattice = lattice.with_others(len(problem.others), float(other_penalty))
     if isinstance(start, HierarchicalSolution):
@@ -513,7 +506,7 @@ class _Search:
         self.lattice, self.problem, self.tol, self.max_iter = lattice, problem, tol, max_iter
         self.deadline = deadline
         self.columns = Columns(problem.bits, problem.others, deadline)
-        self.loss = loss_of(problem.loss, problem.y, problem.c, problem.offset, problem.group)
+        self.loss = loss_of(problem.loss, problem.y, problem.c, group=problem.group)
         self.kind = problem.column_of_node
         n = len(lattice)
         cold = 1 / lattice.penalties**2
@@ -611,7 +604,7 @@ class _Search:
         multiple = self.loss.best_multiple(beta, square)
         linear = self.loss.conjugate(multiple * beta)
         quadratic = 0.5 * multiple**2 * square
-        reach = 1 + np.abs(self.problem.y) + np.abs(self.problem.offset)
+        reach = 1 + np.abs(self.problem.y)
         sizes = multiple * float(np.abs(beta) @ reach)
         bound = linear - quadratic - ROUNDING * (sizes + quadratic)
         if bound > self.lower:

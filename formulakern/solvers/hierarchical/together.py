@@ -15,7 +15,7 @@ H the entropy.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -183,7 +183,6 @@ def solve_together(
     tol: float,
     start: Sequence[FloatArray],
     deadline: Deadline = UNLIMITED,
-    report: Callable[[float], None] | None = None,
 ) -> Together:
     """Solve the problem to a relative gap.
 
@@ -202,8 +201,6 @@ def solve_together(
         Weights to begin with.
     deadline : Deadline, optional
         After it no round begins, and a Newton step that is not done is given up.
-    report : callable, optional
-        Called with the gap of every round.
 
     Notes
     -----
@@ -249,8 +246,6 @@ def solve_together(
         if best is None or value < best.objective:
             best = Together(weights, intercepts, value, lower, scores, beta)
         gap = max(0.0, (best.objective - lower) / best.objective) if best.objective > 0 else 0.0
-        if report is not None:
-            report(gap)
         if gap <= tol or deadline.over():
             break
         following = []

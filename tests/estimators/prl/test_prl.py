@@ -20,9 +20,8 @@ import formulakern as fk
 from formulakern import PRLClassifier, datasets
 from formulakern.encoding.zero_one import read_packed
 from formulakern.learning.prl import column_generation as prl_play
-from formulakern.learning.prl.features import ConjunctionFeatures
+from formulakern.learning.prl.features import ConjunctionFeatures, TemplateFeatures
 from formulakern.learning.prl.preferences import Preferences
-from formulakern.learning.prl.templates import TemplateFeatures
 
 TIGHT = {"tol": 1e-4, "epochs": 400, "depth_penalty": 1.0}
 WEIGHTS = "cut points are quantiles of the unweighted rows"

@@ -207,10 +207,10 @@ def test_limits_keep_valid_bounds():
         assert other.lower_bound <= best.solution.objective
         assert other.solution.objective >= best.lower_bound
 
-    def stop(share):
+    def stop(step):
         raise KeyboardInterrupt
 
-    stopped = grow_hierarchical(X, y, C=10.0, progress=stop)
+    stopped = grow_hierarchical(X, y, C=10.0, report=stop)
     assert stopped.status == "interrupted"
     assert stopped.lower_bound <= best.solution.objective
 
