@@ -8,7 +8,7 @@ The folders are the pipeline::
     gram        blocks → Gram matrix        kernels    what users hold
     mining      the heaviest conjunctions   solvers    margins, balls, games
     rules       what is learned             estimators scikit-learn faces
-    datasets    generators, a CSV reader    display    how things look
+    datasets    generators, readers        display    how things look
     files       models as JSON              cli        the command line
     diagrams    Boolean functions, counted and simplified
 
