@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.encoding.cut_points import cuts, shortest_between, unit_of
-from formulakern.encoding.entropy_cuts import informative_gaps
+from formulakern.encoding.cut_points import cuts, informative_gaps, shortest_between, unit_of
 from tests.oracle import informative_cuts
 
 UNITS = [Fraction(10) ** k * five for k in range(4, -7, -1) for five in (1, Fraction(1, 2))]
