@@ -115,7 +115,7 @@ class FormulaWeights:
         return small_table(HEAD, rows, "r>>", foot=self.method)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row for each formula, in the order that they were given in.
+        """Return a row for each formula, in the order that they were given in.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class FormulaWeights:
         return data_frame(columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """A bar for each formula, the largest weight on top.
+        """Draw a bar for each formula, the largest weight on top.
 
         Parameters
         ----------
@@ -388,7 +388,7 @@ class FormulaMKL(Reported, PairwiseDecisions, Classifier, TableEstimator):
         check_integer("max_iter", self.max_iter)
 
     def _kernel(self, formula: Formula | Kernel, X: Any) -> Kernel:
-        """The kernel of one formula, as :class:`FormulaSVC` makes it."""
+        """Return the kernel of one formula, as :class:`FormulaSVC` makes it."""
         if isinstance(formula, Kernel) and formula.reads != "tables":
             raise ParameterError(
                 f"{formula!r} reads {formula.reads}, and FormulaMKL tables. Add kernels of strings "

@@ -71,7 +71,7 @@ class Term(NamedTuple):
 def terms_of(
     kernel: Kernel, pair: TablePair, weight: float = 1.0, divisors: tuple[Kernel, ...] = ()
 ) -> Iterator[Term]:
-    """The terms of sums, multiples and cosines of kernels."""
+    """Return the terms of sums, multiples and cosines of kernels."""
     if isinstance(kernel, NormalizedKernel):
         inner = kernel.kernel.within_range(pair)
         yield from terms_of(inner, pair, weight, (inner, *divisors))
@@ -145,12 +145,12 @@ class Space:
         return self.formula.variables
 
     def columns_of(self, variable: Variable) -> tuple[int, ...]:
-        """The columns that may stand for a variable, by position."""
+        """Return the columns that may stand for a variable, by position."""
         return self.ranges.get(variable, tuple(range(self.n_columns)))
 
 
 def spaces_of(kernel: Kernel, rows: Any) -> list[Space]:
-    """The spaces whose weighted sum a kernel is.
+    """Return the spaces whose weighted sum a kernel is.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _spaces_of_term(kernel: Kernel, pair: TablePair) -> list[Space]:
 
 
 def _clause_spaces(features: FeatureSpace, n: int, total: float) -> list[Space]:
-    """The clauses of each length, and of each number of negated columns, over n columns."""
+    """Return the clauses of each length, and of each number of negated columns, over n columns."""
     longest = n if features.max_length is None else min(features.max_length, n)
     if longest > MAX_SLOTS:
         raise ParameterError(
@@ -223,13 +223,13 @@ def _clause_spaces(features: FeatureSpace, n: int, total: float) -> list[Space]:
 
 
 def _size(kernel: FormulaKernel, pair: TablePair) -> int:
-    """How many substitutions a formula kernel counts on these columns."""
+    """Return how many substitutions a formula kernel counts on these columns."""
     sizes = {name: len(_columns(kernel, name, pair)) for name in kernel.program.domains}
     return kernel.dimension(sizes)
 
 
 def _total(kernel: CountedKernel, n: int) -> float:
-    """The number of clauses over n columns at scale "probability", else 1."""
+    """Return the number of clauses over n columns at scale "probability", else 1."""
     return rounded(kernel.family.total(n)) if kernel.scale == "probability" else 1.0
 
 
@@ -248,7 +248,7 @@ class Part(NamedTuple):
 
 
 def parts_of(kernel: Kernel, rows: Any) -> list[Part]:
-    """The parts of a kernel's feature space.
+    """Return the parts of a kernel's feature space.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def parts_of(kernel: Kernel, rows: Any) -> list[Part]:
 
 
 def _search_of(kernel: Kernel, pair: TablePair) -> tuple[ClauseSearch | TemplateSearch, float]:
-    """The search of a term's features, and what each is multiplied by."""
+    """Return the search of a term's features, and what each is multiplied by."""
     if isinstance(kernel, ProductKernel):
         return template_of_product(kernel, pair), 1.0
     if isinstance(kernel, FormulaKernel):
@@ -311,7 +311,7 @@ class ClauseSearch:
     def run(
         self, columns: PackedTable, weights: FloatArray, **options: Unpack[SearchOptions]
     ) -> Found:
-        """The features with the largest |Σ_i weights_i φ(x_i)|.
+        """Return the features with the largest |Σ_i weights_i φ(x_i)|.
 
         Disjunctions are searched as the complements of conjunctions of the negations.
         """
@@ -343,7 +343,7 @@ class ClauseSearch:
 
 
 def _clause(literals: Sequence[int], p: int, either: bool) -> Instance:
-    """A conjunction or disjunction of literals; from p on they are negations."""
+    """Return a conjunction or disjunction of literals; from p on they are negations."""
     places = tuple(Variable(f"s{k}") for k in range(len(literals)))
     signed = [~v if j >= p else v for v, j in zip(places, literals, strict=True)]
     if not signed:
@@ -367,7 +367,7 @@ class TemplateSearch:
     def run(
         self, columns: PackedTable, weights: FloatArray, **options: Unpack[SearchOptions]
     ) -> Found:
-        """The features with the largest |Σ_i weights_i φ(x_i)|.
+        """Return the features with the largest |Σ_i weights_i φ(x_i)|.
 
         Every Boolean feature once, whatever the number of substitutions that give it.
         """
@@ -397,7 +397,7 @@ def _formula_search(kernel: FormulaKernel, pair: TablePair) -> ClauseSearch | Te
 
 
 def _clauses(formula: Formula, reading: str) -> FeatureSpace | None:
-    """The clauses that a formula means, where it is a plain one."""
+    """Return the clauses that a formula means, where it is a plain one."""
     if isinstance(formula, Variable):
         return FeatureSpace("conjunction", False, 1, 1)
     kind: object = formula.connective
@@ -460,7 +460,7 @@ def template_of(
 def _renamed(
     formula: Formula, name_of: Callable[[Variable], str], walk: Callable[..., Formula]
 ) -> Formula:
-    """The formula with other names for its variables."""
+    """Return the formula with other names for its variables."""
 
     def build(node: Formula, parts: list[Formula]) -> Formula:
         if isinstance(node, Variable):

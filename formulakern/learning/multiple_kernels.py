@@ -126,7 +126,7 @@ class KernelFamily:
         return np.asarray(self._diagonals.max(axis=1, initial=0.0))
 
     def scaled(self, factors: FloatArray) -> KernelFamily:
-        """The family of c_r K_r.
+        """Return the family of c_r K_r.
 
         Parameters
         ----------
@@ -272,14 +272,14 @@ class Task:
         return spread
 
     def part(self, K: FloatArray) -> FloatArray:
-        """The Gram matrix between these rows alone; itself where they are all there are."""
+        """Return the Gram matrix between these rows alone; itself where they are all there are."""
         return K if len(self.rows) == len(K) else K[np.ix_(self.rows, self.rows)]
 
 
 def one_against_one(
     codes: npt.NDArray[np.integer], row_weights: FloatArray
 ) -> dict[tuple[int, int], Task]:
-    """A task for each pair of classes, that of the larger number positive.
+    """Return a task for each pair of classes, that of the larger number positive.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ def easy_weights(
 
 
 def _means(task: Task) -> FloatArray:
-    """The means of the classes, as coefficients: what a large ridge leaves of the hulls."""
+    """Return the means of the classes, as coefficients: what a large ridge leaves of the hulls."""
     totals = np.where(
         task.signs > 0,
         task.row_weights[task.signs > 0].sum(),
@@ -444,7 +444,7 @@ def _means(task: Task) -> FloatArray:
 def _share_of(
     progress: Callable[[float], None] | None, part: int, parts: int
 ) -> Callable[[float], None] | None:
-    """The share of all tasks that is done, as this one calls it."""
+    """Return the share of all tasks that is done, as this one calls it."""
     if progress is None:
         return None
     return lambda share: progress((part + share) / parts)
@@ -471,7 +471,7 @@ def lp_norm_weights(
     max_iter: int = 200,
     progress: Callable[[float], None] | None = None,
 ) -> KernelWeights:
-    """The weights of kernels, and a support vector machine with their sum, optimal together.
+    """Return the weights of kernels, and a support vector machine with their sum, optimal together.
 
         min over η ≥ 0 with ‖η‖_p ≤ 1, w_r, b of
             ½ Σ_r ‖w_r‖² / η_r + Σ_i C_i max(0, 1 − y_i (Σ_r ⟨w_r, φ_r(x_i)⟩ + b))
@@ -600,7 +600,7 @@ def lp_norm_weights(
 
 
 def norm_weights(norms: FloatArray, p: float) -> FloatArray:
-    """The η with ‖η‖_p ≤ 1 that minimises Σ_r ‖w_r‖² / η_r; equal ones where all w are 0.
+    """Return the η with ‖η‖_p ≤ 1 that minimises Σ_r ‖w_r‖² / η_r; equal ones where all w are 0.
 
     Parameters
     ----------
@@ -682,7 +682,7 @@ class _Problem:
         return Certificate(lower, max(0.0, lower), scale**2 * half + losses)
 
     def primal(self, u: FloatArray, product: FloatArray) -> tuple[float, float]:
-        """The better of two primal points, as (scale, losses): w = scale · Σ u_i φ(x_i).
+        """Return the better of two primal points, as (scale, losses): w = scale · Σ u_i φ(x_i).
 
         One is Σ u_i φ(x_i) itself with the b at which Σ C_i max(0, 1 − y_i(f_i + b)) is least:
         where rows of as much C ask for a smaller b as for a larger one.  The other, if the classes

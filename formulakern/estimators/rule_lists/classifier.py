@@ -292,14 +292,14 @@ class RuleListClassifier(Classifier, PropositionModel):
             return self
 
     def _decides_for_one(self) -> bool:
-        """Whether all rules, and what is left, are of one class."""
+        """Return whether all rules, and what is left, are of one class."""
         return all(rule.label == self.rules_.default for rule in self.rules_.rules)
 
     # -- prediction ---------------------------------------------------------------------------
 
     @lazily
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of every row.
+        """Return the class of every row.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ class RuleListClassifier(Classifier, PropositionModel):
 
     @lazily
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class.
+        """Return the probability of each class.
 
         Of a list (n_k + 1)/(n + K), where n_k training rows of class k are decided by the rule
         that decides the row; of a set the same, of the rows of all rules that cover it.
@@ -353,7 +353,7 @@ class RuleListClassifier(Classifier, PropositionModel):
         return self.rules_.explain(table)
 
     def _covers(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Which rows satisfy which rule, bool of shape (n, R)."""
+        """Return which rows satisfy which rule, bool of shape (n, R)."""
         check_is_fitted(self, "rules_")
         if self._conditions is None:
             table = self.encoder_.read_table(X)
@@ -402,7 +402,7 @@ class RuleListClassifier(Classifier, PropositionModel):
         return partial(ripper, options=options, generator=np.random.default_rng(seed))
 
     def _read_training_table(self, X: Any, y: Any) -> Table | PackedTable:
-        """The table itself, or what an encoder or a table of 0 and 1 makes of it."""
+        """Return the table itself, or what an encoder or a table of 0 and 1 makes of it."""
         automatic = isinstance(self.encoder, str) and self.encoder == "auto"
         if not automatic or self.learner == "optimal" or is_sparse(X):
             packed: PackedTable = self._fit_table(X, y)
@@ -449,7 +449,7 @@ class RuleListClassifier(Classifier, PropositionModel):
         warnings.warn(said, ConvergenceWarning, stacklevel=3)
 
     def _optimal(self, training: TrainingTable) -> LearnedRules:
-        """The list that is proven to be optimal, and its certificate."""
+        """Return the list that is proven to be optimal, and its certificate."""
         ranked, bar = training.table, self._bar
 
         def report(step: ListProgress) -> None:

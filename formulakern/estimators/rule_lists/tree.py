@@ -102,7 +102,7 @@ class Nodes:
 
     @classmethod
     def joined(cls, trees: Sequence[Nodes]) -> Nodes:
-        """All trees, one after another."""
+        """Return all trees, one after another."""
         shifted, n_nodes, n_sets = [], 0, 0
         for tree in trees:
             left, right, sets = (
@@ -119,7 +119,7 @@ class Nodes:
         return cls(*(np.concatenate([getattr(tree, name) for tree in shifted]) for name in names))
 
     def heaviest_leaves(self, most: int) -> npt.NDArray[np.intp]:
-        """The leaves, ascending; at most so many, of the largest weight."""
+        """Return the leaves, ascending; at most so many, of the largest weight."""
         leaves = np.flatnonzero(self.left < 0)
         order = np.argsort(-self.weight[leaves], kind="stable")
         return np.sort(leaves[order[:most]])
@@ -146,7 +146,7 @@ class Nodes:
 
 
 def read_nodes(model: Any) -> Nodes:
-    """The nodes of all trees of a fitted classifier.
+    """Return the nodes of all trees of a fitted classifier.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def _nodes_of_predictor(predictor: Any, columns: IntArray) -> Nodes:
 
 
 def _columns_of_features(model: HistGradientBoostingClassifier) -> IntArray:
-    """The columns in the order in which the trees number them: categorical ones first."""
+    """Return the columns in the order in which the trees number them: categorical ones first."""
     if model.is_categorical_ is None:
         return np.arange(model.n_features_in_)
     return np.argsort(~model.is_categorical_, kind="stable")
@@ -406,7 +406,7 @@ def conditions_of(
     cast: type[np.floating[Any]],
     codes: dict[int, IntArray],
 ) -> tuple[Conditions, IntArray, IntArray]:
-    """The conditions on the way to some leaves; of each column only the tightest bounds.
+    """Return the conditions on the way to some leaves; of each column only the tightest bounds.
 
     Parameters
     ----------
@@ -488,7 +488,7 @@ def conditions_of(
 
 
 def _gaps(nodes: Nodes, ranked: RankedTable, cast: type[np.floating[Any]]) -> IntArray:
-    """How many values of its column each node sends to the left."""
+    """Return how many values of its column each node sends to the left."""
     gaps = np.zeros(len(nodes.left), dtype=np.int64)
     numeric = (nodes.left >= 0) & (nodes.categories < 0)
     for j, column in enumerate(ranked.columns):
@@ -510,7 +510,7 @@ def rules_from_tree(
     prune: bool = True,
     max_rules: int = 10_000,
 ) -> RuleList:
-    r"""The decision list that C4.5 makes of a tree, for the tree models of scikit-learn.
+    r"""Return the decision list that C4.5 makes of a tree, for the tree models of scikit-learn.
 
     1. Every path from a root to a leaf is a rule, the conjunction of its splits, of which only the
        tightest bounds on each column stay.  Its class is the one that the leaf predicts; a leaf of
@@ -648,7 +648,7 @@ class _Paths:
 def _pruned(
     paths: _Paths, conditions: Conditions, rows: LabelledRows, confidence: float
 ) -> tuple[_Paths, int]:
-    """The rules of the finished list in their order, and its default class."""
+    """Return the rules of the finished list in their order, and its default class."""
     members, sizes, errors = generalised(
         conditions.words, paths.members, paths.sizes, paths.labels, rows, confidence
     )
@@ -679,7 +679,7 @@ def _n_conditions(ranked: RankedTable) -> int:
 
 
 def _parts(model: Any) -> tuple[PropositionEncoder | None, Any]:
-    """The encoder before the trees, if there is one, and the model that has them."""
+    """Return the encoder before the trees, if there is one, and the model that has them."""
     if not isinstance(model, Pipeline):
         return None, model
     *before, (_, trees) = [(n, s) for n, s in model.steps if s is not None and s != "passthrough"]
@@ -697,7 +697,7 @@ def _parts(model: Any) -> tuple[PropositionEncoder | None, Any]:
 
 
 def _read_table(source: Any, X: Any) -> Table:
-    """The training rows, with the columns that the encoder or the model was fitted on."""
+    """Return the training rows, with the columns that the encoder or the model was fitted on."""
     table = X if isinstance(X, Table) else Table.of(X)
     n_columns, known = table.shape[1], list(map(str, getattr(source, "feature_names_in_", ())))
     if not len(table):

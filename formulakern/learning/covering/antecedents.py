@@ -57,7 +57,7 @@ class Grid:
 
     @classmethod
     def of(cls, weights: FloatArray) -> Grid:
-        """The finest grid on which sums fit, or a coarser one for weights that differ much.
+        """Return the finest grid on which sums fit, or a coarser one for weights that differ much.
 
         Parameters
         ----------
@@ -75,11 +75,11 @@ class Grid:
         return cls(units.astype(np.int64), exponent, planes, moved)
 
     def floor(self, value: float) -> int:
-        """A weight in units, rounded down."""
+        """Convert a weight to units, rounded down."""
         return int(np.floor(np.ldexp(value, -self.exponent)))
 
     def value(self, units: int) -> float:
-        """A weight from units."""
+        """Convert a weight from units."""
         return float(np.ldexp(float(units), self.exponent))
 
 
@@ -101,7 +101,7 @@ class Layout:
 
     @classmethod
     def of(cls, units: IntArray, planes: bool) -> Layout:
-        """The atoms of a matrix of weights.
+        """Return the atoms of a matrix of weights.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class Layout:
         return bits.view("<u8").astype(np.uint64, copy=False)
 
     def sums(self, covers: Words, kinds: int) -> IntArray:
-        """The weight of each kind within packed covers, (r, W) → (r, kinds)."""
+        """Return the weight of each kind within packed covers, (r, W) → (r, kinds)."""
         sums = np.zeros((len(covers), kinds), dtype=np.int64)
         step = max(1, CHUNK // max(1, covers.shape[1]))
         for start in range(0, len(covers), step):
@@ -198,7 +198,7 @@ def mine_antecedents(
     max_bytes: int,
     deadline: Deadline = UNLIMITED,
 ) -> Antecedents:
-    """All conjunctions that can stand in an optimal list, one for each cover.
+    """Return all conjunctions that can stand in an optimal list, one for each cover.
 
     A rule whose correctly captured weight is at most the penalty is worth leaving out: what it
     captured is at worst misclassified by the rules behind it.  So an antecedent needs more of v in

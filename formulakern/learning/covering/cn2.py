@@ -109,7 +109,7 @@ class _BeamSearch:
         self.least_ratio = quantile if options.significance > 0 else -np.inf
 
     def best(self, weights: FloatArray, label: int) -> _Complex | None:
-        """The conjunction of the largest score among the significant ones, if there is any.
+        """Return the conjunction of the largest score among the significant ones, if there is any.
 
         Parameters
         ----------
@@ -158,13 +158,13 @@ class _BeamSearch:
         return best
 
     def _longer(self, parent: _Complex, condition: IntArray, score: float) -> _Complex:
-        """A conjunction with one more condition."""
+        """Return a conjunction with one more condition."""
         rows = parent.rows[self.training.covered(condition[None], parent.rows)]
         column, relation, rank = condition.tolist()
         return _Complex((*parent.conditions, (column, relation, rank)), rows, float(score))
 
     def _limit(self, item: _Complex, label: int) -> float:
-        """A bound on the score of all longer conjunctions."""
+        """Return a bound on the score of all longer conjunctions."""
         if self.measure == ENTROPY:
             return 0.0
         right = float(self.growth.weights[item.rows, label].sum())

@@ -21,7 +21,7 @@ __all__ = ["one_rule"]
 
 
 def one_rule(training: TrainingTable, min_bucket: float) -> LearnedRules:
-    """The rules of the column with the fewest errors; of equal ones the first.
+    """Return the rules of the column with the fewest errors; of equal ones the first.
 
     A nominal column has one rule per value.  The values of an ordered one are joined, from the
     least on, until some class has ``min_bucket`` rows, and on while the next value has the same
@@ -55,7 +55,7 @@ def one_rule(training: TrainingTable, min_bucket: float) -> LearnedRules:
 def _of_column(
     training: TrainingTable, column: int, min_bucket: float
 ) -> tuple[list[Decision], float]:
-    """The rules of a column, and the weight of the rows that they classify rightly."""
+    """Return the rules of a column, and the weight of the rows that they classify rightly."""
     ranks, top = training.table.ranks[column], int(training.table.n_values[column])
     counts = np.array(
         [np.bincount(ranks, training.weights[:, k], top + 1) for k in range(training.n_classes)]

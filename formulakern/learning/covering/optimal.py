@@ -176,7 +176,7 @@ def optimal_rule_list(
     max_bytes: int = MAX_BYTES,
     report: Callable[[ListProgress], None] | None = None,
 ) -> OptimalList:
-    r"""The rule list that minimises error + penalty × number of rules, with a certificate.
+    r"""Return the rule list that minimises error + penalty × number of rules, with a certificate.
 
     The rows that rule r decides are those that it covers and no earlier rule does.  Each rule, and
     the default for the rows that none covers, predicts the class of the largest weight among the
@@ -339,7 +339,7 @@ class _Driver:
         self.search: ListSearch
 
     def share(self, units: int) -> float:
-        """An objective, of one in units."""
+        """Convert an objective from units to a share of the weight."""
         return self.grid.value(units) / self.total
 
     def run(self, max_rules: int, max_bytes: int) -> str:
@@ -389,7 +389,7 @@ class _Driver:
 def _counts(
     table: PackedTable, weights: FloatArray, conjunctions: list[tuple[int, ...]]
 ) -> FloatArray:
-    """The weight by class of the rows that each rule decides, and last the default."""
+    """Return the weight by class of the rows that each rule decides, and last the default."""
     left = np.ones(table.n_rows, dtype=np.bool_)
     counts = np.empty((len(conjunctions) + 1, weights.shape[1]))
     for rule, conjunction in enumerate(conjunctions):
@@ -696,7 +696,7 @@ class ListState(NamedTuple):
     "void(uint64[:, ::1], uint64[::1], int64[::1], int64[::1], int64[:, ::1])",
 )
 def class_sums(covers: Any, left: Any, units: Any, starts: Any, out: Any) -> None:
-    """The weight of each kind within each cover and what is left.
+    """Compute the weight of each kind within each cover and what is left.
 
     Parameters
     ----------
@@ -713,7 +713,7 @@ def class_sums(covers: Any, left: Any, units: Any, starts: Any, out: Any) -> Non
 
 @compiled()
 def _remember(state: Any, length: Any, last: Any, value: Any) -> None:
-    """A list that is better than the best one: the path, and a last rule."""
+    """Keep a list that is better than the best one: the path, and a last rule."""
     values, counters, best = state.values, state.counters, state.best
     values[1] = value
     counters[3] = length
@@ -725,7 +725,7 @@ def _remember(state: Any, length: Any, last: Any, value: Any) -> None:
 
 @compiled()
 def _look_up(state: Any, first: Any, second: Any, n_rules: Any) -> Any:
-    """A lower bound on what the rest of a list costs, 0 where none is known."""
+    """Return a lower bound on what the rest of a list costs, 0 where none is known."""
     keys = state.keys
     mask = keys.shape[0] - 1
     for probe in range(PROBES):

@@ -169,7 +169,7 @@ class _OneClass:
         return grown, rest
 
     def _grow(self, weights: FloatArray, rows: Rows, start: IntArray) -> IntArray:
-        """A rule, longer than the one to start from, on the rows of positive weight."""
+        """Return a rule, longer than the one to start from, on the rows of positive weight."""
         rows = rows[weights[rows].any(axis=1)]
         there = self.rows[rows]
         self.growth.weights[there] = weights[rows]
@@ -239,7 +239,7 @@ class _OneClass:
     # -- description length -------------------------------------------------------------------
 
     def _bits(self, times: npt.NDArray[np.int32]) -> float:
-        """The bits of the rules, and of the exceptions if so many rules cover each row."""
+        """Return the bits of the rules, and of the exceptions if so many rules cover each row."""
         return sum(map(self._theory, self.rules)) + float(self._exceptions(times)[0])
 
     def _theory(self, rule: IntArray) -> float:
@@ -249,7 +249,7 @@ class _OneClass:
         return self.theory[n]
 
     def _exceptions(self, *times: npt.NDArray[np.int32]) -> FloatArray:
-        """The bits of the exceptions if so many rules cover each row, for several cases."""
+        """Return the bits of the exceptions if so many rules cover each row, for several cases."""
         fp, right = np.array([(t > 0) @ self.weights for t in times]).T
         other, own = self.totals
         covered = fp + right
@@ -258,6 +258,6 @@ class _OneClass:
 
 
 def _grown_units(ends: FloatArray) -> FloatArray:
-    """How many of the first so many units grow: of each three, the first two."""
+    """Return how many of the first so many units grow: of each three, the first two."""
     whole, rest = np.divmod(ends, FOLDS)
     return np.asarray(whole * (FOLDS - 1) + np.minimum(rest, FOLDS - 1))

@@ -63,7 +63,7 @@ class Growth(NamedTuple):
 
 
 def growth_state(ranks: Any, n_values: Any, relations: Any, weights: Any) -> Growth:
-    """The table with its working memory."""
+    """Return the table with its working memory."""
     most, n_classes = int(n_values.max(initial=0)) + 1, weights.shape[1]
     n_candidates = int((2 * n_values[(relations & 9) > 0]).sum()) + 5 * len(n_values)
     return Growth(
@@ -183,7 +183,7 @@ def candidates(
     least: Any,
     least_ratio: Any,
 ) -> Any:
-    """The conditions that tell some of these rows from others, and what each is worth.
+    """Return the conditions that tell some of these rows from others, and what each is worth.
 
     Of the cuts of a column in each direction only the best, and the best of a large enough ratio.
     With FOIL only those that are better than all before, so that the last is the best.
@@ -283,7 +283,7 @@ def conditions_met(
     conditions: npt.NDArray[np.int64],
     rows: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """How many conditions of a rule each row satisfies before the first that it does not.
+    """Return how many conditions of a rule each row satisfies before the first that it does not.
 
     Parameters
     ----------
@@ -420,19 +420,19 @@ class TrainingTable:
         return int((np.array([several, cuts, cuts, several, one, one]) * asked).sum())
 
     def growth(self, weights: FloatArray) -> Growth:
-        """The table for compiled loops, with other weights of its rows."""
+        """Return the table for compiled loops, with other weights of its rows."""
         return growth_state(self.table.ranks, self.table.n_values, self.relations, weights)
 
     def met(self, conditions: IntArray, rows: npt.NDArray[np.int64]) -> IntArray:
-        """How many conditions each row satisfies before the first that it does not."""
+        """Return how many conditions each row satisfies before the first that it does not."""
         return conditions_met(self.table.ranks, self.table.n_values, conditions, rows)
 
     def covered(self, conditions: IntArray, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """Which of these rows satisfy a rule."""
+        """Return which of these rows satisfy a rule."""
         return np.asarray(self.met(conditions, rows) == len(conditions))
 
     def out_of_time(self) -> bool:
-        """Whether the time limit has passed."""
+        """Return whether the time limit has passed."""
         return self.deadline.over()
 
     @property
@@ -447,7 +447,7 @@ class TrainingTable:
 
 
 def rows_of(weights: FloatArray) -> npt.NDArray[np.int64]:
-    """The rows of positive weight."""
+    """Return the rows of positive weight."""
     return np.flatnonzero(weights.any(axis=1))
 
 

@@ -42,7 +42,7 @@ END = np.iinfo(np.int64).max
 
 
 def upper_error(errors: npt.ArrayLike, covered: npt.ArrayLike, confidence: float) -> FloatArray:
-    r"""The pessimistic error U_CF(E, N) of a rule that covers N rows, E of them wrongly.
+    r"""Return the pessimistic error U_CF(E, N) of a rule that covers N rows, E of them wrongly.
 
     It is the error rate p at which E errors or fewer among N rows have probability CF,
 
@@ -127,7 +127,7 @@ class LabelledRows:
         return totals
 
     def by_class(self, covers: Words) -> FloatArray:
-        """The weight of every class in every cover, float64 of shape (R, K)."""
+        """Return the weight of every class in every cover, float64 of shape (R, K)."""
         sums = np.empty((len(covers), self.n_classes))
         weigh_covers(np.ascontiguousarray(covers), self.masks, self.weights, sums)
         return sums
@@ -150,7 +150,7 @@ def weigh(word: Any, place: Any, weights: Any) -> Any:
 
 @compiled("void(uint64[:, ::1], uint64[:, ::1], float64[::1], float64[:, ::1])")
 def weigh_covers(covers: Any, masks: Any, weights: Any, out: Any) -> None:
-    """The weight of every class in every cover."""
+    """Compute the weight of every class in every cover."""
     for r in range(len(covers)):
         for k in range(out.shape[1]):
             total = 0.0
@@ -218,7 +218,7 @@ def weigh_drops(
 def covers_of(
     words_of: Callable[[IntArray], Words], members: IntArray, sizes: IntArray, rows: LabelledRows
 ) -> Words:
-    """The rows on which all conditions of each rule are true.
+    """Return the rows on which all conditions of each rule are true.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ Truths = npt.NDArray[np.bool_]
 
 
 def shortest_subset(covers: Words, bits: FloatArray, rows: LabelledRows, label: int) -> IntArray:
-    """The rules for one class that give the shortest description of the training rows.
+    """Return the rules for one class that give the shortest description of the training rows.
 
     The length is that of the rules themselves and of the exceptions to them (rows of other
     classes that one of them covers, rows of this class that none does): an exact search over all
@@ -424,7 +424,7 @@ def shortest_subset(covers: Words, bits: FloatArray, rows: LabelledRows, label: 
     "void(uint64[:, ::1], boolean[::1], uint64[::1], uint64[::1], float64[::1], float64[:, ::1])"
 )
 def weigh_toggles(covers: Any, chosen: Any, present: Any, own: Any, weights: Any, out: Any) -> None:
-    """The weight that adding a rule to a set would cover more, or removing it would cover less.
+    """Compute the weight that adding a rule to a set would cover more, or removing it less.
 
     Parameters
     ----------
@@ -458,7 +458,7 @@ def weigh_toggles(covers: Any, chosen: Any, present: Any, own: Any, weights: Any
 
 @compiled("void(uint64[:, ::1], int64[::1], uint64[:, ::1], float64[::1], float64[::1])")
 def weigh_harm(covers: Any, claims: Any, masks: Any, weights: Any, out: Any) -> None:
-    """How much less a list of rules would err without each one of them.
+    """Compute how much less a list of rules would err without each one of them.
 
     The rows that a rule decides would be decided by the next rule that covers them.
 
@@ -520,7 +520,7 @@ def decided(covers: Words, rows: LabelledRows) -> FloatArray:
 
 
 def default_class(uncovered: FloatArray, rows: LabelledRows) -> int:
-    """The most frequent class of the rows that no rule covers; of several, that of all rows.
+    """Return the most frequent class of the rows that no rule covers; of several, that of all rows.
 
     Parameters
     ----------
@@ -534,7 +534,7 @@ def default_class(uncovered: FloatArray, rows: LabelledRows) -> int:
 def ordered(
     covers: Words, labels: IntArray, errors: FloatArray, rows: LabelledRows
 ) -> tuple[IntArray, int]:
-    """An ordered list of rules: class by class, and without rules that do harm.
+    """Return an ordered list of rules: class by class, and without rules that do harm.
 
     First come the rules of the class with the fewest false positives, then those of the class
     with the fewest among the rows that are not covered yet, and so on; within a class the order

@@ -56,7 +56,7 @@ class FeatureProgram(NamedTuple):
 
 @intrinsic
 def _lowest(_: Any, word: Any) -> Any:
-    """The place of the lowest bit that is 1; 64 if none is."""
+    """Return the place of the lowest bit that is 1; 64 if none is."""
 
     def code(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
         from llvmlite import ir
@@ -78,7 +78,7 @@ def _planes(program: Any) -> Any:
 
 @compiled()
 def _load(words: Any, used: Any, begin: Any, planes: Any) -> None:
-    """The words of the columns from ``begin`` on; 0 behind the last."""
+    """Load the words of the columns from ``begin`` on; 0 behind the last."""
     n = min(WIDTH, words.shape[1] - begin)
     for u in range(len(used)):
         for w in range(n):
@@ -129,7 +129,7 @@ def _transpose(planes: Any, first: Any, stop: Any) -> None:
 
 @compiled()
 def _squares(program: Any, chunk: Any, planes: Any) -> Any:
-    """Which of the features of a chunk are true in each row; the number of squares."""
+    """Find the features of a chunk that are true in each row; return the number of squares."""
     first = program.first
     number = min(CHUNK, program.n_features - chunk * CHUNK)
     squares = (number + 63) // 64
@@ -326,7 +326,7 @@ class FeatureColumns:
         return sums
 
     def counts(self, table: PackedTable) -> IntArray:
-        """The number of features that are true in every row, int64 of shape (m,)."""
+        """Return the number of features that are true in every row, int64 of shape (m,)."""
         words = n_words(table.n_rows)
         bounds = _shares(words, words * len(self.features))
         return _counts(self._program(table), bounds)[: table.n_rows]
@@ -395,7 +395,7 @@ class FeatureColumns:
 
 
 def count_ones(table: PackedTable, columns: Sequence[int]) -> IntArray:
-    """The number of ones in some columns of every row.
+    """Return the number of ones in some columns of every row.
 
     Parameters
     ----------
@@ -424,7 +424,7 @@ def rows_of_bits(table: PackedTable, rows: NDArray[np.intp]) -> NDArray[np.bool_
 
 
 def _counts(program: Any, bounds: list[int]) -> IntArray:
-    """How many features are true in every row, and 0 behind the last."""
+    """Return how many features are true in every row, and 0 behind the last."""
     counts = np.zeros(64 * program.words.shape[1], dtype=np.int64)
     _in_threads(lambda a, b: count_true(program, a, b, counts), bounds)
     return counts
@@ -433,7 +433,7 @@ def _counts(program: Any, bounds: list[int]) -> IntArray:
 def _plane_steps(
     program: BitProgram, arguments: IntArray, ones: int, to: NDArray[np.intp]
 ) -> IntArray:
-    """The steps of features of one function, of shape (features, steps, 4).
+    """Return the steps of features of one function, of shape (features, steps, 4).
 
     Parameters
     ----------
@@ -470,7 +470,7 @@ def _plane_steps(
 
 
 def _writeable(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, in C order: a copy where it lies in a file, for the signatures of the"""
+    """Return the array, in C order: copied if it is read-only, as the loops take it."""
     return np.require(array, requirements=["C", "W"])
 
 
@@ -514,14 +514,14 @@ class RowLengths:
 
     @classmethod
     def of(cls, spaces: Sequence[Space]) -> Self:
-        """The different divisors of some spaces."""
+        """Return the different divisors of some spaces."""
         groups = {tuple(map(id, space.divisors)): space.divisors for space in spaces}
         divided = [space for space in spaces if space.divisors]
         domains = {space.columns_of(v): None for space in divided for v in space.variables}
         return cls(tuple(groups.values()), tuple(domains))
 
     def group_of(self, space: Space) -> int:
-        """The group of the features of a space."""
+        """Return the group of the features of a space."""
         groups = [tuple(map(id, group)) for group in self.groups]
         return groups.index(tuple(map(id, space.divisors)))
 

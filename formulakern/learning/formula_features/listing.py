@@ -95,7 +95,7 @@ class FeatureList:
 
 
 def list_features(space: Space) -> FeatureList:
-    """All features of a space that can be true.
+    """Return all features of a space that can be true.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def _ascending(space: Space, expansion: Expansion) -> list[list[int]]:
 def features_of(
     expansion: Expansion, instances: IntArray, numbers: FloatArray | None = None
 ) -> FeatureList:
-    """The different functions among the instances of a template, and how many are each.
+    """Return the different functions among the instances of a template, and how many are each.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def _exchangeable(expansion: Expansion) -> list[list[int]]:
 def _written(
     expansion: Expansion, pattern: Sequence[int], needed: Sequence[int], table: bytes
 ) -> Function:
-    """The function of the needed arguments, without the repetitions that are easily seen."""
+    """Return the function of the needed arguments, without the repetitions that are easily seen."""
     arguments = tuple(Variable(f"s{i}") for i in range(len(needed)))
     truths = np.frombuffer(table, dtype=np.bool_)
     if not needed:
@@ -348,7 +348,7 @@ def _instances(space: Space, expansion: Expansion) -> IntArray:
 
 
 def _allowed(expansion: Expansion, grown: IntArray, slot: int) -> NDArray[np.bool_]:
-    """Which partial instances hold different columns where they must, in the right order."""
+    """Return which partial instances hold different columns where they must, in the right order."""
     fits = np.ones(len(grown), dtype=np.bool_)
     for together in expansion.all_different:
         if slot in together:

@@ -105,7 +105,7 @@ class TrueSubstitutions:
         object.__setattr__(self, "_part", _Part.of(self.space.formula, self.space, inside=False))
 
     def counts(self, table: PackedTable) -> FloatArray:
-        """How many substitutions are true in every row: K(x, x).
+        """Return how many substitutions are true in every row: K(x, x).
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class _Part:
 
     @classmethod
     def of(cls, formula: Formula, space: Space, inside: bool, ranges: Any = None) -> _Part:
-        """The part of a space that a formula is."""
+        """Return the part of a space that a formula is."""
         ranges = [] if ranges is None else ranges
         atoms = atoms_of(formula)
         table = truth_table(formula, {atom: i for i, atom in enumerate(atoms)})
@@ -220,7 +220,7 @@ class _Part:
         return weights[:, wanted].sum(axis=1) / order, weights[:, ~wanted].sum(axis=1) / order
 
     def _weights(self, ones: IntArray) -> FloatArray:
-        """The number of substitutions with each of the 2^atoms patterns of truth values."""
+        """Return the number of substitutions with each of the 2^atoms patterns of truth values."""
         weights = np.ones((len(ones), 1))
         used: dict[tuple[int, int], IntArray] = {}
         inner = {place: (choice, part) for place, choice, part in self.choices}
@@ -276,7 +276,7 @@ class _Part:
     def _draw_columns(
         self, draws: _Draws, rows: NDArray[np.intp], truths: Truths
     ) -> dict[int, IntArray]:
-        """A column of the right truth value for every variable."""
+        """Return a column of the right truth value for every variable."""
         generator, parts = draws.generator, {}
         for domain in sorted({domain for _, domain in self.variables}):
             columns, bits = draws.domains[domain]
@@ -298,7 +298,7 @@ class _Part:
         return parts
 
     def names(self, drawn: IntArray) -> IntArray:
-        """The same numbers for the same feature: the least of those that symmetries give."""
+        """Return the same numbers for the same feature: the least of those that symmetries give."""
         named, start = drawn, 0
         widths = {place: 1 for place, _ in self.variables}
         widths |= {place: c.degree * part.width for place, c, part in self.choices}
@@ -324,7 +324,7 @@ class _Part:
 
 
 def _chosen(choice: Choice, true: FloatArray, false: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """How many choices of d of so many true and false features are true, and are not."""
+    """Return how many choices of d of so many true and false features are true, and are not."""
     numbers = _by_number(choice.degree, true, false)
     within = slice(choice.least, choice.most + 1)
     holds = numbers[:, within].sum(axis=1)
@@ -397,7 +397,7 @@ def _sorted_copies(copies: IntArray) -> IntArray:
 
 
 def _symmetries(table: Truths, ranges: dict[int, int], formula: Formula) -> list[tuple[int, ...]]:
-    """The permutations of variables of one range that leave a truth table as it is."""
+    """Return the permutations of variables of one range that leave a truth table as it is."""
     n = table.ndim
     if n > MAX_PERMUTED:
         raise ParameterError(
@@ -457,7 +457,7 @@ def choose_features(
     n_components: int | None,
     generator: np.random.Generator,
 ) -> ChosenFeatures:
-    """All features of some spaces, or a sample of at most so many.
+    """Return all features of some spaces, or a sample of at most so many.
 
     Parameters
     ----------

@@ -82,7 +82,7 @@ class BoxProblem:
         return len(self.linear)
 
     def values(self, beta: FloatArray, products: FloatArray) -> Values:
-        """The objectives at β, given Kβ.
+        """Return the objectives at β, given Kβ.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class BoxProblem:
         return float((points[place] + points[place + 1]) / 2 if flat else points[place])
 
     def take(self, rows: npt.NDArray[np.intp]) -> Self:
-        """The problem of these rows alone."""
+        """Return the problem of these rows alone."""
         parts = (self.linear[rows], self.lower[rows], self.upper[rows])
         return replace(self, linear=parts[0], lower=parts[1], upper=parts[2])
 
@@ -186,7 +186,7 @@ class BoxProblem:
 
 
 def classification(signs: FloatArray, boxes: FloatArray) -> BoxProblem:
-    """The C-SVM: β_i = y_i α_i with 0 ≤ α_i ≤ C_i, and hinge losses C_i·max(0, 1 − y_i(f + b)).
+    """Return the C-SVM: β_i = y_i α_i with 0 ≤ α_i ≤ C_i, and hinge losses of weight C_i.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def classification(signs: FloatArray, boxes: FloatArray) -> BoxProblem:
 
 
 def regression(targets: FloatArray, boxes: FloatArray, epsilon: float) -> BoxProblem:
-    """The ε-SVM: |β_i| ≤ C_i, and losses C_i·max(0, |y_i − f − b| − ε).
+    """Return the ε-SVM: |β_i| ≤ C_i, and losses C_i·max(0, |y_i − f − b| − ε).
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def regression(targets: FloatArray, boxes: FloatArray, epsilon: float) -> BoxPro
 
 
 def novelty(boxes: FloatArray, total: float) -> BoxProblem:
-    """The one-class SVM: 0 ≤ β_i ≤ u_i with Σβ = r; b is minus the offset ρ.
+    """Return the one-class SVM: 0 ≤ β_i ≤ u_i with Σβ = r; b is minus the offset ρ.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ class Merged:
         return np.asarray(share * own)
 
     def gathered(self, beta: FloatArray) -> FloatArray:
-        """The coefficients of the merged rows, the sums of those of all."""
+        """Return the coefficients of the merged rows, the sums of those of all."""
         return np.asarray(np.bincount(self.kind, beta, len(self.first)), dtype=np.float64)
 
 

@@ -446,7 +446,7 @@ class Descent:
         return values
 
     def ended(self, values: Values, target: float) -> bool:
-        """Whether the gap is reached, or a limit."""
+        """Return whether the gap is reached, or a limit."""
         reached = values.gap <= self.limits.tol
         if target:
             reached = values.primal - values.dual <= target
@@ -459,7 +459,7 @@ class Descent:
         return min(most, max(self.most - self.iterations, 0))
 
     def over(self) -> bool:
-        """Whether the time is over, or all steps are done."""
+        """Return whether the time is over, or all steps are done."""
         return self.seconds_left() <= 0 or not self.steps_left(1)
 
     def seconds_left(self) -> float:
@@ -501,7 +501,7 @@ class Part:
 
     @classmethod
     def whole(cls, problem: BoxProblem, rows: KernelRows, origin: Rows | None = None) -> Part:
-        """All rows, with coefficients 0."""
+        """Return all rows, with coefficients 0."""
         n = len(problem)
         return cls(
             problem, rows, np.zeros(n), np.zeros(n), np.arange(n) if origin is None else origin
@@ -570,7 +570,7 @@ class Part:
         return self.values
 
     def slopes(self) -> tuple[FloatArray, FloatArray]:
-        """How steeply the objective falls if a coefficient grows, and rises if it shrinks.
+        """Return how steeply the objective falls if a coefficient grows, and rises if it shrinks.
 
         Returns
         -------
@@ -588,7 +588,7 @@ class Part:
         return up, down
 
     def violators(self, kept: Rows, size: int) -> tuple[Rows, float]:
-        """The rows that violate optimality most, half of them to grow and half to shrink.
+        """Return the rows that violate optimality most, half of them to grow and half to shrink.
 
         Parameters
         ----------
