@@ -56,7 +56,7 @@ def breast_cancer(number, seed, quick):
     [(X, y)] = read("breast-cancer-wisconsin.csv")
     known = X.notna().all(axis=1).to_numpy()  # the authors' file has no others
     X, y = X[known][:: 3 if quick else 1], y[known][:: 3 if quick else 1]
-    options = {"relations": ("<=", ">="), "cut_points": 9}
+    options = {"encoder": fk.PropositionEncoder(nominal=[], cut_points=9)}
     sizes = (1, 2, 3, 5, 10, 20, 50)
     parts = splits(y, 0.9, number, seed)
     print(f"Breast cancer Wisconsin, {number} splits 90/10 ({sizes_of(*parts[0])}),")
@@ -144,7 +144,11 @@ def poker(levels, seed, quick):
         for hand, name in names.items():
             is_hand = np.where(y == hand, name, "other")
             chosen = tuned(
-                fk.PRLClassifier(degree=1, relations="=", class_weight="balanced"),
+                fk.PRLClassifier(
+                    degree=1,
+                    encoder=fk.PropositionEncoder(nominal="all"),
+                    class_weight="balanced",
+                ),
                 penalties([0.1, 1.0, 10.0], quick),
                 table.iloc[train],
                 is_hand[train],

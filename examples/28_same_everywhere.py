@@ -31,8 +31,8 @@ from protocol import path_of
 
 import formulakern as fk
 from formulakern.cli import main
-from formulakern.cli.learners import LEARNERS
 from formulakern.cli.learners import learner as made_learner
+from formulakern.registry import LEARNERS
 from formulakern.text import markdown
 
 QUICK = "--quick" in sys.argv[1:]

@@ -104,13 +104,16 @@ def learned(name: str, X, y, rows: int):
     """A learner of rules at a gap of 1 %; margin errors weigh the same however many rows are."""
     C = COST[name] / rows
     if name == "hkl":
-        model = fk.HKLClassifier(cut_points=1, linear=False, tol=1e-2, C=C).fit(X, y)
+        model = fk.HKLClassifier(
+            encoder=fk.PropositionEncoder(cut_points=1), linear=False, tol=1e-2, C=C
+        ).fit(X, y)
         return model, 100 * model.gap_
     if name == "svm":
         encoder = fk.PropositionEncoder(cut_points=1)
         model = fk.FormulaSVC("a & b", C=C, encoder=encoder, tol=1e-2).fit(X, y)
         return model, 100 * model.gap_
-    model = fk.PRLClassifier(cut_points=1, budget=5, tol=1e-2, C=C).fit(X, y)
+    encoder = fk.PropositionEncoder(cut_points=1)
+    model = fk.PRLClassifier(encoder=encoder, budget=5, tol=1e-2, C=C).fit(X, y)
     return model, 100 * model.gap_ / model.bound_
 
 

@@ -18,9 +18,18 @@ scikit-learn.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import lazy_loader
 
-# The public names stand once, in the stub file beside this one.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from formulakern import registry
+
+# Other public names stand in the stub file, with the learners as type checkers read them.
+_of_stub, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    module = registry.module_of(name)
+    return _of_stub(name) if module is None else getattr(import_module(module), name)

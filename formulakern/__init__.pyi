@@ -21,6 +21,7 @@ from .estimators.hkl.regressor import HKLRegressor as HKLRegressor
 from .estimators.multiple_kernels import FormulaMKL as FormulaMKL
 from .estimators.prl.classifier import PRLClassifier as PRLClassifier
 from .estimators.prl.cross_validation import PRLClassifierCV as PRLClassifierCV
+from .estimators.prl.published import PublishedPRL as PublishedPRL
 from .estimators.rule_lists.classifier import RuleListClassifier as RuleListClassifier
 from .estimators.rule_lists.tree import rules_from_tree as rules_from_tree
 from .estimators.search.estimator import FormulaSearch as FormulaSearch

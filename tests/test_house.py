@@ -33,6 +33,7 @@ STOREYS = (
         "markup",
         "optional",
         "progress",
+        "registry",
         "slices",
         "text",
     ),

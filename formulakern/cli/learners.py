@@ -5,20 +5,18 @@ from __future__ import annotations
 import argparse
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import formulakern as fk
 from formulakern.cli.options import nominal_columns
 from formulakern.errors import FormulaKernError, ParameterError
+from formulakern.registry import LEARNERS
 from formulakern.tables.column import did_you_mean
 from formulakern.text import blocks
 
 __all__ = [
-    "LEARNERS",
     "RULES_SECONDS",
     "SHOWN_RULES",
-    "Learner",
     "learned_text",
     "learner",
     "learner_of",
@@ -32,51 +30,6 @@ __all__ = [
 SHOWN_RULES = 15
 #: The search for the rules of a support vector machine stops after so many seconds.
 RULES_SECONDS = 60.0
-#: Class names of regression estimators end so.
-NUMBERS = ("Regressor", "SVR")
-
-
-@dataclass(frozen=True)
-class Learner:
-    """A learner of the command line.
-
-    Parameters
-    ----------
-    estimator : str
-        The name of its class in this package.
-    about : str
-        What it learns, in a few words.
-    novelty : bool
-        Whether it reads no classes, and finds rows that are unlike those of training.
-    """
-
-    estimator: str
-    about: str
-    novelty: bool = False
-
-    @property
-    def predicts_numbers(self) -> bool:
-        """Whether the column that it predicts is a number rather than a class."""
-        return self.estimator.endswith(NUMBERS)
-
-
-LEARNERS = {
-    "hkl": Learner("HKLClassifier", "few weighted rules, by hierarchical kernel learning"),
-    "hkl-cv": Learner("HKLClassifierCV", "the same, its penalties chosen by cross-validation"),
-    "prl": Learner("PRLClassifier", "weighted rules of a large margin"),
-    "prl-cv": Learner("PRLClassifierCV", "the same, its penalties chosen by cross-validation"),
-    "rules": Learner("RuleListClassifier", "a list of rules: if ... else if ... else"),
-    "svm": Learner("FormulaSVC", "a support vector machine with the kernel of a formula"),
-    "svm-cv": Learner("FormulaSVCCV", "the same, its penalty chosen by cross-validation"),
-    "search": Learner("FormulaSearch", "the same, its formula found by a search"),
-    "mkl": Learner("FormulaMKL", "the same, with a weighted sum of several formulas' kernels"),
-    "choquet": Learner("ChoquetSVC", "weights of sets of numeric columns"),
-    "strings": Learner("StringSVC", "a support vector machine on strings; --set kernel=..."),
-    "hkl-regression": Learner("HKLRegressor", "a number, as a sum of few weighted rules"),
-    "svm-regression": Learner("FormulaSVR", "a number, by support vectors"),
-    "choquet-regression": Learner("ChoquetRegressor", "a number, by sets of numeric columns"),
-    "novelty": Learner("FormulaOneClass", "which rows are unlike the others; reads no class", True),
-}
 
 
 def listed_learners() -> str:
@@ -98,7 +51,8 @@ def learner(
     name : str
         One of ``LEARNERS``.
     settings : sequence of str
-        ``"parameter=value"``; a value is a literal of Python, or else text.
+        ``"parameter=value"``; a value is a literal of Python, or else text.  A parameter of the
+        automatic encoder is ``"encoder__parameter=value"``.
     given : mapping of str to value
         Further parameters.
     **usual
@@ -113,6 +67,8 @@ def learner(
     --------
     >>> learner("prl", ["degree=1", "C=10"])
     PRLClassifier(C=10, degree=1)
+    >>> learner("hkl", ["encoder__cut_points=2"])
+    HKLClassifier(encoder=PropositionEncoder(cut_points=2))
     >>> learner("prl", ["depth=1"])
     Traceback (most recent call last):
     formulakern.errors.ParameterError: PRLClassifier has no parameter "depth"; ...
@@ -122,19 +78,27 @@ def learner(
             f'there is no learner "{name}"; {did_you_mean(name, [*LEARNERS], len(LEARNERS))}'
         )
     made = getattr(fk, LEARNERS[name].estimator)
-    known = list(made._get_param_names())
     values = dict(given)
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
             raise ParameterError(f'--set "{setting}" is not name=value. Write --set C=10.')
         values[key.strip()] = _value(text.strip())
-    for key in values:
-        if key not in known:
-            raise ParameterError(
-                f'{made.__name__} has no parameter "{key}"; {did_you_mean(key, known, len(known))}'
-            )
-    return made(**{key: value for key, value in usual.items() if key in known} | values)
+    encoder: dict[str, Any] = {}
+    if hasattr(made, "_auto_encoder"):
+        inside = [key for key in values if key.startswith("encoder__")]
+        encoder = {key.removeprefix("encoder__"): values.pop(key) for key in inside}
+    for owner, names in ((made, values), (fk.PropositionEncoder, encoder)):
+        known = list(owner._get_param_names())
+        for key in names:
+            if key not in known:
+                hint = did_you_mean(key, known, len(known))
+                raise ParameterError(f'{owner.__name__} has no parameter "{key}"; {hint}')
+    known = list(made._get_param_names())
+    model = made(**{key: value for key, value in usual.items() if key in known} | values)
+    if encoder:
+        model.set_params(encoder=model._auto_encoder().set_params(**encoder))
+    return model
 
 
 def _value(text: str) -> Any:

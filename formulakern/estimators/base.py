@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.validation import validate_data
 
+from formulakern.checks import check_verbosity
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, degrees_of
 from formulakern.encoding.real import RealTable
@@ -20,12 +21,13 @@ from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.partitioned_targets import PartitionedClasses
-from formulakern.estimators.showing import Showing
 from formulakern.estimators.targets import read_classes, require_target
 from formulakern.files.model_file import Saved
-from formulakern.partitions.collections import in_memory, is_dask
+from formulakern.interrupts import completed
+from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows
 from formulakern.partitions.limit import gathered_bytes
+from formulakern.progress import FitProgress
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.notation import is_bare
 from formulakern.syntax.parser import parse_rule
@@ -33,11 +35,48 @@ from formulakern.tables.read import default_names, is_sparse
 from formulakern.tables.select import column_positions
 from formulakern.tables.table import Table
 
-__all__ = ["TableEstimator", "encoded_rows", "propositions_of"]
+__all__ = [
+    "TableEstimator",
+    "bar_of",
+    "class_score",
+    "encoded_rows",
+    "number_score",
+    "propositions_of",
+    "showing",
+]
+
+
+@contextmanager
+def showing(self: Any) -> Iterator[FitProgress]:
+    """Show how far a fit is, as ``verbose`` asks for; Ctrl-C keeps a model that is found.
+
+    Raises
+    ------
+    ParameterError
+        If ``verbose`` is neither True or False nor a number.
+    """
+    verbose = getattr(self, "verbose", 0)
+    check_verbosity(verbose)
+    limit = getattr(self, "time_limit", None)
+    with completed(), FitProgress(verbose, type(self).__name__, limit) as bar:
+        self.__dict__["_progress"] = bar
+        try:
+            bar.at(0.0, "reading")
+            yield bar
+        finally:
+            del self.__dict__["_progress"]
+
+
+def bar_of(self: Any) -> FitProgress:
+    """The progress of this fit; within another fit, lines alone."""
+    found = self.__dict__.get("_progress")
+    if isinstance(found, FitProgress):
+        return found
+    return FitProgress(int(getattr(self, "verbose", 0)), type(self).__name__, drawn=False)
 
 
 @dataclass(eq=False, repr=False)
-class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
+class TableEstimator(Saved, BaseEstimator):  # type: ignore[misc]
     """An estimator that learns from the propositions of a table.
 
     ``encoder`` says how a table becomes 0 and 1: ``"auto"`` fits a :class:`PropositionEncoder`
@@ -69,6 +108,9 @@ class TableEstimator(Showing, Saved, BaseEstimator):  # type: ignore[misc]
     n_features_in_: int = field(init=False)
     _leaves: tuple[Any, ...] = field(init=False)  # what the propositions say, as formulas
     _kept: NDArray[np.intp] = field(init=False)  # which of the encoder's columns they are
+
+    _showing = showing
+    _bar = property(bar_of)
 
     def _auto_encoder(self) -> PropositionEncoder:
         """What ``encoder="auto"`` stands for."""
@@ -296,54 +338,44 @@ def encoded_rows(
     return packed.with_degrees(degrees_of(table, terms)) if terms else packed
 
 
-class Classifier(ClassifierMixin):  # type: ignore[misc]
-    """A classifier, whose score is its accuracy."""
+def class_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Return the share of the rows, or of their weight, whose class is predicted.
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of the rows, or of their weight, whose class is predicted.
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_columns)
+        Of a collection of dask, predictions and classes are collected, not the rows.
+    y : array-like of shape (n_rows,)
+    sample_weight : array-like of shape (n_rows,), optional
 
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Of a collection of dask the predictions and classes come here, not the rows.
-        y : array-like of shape (n_rows,)
-        sample_weight : array-like of shape (n_rows,), optional
-
-        Returns
-        -------
-        float
-        """
-        if not any(map(is_dask, (X, y, sample_weight))):
-            return float(super().score(X, y, sample_weight))
-        truth, predicted, weights = _together(self, X, y, sample_weight)
-        return float(accuracy_score(truth, predicted, sample_weight=weights))
+    Returns
+    -------
+    float
+    """
+    truth, predicted, weights = _scored(self, X, y, sample_weight)
+    return float(accuracy_score(truth, predicted, sample_weight=weights))
 
 
-class Regressor(RegressorMixin):  # type: ignore[misc]
-    """A regressor, whose score is R²."""
+def number_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """Return R², 1 less the share of the variance of y that is not predicted.
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R², 1 less the share of the variance of y that is not predicted.
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_columns)
+        Of a collection of dask, predictions and numbers are collected, not the rows.
+    y : array-like of shape (n_rows,)
+    sample_weight : array-like of shape (n_rows,), optional
 
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Of a collection of dask the predictions and numbers come here, not the rows.
-        y : array-like of shape (n_rows,)
-        sample_weight : array-like of shape (n_rows,), optional
-
-        Returns
-        -------
-        float
-        """
-        if not any(map(is_dask, (X, y, sample_weight))):
-            return float(super().score(X, y, sample_weight))
-        truth, predicted, weights = _together(self, X, y, sample_weight)
-        return float(r2_score(truth, predicted, sample_weight=weights))
+    Returns
+    -------
+    float
+    """
+    truth, predicted, weights = _scored(self, X, y, sample_weight)
+    return float(r2_score(truth, predicted, sample_weight=weights))
 
 
-def _together(model: Any, X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
-    """What is true, what is predicted, and the weights, here."""
+def _scored(model: Any, X: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """Return true values, predictions and weights, all in memory."""
     return in_memory(y), in_memory(model.predict(X)), in_memory(weights)
 
 

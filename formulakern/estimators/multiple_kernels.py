@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import Scale
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.display.plots.style import colour_of, label_ends, rule_axes, tidy
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
-from formulakern.estimators.base import Classifier, TableEstimator
-from formulakern.estimators.reporting.report import Reported
+from formulakern.estimators.base import TableEstimator, class_score
+from formulakern.estimators.reporting.report import report
 from formulakern.estimators.search.candidates import read_candidates
 from formulakern.estimators.svm.base import warn_stopped
 from formulakern.estimators.svm.classifier import FormulaSVC
-from formulakern.estimators.svm.decisions import PairwiseDecisions
 from formulakern.estimators.svm.extraction import TrainedModel, pair_weights
-from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem
+from formulakern.estimators.svm.pairwise import PairwiseDecisions, PairwiseModel, PairwiseProblem
 from formulakern.estimators.svm.prediction import PREDICTION_BLOCK
 from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.kernels.algebra import Kernel, ScaledKernel, SumKernel
@@ -156,7 +155,7 @@ CONSTANT = 1e-9
 
 
 @dataclass(eq=False, repr=False)
-class FormulaMKL(Reported, PairwiseDecisions, Classifier, TableEstimator):
+class FormulaMKL(PairwiseDecisions, ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Support vector classification with a weighted sum of the kernels of several formulas.
 
     The kernel is K = Σ_r η_r K_r with K_r that of the r-th formula: the features of all formulas
@@ -179,7 +178,7 @@ class FormulaMKL(Reported, PairwiseDecisions, Classifier, TableEstimator):
     ----------
     formulas : sequence of str, Formula or Kernel
         By default ``a``, ``a & b``, ``a | b``, ``a & ~b``, ``a ^ b`` and ``(a & b) | c``.  A kernel
-        is taken as it is; ``variables``, ``domains``, ``scale`` and ``backend`` then do not apply.
+        is taken as it is; ``variables`` and ``domains`` then do not apply.
     method : {"easy", "lp"}, default="easy"
         How weights are learnt.
     variables : {"bound", "free", "distinct"}, default="bound"
@@ -204,8 +203,6 @@ class FormulaMKL(Reported, PairwiseDecisions, Classifier, TableEstimator):
     class_weight : mapping or "balanced", optional
         Weights of the rows of a class: they multiply C, and a row of weight 2 counts as two rows
         when weights of kernels are learnt.
-    scale, backend : str
-        See :func:`formulakern.kernel`.
     tol : float, default=1e-3
         The relative gap to reach: of the distances of hulls (weights were then exact to 1.2e-4 or
         better on six tables), or of the objective of "lp".
@@ -213,9 +210,7 @@ class FormulaMKL(Reported, PairwiseDecisions, Classifier, TableEstimator):
         At most so many rounds of "lp".
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether ``decision_function`` has one column per class, or per pair of classes.
-    break_ties : bool, default=False
-        Break ties of the votes by the decision function, as in :class:`sklearn.svm.SVC`.
-    verbose : bool, default=False
+    verbose : int, default=0
         Show how far the weights are, on standard error.
 
     Attributes
@@ -290,17 +285,17 @@ class FormulaMKL(Reported, PairwiseDecisions, Classifier, TableEstimator):
     unit_variance: bool = True
     domains: Mapping[str, Any] | None = None
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
-    scale: Scale = "count"
-    backend: str = "auto"
     tol: float = 1e-3
     max_iter: int = 200
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
-    break_ties: bool = False
-    verbose: bool = False
+    verbose: int = 0
     classes_: npt.NDArray[Any] = field(init=False)
     support_: npt.NDArray[np.intp] = field(init=False)
     svc_: PairwiseModel = field(init=False)
     intercept_: FloatArray = field(init=False)
+
+    report = report
+    score = class_score
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Encode the table, learn the weights, solve.

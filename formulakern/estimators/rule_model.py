@@ -4,28 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from formulakern.encoding.cut_points import Strategy
+from formulakern.arrays import FloatArray
+from formulakern.deadline import Deadline
+from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.partitioned import PartitionedTable
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.base import Classifier, TableEstimator
+from formulakern.estimators.advice import warn_of_one_class
+from formulakern.estimators.base import TableEstimator, class_score, encoded_rows
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.reporting.report import Reported
+from formulakern.estimators.monotone import asked_of, read_directions
+from formulakern.estimators.reporting.report import report
+from formulakern.estimators.row_counts import RowCounts
+from formulakern.estimators.targets import row_weights, several_classes
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.column_types import ColumnType, read_types
 from formulakern.rules.decision import conditions_of
 from formulakern.rules.ensemble import RuleEnsemble, WeightedRule
 from formulakern.rules.explanation import Explanation
-from formulakern.rules.features import Conjunction, Feature, feature_values
+from formulakern.rules.features import Conjunction, Feature, LinearTerm, feature_values
 from formulakern.rules.rule import Rule
 from formulakern.rules.simplification import simplified_votes
 from formulakern.rules.sql.dialects import DialectName, TableName
 from formulakern.syntax.comparison import Comparison
-from formulakern.syntax.formula import Formula
+from formulakern.tables.table import Table
 
 if TYPE_CHECKING:
     import pandas
@@ -33,52 +41,16 @@ if TYPE_CHECKING:
 
 __all__ = ["PropositionModel", "RuleClassifier", "RuleModel"]
 
-#: What propositions can say.
-RELATIONS = ("=", "!=", "<=", ">=")
-
 
 @dataclass(eq=False, repr=False)
-class PropositionModel(Reported, TableEstimator):
-    """An estimator that learns from propositions of chosen relations.
-
-    Its automatic encoder makes propositions of the relations that are asked for, with at most
-    ``cut_points`` cuts of a numeric column, as ``cut_strategy`` chooses them.
-    """
+class PropositionModel(TableEstimator):
+    """An estimator that learns rules from propositions, which other programs can apply."""
 
     _: KW_ONLY
-    relations: Sequence[str] = RELATIONS
-    cut_points: int = 4
-    cut_strategy: Strategy = "quantile"
     time_limit: float | None = None
     verbose: int = 0
 
-    def _auto_encoder(self) -> PropositionEncoder:
-        relations = self._checked_relations()
-        orders = [relation for relation in ("<=", ">=") if relation in relations]
-        nominal: Any = "auto" if {"=", "!="} & {*relations} else []
-        return PropositionEncoder(
-            negations="!=" in relations,
-            numeric="both" if len(orders) != 1 else orders[0],
-            cut_points=self.cut_points,
-            strategy=self.cut_strategy,
-            nominal="all" if not orders else nominal,
-        )
-
-    def _asked(self, leaf: Formula) -> bool:
-        if isinstance(leaf, Comparison) and leaf.relation in RELATIONS:
-            return leaf.relation in self._checked_relations() or (
-                leaf.relation == "=" and leaf.value == 0
-            )
-        return True  # Boolean columns, and those that ask for missing values
-
-    def _fit_table(self, X: Any, y: Any) -> Any:
-        table = super()._fit_table(X, y)
-        if not table.n_columns:
-            raise DataError(
-                f"no proposition with {', '.join(self.relations)} in this table. Add relations: "
-                "'=' for columns of text, '<=' and '>=' for numbers."
-            )
-        return table
+    report = report
 
     def to_sql(
         self,
@@ -163,22 +135,6 @@ class PropositionModel(Reported, TableEstimator):
         """What columns hold: as is said, else as in training."""
         return getattr(self.encoder_, "column_types_", {}) | read_types(types)
 
-    def _checked_relations(self) -> tuple[str, ...]:
-        """The relations as a tuple.
-
-        Raises
-        ------
-        ParameterError
-            If one is unknown, or there is none.
-        """
-        one = isinstance(self.relations, str) or not isinstance(self.relations, Iterable)
-        given: tuple[Any, ...] = (self.relations,) if one else tuple(self.relations)
-        if not given or any(relation not in RELATIONS for relation in given):
-            raise ParameterError(
-                f"relations={self.relations!r}; expected some of {', '.join(map(repr, RELATIONS))}."
-            )
-        return given
-
     def _exclusive(self) -> NDArray[np.int64]:
         """Groups of propositions that exclude each other: the values of one nominal column.
 
@@ -203,8 +159,56 @@ class RuleModel(PropositionModel):
         Rules in the table's own words, largest weight first.
     """
 
+    _: KW_ONLY
+    monotone: Mapping[str, int] | None = None
     rules_: RuleEnsemble = field(init=False)
     _features: list[Feature] = field(init=False)  # the same rules, on the encoded table
+    _terms: tuple[LinearTerm, ...] = field(init=False)  # numeric columns next to propositions
+    _directions: dict[str, int] = field(init=False)  # of the columns of ``monotone``
+
+    def _linear_terms(
+        self,
+        encoder: PropositionEncoder,  # noqa: ARG002
+        table: Table | PartitionedTable,  # noqa: ARG002
+    ) -> tuple[LinearTerm, ...]:
+        """The numeric columns to learn from next to propositions."""
+        return ()
+
+    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
+        if not isinstance(encoder, PropositionEncoder) or not (reset or self._terms):
+            return super()._encode(encoder, X, y, reset=reset)
+        table = encoder.fit_table(X, y) if reset else encoder.read_table(X)
+        if reset:
+            automatic = isinstance(self.encoder, str)
+            self._directions = read_directions(self.monotone, encoder, table, automatic)
+            self._terms = self._linear_terms(encoder, table)
+        return encoded_rows(encoder, table, self._terms)
+
+    def _share_encoding(self, other: TableEstimator) -> None:
+        super()._share_encoding(other)
+        self._copy_from(other, ("_terms", "_directions"))
+
+    def _fit_table(self, X: Any, y: Any) -> Any:
+        """The encoded training rows, without the propositions that ``monotone`` leaves out."""
+        self._terms, self._directions = (), {}
+        table = super()._fit_table(X, y)
+        if not self.monotone:
+            return table
+        if not isinstance(self.encoder_, PropositionEncoder):
+            raise ParameterError(
+                f"monotone={self.monotone!r} with encoder={self.encoder!r} on this table: the "
+                "propositions of its columns are not known. Write encoder='auto' and pass a dense "
+                "table, or give a PropositionEncoder."
+            )
+        asked = [asked_of(leaf, self._directions) for leaf in self._leaves]
+        kept = np.array([j for j, sign in enumerate(asked) if sign is not None], dtype=np.intp)
+        if not len(kept):
+            raise DataError(
+                "no proposition with <= or >= in this table, and the others get no weight under "
+                f"monotone={self.monotone!r}. Give an encoder with cut points, or rows that differ."
+            )
+        self._keep(kept)
+        return table.select(kept)
 
     def explain(self, X: Any) -> Explanation:
         """Why rows are predicted as they are: the intercept and what each rule adds.
@@ -272,7 +276,7 @@ class RuleModel(PropositionModel):
 
 
 @dataclass(eq=False, repr=False)
-class RuleClassifier(Classifier, RuleModel):
+class RuleClassifier(ClassifierMixin, RuleModel):  # type: ignore[misc]
     """A rule model whose ensemble votes for classes.
 
     Attributes
@@ -283,6 +287,79 @@ class RuleClassifier(Classifier, RuleModel):
     _: KW_ONLY
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
     classes_: NDArray[Any] = field(init=False)
+
+    score = class_score
+
+    def _votes(
+        self,
+        table: PackedTable,
+        codes: NDArray[np.intp],
+        weights: FloatArray,
+        deadline: Deadline,
+    ) -> tuple[Iterable[tuple[Conjunction, float, int, int]], ArrayLike | None]:
+        """Learn votes of rules: what a new learner overrides, unless it has a ``fit`` of its own.
+
+        Parameters
+        ----------
+        table : PackedTable of m rows
+            Of positive weight.
+        codes : intp (m,)
+            Places in ``classes_``.
+        weights : float64 (m,)
+        deadline : Deadline
+
+        Returns
+        -------
+        iterable of (Conjunction, float, int, int)
+            Propositions, a weight, and the places of the classes that it is for and against.
+        float64 (n_classes,), or None
+            The scores of a row that no rule covers; zeros by default.
+        """
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from one class per row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that :class:`formulakern.Table` reads.
+        y : array-like of shape (n_rows,)
+            Classes, of any type.
+        sample_weight : array-like of shape (n_rows,), optional
+            Not negative.
+
+        Returns
+        -------
+        estimator
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If the table or the classes cannot be read, or there is one class only.
+        """
+        with self._showing() as bar:
+            deadline = Deadline.of(self.time_limit)
+            table, labels = self._read_training(X, y)
+            weights = row_weights(labels, self.class_weight, sample_weight)
+            self.classes_ = several_classes(labels, weights)
+            used = np.flatnonzero(weights)
+            given = row_weights(labels, None, sample_weight)[used]
+            table, labels, weights = table.take(used), labels[used], weights[used]
+            names, codes = self.classes_.tolist(), np.searchsorted(self.classes_, labels)
+            counts = RowCounts.of_classes(codes, len(names), given)
+            votes, intercept = self._votes(table, codes, weights, deadline)
+            found = []
+            for feature, weight, winner, loser in votes:
+                rule, cover = feature.named(self._leaves), table.cover(feature.propositions)
+                voted = weight, names[winner], names[loser], winner
+                found.append((feature, counts.described(rule, cover, *voted)))
+            self._set_rules(found, names, intercept, str(getattr(y, "name", None) or "class"))
+            bar.end(f"{len(self.rules_)} rules", told=False)
+        if len(self.rules_):
+            warn_of_one_class(self, table, labels, given)
+        return self
 
     @lazily
     def predict(self, X: Any) -> NDArray[Any]:

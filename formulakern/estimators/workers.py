@@ -120,11 +120,13 @@ class FoldFits:
     ----------
     folds : sequence of objects
         What every fit to a fold reads; the same one for several folds is sent once.
+    elsewhere : bool, default=True
+        Whether they may be sent to other processes.
     """
 
-    def __init__(self, folds: Sequence[Any]) -> None:
+    def __init__(self, folds: Sequence[Any], elsewhere: bool = True) -> None:
         self._folds = folds
-        self._workers = Workers()
+        self._workers = Workers(None if elsewhere else 1)
 
     def answers(
         self,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from formulakern.errors import DataError
-from formulakern.files.names import NAMES
+from formulakern.files.names import known_names
 from formulakern.files.plain import Reader, Writer, canonical
 from formulakern.files.replacing import replacing
 
@@ -64,7 +64,7 @@ def write_model(model: Any, path: str | os.PathLike[str]) -> None:
         As :meth:`Saved.save`.
     """
     try:
-        body = canonical(Writer(NAMES)(model))
+        body = canonical(Writer(known_names())(model))
     except RecursionError:
         raise DataError(
             f"a parameter of this {type(model).__name__} contains itself, or is nested too "
@@ -134,7 +134,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         ).hexdigest()
         if digest != whole["digest"]:
             raise damaged
-        model = Reader(NAMES)(whole["model"])
+        model = Reader(known_names())(whole["model"])
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError, RecursionError):
         raise damaged from None
     if not isinstance(getattr(model, "estimator", model), Saved):  # of a calibrated model

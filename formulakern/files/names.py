@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["NAMES"]
+from formulakern.registry import LEARNERS
+
+__all__ = ["known_names"]
 
 #: Classes by the module that has them.  A class that moves keeps its name in the files, and one
 #: that has another name there is ``"name in files=name"``.
@@ -11,32 +13,18 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.encoding.degrees": ("Degrees",),
     "formulakern.encoding.packed": ("PackedTable",),
     "formulakern.encoding.real": ("RealTable",),
-    "formulakern.estimators.choquet.base": ("Solution",),
-    "formulakern.estimators.choquet.classifier": ("ChoquetSVC",),
+    "formulakern.estimators.choquet.base": ("AttributeScaling", "Solution"),
     "formulakern.estimators.choquet.monotone": ("MonotoneModel",),
-    "formulakern.estimators.choquet.regressor": ("ChoquetRegressor",),
-    "formulakern.estimators.choquet.scaling": ("AttributeScaling",),
     "formulakern.estimators.choquet.set_function": ("PairFunction", "RowFunction"),
     "formulakern.estimators.encoder": ("PropositionEncoder",),
     "formulakern.estimators.features": ("FormulaFeatures",),
-    "formulakern.estimators.hkl.classifier": ("HKLClassifier",),
-    "formulakern.estimators.hkl.cross_validation": ("HKLClassifierCV",),
-    "formulakern.estimators.hkl.history": ("GrowthHistory",),
-    "formulakern.estimators.hkl.regressor": ("HKLRegressor",),
-    "formulakern.estimators.multiple_kernels": ("FormulaMKL", "FormulaWeights"),
-    "formulakern.estimators.prl.classifier": ("PRLClassifier",),
-    "formulakern.estimators.prl.cross_validation": ("PRLClassifierCV",),
-    "formulakern.estimators.prl.history": ("EpochHistory",),
-    "formulakern.estimators.rule_lists.classifier": ("ListHistory", "RuleListClassifier"),
-    "formulakern.estimators.search.estimator": ("FormulaSearch",),
+    "formulakern.estimators.hkl.base": ("GrowthHistory",),
+    "formulakern.estimators.multiple_kernels": ("FormulaWeights",),
+    "formulakern.estimators.prl.base": ("EpochHistory",),
+    "formulakern.estimators.rule_lists.classifier": ("ListHistory",),
     "formulakern.estimators.search.results": ("SearchResults",),
-    "formulakern.estimators.strings.classifier": ("StringSVC",),
-    "formulakern.estimators.svm.classifier": ("FormulaSVC",),
-    "formulakern.estimators.svm.cross_validation": ("FormulaSVCCV",),
     "formulakern.estimators.svm.extraction": ("TrainedModel",),
-    "formulakern.estimators.svm.one_class": ("FormulaOneClass",),
     "formulakern.estimators.svm.pairwise": ("PairwiseModel",),
-    "formulakern.estimators.svm.regressor": ("FormulaSVR",),
     "formulakern.kernels.algebra": (
         "NormalizedKernel",
         "ProductKernel",
@@ -55,7 +43,7 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "formulakern.kernels.graded": ("GradedKernel",),
     "formulakern.kernels.strings.k_mers": ("MismatchKernel", "SpectrumKernel"),
     "formulakern.kernels.strings.strings": ("Strings",),
-    "formulakern.kernels.strings.weighted_degree": ("WeightedDegreeKernel",),
+    "formulakern.kernels.strings.weighted_degrees": ("WeightedDegreeKernel",),
     "formulakern.learning.covering.optimal": ("ListProgress",),
     "formulakern.learning.formula_features.columns": ("FeatureColumns", "RowLengths"),
     "formulakern.learning.formula_features.listing": ("FeatureList", "Function"),
@@ -89,9 +77,12 @@ _CLASSES: dict[str, tuple[str, ...]] = {
     "sklearn.svm._classes": ("SVC", "SVR"),
 }
 
-#: Name in a file → ``"module:name"``.
-NAMES: dict[str, str] = {
-    name.partition("=")[0]: f"{module}:{name.rpartition('=')[2]}"
-    for module, names in _CLASSES.items()
-    for name in names
-}
+
+def known_names() -> dict[str, str]:
+    """Name in a file → ``"module:name"``, of the learners too."""
+    listed = {
+        name.partition("=")[0]: f"{module}:{name.rpartition('=')[2]}"
+        for module, names in _CLASSES.items()
+        for name in names
+    }
+    return listed | {row.estimator: f"{row.module}:{row.estimator}" for row in LEARNERS.values()}

@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import formulakern as fk
 from formulakern import datasets
 from formulakern.encoding.zero_one import read_packed
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.learning.prl.features import ConjunctionFeatures
 from formulakern.learning.prl.preferences import Preferences
+from formulakern.learning.prl.published import IteratedGame
 from formulakern.learning.prl.restricted_game import RestrictedGame
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -46,7 +48,7 @@ def test_an_epoch_of_the_published_algorithm():
     y = (X[:, 0] & X[:, 1]) | (X[:, 2] & X[:, 3]) ^ (generator.random(1_000) < 0.1)
     preferences = Preferences.of_classes(y.astype(np.intp), 2, np.ones(1_000))
     family = ConjunctionFeatures(read_packed(X), True, np.full(60, -1), 2, 2)
-    game = RestrictedGame(preferences, None, "fictitious-play", max_iter=1_000_000)
+    game = IteratedGame(preferences, None, max_iter=1_000_000)
 
     def epoch():
         begin = time.perf_counter()
@@ -73,7 +75,7 @@ def test_pricing_all_rules_of_adult():
     dataset = datasets.read_table(path)
     codes = np.unique(dataset.target, return_inverse=True)[1].astype(np.intp)
     preferences = Preferences.of_classes(codes, 2, np.ones(len(codes)))
-    learner = PRLClassifier(cut_points=60)
+    learner = PRLClassifier(encoder=fk.PropositionEncoder(cut_points=60))
     table = learner._fit_table(dataset.data, dataset.target)
     groups = learner._exclusive()
     family = ConjunctionFeatures(table, True, groups, 1, 2)

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import formulakern as fk
-from formulakern.cli.learners import LEARNERS, learner
+from formulakern.cli.learners import learner
 from formulakern.cli.scores import plain_learners
 from formulakern.datasets import read_table, reader
 from formulakern.datasets.reader import open_table
+from formulakern.registry import LEARNERS
 
 
 @pytest.fixture

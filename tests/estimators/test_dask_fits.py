@@ -39,7 +39,7 @@ LEARNERS = {
     "rule list of an encoder": fk.RuleListClassifier(
         encoder=fk.PropositionEncoder(), random_state=0
     ),
-    "by classes": fk.PRLClassifier(cut_strategy="mdlp"),
+    "by classes": fk.PRLClassifier(encoder=fk.PropositionEncoder(strategy="mdlp")),
     "folds": fk.PRLClassifierCV(cv=2, random_state=0),
 }
 

@@ -50,7 +50,7 @@ MODELS = {
     "HKL": lambda: fk.HKLClassifier(loss="logistic").fit(FRAME, LABELS),
     "HKL of numbers": lambda: fk.HKLRegressor().fit(FRAME, NUMBERS),
     "SVM": lambda: fk.FormulaSVC("a & b").fit(FRAME, LABELS),
-    "SVM of three": lambda: fk.FormulaSVC("a & b", solver="libsvm").fit(FRAME, THREE),
+    "SVM of three": lambda: fk.FormulaSVC("a & b").fit(FRAME, THREE),
     "SVM of numbers": lambda: fk.FormulaSVR("a & b").fit(FRAME, NUMBERS),
     "one class": lambda: fk.FormulaOneClass("a & b").fit(FRAME),
     "MKL": lambda: fk.FormulaMKL(["a", "a & b"]).fit(FRAME, LABELS),

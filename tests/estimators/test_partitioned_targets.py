@@ -268,7 +268,9 @@ LABELS = pd.Series(np.where(FRAME.c0 & FRAME.c1, "x", np.where(FRAME.c3, "y", "z
     "model",
     [
         fk.PRLClassifier(C=1.0),
-        fk.PRLClassifier(ordinal=True, cut_strategy="mdlp", class_weight="balanced"),
+        fk.PRLClassifier(
+            ordinal=True, encoder=fk.PropositionEncoder(strategy="mdlp"), class_weight="balanced"
+        ),
         fk.HKLClassifier(tol=0.05),
         fk.HKLClassifier(tol=0.05, ordinal=True, class_weight={"y": 2.0, "z": 1.0, "x": 1.0}),
         fk.FormulaSVC("a & b", class_weight={"x": 0, "y": 1, "z": 2}),

@@ -10,9 +10,9 @@ import formulakern as fk
 from formulakern import FormulaSVC
 from formulakern.compilation import CompiledFunction
 from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
+from formulakern.estimators.path_search import turn
 from formulakern.estimators.search import run
 from formulakern.estimators.svm import cross_validation
-from formulakern.estimators.trials import turn
 from formulakern.learning.prl import column_generation
 from formulakern.mining.search import CompiledSearch
 from formulakern.solvers import capped_lp
@@ -96,9 +96,7 @@ def test_the_limit_is_kept_between_small_pieces_of_work(monkeypatch, name, class
 #: What holds a rule only if there was time for one.
 OTHERS = {
     "PRL, hard margin": lambda **more: fk.PRLClassifier(margin="hard", **more),
-    "PRL, random columns": lambda **more: fk.PRLClassifier(
-        column_selection="random", random_state=0, **more
-    ),
+    "PRL, random columns": lambda **more: fk.PublishedPRL(solver="linprog", **more),
     "PRL, ordered": lambda **more: fk.PRLClassifier(ordinal=True, **more),
     "PRL, no bias rule": lambda **more: fk.PRLClassifier(bias_rule=False, **more),
     "HKL, ordered": lambda **more: fk.HKLClassifier(ordinal=True, **more),
@@ -182,8 +180,7 @@ def test_a_search_without_time_keeps_the_model_of_a_sample(monkeypatch, m, limit
     usual = FormulaSVC._solve
 
     def slowly(model, *args):  # the time is over before the solver begins
-        if model.solver != "libsvm":
-            model.set_params(time_limit=0)
+        if args[-1].limited:
             clock.seconds += 10
         return usual(model, *args)
 
@@ -200,10 +197,12 @@ def test_a_search_without_time_keeps_the_model_of_a_sample(monkeypatch, m, limit
 def test_all_values_of_C_are_within_one_limit(monkeypatch):
     X, y = table(m=200)
     clock = SlowClock(monkeypatch)
-    with pytest.warns(
-        ConvergenceWarning, match="time limit after 0 of 3 values of C: the one near"
-    ):
-        model = fk.FormulaSVCCV(Cs=[0.1, 2.0, 30.0], time_limit=0, solver="libsvm").fit(X, y)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = fk.FormulaSVCCV(Cs=[0.1, 2.0, 30.0], time_limit=0).fit(X, y)
+    said = " ".join(str(one.message) for one in told)
+    assert "time limit after 0 of 3 values of C: the one nearest" in said
+    assert "the time limit was reached" in said  # by the last fit
     assert model.C_ == 2.0
     assert np.isnan(model.cv_results_["mean_score"]).all()
     clock.seconds = 0.0

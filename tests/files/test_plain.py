@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 import formulakern as fk
 from formulakern import DataError
-from formulakern.files.names import NAMES
+from formulakern.files.names import known_names
 from formulakern.files.plain import Reader, Writer, canonical
 
 instants = st.one_of(st.datetimes(), st.dates(), st.times(), st.timedeltas())
@@ -42,7 +42,7 @@ values = st.recursive(
 
 
 def there_and_back(value):
-    return Reader(NAMES)(json.loads(canonical(Writer(NAMES)(value))))
+    return Reader(known_names())(json.loads(canonical(Writer(known_names())(value))))
 
 
 def assert_same(one, other):
@@ -111,4 +111,4 @@ def test_formulas_are_text(formula):
 )
 def test_other_objects_are_refused(value):
     with pytest.raises(DataError, match=r"holds no|cannot be written"):
-        Writer(NAMES)(value)
+        Writer(known_names())(value)

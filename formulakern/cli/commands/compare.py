@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from formulakern.cli.learners import LEARNERS, learner_of, listed_learners
+from formulakern.cli.learners import learner_of, listed_learners
 from formulakern.cli.options import (
     add_command,
     add_output,
@@ -33,6 +33,7 @@ from formulakern.cli.scores import (
 )
 from formulakern.errors import ParameterError
 from formulakern.files.replacing import replacing
+from formulakern.registry import LEARNERS
 from formulakern.text import blocks
 
 __all__ = ["add"]

@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Any
 
 from formulakern.cli.learners import (
-    LEARNERS,
     RULES_SECONDS,
     SHOWN_RULES,
     learned_text,
@@ -44,6 +43,7 @@ from formulakern.datasets.dataset import Dataset
 from formulakern.errors import FormulaKernError, FormulaSizeError, ParameterError
 from formulakern.files.model_file import write_model
 from formulakern.progress import Progress
+from formulakern.registry import LEARNERS
 from formulakern.text import blocks, clip
 
 __all__ = ["add"]

@@ -1,4 +1,4 @@
-"""What the Choquet estimators share: degrees, kernels, choosing, the learnt set function."""
+"""What the Choquet estimators share: degrees, choosing, the set function and its export."""
 
 from __future__ import annotations
 
@@ -6,33 +6,44 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, check_flag, check_integer, check_number
-from formulakern.encoding.real import RealTable, read_real
-from formulakern.errors import DataError, DataTypeError, MagnitudeError, ParameterError
-from formulakern.estimators.choquet.exported import choquet_python
-from formulakern.estimators.choquet.learnt import LAZY, LearntFunctions
-from formulakern.estimators.choquet.monotone import pair_features
-from formulakern.estimators.choquet.scaling import (
-    SCALINGS,
-    AttributeScaling,
-    learn_scaling,
+from formulakern.checks import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_number,
+    is_integer,
+    is_number,
 )
+from formulakern.display.plots.matrices import draw_importance
+from formulakern.encoding.degrees import Degrees, DegreeScale, learn_degrees
+from formulakern.encoding.real import RealTable, read_real
+from formulakern.errors import (
+    DataError,
+    DataTypeError,
+    FormulaSizeError,
+    MagnitudeError,
+    ParameterError,
+)
+from formulakern.estimators.base import bar_of, showing
+from formulakern.estimators.choquet.monotone import pair_features
 from formulakern.estimators.choquet.set_function import (
     PairFunction,
     RowFunction,
     SetFunction,
+    monotonicity_degree,
 )
-from formulakern.estimators.reporting.report import Reported
-from formulakern.estimators.showing import Showing
+from formulakern.estimators.reporting.report import report
 from formulakern.estimators.svm.prediction import grams_with_training
 from formulakern.estimators.targets import Split, random_source, refused
 from formulakern.files.model_file import Saved
@@ -40,18 +51,327 @@ from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.choquet import choquet
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows
+from formulakern.rules.export.json import plain
+from formulakern.rules.python.files import PythonFile
+from formulakern.tables.column import did_you_mean
 from formulakern.tables.read import as_frame, default_names
 from formulakern.tables.table import Table
 
-__all__ = ["ChoquetEstimator", "Problem", "Solution"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
+__all__ = [
+    "LAZY",
+    "SCALINGS",
+    "AttributeScaling",
+    "ChoquetEstimator",
+    "LearntFunctions",
+    "Problem",
+    "Solution",
+    "choquet_python",
+    "column_position",
+    "learn_scaling",
+]
+
+SCALINGS = ("minmax", "rank")
+#: A set function of more columns has too many values to be written down.
+MOST_COLUMNS = 14
+#: What is computed when it is first asked for, and forgotten by the next fit.
+LAZY = ("_degrees_of_monotonicity", "shapley_values_", "interaction_indices_")
+#: ``cv="auto"``.
+FOLDS = 5
 #: The share of a fit after which settings are chosen.
 LAST = 0.8
 #: What "cv" chooses from: C, and the additivity (those below n; None is all sets).
 PENALTIES = tuple(10.0**e for e in range(-2, 5))
 ADDITIVITIES = (1, 2, 3, 5)
-
 ADVICE = "Pass a table of finite numbers; code ordered categories as numbers first."
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeScaling:
+    """How the values of each attribute become degrees.
+
+    Parameters
+    ----------
+    columns : tuple of n Degrees, or None for a constant column
+    directions : ndarray of shape (n,), int64
+        +1 where degrees grow with the values, −1 where they fall.
+    """
+
+    columns: tuple[Degrees | None, ...]
+    directions: npt.NDArray[np.int64]
+
+    def degrees(self, values: FloatArray) -> FloatArray:
+        """Degrees in [0, 1]; what is outside the training range is clipped, constant columns are 0.
+
+        Examples
+        --------
+        >>> linear = (Degrees("linear", (0.0, 10.0)), Degrees("linear", (1.0, 3.0)))
+        >>> scaling = AttributeScaling(linear, np.array([1, -1]))
+        >>> scaling.degrees(np.array([[2.0, 1.5], [20.0, 3.0]]))
+        array([[0.2 , 0.75],
+               [1.  , 0.  ]])
+        """
+        found = np.zeros(values.shape)
+        for j, column in enumerate(self.columns):
+            if column is not None:
+                degrees = column.of(values[:, j])
+                found[:, j] = degrees if self.directions[j] > 0 else 1.0 - degrees
+        return found
+
+
+def learn_scaling(
+    values: FloatArray, target: FloatArray, directions: Any, scaling: str, names: Any
+) -> AttributeScaling:
+    """The scaling of training rows.
+
+    Parameters
+    ----------
+    values : ndarray of shape (rows, n)
+    target : ndarray of shape (rows,)
+        What degrees shall grow with, for directions that are to be learnt: by the sign of
+        Spearman's rank correlation, +1 where that is zero.
+    directions : "auto", mapping of columns to +1 or −1, or sequence of n of them
+    scaling : {"minmax", "rank"}
+    names : sequence of str or None
+
+    Raises
+    ------
+    ParameterError
+        If the directions are wrong.
+    """
+    ranks, wanted = rankdata(values, axis=0), rankdata(target)
+    covariance = (wanted - wanted.mean()) @ (ranks - ranks.mean(axis=0))
+    found = np.where(covariance < -1e-9 * len(ranks), -1, 1)
+    for column, sign in _given(directions, values.shape[1]):
+        if not is_number(sign) or sign not in (1, -1):
+            raise ParameterError(
+                f"the direction of column {column!r} is {sign!r}; expected +1 where larger values "
+                "speak for the larger class or number, -1 where smaller ones do."
+            )
+        found[column_position(column, values.shape[1], names)] = int(sign)
+    kind: DegreeScale = "rank" if scaling == "rank" else "linear"
+    columns = tuple(learn_degrees(column, kind) for column in values.T)
+    return AttributeScaling(columns, found.astype(np.int64))
+
+
+def _given(directions: Any, n: int) -> Iterable[tuple[Any, Any]]:
+    """The columns whose directions are given, and these."""
+    if isinstance(directions, str) and directions == "auto":
+        return ()
+    if isinstance(directions, Mapping):
+        return directions.items()
+    wrong = isinstance(directions, (str, bytes)) or not isinstance(directions, Iterable)
+    signs = [] if wrong else np.asarray(directions, dtype=object).ravel().tolist()
+    if len(signs) != n:
+        raise ParameterError(
+            f"directions={directions!r}; expected 'auto', one of +1 and -1 for each of the {n} "
+            "columns, or a mapping from some columns, by name or position, to these."
+        )
+    return enumerate(signs)
+
+
+def column_position(column: Any, n: int, names: Any) -> int:
+    """The position of a column that is given by name or position.
+
+    Raises
+    ------
+    ParameterError
+        If there is none.
+
+    Examples
+    --------
+    >>> column_position("age", 2, ["sex", "age"]), column_position(-1, 2, None)
+    (1, 1)
+    """
+    known = [] if names is None else list(names)
+    if isinstance(column, str) and column in known:
+        return known.index(column)
+    if is_integer(column) and -n <= column < n:
+        return int(column) % n
+    hint = f"; {did_you_mean(column, known)}" if isinstance(column, str) and known else "."
+    raise ParameterError(
+        f"there is no column {column!r} among the {n} of training{hint} Give a name or a position."
+    )
+
+
+def choquet_python(
+    names: Sequence[str],
+    scaling: AttributeScaling,
+    functions: Sequence[SetFunction],
+    intercepts: Sequence[float],
+    classes: Sequence[Any] | None,
+    surest: bool,
+) -> str:
+    """What ``to_python`` of the estimators documents.
+
+    Parameters
+    ----------
+    names : sequence of n str
+    scaling : AttributeScaling
+    functions, intercepts : sequences
+        One for each pair of classes, or one for a number.
+    classes : sequence or None
+    surest : bool
+        Whether ties of votes are broken by the scores.
+
+    Raises
+    ------
+    FormulaSizeError
+        If there are more than 14 columns.
+    """
+    n = len(names)
+    if n > MOST_COLUMNS:
+        raise FormulaSizeError(
+            f"a set function of {n} columns has {2**n:,} values; at most {MOST_COLUMNS} columns "
+            "are written as Python. Use save() and formulakern.load."
+        )
+    file = PythonFile()
+    sets = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1 == 1
+    measures = [function.measures(sets).tolist() for function in functions]
+    shown = "".join(f"    {measure!r},\n" for measure in measures)
+    file.constants += [f"MEASURES = [\n{shown}]", f"INTERCEPTS = {list(map(float, intercepts))!r}"]
+    reads = list(zip(names, scaling.columns, scaling.directions.tolist(), strict=True))
+    degrees = [_degree(file, j, *parts) for j, parts in enumerate(reads)]
+    lines = ["degrees = [", *(f"    {degree}," for degree in degrees), "]"]
+    total = "[choquet_integral(degrees, m) + b for m, b in zip(MEASURES, INTERCEPTS, strict=True)]"
+    file.functions.append("choquet_integral")
+    if classes is None:
+        lines.append(f"return {total}[0]")
+        file.define("predict", "The number that is predicted.", "float", lines, reads=True)
+        file.define("score", "The same.", "float", ["return predict(row, missing)"])
+        return file.text()
+    chosen = "surest_winner" if surest else "winner"
+    file.functions.append(chosen)
+    file.constants.append(f"CLASSES = {[plain(label) for label in classes]!r}")
+    best = f"return CLASSES[{chosen}(score(row, missing), len(CLASSES))]"
+    file.define("predict", "The class of a row.", "Any", [best])
+    about = "Of every pair of CLASSES the score, which is positive for the second."
+    file.define("score", about, "list[float]", [*lines, f"return {total}"], reads=True)
+    return file.text()
+
+
+def _degree(file: PythonFile, j: int, name: str, column: Degrees | None, direction: int) -> str:
+    """An entry as a degree."""
+    found = file.conditions.read("factor", name)
+    if column is None:  # of a column that was constant
+        return "0.0"
+    if column.scale == "rank":
+        file.constants.append(f"KNOWN_{j} = {list(column.values)!r}")
+        file.functions.append("rank_degree")
+        text = f"rank_degree({found}, KNOWN_{j})"
+    else:
+        file.functions.append("linear_degree")
+        text = f"linear_degree({found}, {column.values[0]!r}, {column.values[1]!r})"
+    return text if direction > 0 else f"1.0 - {text}"
+
+
+class LearntFunctions:
+    """The Möbius transform m, the set function μ, and what follows from them."""
+
+    n_features_in_: int
+    _seed: int
+
+    @property
+    def _functions(self) -> tuple[SetFunction, ...]:
+        """One set function, or one for each pair of classes."""
+        raise NotImplementedError
+
+    def moebius(self, subset: Any) -> Any:
+        """m(T), the weight of min_T of the degrees in the decision.
+
+        Parameters
+        ----------
+        subset : str, int or sequence of these
+            Columns, by name or position.
+
+        Returns
+        -------
+        float
+            For several classes an ndarray with one for each of ``pairs_``.
+        """
+        return self._of_each(lambda f: f.moebius(self._columns(subset)))
+
+    def measure(self, subset: Any) -> Any:
+        """μ(A) = Σ m(T) over T ⊆ A: the score, less the intercept, where A are 1 and the others 0.
+
+        Parameters
+        ----------
+        subset : str, int or sequence of these
+            Columns, by name or position.
+
+        Returns
+        -------
+        float
+            For several classes an ndarray with one for each of ``pairs_``.
+        """
+        return self._of_each(lambda f: f.measure(self._columns(subset)))
+
+    @property
+    def monotonicity_degree_(self) -> Any:
+        """The share of pairs A ⊂ A ∪ {i} with μ(A) ≤ μ(A ∪ {i})."""
+        return self._degrees_of_monotonicity[0]
+
+    @property
+    def monotonicity_degree_error_(self) -> Any:
+        """Its standard error; 0.0 where all pairs were counted."""
+        return self._degrees_of_monotonicity[1]
+
+    @cached_property
+    def _degrees_of_monotonicity(self) -> tuple[Any, Any]:
+        found = self._of_each(lambda f: np.array(monotonicity_degree(f, self._seed)))
+        if found.ndim == 1:
+            return float(found[0]), float(found[1])
+        return found[:, 0], found[:, 1]
+
+    @cached_property
+    def shapley_values_(self) -> FloatArray:
+        """The Shapley value of each column: (n,), for several classes (pairs, n)."""
+        return np.asarray(self._of_each(lambda f: f.shapley()))
+
+    @cached_property
+    def interaction_indices_(self) -> FloatArray:
+        """The interaction index of every two columns: (n, n), for several classes (pairs, n, n)."""
+        return np.asarray(self._of_each(lambda f: f.interactions()))
+
+    def plot_importance(self, ax: Axes | None = None, *, pair: int = 0) -> Axes:
+        """Shapley values on the diagonal of a matrix, interaction indices beside it.
+
+        Red speaks for the larger class or number, blue for the smaller; two columns of positive
+        interaction complement each other, of negative interaction replace each other.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; new axes by default.
+        pair : int
+            Which of ``pairs_``, for several classes.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        MissingDependencyError
+            If matplotlib is not installed.
+        """
+        single = len(self._functions) == 1
+        check_choice("pair", pair, range(len(self._functions)))
+        shapley = self.shapley_values_ if single else self.shapley_values_[pair]
+        interactions = self.interaction_indices_ if single else self.interaction_indices_[pair]
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(shapley))])
+        return draw_importance(shapley, interactions, names, ax)
+
+    def _of_each(self, what: Callable[[SetFunction], Any]) -> Any:
+        found = [what(function) for function in self._functions]
+        return found[0] if len(found) == 1 else np.array(found)
+
+    def _columns(self, subset: Any) -> list[int]:
+        listed = [subset] if isinstance(subset, (str, int, np.integer)) else list(subset)
+        names = getattr(self, "feature_names_in_", None)
+        return sorted({column_position(c, self.n_features_in_, names) for c in listed})
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,20 +437,20 @@ class Solution:
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetEstimator(Reported, LearntFunctions, Showing, Saved, BaseEstimator):  # type: ignore[misc]
+class ChoquetEstimator(LearntFunctions, Saved, BaseEstimator):  # type: ignore[misc]
     """The base of :class:`ChoquetSVC` and :class:`ChoquetRegressor`."""
 
-    C: float | str | Sequence[float] = 1.0
+    C: float | str | Sequence[float] = "auto"
     additivity: int | str | Sequence[int | None] | None = None
     directions: Any = "auto"
     _: KW_ONLY
     scaling: Literal["minmax", "rank"] = "minmax"
-    cv: Any = 5
+    cv: Any = "auto"
     enforce_monotone: bool = False
     tol: float = 1e-3
     max_iter: int = -1
     random_state: int | np.random.RandomState | None = 0
-    verbose: bool = False
+    verbose: int = 0
     kernel_: Kernel = field(init=False)
     scaling_: AttributeScaling = field(init=False)
     directions_: npt.NDArray[np.int64] = field(init=False)
@@ -143,6 +463,11 @@ class ChoquetEstimator(Reported, LearntFunctions, Showing, Saved, BaseEstimator)
     _solution: Solution = field(init=False)
     #: Where the model of scikit-learn stands.
     _solver: ClassVar[str]
+    _automatic_C: ClassVar[float] = 1.0
+
+    report = report
+    _showing = showing
+    _bar = property(bar_of)
 
     @abstractmethod
     def _solve(self, problem: Problem, target: npt.NDArray[Any], C: float) -> Solution:
@@ -157,6 +482,10 @@ class ChoquetEstimator(Reported, LearntFunctions, Showing, Saved, BaseEstimator)
     @abstractmethod
     def _score(self, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
         """What cross-validation maximises."""
+
+    @property
+    def _n_folds(self) -> Any:
+        return FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
 
     @property
     def _functions(self) -> tuple[SetFunction, ...]:
@@ -284,9 +613,13 @@ class ChoquetEstimator(Reported, LearntFunctions, Showing, Saved, BaseEstimator)
         check_integer("max_iter", self.max_iter, -1)
 
     def _penalties(self, unit: float) -> list[float]:
-        listed = self._listed("C", self.C, [C * unit for C in PENALTIES])
+        automatic = isinstance(self.C, str) and self.C == "auto"
+        given = self._automatic_C if automatic else self.C
+        listed = self._listed("C", given, [C * unit for C in PENALTIES])
         for C in listed:
-            check_number("C", C, 0, above=True, otherwise="'cv', or a sequence of such numbers")
+            check_number(
+                "C", C, 0, above=True, otherwise="'auto', 'cv', or a sequence of such numbers"
+            )
         return sorted(map(float, listed))
 
     def _additivities(self, n: int) -> list[int | None]:

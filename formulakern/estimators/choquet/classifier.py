@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import _ovr_decision_function
 
 from formulakern.arrays import FloatArray
-from formulakern.estimators.base import Classifier
+from formulakern.estimators.base import class_score
 from formulakern.estimators.choquet.base import ChoquetEstimator, Problem, Solution
 from formulakern.estimators.choquet.monotone import Losses, solve_monotone
 from formulakern.estimators.choquet.set_function import RowFunction
@@ -32,7 +33,7 @@ __all__ = ["ChoquetSVC"]
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetSVC(Classifier, ChoquetEstimator):
+class ChoquetSVC(ClassifierMixin, ChoquetEstimator):  # type: ignore[misc]
     """Support vector classification by a Choquet integral of the attributes.
 
     Every attribute becomes a degree x_i in [0, 1] that grows with the class.  The decision is
@@ -45,10 +46,11 @@ class ChoquetSVC(Classifier, ChoquetEstimator):
 
     Parameters
     ----------
-    C : float, "cv" or sequence of float, default=1.0
-        Penalty parameter of margin errors; of several the best in cross-validation (``"cv"``: of
-        10⁻², 10⁻¹, …, 10⁴).  The kernel is divided by its mean K(x, x) on the training rows, so
-        that C means about the same for every number of columns and every k.
+    C : "auto", float, "cv" or sequence of float, default="auto"
+        Penalty parameter of margin errors; ``"auto"`` is 1.  Of several the best in
+        cross-validation (``"cv"``: of 10⁻², 10⁻¹, …, 10⁴).  The kernel is divided by its mean
+        K(x, x) on the training rows, so that C means about the same for every number of columns
+        and every k.
     additivity : int, None, "cv" or sequence, default=None
         k, the most columns in a set; None for all sets; of several the best (``"cv"``: of 1, 2, 3,
         5 and None).
@@ -60,9 +62,9 @@ class ChoquetSVC(Classifier, ChoquetEstimator):
     scaling : {"minmax", "rank"}, default="minmax"
         A degree is the place between the least and the largest training value, or the share of
         training values below (equal ones count half).  Later values outside are clipped.
-    cv : int or splitter, default=5
-        Folds of the training rows; an integer is stratified and shuffled.  The scaling is that of
-        all training rows.
+    cv : "auto", int or splitter, default="auto"
+        Folds of the training rows; an integer is stratified and shuffled, ``"auto"`` is 5.  The
+        scaling is that of all training rows.
     enforce_monotone : bool, default=False
         Train under the constraint that μ is monotone, for ``additivity`` of at most 2: then f never
         falls when a degree rises.
@@ -74,7 +76,7 @@ class ChoquetSVC(Classifier, ChoquetEstimator):
         Limit on its iterations; −1 for none.
     random_state : int, RandomState or None, default=0
         For folds, and for the pairs drawn for ``monotonicity_degree_``.
-    verbose : bool, default=False
+    verbose : int, default=0
         Say on standard error what was chosen.
 
     Attributes
@@ -143,6 +145,8 @@ class ChoquetSVC(Classifier, ChoquetEstimator):
     pairs_: list[tuple[Any, Any]] = field(init=False)
     _solver: ClassVar[str] = "svc_"
 
+    score = class_score
+
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
         """Learn directions and scaling, choose C and additivity if asked, train.
 
@@ -178,7 +182,9 @@ class ChoquetSVC(Classifier, ChoquetEstimator):
         codes = np.searchsorted(self.classes_, labels)
         self.pairs_ = list(combinations(self.classes_.tolist(), 2))
         with self._showing() as bar:
-            self._fit(values, codes, codes.astype(float), 1.0, partial(splits, self.cv, codes))
+            self._fit(
+                values, codes, codes.astype(float), 1.0, partial(splits, self._n_folds, codes)
+            )
             bar.end(f"C {self.C_:.3g}, additivity {self.additivity_}", told=False)
         return self
 

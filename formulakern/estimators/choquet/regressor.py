@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import RegressorMixin
 from sklearn.model_selection import KFold, check_cv
 from sklearn.svm import SVR
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number, is_integer
-from formulakern.estimators.base import Regressor
+from formulakern.estimators.base import number_score
 from formulakern.estimators.choquet.base import ChoquetEstimator, Problem, Solution
 from formulakern.estimators.choquet.monotone import Losses, solve_monotone
 from formulakern.estimators.choquet.set_function import RowFunction
@@ -24,7 +25,7 @@ __all__ = ["ChoquetRegressor"]
 
 
 @dataclass(eq=False, repr=False)
-class ChoquetRegressor(Regressor, ChoquetEstimator):
+class ChoquetRegressor(RegressorMixin, ChoquetEstimator):  # type: ignore[misc]
     """Support vector regression by a Choquet integral of the attributes.
 
     The prediction is f(x) = Σ m(T)·min_T x + b over non-empty sets T of at most k columns of
@@ -32,9 +33,9 @@ class ChoquetRegressor(Regressor, ChoquetEstimator):
 
     Parameters
     ----------
-    C : float, "cv" or sequence of float, default=10.0
-        Penalty parameter of errors; ``"cv"`` chooses of 10⁻², …, 10⁴ times the standard deviation
-        of y.
+    C : "auto", float, "cv" or sequence of float, default="auto"
+        Penalty parameter of errors; ``"auto"`` is 10, and ``"cv"`` chooses of 10⁻², …, 10⁴ times
+        the standard deviation of y.
     additivity, directions, scaling, cv, enforce_monotone, tol, max_iter, random_state, verbose
         As in :class:`ChoquetSVC`; directions are learnt by the rank correlation with y, folds are
         not stratified, and cross-validation maximises R².
@@ -69,10 +70,13 @@ class ChoquetRegressor(Regressor, ChoquetEstimator):
     9.4
     """
 
-    C: float | str | Sequence[float] = 10.0
+    C: float | str | Sequence[float] = "auto"
     _: KW_ONLY
     epsilon: float = 0.1
     _solver: ClassVar[str] = "svr_"
+    _automatic_C: ClassVar[float] = 10.0
+
+    score = number_score
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
         """Learn directions and scaling, choose C and additivity if asked, train.
@@ -112,7 +116,7 @@ class ChoquetRegressor(Regressor, ChoquetEstimator):
 
     def _folds(self, values: FloatArray) -> Any:
         def made(seed: int) -> list[Split]:
-            folds = self.cv
+            folds = self._n_folds
             if is_integer(folds):
                 folds = KFold(int(folds), shuffle=True, random_state=seed)
             return list(check_cv(folds).split(values))

@@ -1,4 +1,4 @@
-"""What the estimators of hierarchical kernel learning share: parameters, tables, fitting, rules."""
+"""What the estimators of hierarchical kernel learning share: fitting, scores, rules, histories."""
 
 from __future__ import annotations
 
@@ -12,30 +12,44 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
+from formulakern.display.history import History
+from formulakern.display.plots.fits import draw_gaps
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import summary_of
+from formulakern.encoding.partitioned import PartitionedTable, summary_of
 from formulakern.encoding.summary import Summary
-from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.base import TableEstimator, encoded_rows
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.hkl.history import GrowthHistory, step_line
-from formulakern.estimators.hkl.monotone import asked_of, read_directions, signs_of
 from formulakern.estimators.hkl.training_rows import TrainingRows
-from formulakern.estimators.rule_model import RuleModel
+from formulakern.estimators.monotone import asked_of
+from formulakern.estimators.row_counts import RowCounts
+from formulakern.estimators.rule_model import RuleClassifier, RuleModel
 from formulakern.learning.hkl.active_set import GrowthStep, relative_gap
 from formulakern.learning.hkl.multinomial import learn_together
+from formulakern.learning.hkl.ordinal import log_chances
 from formulakern.learning.hkl.problem import HierarchicalModel, learn
+from formulakern.learning.hkl.signs import Signs
+from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
 from formulakern.solvers.solution import share_done
+from formulakern.syntax.formula import Formula
+from formulakern.tables.table import Table
 from formulakern.text import counted
 
-__all__ = ["HierarchicalEstimator", "HierarchicalLearner"]
-
+__all__ = [
+    "EARLY",
+    "RAREST",
+    "GrowthHistory",
+    "HierarchicalBase",
+    "HierarchicalClassifier",
+    "class_sums",
+    "log_probabilities",
+    "step_line",
+]
 
 #: Parameters and their ranges: least, whether it is allowed itself, largest, what is expected.
 RANGES: dict[str, tuple[float, bool, float, str]] = {
@@ -44,107 +58,71 @@ RANGES: dict[str, tuple[float, bool, float, str]] = {
     "depth_penalty": (1.0, True, 1e30, "a number from 1 to 1e30"),
     "tol": (0.0, False, 0.999, "a relative duality gap between 0 and 1"),
 }
-
-
 #: ``C="auto"`` is this over the square root of the number of rows; for squared errors, of numbers
 #: that differ from their mean by at most 1, the latter.
 AUTOMATIC_C, AUTOMATIC_SQUARED = 6000.0, 300.0
 #: What a linear term adds to the norm, per unit of its weight; a conjunction of l propositions adds
 #: (1 + depth_penalty)^l.
 LINEAR_PENALTY = 1.0
+#: Why a fit stopped whose solution is only the best so far.
+EARLY = ("time limit", "interrupted")
+#: No class has a smaller share.
+RAREST = 1e-12
 
 
 @dataclass(eq=False, repr=False)
-class HierarchicalEstimator(RuleModel):
-    """What all estimators of hierarchical kernel learning are told, and how they read a table."""
+class HierarchicalBase(RuleModel):
+    """The base of the estimators of hierarchical kernel learning."""
 
     _: KW_ONLY
-    relations: Sequence[str] = ("=", "<=", ">=")
+    rho: float = 1.1
     tol: float = 1e-2
     max_active: int = 5000
     linear: bool = True
-    monotone: Mapping[str, int] | None = None
-    _terms: tuple[LinearTerm, ...] = field(init=False)
-    _directions: dict[str, int] = field(init=False)  # of the columns of ``monotone``
-
-    def _encode(self, encoder: Any, X: Any, y: Any = None, *, reset: bool = True) -> Any:
-        """The propositions, and beside them the numeric columns as degrees."""
-        if not isinstance(encoder, PropositionEncoder):
-            self._terms = ()
-            return super()._encode(encoder, X, y, reset=reset)
-        table = encoder.fit_table(X, y) if reset else encoder.read_table(X)
-        if reset:
-            automatic = isinstance(self.encoder, str)
-            self._directions = read_directions(self.monotone, encoder, table, automatic)
-            numeric = (plan.name for plan in encoder.plans_ if plan.kind == "numeric")
-            terms = (linear_term(summary_of(table, name)) for name in numeric if self.linear)
-            self._terms = tuple(term for term in terms if term is not None)
-        return encoded_rows(encoder, table, self._terms)
-
-    def _share_encoding(self, other: TableEstimator) -> None:
-        super()._share_encoding(other)
-        self._copy_from(other, ("_terms", "_directions"))
-
-    def _fit_table(self, X: Any, y: Any) -> Any:
-        """The encoded training rows; only different propositions that vary are kept."""
-        self._terms, self._directions = (), {}
-        table = super()._fit_table(X, y)
-        different = self._signed_columns(table) if self.monotone else table.different_columns()
-        self._keep(different)
-        return table.select(different)
-
-    def _signed_columns(self, table: PackedTable) -> npt.NDArray[np.intp]:
-        """The propositions that may get a weight under ``monotone``.
-
-        Of equal ones only those are left out whose weights have the same sign.
-        """
-        if not isinstance(self.encoder_, PropositionEncoder):
-            raise ParameterError(
-                f"monotone={self.monotone!r} with encoder={self.encoder!r} on this table: the "
-                "propositions of its columns are not known. Write encoder='auto' and pass a dense "
-                "table, or give a PropositionEncoder."
-            )
-        asked = np.array([asked_of(leaf, self._directions) for leaf in self._leaves], dtype=object)
-        if all(sign is None for sign in asked):
-            raise DataError(
-                "no proposition with <= or >= in this table, and the others get no weight under "
-                f"monotone={self.monotone!r}. Add relations, or pass rows that differ."
-            )
-        alike = [np.flatnonzero(asked == sign) for sign in (-1, 0, 1)]
-        kept = [some[table.select(some).different_columns()] for some in alike if len(some)]
-        return np.sort(np.concatenate(kept))
-
-
-@dataclass(eq=False, repr=False)
-class HierarchicalLearner(HierarchicalEstimator):
-    """The base of :class:`HKLClassifier` and :class:`HKLRegressor`."""
-
-    rho: float = 1.1
-    C: float | Literal["auto"] = "auto"
-    depth_penalty: float = 3.0
-    max_rules: int | None = None
     loss: Any = field(init=False)
     C_: float = field(init=False)
     _models: list[HierarchicalModel] = field(init=False)
 
+    def _linear_terms(
+        self, encoder: PropositionEncoder, table: Table | PartitionedTable
+    ) -> tuple[LinearTerm, ...]:
+        numeric = (plan.name for plan in encoder.plans_ if plan.kind == "numeric")
+        terms = (linear_term(summary_of(table, name)) for name in numeric if self.linear)
+        return tuple(term for term in terms if term is not None)
+
+    def _fit_table(self, X: Any, y: Any) -> Any:
+        """The encoded training rows; only different propositions that vary are kept.
+
+        Under ``monotone`` an equal one is left out only if its weights have the same sign.
+        """
+        table = super()._fit_table(X, y)
+        asked = np.array([asked_of(leaf, self._directions) for leaf in self._leaves], dtype=object)
+        alike = [np.flatnonzero(asked == sign) for sign in (-1, 0, 1) if (asked == sign).any()]
+        if len(alike) > 1:
+            kept = [some[table.select(some).different_columns()] for some in alike]
+            different = np.sort(np.concatenate(kept))
+        else:
+            different = table.different_columns()
+        self._keep(different)
+        return table.select(different)
+
     def _check_parameters(self) -> None:
+        given = self.get_params(deep=False)
         for name, (least, allowed, largest, expected) in RANGES.items():
-            value = getattr(self, name)
+            value = given[name]
             if name == "C" and isinstance(value, str) and value == "auto":
                 continue
             check_number(name, value, least, largest, above=not allowed, expected=expected)
         check_integer("max_active", self.max_active)
-        check_integer("max_rules", self.max_rules, otherwise="None for no limit")
-        check_integer("cut_points", self.cut_points)
+        check_integer("max_rules", given["max_rules"], otherwise="None for no limit")
         check_time_limit(self.time_limit)
         check_flag("linear", self.linear)
-        self._checked_relations()
 
     def _learn(
         self,
         rows: TrainingRows,
         names: Sequence[str],
-        start: HierarchicalLearner | None,
+        start: HierarchicalBase | None,
         *,
         deadline: Deadline,
     ) -> None:
@@ -153,12 +131,17 @@ class HierarchicalLearner(HierarchicalEstimator):
         automatic = automatic_C(rows.total, AUTOMATIC_SQUARED if squared else AUTOMATIC_C)
         if ordered:  # a row has as many losses
             automatic /= math.sqrt(rows.n_thresholds)
-        self.C_ = automatic if isinstance(self.C, str) else float(self.C)
-        options = {"rho": float(self.rho), "C": self.C_}
-        options |= {"depth_penalty": float(self.depth_penalty), "other_penalty": LINEAR_PENALTY}
+        given = self.get_params(deep=False)
+        self.C_ = automatic if isinstance(given["C"], str) else float(given["C"])
+        options = {
+            "rho": float(self.rho),
+            "C": self.C_,
+            "depth_penalty": float(given["depth_penalty"]),
+            "other_penalty": LINEAR_PENALTY,
+        }
         warm = start._models if start is not None and start._leaves == self._leaves else []
         limits: dict[str, Any] = {"tol": float(self.tol), "max_nodes": int(self.max_active)}
-        limits["max_rules"] = None if self.max_rules is None else int(self.max_rules)
+        limits["max_rules"] = None if given["max_rules"] is None else int(given["max_rules"])
         signs = signs_of(self._leaves, self._terms, self._directions)
         self._bar.at(0.0, "growing")
         reports = [partial(self._report, name) for name in names]
@@ -234,7 +217,9 @@ class HierarchicalLearner(HierarchicalEstimator):
                 stacklevel=stacklevel,
             )
             return
-        if self.max_rules is not None:  # what the limit costs is no fault of the search
+        if (
+            getattr(self, "max_rules", None) is not None
+        ):  # what the limit costs is no fault of the search
             gap = min(gap, max(model.grown.gap for model in self._models))
         if gap <= self.tol:
             return
@@ -268,28 +253,23 @@ class HierarchicalLearner(HierarchicalEstimator):
         ``numbers`` rows, 1 by default.
         """
         used = weights > 0
-        weights = weights[used]
-        numbers = np.ones(len(weights)) if numbers is None else numbers[used]
-        base = np.nan if right is None else float(np.average(right[used], weights=weights))
+        number = np.ones(len(weights)) if numbers is None else numbers
+        of_class = None
+        if right is not None:
+            of_class = np.stack([weights * ~right, weights * right], axis=1)[used]
+        counts = RowCounts(number[used].astype(np.int64), of_class)
         found: list[tuple[Feature, WeightedRule]] = []
         for node, weight in zip(model.rules, model.weights.tolist(), strict=True):
-            names, shares = (winner, loser), (np.nan, base)
+            against = weight < 0 and loser is not None
+            votes = (-weight, loser, winner) if against else (weight, winner, loser)
             if isinstance(node, int):  # it counts in every row, with a number
-                if weight < 0 and loser is not None:
-                    weight, names = -weight, (loser, winner)
                 term = self._terms[node]
-                found.append((Degree(node, term), WeightedRule(term, weight, *names)))
+                found.append((Degree(node, term), WeightedRule(term, *votes)))
                 continue
-            cover = table.cover(node)[used]
-            if right is not None:
-                shares = float(weights[cover & right[used]].sum() / weights[cover].sum()), base
-            if weight < 0 and loser is not None:
-                weight, names, shares = -weight, (loser, winner), (1 - shares[0], 1 - base)
-            support = int(numbers[cover].sum())
-            coverage = float(support / numbers.sum())
-            feature = Conjunction(node)
-            rule = feature.named(self._leaves)
-            found.append((feature, WeightedRule(rule, weight, *names, support, coverage, *shares)))
+            feature, cover = Conjunction(node), table.cover(node)[used]
+            k = None if right is None else 1 - against
+            rule = counts.described(feature.named(self._leaves), cover, *votes, k)
+            found.append((feature, rule))
         return found
 
 
@@ -302,3 +282,150 @@ def linear_term(one: Summary) -> LinearTerm | None:
     """A numeric column between its 2.5 % and 97.5 % quantiles; None where it does not vary."""
     extent = one.extent()
     return None if extent is None else LinearTerm(one.name, *extent)
+
+
+def signs_of(
+    leaves: Sequence[Formula], terms: Sequence[LinearTerm], directions: Mapping[str, int]
+) -> Signs | None:
+    """What propositions and linear terms ask for; None where no column has a direction."""
+    if not directions:
+        return None
+    return Signs(
+        np.array([asked_of(leaf, directions) or 0 for leaf in leaves], dtype=np.int64),
+        np.array([directions.get(term.column, 0) for term in terms], dtype=np.int64),
+    )
+
+
+@dataclass(eq=False, repr=False)
+class HierarchicalClassifier(HierarchicalBase, RuleClassifier):
+    """The base of :class:`HKLClassifier` and :class:`HKLClassifierCV`."""
+
+    _: KW_ONLY
+    loss: Literal["hinge", "squared_hinge", "logistic"] = "logistic"
+    logit_adjustment: float = 0.5
+    ordinal: bool = False
+    adjustment_: FloatArray = field(init=False)
+    thresholds_: FloatArray = field(init=False)  # of ordered classes
+
+    def _shares(self, sums: FloatArray) -> tuple[FloatArray, float]:
+        """The share of every class in the weight of all rows, and τ, 0 where none is asked for."""
+        adjusted = self.loss == "logistic" and self.class_weight is None
+        tau = float(self.logit_adjustment) if adjusted else 0.0
+        return np.maximum(sums / sums.sum(), RAREST), tau
+
+    def _as_good(self, table: PackedTable, labels: npt.NDArray[Any], weights: FloatArray) -> bool:
+        """Whether the fit came to its end, or does no worse than the largest class alone."""
+        if self.stopped_ not in EARLY:
+            return True
+        right = np.average(self.predict(table) == labels, weights=weights)
+        return bool(right >= self._shares(class_sums(labels, weights))[0].max())
+
+    @lazily
+    def decision_function(self, X: Any) -> FloatArray:
+        """The score of each class, Σ_w f_w φ_w(x) + b, less its adjustment; the largest wins.
+
+        Of ordered classes the one score that is compared with thresholds.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) for two or for ordered classes, else (n_rows, n_classes)
+        """
+        scores = self._scores(X)
+        return np.asarray(scores[:, -1]) if scores.shape[1] <= 2 else scores
+
+    def _has_probabilities(self) -> bool:
+        if self.loss == "logistic":
+            return True
+        raise AttributeError(
+            f"{type(self).__name__} has predict_proba with loss='logistic'; this one has "
+            f"loss={self.loss!r}. For others wrap it: sklearn.calibration.CalibratedClassifierCV("
+            "model, ensemble=False)."
+        )
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @lazily
+    def predict_proba(self, X: Any) -> FloatArray:
+        """e^{s_k} / Σ_j e^{s_j}, s the scores before they are adjusted (for two classes, half).
+
+        Of ordered classes P(y > k) is 1/(1 + e^{θ_k − s}).  Only with ``loss="logistic"``;
+        :meth:`predict` goes by the decisions.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+        """
+        scores = self._scores(X)
+        levels = self.rules_.levels
+        if levels is None:
+            return np.asarray(np.exp(log_probabilities(scores + self.adjustment_)))
+        chances = np.zeros((len(scores), len(self.classes_)))
+        chances[:, np.isin(self.classes_, levels)] = np.exp(
+            log_chances(scores[:, 0], self.thresholds_)
+        )
+        return chances
+
+
+def class_sums(
+    labels: npt.NDArray[Any], weights: FloatArray, classes: npt.NDArray[Any] | None = None
+) -> FloatArray:
+    """The weight of the rows of each class; classes sorted, or as given.
+
+    >>> class_sums(np.array(["b", "a", "b"]), np.array([1.0, 2.0, 3.0]))
+    array([2., 4.])
+    """
+    classes = np.unique(labels) if classes is None else classes
+    return np.array([weights[labels == name].sum() for name in classes])
+
+
+def log_probabilities(scores: FloatArray) -> FloatArray:
+    """s_k − ln Σ_j e^{s_j}; two classes have scores of both signs, of which s is half.
+
+    >>> log_probabilities(np.array([[-np.log(3), np.log(3)]])).round(6)  # 1/4 and 3/4
+    array([[-1.386294, -0.287682]])
+    """
+    if scores.shape[1] == 2:
+        scores = scores / 2
+    return np.asarray(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
+
+
+class GrowthHistory(History):
+    """The rounds of all problems that were solved; a sequence of :class:`GrowthStep`."""
+
+    STEP = "round"
+    COLUMNS = (
+        ("n_nodes", "nodes", "d"),
+        ("objective", "objective", ".6g"),
+        ("gap", "gap", ".2g"),
+        ("n_violators", "violators", "d"),
+        ("seconds", "seconds", ".2f"),
+    )
+
+    def plot(self, ax: Any = None) -> Any:
+        """The relative gap against the rounds, a line for each problem.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            A new figure by default.
+        """
+
+        gaps = {name: self.values("gap", name) for name in dict.fromkeys(self.problems)}
+        gaps = gaps or {"": self.values("gap")}
+        return draw_gaps(ax, gaps, self.STEP, "relative duality gap")
+
+
+def step_line(problem: str, step: GrowthStep) -> str:
+    """One round, as ``verbose`` shows it."""
+    return (
+        f"{problem}{': ' if problem else ''}{step.n_nodes} conjunctions, objective "
+        f"{step.objective:.6g}, gap {step.gap:.2g}; {step.n_violators} in doubt; "
+        f"{step.seconds:.1f} s"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.hkl.base import HierarchicalLearner
-from formulakern.estimators.hkl.class_scores import (
+from formulakern.estimators.hkl.base import (
     EARLY,
     RAREST,
     HierarchicalClassifier,
@@ -36,7 +35,7 @@ LOSSES = ("hinge", "squared_hinge", "logistic")
 
 
 @dataclass(eq=False, repr=False)
-class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
+class HKLClassifier(HierarchicalClassifier):
     r"""Hierarchical kernel learning: a weighted sum of rules, optimal among all conjunctions.
 
     The propositions of the table are x = v, x ≤ c and x ≥ c.  For each set w of them let φ_w(x) be
@@ -110,13 +109,9 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
         Seconds for everything from the table to the rules, compilation too; then the best so far is
         kept, with its proven gap and a warning.
     encoder : "auto", None or transformer, default="auto"
-        As in :class:`FormulaSVC`.  ``relations`` and ``cut_points`` are for ``"auto"``.
-    relations : sequence of {"=", "!=", "<=", ">="}, default=("=", "<=", ">=")
-        What propositions say.
-    cut_points : int, default=4
-        At most so many cuts per numeric column.
-    cut_strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"
-        Which, as ``strategy`` of :class:`PropositionEncoder`; ``"mdlp"`` chooses them by class.
+        How a table becomes 0 and 1.  ``"auto"``: :class:`PropositionEncoder`, whose parameters
+        choose relations and cut points: ``encoder=PropositionEncoder(cut_points=8)``.  None: the
+        table must be 0/1.  A transformer is cloned and fitted.
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
     verbose : int, default=0
@@ -209,6 +204,11 @@ class HKLClassifier(HierarchicalClassifier, HierarchicalLearner):
     """
 
     learns_on_pieces: ClassVar[bool] = True
+
+    rho: float = 1.1
+    C: float | Literal["auto"] = "auto"
+    depth_penalty: float = 3.0
+    max_rules: int | None = None
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -19,33 +18,45 @@ from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.hkl.base import automatic_C
-from formulakern.estimators.hkl.class_scores import EARLY, HierarchicalClassifier, class_sums
+from formulakern.estimators.hkl.base import (
+    EARLY,
+    HierarchicalClassifier,
+    automatic_C,
+    class_sums,
+    log_probabilities,
+)
 from formulakern.estimators.hkl.classifier import HKLClassifier
-from formulakern.estimators.hkl.folds import SHAPE, Part, base_scores, setting_line, trial_of
-from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
-from formulakern.estimators.trials import (
+from formulakern.estimators.path_search import (
     COMPARING,
     FOLDS,
+    Paths,
+    Scores,
     Trial,
-    compared,
+    best_factor,
+    countable,
     folds_of,
+    means_of,
     numbers_of,
     scorer_of,
+    search_paths,
     selectable,
-    turn,
-    warn_incomplete,
-    warn_late,
+    shape_of,
 )
-from formulakern.estimators.workers import FoldFits
-from formulakern.interrupts import interruptible
-from formulakern.learning.hkl.ordinal import decision_thresholds
+from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
+from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
 from formulakern.rules.ensemble import RuleEnsemble
 from formulakern.tables.table import Table
 
-__all__ = ["HKLClassifierCV"]
+__all__ = ["HKLClassifierCV", "calibrated"]
 
-
+#: The least logarithm of a probability that counts.
+LEAST = float(np.log(1e-6))
+#: Thresholds below and above all scores.
+FAR = 1e6
+#: The logarithm of the factor of the scores is at most so large, and at least less that.
+WIDEST = float(np.log(20))
+#: What is known of every fit beside its score.
+SHAPE = ("rules", "length", "gap")
 SELECTIONS = ("best", "one-standard-error")
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.
 MULTIPLES = (0.1, 1.0, 10.0, 100.0)
@@ -56,9 +67,183 @@ HELD = 1000
 #: A path ends where C is so many standard errors behind the best pair so far; the first path only
 #: after so many C in a row.
 BEHIND, PATIENCE = 0.5, 2
-
 #: C, or its multiple of the automatic one, and the depth penalty.
 Pair: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Training rows of one fold, encoded, and the rows that are held out.
+
+    Attributes
+    ----------
+    train, unseen : PackedTable
+    labels, weights : ndarray of shape (train.n_rows,)
+    right : ndarray of shape (unseen.n_rows,)
+        The classes of the rows that are held out.
+    test : ndarray of shape (unseen.n_rows,), intp
+        Their numbers.
+    reader : HierarchicalClassifier
+        What encoded them.
+    """
+
+    train: PackedTable
+    unseen: PackedTable
+    labels: npt.NDArray[Any]
+    weights: FloatArray
+    right: npt.NDArray[Any]
+    test: npt.NDArray[np.intp]
+    reader: HierarchicalClassifier
+
+    def fitted(
+        self, model: HKLClassifier, start: HKLClassifier | None, deadline: Deadline
+    ) -> HKLClassifier:
+        """A model fitted to the training rows."""
+        model._share_encoding(self.reader)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return model._fit_encoded(self.train, self.labels, self.weights, start, deadline)
+
+    def tried(
+        self, model: HKLClassifier, start: HKLClassifier | None, deadline: Deadline
+    ) -> tuple[HKLClassifier, HKLClassifier]:
+        """A model of a setting, from which the next setting begins."""
+        model = self.fitted(model, start, deadline)
+        if model.stopped_ == "interrupted":
+            raise KeyboardInterrupt
+        return model, model
+
+    def scores(self, model: HKLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
+        """The scores of all classes on the rows that are held out, before they are adjusted.
+
+        Those of a class that the fold does not know are −∞.  Of ordered classes what the score is
+        above each threshold, (rows, classes − 1); thresholds of a class that the fold does not know
+        are equal.
+        """
+        levels = model.rules_.levels
+        if levels is not None:
+            ends = np.concatenate([[-FAR], model.thresholds_, [FAR]])
+            above = np.searchsorted(np.asarray(levels), classes[1:])
+            return np.asarray(model._scores(self.unseen) - ends[above])
+        scores = np.full((len(self.right), len(classes)), -np.inf)
+        known = np.searchsorted(classes, model.classes_)
+        found = model._scores(self.unseen) + model.adjustment_
+        scores[:, known] = found / 2 if len(known) == 2 < len(classes) else found
+        return scores
+
+
+def trial_of(
+    parts: Sequence[Part],
+    models: Sequence[Any],
+    labels: npt.NDArray[Any],
+    shares: FloatArray,
+    tau: float,
+    scorer: Any,
+) -> Trial:
+    """What the models of all folds are worth on the rows that each does not know.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    models : sequence of HKLClassifier, one for each
+    labels : ndarray of shape (n_rows,)
+        Of all rows.
+    shares, tau :
+        As for :func:`calibrated`.
+    scorer : callable or None
+    """
+    shapes = np.array([(*shape_of(model), model.gap_) for model in models])
+    rows = np.concatenate([part.test for part in parts])
+    classes = np.unique(labels)
+    held_out = [part.scores(m, classes) for part, m in zip(parts, models, strict=True)]
+    codes = np.searchsorted(classes, labels[rows])
+    known = countable([(part.labels, part.right) for part in parts])
+    values = np.full(len(rows), np.nan)
+    scores = np.concatenate(held_out)[known]
+    t, values[known] = calibrated(scores, codes[known], shares, tau)
+    if scorer is not None:
+        split_scores = np.array(
+            [float(scorer(m, p.unseen, p.right)) for p, m in zip(parts, models, strict=True)]
+        )
+        return Trial(split_scores, split_scores, shapes, t)
+    return Trial(*means_of([part.test for part in parts], values, len(labels)), shapes, t)
+
+
+def calibrated(
+    scores: FloatArray, codes: npt.NDArray[np.intp], shares: FloatArray, tau: float
+) -> tuple[float, FloatArray]:
+    """The factor by which scores are best stretched, and how good they are then.
+
+    With π_k the share of class k, a score s_k becomes b_k + t·(s_k − b_k), where b_k = ln π_k, and
+    for two classes ±ln π_1/π_0; for the thresholds of ordered classes b_k has the odds of the
+    classes above (and order is kept).  Scores give probabilities p_k.  Decisions are for the
+    largest p_k/π_k^τ, so what counts is the mean logarithm of that, divided by its sum over the
+    classes, for the right class, where a row of class k weighs π_k^{−τ}.
+
+    Parameters
+    ----------
+    scores : float64 (m, K), or (m, K − 1) of ordered classes
+    codes : intp (m,)
+        The number of the right class.
+    shares : float64 (K,)
+        π.
+    tau : float
+
+    Returns
+    -------
+    t : float
+        From 1/20 to 20.
+    values : float64 (m,)
+        The logarithms, times the weights, which are 1 on average.
+
+    References
+    ----------
+    C. Guo, G. Pleiss, Y. Sun, K. Q. Weinberger, "On calibration of modern neural networks",
+    ICML 2017, arXiv:1706.04599 (temperature scaling).
+    """
+    ordered = scores.shape[1] < len(shares)
+    base = base_scores(shares, ordered)
+    weights = shares[codes] ** -tau
+    weights /= weights.mean()
+
+    def values(t: float) -> FloatArray:
+        stretched = base + t * (scores - base)
+        logs = log_margins(stretched) if ordered else log_probabilities(stretched)
+        logs = logs - tau * np.log(shares)
+        right = logs[np.arange(len(codes)), codes] - np.logaddexp.reduce(logs, axis=1)
+        return np.asarray(weights * np.maximum(right, LEAST))
+
+    return best_factor(values)
+
+
+def log_margins(margins: FloatArray) -> FloatArray:
+    """ln P(y = k) from what the scores are above the thresholds, (m, K − 1), in order."""
+    kept = np.minimum.accumulate(margins, axis=1)
+    return np.maximum(log_chances(np.zeros(len(kept)), -kept), LEAST)
+
+
+def base_scores(shares: FloatArray, ordered: bool = False) -> FloatArray:
+    """The scores that give every class its share as probability.
+
+    Of ordered classes what a score is above each threshold.
+
+    >>> base_scores(np.array([0.5, 0.25, 0.25]), ordered=True).round(6)  # odds 1 and 1/3
+    array([ 0.      , -1.098612])
+    """
+    if ordered:
+        above = np.cumsum(shares[::-1])[::-1][1:]
+        return np.asarray(np.log(above / (1 - above)))
+    logs = np.log(shares)
+    return np.asarray(logs - logs[::-1] if len(logs) == 2 else logs)
+
+
+def setting_line(pair: tuple[float, float], trial: Trial) -> str:
+    """One pair, as ``verbose`` shows it."""
+    rules, _, gap = trial.shapes.mean(axis=0)
+    return (
+        f"C = {pair[0]:.4g}, depth penalty {pair[1]:g}: score {np.nanmean(trial.scores):.4f}, "
+        f"{rules:.1f} rules, gap {gap:.2g}"
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -95,7 +280,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         equals the best score.
     rho, loss, logit_adjustment, ordinal, tol, max_active, linear, monotone
         As in :class:`HKLClassifier`.
-    encoder, relations, cut_points, cut_strategy, class_weight, time_limit
+    encoder, class_weight, time_limit
         As there; ``time_limit`` is for everything: at most half of it for the pairs, of which the
         last may be left out, or all where the table is large (then it is the middle one of ``Cs``
         and the largest depth penalty), the rest for the last fit.
@@ -237,12 +422,21 @@ class HKLClassifierCV(HierarchicalClassifier):
                 return model
 
             trials: list[Trial | None] = [None] * len(pairs)
-            try:
-                with interruptible(finds=False):
-                    for k, models in self._paths(pairs, trials, parts, model_of, comparing):
-                        trials[k] = trial_of(parts, models, labels, shares, tau, scorer)
-            except KeyboardInterrupt:
-                warn_incomplete(trials, "interrupted")
+            solved: dict[float, list[HKLClassifier]] = {}
+            first = min(depths)
+            asked = Paths(
+                len(pairs),
+                self._paths(pairs, trials, solved),
+                Part.tried,
+                lambda place, k, start: (model_of(parts[k], pairs[place]), start),
+                lambda _, models: trial_of(parts, models, labels, shares, tau, scorer),
+                lambda place: f"C {pairs[place][0]:.3g}, depth {pairs[place][1]:g}",
+                lambda place, trial: setting_line(pairs[place], trial),
+                lambda place: PATIENCE if pairs[place][1] == first else 1,
+                BEHIND if self._automatic else np.inf,
+                settled=lambda place, models, _: solved.update({pairs[place][0]: [*models]}),
+            )
+            search_paths(asked, trials, parts, bar, comparing)
             everyone = Part(whole, whole, labels, weights, labels, np.arange(len(labels)), self)
             factor = self._unit(everyone, class_weight)
             self._choose([(C * factor, a) for C, a in pairs], trials)
@@ -291,54 +485,20 @@ class HKLClassifierCV(HierarchicalClassifier):
     def _paths(
         self,
         pairs: list[Pair],
-        trials: list[Trial | None],
-        parts: list[Part],
-        model_of: Callable[[Part, Pair], HKLClassifier],
-        deadline: Deadline,
-    ) -> Iterator[tuple[int, list[HKLClassifier]]]:
-        """The models of all parts for one pair after the other, larger C from those of smaller C.
+        trials: Sequence[Trial | None],
+        solved: Mapping[float, list[HKLClassifier]],
+    ) -> Iterator[tuple[list[int], list[HKLClassifier] | None]]:
+        """The pairs of each depth penalty, and the models to begin with.
 
-        Before the next pair the one that came must stand in ``trials``.
+        With ``Cs="auto"`` smaller depth penalties begin at the best C of the larger ones.
         """
-        penalties, depths = ([*dict.fromkeys(values)] for values in zip(*pairs, strict=True))
-        least = penalties[0]  # other depth penalties begin at the best C of the one before
-        solved: dict[float, list[HKLClassifier]] = {}
-        best: Trial | None = None
-        fits = FoldFits(parts)
-        for depth in reversed(depths):
-            starts: Sequence[HKLClassifier | None] = solved.get(least, [None] * len(parts))
-            worse = 0
-            for place in [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]:
-                if not parts or (best is not None and deadline.over()):
-                    warn_late(trials)
-                    return
-                C = pairs[place][0]
-                models: list[HKLClassifier] = []
-                remaining = sum(trial is None for trial in trials)
-                share, what = 1 - remaining / len(trials), f"C {C:.3g}, depth {depth:g}"
-                until = turn(deadline, remaining)
-                asked = [(model_of(p, pairs[place]), s) for p, s in zip(parts, starts, strict=True)]
-                begins = partial(self._bar.fold_at, share, what, len(parts))
-                found = fits.answers(Part.fitted, asked, until, begins)
-                while len(models) < len(parts):
-                    if best is None and deadline.over():
-                        warn_late(trials)
-                        return
-                    models.append(next(found))
-                    if models[-1].stopped_ == "interrupted":
-                        raise KeyboardInterrupt
-                yield place, models
-                solved[C] = starts = models
-                trial = trials[place]
-                assert trial is not None
-                self._bar.at(share, what, line=setting_line(pairs[place], trial))
-                if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
-                    best = trial
-                    least = C if self._automatic else least
-                behind, error = compared(best.scores, trial.scores)
-                worse = worse + 1 if behind > BEHIND * error > 0 else 0
-                if self._automatic and worse == (PATIENCE if depth == depths[-1] else 1):
-                    break  # nor will a larger C be better
+        least = pairs[0][0]
+        for depth in sorted({a for _, a in pairs}, reverse=True):
+            places = [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]
+            yield places, solved.get(least)
+            if self._automatic:
+                known = [k for k, trial in enumerate(trials) if trial is not None]
+                least = pairs[int(known[int(np.argmax(Scores(trials).means[known]))])][0]
 
     def _model(self, C: float, depth_penalty: float, held: int | None = None) -> HKLClassifier:
         """A model for all rows, or for a fold, which holds so many conjunctions for each class."""
@@ -390,46 +550,29 @@ class HKLClassifierCV(HierarchicalClassifier):
 
     def _choose(self, pairs: list[tuple[float, float]], trials: list[Trial | None]) -> None:
         """Set what is known of the pairs, and the one that is chosen."""
-        tried = np.array([k for k, trial in enumerate(trials) if trial is not None])
-        known = [trial for trial in trials if trial is not None]
         Cs, depth_penalties = np.array(pairs).T
-        if not known:  # the C of the middle, for which the automatic one stands, and short rules
+        listed = {"C": Cs, "depth_penalty": depth_penalties}
+        if not any(trials):  # the C of the middle, which is the automatic one, and short rules
             self.best_index_ = len(pairs) - 1 - len(np.unique(Cs)) // 2
             self.C_, self.depth_penalty_ = pairs[self.best_index_]
             self.best_score_, self.temperature_ = np.nan, 1.0
-            blank = np.full(len(pairs), np.nan)
-            self.cv_results_ = {"C": Cs, "depth_penalty": depth_penalties, "mean_score": blank}
+            self.cv_results_ = {**listed, "mean_score": np.full(len(pairs), np.nan)}
             return
-
-        def spread(values: list[Any]) -> FloatArray:
-            """One value for each pair, NaN for those that were not tried."""
-            spread = np.full((len(pairs), *np.shape(values[0])), np.nan)
-            spread[tried] = values
-            return spread
-
-        scores, splits_of = spread([t.scores for t in known]), spread([t.splits for t in known])
-        shapes = spread([t.shapes for t in known])
-        closed = shapes[:, :, 2] <= max(self.tol, COARSE)
-        means, rules = spread([np.nanmean(t.scores) for t in known]), shapes[:, :, 0].mean(axis=1)
-        order = np.lexsort((rules[tried], -np.round(means[tried], 12)))
-        self.best_index_ = best = int(tried[order[0]])
-        behind, error = np.array([compared(scores[best], one) for one in scores]).T
+        found = Scores(trials)
+        closed = found.shapes[:, :, 2] <= max(self.tol, COARSE)
+        rules = found.shapes[:, :, 0].mean(axis=1)
+        self.best_index_ = best = found.best(rules)
+        behind, error = found.behind(best)
         if self.selection == "one-standard-error":
-            near = tried[behind[tried] <= error[tried] + 1e-12]
-            self.best_index_ = int(near[np.lexsort((-means[near], rules[near]))[0]])
+            self.best_index_ = found.simplest(behind, error, rules)
         self.C_, self.depth_penalty_ = pairs[self.best_index_]
-        self.best_score_ = float(means[self.best_index_])
-        temperatures = spread([t.temperature for t in known])
-        self.temperature_ = float(temperatures[self.best_index_])
-        self.cv_results_ = {
-            "C": Cs,
-            "depth_penalty": depth_penalties,
-            "mean_score": means,
-            "std_score": spread([np.nanstd(t.splits) for t in known]),
+        self.best_score_ = float(found.means[self.best_index_])
+        self.temperature_ = float(found.temperatures[self.best_index_])
+        more = {
             "behind": behind,
             "error": error,
-            **{f"mean_{name}": shapes[:, :, j].mean(axis=1) for j, name in enumerate(SHAPE)},
-            "certified": np.where(np.isnan(means), np.nan, closed.mean(axis=1)),
-            "temperature": temperatures,
-            **{f"split{k}_score": column for k, column in enumerate(splits_of.T)},
+            **{f"mean_{name}": found.shapes[:, :, j].mean(axis=1) for j, name in enumerate(SHAPE)},
+            "certified": np.where(np.isnan(found.means), np.nan, closed.mean(axis=1)),
+            "temperature": found.temperatures,
         }
+        self.cv_results_ = found.results(listed, more)

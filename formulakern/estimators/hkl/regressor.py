@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import RegressorMixin
 
 from formulakern.deadline import Deadline
-from formulakern.estimators.base import Regressor
-from formulakern.estimators.hkl.base import HierarchicalLearner
+from formulakern.estimators.base import number_score
+from formulakern.estimators.hkl.base import HierarchicalBase
 from formulakern.estimators.hkl.training_rows import WholeRows
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
 from formulakern.partitions.lazy_rows import lazily
@@ -18,7 +19,8 @@ from formulakern.partitions.lazy_rows import lazily
 __all__ = ["HKLRegressor"]
 
 
-class HKLRegressor(Regressor, HierarchicalLearner):
+@dataclass(eq=False, repr=False)
+class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
     """Hierarchical kernel learning for numbers: an intercept and a weighted sum of rules.
 
     The problem of :class:`HKLClassifier` with squared errors, ::
@@ -33,10 +35,8 @@ class HKLRegressor(Regressor, HierarchicalLearner):
     ----------
     rho, C, depth_penalty, max_rules, tol, max_active, time_limit
         As in :class:`HKLClassifier`; its notation too.
-    linear, encoder, relations, cut_points
-        As there.
-    cut_strategy : {"quantile", "uniform", "all"}, default="quantile"
-        As there.
+    linear, encoder
+        As in :class:`HKLClassifier`, without cuts that are chosen by classes.
     monotone : mapping of column to 1 or −1, optional
         As there; the number that is predicted does not fall, or does not rise, with the column.
     verbose
@@ -67,7 +67,13 @@ class HKLRegressor(Regressor, HierarchicalLearner):
     array([10., 18.])
     """
 
+    rho: float = 1.1
+    C: float | Literal["auto"] = "auto"
+    depth_penalty: float = 3.0
+    max_rules: int | None = None
+
     loss = "squared"
+    score = number_score
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one number per row.

@@ -13,26 +13,32 @@ import numpy.typing as npt
 
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
+from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.partitioned_targets import PartitionedClasses
-from formulakern.estimators.prl import on_pieces
-from formulakern.estimators.prl.history import EpochHistory, epoch_line, open_share
-from formulakern.estimators.prl.parameters import automatic_C, check_parameters, feature_family
-from formulakern.estimators.prl.prediction import PreferenceModel
-from formulakern.estimators.prl.reading import (
-    TrainingRows,
+from formulakern.estimators.prl.base import (
+    EpochHistory,
+    PreferenceModel,
+    automatic_C,
+    check_parameters,
+    epoch_line,
+    feature_family,
+    open_share,
+)
+from formulakern.estimators.prl.rules_from_game import (
     advice_on,
     largest_alone,
     ordered_rules_of,
     rules_of,
 )
-from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
+from formulakern.estimators.row_counts import RowCounts
+from formulakern.estimators.targets import class_order, row_weights, several_classes
 from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
 from formulakern.learning.prl.hypothesis import best_hypothesis
 from formulakern.learning.prl.ordered import OrderedFeatures, ordered_preferences
 from formulakern.learning.prl.preferences import Preferences, read_preferences
-from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solver
+from formulakern.learning.prl.restricted_game import Column, RestrictedGame
 from formulakern.learning.prl.row_groups import RowGroups
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
@@ -40,6 +46,15 @@ from formulakern.tables.read import default_names
 from formulakern.tables.table import Table
 
 __all__ = ["PRLClassifier"]
+
+#: Columns per epoch where no budget is given, also where more than so many rows stay in
+#: partitions: each may double their groups.
+BUDGET, FEW, MANY_ROWS = 30, 5, 100_000
+#: Why a parameter needs the rows in memory.
+IN_MEMORY = (
+    "while the packed rows stay in pieces. Write {advice}; or bring the rows into this process "
+    "with formulakern.gather_limit, if they fit into memory."
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -87,26 +102,18 @@ class PRLClassifier(PreferenceModel):
     depth_penalty : float, default=2
         a ≥ 1: what rules of l propositions pay is divided by a^(l − 1), so that a long rule needs a
         weight a^(l − 1) times as large, and is taken where it is worth that.  For "rules".
-    relations : sequence of {"=", "!=", "<=", ">="}, default=("=", "<=", ">=")
-        What propositions say.  With ``=`` and ``!=`` only, numbers are nominal too.
     margin : {"soft", "hard"}, default="soft"
         The hard margin needs data that rules can separate; else its value is 0, and the rules that
-        are kept are those of the soft margin (or the mean strategies of an iterated solver).
+        are kept are those of the soft margin.
     C : float or "auto", default="auto"
         Penalty parameter of margin errors, for the soft margin; less gives fewer rules.
         ``"auto"`` is 8/√(Σw), which falls with the number of preferences as the 1-norm penalty
         should.
-    column_selection : {"exact", "random"}, default="exact"
-        ``"random"`` is the published algorithm: random columns, those without weight replaced.
     budget : int, optional
-        Columns that come in per epoch (exact; default 30, or 5 where more than 100,000 rows stay in
-        pieces), or are held (random; 1000).
+        Columns that come in per epoch: by default 30, or 5 if more than 100,000 rows stay in
+        partitions.
     epochs : int, default=200
         The most rounds of solving the game and searching for better columns.
-    solver : {"linprog", "fictitious-play", "multiplicative-weights"}, default="linprog"
-        For the restricted games; the published algorithm has fictitious play.
-    solver_iterations : int, default=1_000_000
-        Rounds of the two iterated solvers.
     bias_rule : bool, default=True
         Whether the rule that is always true may vote.  Without it, propositions that are true on
         all training rows are rules like any other; with it, it stands for them.
@@ -121,21 +128,16 @@ class PRLClassifier(PreferenceModel):
         conjunctions of propositions that an encoder of this package made.
     ordinal : bool, default=False
         Whether classes are ordered: as NumPy sorts them, or as an ordered categorical of pandas
-        has them.  For exact columns.
+        has them.
     encoder : "auto", None or transformer, default="auto"
-        As in :class:`FormulaSVC`.  ``relations`` and ``cut_points`` are for ``"auto"``.
-    cut_points : int, default=8
-        At most so many cuts per numeric column.
-    cut_strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"
-        Which, as ``strategy`` of :class:`PropositionEncoder`.
+        How a table becomes 0 and 1.  ``"auto"``: ``PropositionEncoder(cut_points=8)``.  None: the
+        table must be 0/1.  A transformer is cloned and fitted.
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
     time_limit : float, optional
         Seconds for everything from the table to the rules, compilation too; then the best
         hypothesis so far is kept, with its proven bound and a warning.  Where no rule was found in
         time the largest class is predicted (of preferences, the label that wins most).
-    random_state : int, RandomState or None
-        For random columns.
     verbose : int, default=0
         1: a progress bar on a terminal or in a notebook, else a line for every epoch, on standard
         error.  2: both.
@@ -167,11 +169,11 @@ class PRLClassifier(PreferenceModel):
     Notes
     -----
     A row of weight 2 is two rows.  With the hard margin weights are of no effect, except 0, which
-    removes a row.  Ctrl-C keeps the best hypothesis so far.  In random selection the bound is
-    computed once, at the end.
+    removes a row.  Ctrl-C keeps the best hypothesis so far.  The published algorithm, with random
+    columns and fictitious play, is :class:`PublishedPRL`.
 
-    ``"linprog"`` is an interior-point method: where optimal strategies are not unique, the
-    ones in the middle price the other columns best.  At the end HiGHS looks for an optimal
+    Restricted games are solved by an interior-point method: if optimal strategies are not unique,
+    the ones in the middle price the other columns best.  At the end HiGHS looks for an optimal
     hypothesis of few rules, for about as long as the game took, within ``time_limit``.
 
     To find the best k rules is NP-hard.  Those of ``max_rules`` are the better of two starts, each
@@ -182,7 +184,7 @@ class PRLClassifier(PreferenceModel):
 
     Rows of a collection of dask beyond :func:`formulakern.gather_limit` stay in their partitions.
     Here are groups of rows that the rules at hand do not tell apart.  Then ``features`` are
-    ``"rules"`` or ``"conjunctions"``, and columns are exact.
+    ``"rules"`` or ``"conjunctions"``.
 
     References
     ----------
@@ -217,22 +219,17 @@ class PRLClassifier(PreferenceModel):
     _: KW_ONLY
     max_rules: int | None = None
     depth_penalty: float = 2.0
-    relations: Sequence[str] = ("=", "<=", ">=")
     margin: Literal["soft", "hard"] = "soft"
     C: float | Literal["auto"] = "auto"
-    column_selection: Literal["exact", "random"] = "exact"
     budget: int | None = None
     epochs: int = 200
-    solver: Solver = "linprog"
-    solver_iterations: int = 1_000_000
     bias_rule: bool = True
     tol: float = 1e-2
-    cut_points: int = 8
     ordinal: bool = False
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
     _levels: list[Any] | None = field(init=False)  # the ordered classes that have rows
     learns_on_pieces: ClassVar[bool] = True
+    #: Whether epochs go on until the gap is proven to be closed.
+    proves: ClassVar[bool] = True
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.
@@ -268,9 +265,9 @@ class PRLClassifier(PreferenceModel):
             deadline = Deadline.of(self.time_limit)
             what = "the class of every row, or use fit_preferences"
             encoded, labels = self._read_training(X, y, what)
-            rows: TrainingRows | RowGroups
+            rows: RowCounts | RowGroups
             if isinstance(labels, PartitionedClasses):
-                encoded = rows = on_pieces.row_groups(self, encoded, labels, sample_weight)
+                encoded = rows = self._row_groups(encoded, labels, sample_weight)
                 preferences = rows.preferences()
             else:
                 self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
@@ -320,9 +317,12 @@ class PRLClassifier(PreferenceModel):
         if self.ordinal:
             raise ParameterError("ordinal=True is for fit: preferences need no order of classes.")
         with self._showing():
-            encoded = on_pieces.rows_here(self._fit_table(X, None))
+            encoded = self._fit_table(X, None)
+            if isinstance(encoded, PackedPartitions):
+                rule = f"preferences on {encoded.n_rows:,} rows"
+                raise ParameterError(f"{rule} {IN_MEMORY.format(advice='fit, with classes')}")
             read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
-            rows = TrainingRows(np.ones(encoded.shape[0], dtype=np.int64))
+            rows = RowCounts(np.ones(encoded.shape[0], dtype=np.int64))
             self._solve(encoded, read, rows, templates, deadline=deadline)
             return self
 
@@ -330,7 +330,7 @@ class PRLClassifier(PreferenceModel):
 
     def _of_classes(
         self, labels: npt.NDArray[Any], sample_weight: Any
-    ) -> tuple[Preferences, TrainingRows]:
+    ) -> tuple[Preferences, RowCounts]:
         """What the rows prefer, and how they are counted; ``classes_`` are known.
 
         Every class before all others; of ordered classes, which thresholds are below and above.
@@ -342,15 +342,34 @@ class PRLClassifier(PreferenceModel):
         place_of = {name: place for place, name in enumerate(known.tolist())}
         codes = np.array([place_of.get(name, 0) for name in labels.tolist()], dtype=np.intp)
         self._levels = known.tolist() if self.ordinal else None
-        rows = TrainingRows.of_classes(codes, len(known), counted)
+        rows = RowCounts.of_classes(codes, len(known), counted)
         read = ordered_preferences if self.ordinal else Preferences.of_classes
         return read(codes, len(known), weights), rows
+
+    def _row_groups(
+        self, encoded: PackedPartitions, classes: PartitionedClasses, sample_weight: Any
+    ) -> RowGroups:
+        """Partitioned rows as groups; sets ``classes_``."""
+        if not (isinstance(self.features, str) and self.features in ("rules", "conjunctions")):
+            advice = IN_MEMORY.format(advice="features='rules' or 'conjunctions'")
+            raise ParameterError(f"features={self.features!r} {advice}")
+        weighted = classes.weighted(self.class_weight, sample_weight)
+        self.classes_ = known = classes.order if self.ordinal else classes.classes
+        if self.ordinal:
+            known = known[np.isin(known, classes.classes[weighted.present])]
+        self._levels = known.tolist() if self.ordinal else None
+        places, factors = classes.places_in(known), np.ones(len(known))
+        used = np.flatnonzero(weighted.present)
+        factors[places[used]] = weighted.factors[used]
+        rows = weighted.rows(encoded, places, with_factors=False)
+        read = ordered_preferences if self.ordinal else Preferences.of_classes
+        return RowGroups(rows, len(known), factors, encoded.n_columns, read)
 
     def _solve(
         self,
         encoded: Any,
         preferences: Preferences,
-        rows: TrainingRows | RowGroups,
+        rows: RowCounts | RowGroups,
         templates: tuple[Formula, ...] = (),
         known: Sequence[Column] = (),
         name: str = "class",
@@ -363,32 +382,30 @@ class PRLClassifier(PreferenceModel):
                 f"monotone={self.monotone!r} with {len(self.classes_)} classes; expected two "
                 "classes, or ordinal=True for ordered ones, which have one score."
             )
-        seeds = random_source(self.random_state).randint(2**31 - 1, size=4)
-        generator = np.random.default_rng(seeds)
         weight = float(preferences.weights.sum())
         given = automatic_C(preferences) if isinstance(self.C, str) else float(self.C)
         self.C_ = np.inf if self.margin == "hard" else given
-        if isinstance(encoded, PackedTable) and isinstance(rows, TrainingRows):
+        if isinstance(encoded, PackedTable) and isinstance(rows, RowCounts):
             encoded, kind = encoded.distinct()
             rows = rows.merged(kind, encoded.n_rows)
             each = np.arange(preferences.n_rows // len(kind))  # thresholds of ordered classes
             kinds = np.add.outer(kind * len(each), each).ravel()
             preferences = preferences.merged(kinds, encoded.n_rows * len(each))
         family = feature_family(self, encoded, preferences, templates)
-        C, most = None if self.margin == "hard" else self.C_, self.solver_iterations
-        game = RestrictedGame(preferences, C, self.solver, max_iter=most, binary=family.binary)
+        C = None if self.margin == "hard" else self.C_
+        game = self._game(preferences, C, family.binary)
         known = [family.scaled(column) for column in known if family.admits(column.feature)]
         self._bar.at(0.0, "growing")
-        budget = on_pieces.usual_budget(self, rows) if self.budget is None else self.budget
-        generation = ColumnGeneration(
-            game, family, budget, self.epochs, self.tol, deadline, self._reporter(), known
-        )
-        drawing = None if self.column_selection == "exact" else generator
-        outcome = best_hypothesis(generation, drawing, given, self.max_rules)
+        many = isinstance(rows, RowGroups) and int(rows.numbers.sum()) > MANY_ROWS
+        budget = (FEW if many else BUDGET) if self.budget is None else self.budget
+        report = self._reporter()
+        given_to = game, family, budget, self.epochs, self.tol, deadline, report, known
+        outcome = best_hypothesis(self._generation(*given_to), given, self.max_rules)
         if outcome.softened:
             self.C_ = given
         if isinstance(rows, RowGroups):
-            rows = on_pieces.described_groups(rows, outcome)
+            rows.divide(getattr(column.feature, "propositions", ()) for column in outcome.columns)
+            rows = RowCounts(rows.numbers, rows.of_class)
         if isinstance(family, OrderedFeatures):
             items, ends = ordered_rules_of(outcome, family, rows, self._leaves)
             if outcome.stopped_short and not items:
@@ -410,6 +427,12 @@ class PRLClassifier(PreferenceModel):
         if (advice := advice_on(self, outcome, preferences, family)) is not None:
             warnings.warn(advice[0], advice[1], stacklevel=3)
         return game.columns
+
+    def _game(self, preferences: Preferences, C: float | None, binary: bool) -> RestrictedGame:
+        return RestrictedGame(preferences, C, binary=binary)
+
+    def _generation(self, *given: Any) -> ColumnGeneration:
+        return ColumnGeneration(*given)
 
     def _reporter(self) -> Callable[[Epoch], None]:
         """What is called with every epoch."""

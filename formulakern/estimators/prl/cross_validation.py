@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -17,31 +17,41 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.hkl.class_scores import log_probabilities
-from formulakern.estimators.prl.classifier import PRLClassifier
-from formulakern.estimators.prl.folds import SHAPE, Fold, trial_of
-from formulakern.estimators.prl.history import open_share
-from formulakern.estimators.prl.parameters import automatic_C, check_parameters
-from formulakern.estimators.prl.prediction import PreferenceModel
-from formulakern.estimators.targets import random_source, row_weights, several_classes
-from formulakern.estimators.trials import (
+from formulakern.estimators.hkl.base import log_probabilities
+from formulakern.estimators.path_search import (
     COMPARING,
     FOLDS,
+    Paths,
+    Scores,
     Trial,
-    compared,
+    best_factor,
+    countable,
     folds_of,
+    means_of,
     scorer_of,
+    search_paths,
     selectable,
-    turn,
-    warn_incomplete,
-    warn_late,
+    shape_of,
 )
-from formulakern.estimators.workers import FoldFits
-from formulakern.interrupts import interruptible
+from formulakern.estimators.prl.base import (
+    PreferenceModel,
+    automatic_C,
+    check_parameters,
+    open_share,
+)
+from formulakern.estimators.prl.classifier import PRLClassifier
+from formulakern.estimators.targets import random_source, row_weights, several_classes
+from formulakern.learning.prl.restricted_game import Column
 from formulakern.partitions.lazy_rows import lazily
 
-__all__ = ["PRLClassifierCV"]
+__all__ = ["PRLClassifierCV", "calibrated_votes"]
 
+#: The least logarithm of a probability that counts.
+LEAST = float(np.log(1e-6))
+#: The logarithm of the factor of the scores is at most so large, and at least less that.
+WIDEST = float(np.log(20))
+#: What is known of every fit beside its score.
+SHAPE = ("rules", "length", "certified", "several")
 #: What is taken over from the classifier that is fitted to all rows.
 FITTED = ("_features", "_margin", "rules_", "value_", "bound_", "gap_")
 SELECTIONS = ("best", "one-standard-error")
@@ -52,6 +62,144 @@ COARSE = 0.03
 #: A path ends where C is so many standard errors behind the best smaller one; and the default stays
 #: where it is behind by no more than so many.
 BEHIND, NEAR = 0.5, 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Training rows of one fold, encoded, and the rows that are held out.
+
+    Attributes
+    ----------
+    train, unseen : PackedTable
+    labels : ndarray of shape (train.n_rows,)
+    weights : ndarray of shape (train.n_rows,), or None
+    right : ndarray of shape (unseen.n_rows,)
+        The classes of the rows that are held out.
+    test : ndarray of shape (unseen.n_rows,), intp
+        Their numbers.
+    reader : PRLClassifier
+        With the encoding of these rows.
+    """
+
+    train: PackedTable
+    unseen: PackedTable
+    labels: npt.NDArray[Any]
+    weights: FloatArray | None
+    right: npt.NDArray[Any]
+    test: npt.NDArray[np.intp]
+    reader: PRLClassifier
+
+    def fitted(
+        self, model: PRLClassifier, automatic: bool, known: Sequence[Column], deadline: Deadline
+    ) -> tuple[PRLClassifier, Sequence[Column]]:
+        """A model fitted to the training rows, and the columns of its game.
+
+        Parameters
+        ----------
+        model : PRLClassifier
+        automatic : bool
+            Whether its C counts automatic ones.
+        known : sequence of Column
+            Those of the game before.
+        deadline : Deadline
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Also where the learner would keep its best so far.
+        """
+        model._share_encoding(self.reader)
+        model.classes_ = np.unique(self.labels)
+        preferences, rows = model._of_classes(self.labels, self.weights)
+        if automatic:
+            model.C = float(model.C) * automatic_C(preferences)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it ended early, or has no rules
+            columns = model._solve(self.train, preferences, rows, known=known, deadline=deadline)
+        if model.stopped_ == "interrupted":
+            raise KeyboardInterrupt
+        return model, columns
+
+    def scores(self, model: PRLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
+        """The votes for all classes on the rows that are held out, with a margin of 1; −∞ for
+        classes that the training rows lack.
+        """
+        scores = np.full((len(self.right), len(classes)), -np.inf)
+        known = np.searchsorted(classes, model.classes_)
+        scores[:, known] = model._scores(self.unseen) / model._margin
+        return scores
+
+
+def trial_of(
+    folds: Sequence[Fold], models: Sequence[PRLClassifier], labels: npt.NDArray[Any], scorer: Any
+) -> Trial:
+    """What the models of all folds are worth on the rows that each does not know.
+
+    Rows of a class that the training rows of their fold lack do not count.
+
+    Parameters
+    ----------
+    folds : sequence of Fold
+    models : sequence of PRLClassifier, one for each
+    labels : ndarray of shape (n_rows,)
+        Of all rows.
+    scorer : callable or None
+    """
+    rows = np.concatenate([fold.test for fold in folds])
+    classes, codes = np.unique(labels, return_inverse=True)
+    held_out = [fold.scores(model, classes) for fold, model in zip(folds, models, strict=True)]
+    several = len(np.unique(np.concatenate(held_out).argmax(axis=1))) > 1  # classes are predicted
+    shapes = np.array([(*shape_of(m), m.stopped_ == "optimal", several) for m in models])
+    known = countable([(fold.labels, fold.right) for fold in folds])
+    weights = (np.bincount(codes)[codes] / len(codes))[rows][known] ** -0.5
+    values = np.full(len(rows), np.nan)
+    t, values[known] = calibrated_votes(
+        np.concatenate(held_out)[known], codes[rows][known], weights / weights.mean()
+    )
+    if scorer is not None:
+        pairs = zip(folds, models, strict=True)
+        by_fold = np.array([float(scorer(model, f.unseen, f.right)) for f, model in pairs])
+        return Trial(by_fold, by_fold, shapes, t)
+    return Trial(*means_of([fold.test for fold in folds], values, len(labels)), shapes, t)
+
+
+def calibrated_votes(
+    votes: FloatArray, codes: npt.NDArray[np.intp], weights: FloatArray
+) -> tuple[float, FloatArray]:
+    """The factor t by which votes are best stretched to logarithms of odds, and ln p_y of each row.
+
+    p_k ∝ e^{t·s_k}, and t makes the weighted mean of ln p_y the largest.
+
+    Parameters
+    ----------
+    votes : float64 (m, K)
+        s, for two classes both signs of half the logarithm.
+    codes : intp (m,)
+        y, the number of the right class.
+    weights : float64 (m,)
+
+    Returns
+    -------
+    t : float
+        From 1/20 to 20.
+    values : float64 (m,)
+        The logarithms, times the weights.
+
+    Examples
+    --------
+    Right in three of four rows: the odds are 3.
+
+    >>> votes = np.array([[1.0, -1.0]] * 4)
+    >>> t, values = calibrated_votes(votes, np.array([0, 0, 0, 1]), np.ones(4))
+    >>> round(float(np.exp(t)), 2), np.exp(values).round(2)
+    (3.0, array([0.75, 0.75, 0.75, 0.25]))
+    """
+
+    def values(t: float) -> FloatArray:
+        logs = log_probabilities(t * votes)
+        return np.asarray(weights * np.maximum(logs[np.arange(len(codes)), codes], LEAST))
+
+    return best_factor(values)
 
 
 class Setting(NamedTuple):
@@ -100,9 +248,9 @@ class PRLClassifierCV(PreferenceModel):
         errors are of the mean difference, over rows, or folds where there is a scorer.  A setting
         that predicts one class for all rows, of those held out or of all that it is fitted to at
         the end, is chosen only where all do.
-    max_rules, relations, bias_rule, epochs, tol, monotone
+    max_rules, bias_rule, epochs, tol, monotone
         As in :class:`PRLClassifier`.
-    encoder, cut_points, cut_strategy, class_weight, time_limit
+    encoder, class_weight, time_limit
         As there, but for cuts that are chosen by classes; ``time_limit`` is for everything: at most
         half of it for the settings, of which the last may be left out, or all where the table is
         large (then it is the default, or the middle one), the rest for the last fit.
@@ -175,11 +323,9 @@ class PRLClassifierCV(PreferenceModel):
     selection: Literal["best", "one-standard-error"] = "best"
     _: KW_ONLY
     max_rules: int | None = None
-    relations: Sequence[str] = ("=", "<=", ">=")
     bias_rule: bool = True
     epochs: int = 200
     tol: float = 1e-2
-    cut_points: int = 8
     random_state: int | np.random.RandomState | None = 0
     temperature_: float = field(init=False)
 
@@ -285,7 +431,7 @@ class PRLClassifierCV(PreferenceModel):
         shared = self._shared_parameters(PRLClassifier()) | setting._asdict()
         if coarse is not None:
             shared["tol"] = max(self.tol, coarse)
-        return PRLClassifier(**shared | {"random_state": None}, verbose=int(self.verbose) > 1)
+        return PRLClassifier(**shared, verbose=int(self.verbose) > 1)
 
     def _folds(
         self, X: Any, whole: PackedTable, labels: npt.NDArray[Any], sample_weight: Any
@@ -320,39 +466,29 @@ class PRLClassifierCV(PreferenceModel):
     ) -> list[Trial | None]:
         """What is known of each setting; None for those that were left out."""
         trials: list[Trial | None] = [None] * len(settings)
-        path, best, bar = None, None, self._bar
-        fits, columns = FoldFits(folds), [()] * len(folds)
-        try:
-            with interruptible(finds=False):
-                for place, setting in enumerate(settings):
-                    if setting[1:] != path:
-                        path, best = setting[1:], None
-                    elif best is None:
-                        continue  # the path has ended
-                    if not folds or (any(trials) and deadline.over()):
-                        warn_late(trials)
-                        break
-                    models, until = [], turn(deadline, len(settings) - place)
-                    share, what = place / len(settings), f"C {setting.C:g}, degree {setting.degree}"
-                    asked = [
-                        (self._model(setting, COARSE), self._automatic, one) for one in columns
-                    ]
-                    begins = partial(bar.fold_at, share, what, len(folds))
-                    for number, answer in enumerate(
-                        fits.answers(Fold.fitted, asked, until, begins)
-                    ):
-                        model, columns[number] = answer
-                        models.append(model)
-                    trial = trials[place] = trial_of(folds, models, labels, scorer)
-                    bar.at(share, what, line=_line(setting, trial, self._automatic))
-                    if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
-                        best = trial
-                    behind, error = compared(best.scores, trial.scores)
-                    if self._automatic and behind > BEHIND * error > 0:
-                        best = None  # nor will a larger C be better
-        except KeyboardInterrupt:
-            warn_incomplete(trials, "interrupted")
-        return trials
+        columns: list[Any] = [()] * len(folds)
+
+        def paths() -> Iterator[tuple[list[int], list[Any]]]:
+            for path in dict.fromkeys(setting[1:] for setting in settings):
+                yield [k for k, setting in enumerate(settings) if setting[1:] == path], columns
+
+        def keep(_: int, found: list[Any], __: Trial) -> None:
+            columns[:] = found
+
+        asked = Paths(
+            len(settings),
+            paths(),
+            Fold.fitted,
+            lambda k, _, known: (self._model(settings[k], COARSE), self._automatic, known),
+            lambda _, models: trial_of(folds, models, labels, scorer),
+            lambda k: f"C {settings[k].C:g}, degree {settings[k].degree}",
+            lambda k, trial: _line(settings[k], trial, self._automatic),
+            lambda _: 1,
+            BEHIND if self._automatic else np.inf,
+            of_path=True,
+            settled=keep,
+        )
+        return search_paths(asked, trials, folds, self._bar, deadline, stacklevel=5)
 
     def _choose(
         self,
@@ -366,51 +502,36 @@ class PRLClassifierCV(PreferenceModel):
         ``usual`` is the position of the one that a classifier has by default; those of ``passed``
         are passed over, as long as there are others.
         """
-        tried = np.array([k for k, trial in enumerate(trials) if trial is not None])
-        known = [trial for trial in trials if trial is not None]
         listed = {name: np.array([getattr(s, name) for s in settings]) for name in Setting._fields}
-        if not known:  # the default, or that of the middle
+        if not any(trials):  # the default, or that of the middle
             self.best_index_ = len(settings) // 2 if usual is None else usual
             self.C_, self.degree_, self.depth_penalty_ = settings[self.best_index_]
             self.best_score_, self.temperature_ = np.nan, 1.0
             self.cv_results_ = {**listed, "mean_score": np.full(len(settings), np.nan)}
             return
-
-        def spread(values: list[Any]) -> FloatArray:
-            """One value for each setting, NaN for those that were not tried."""
-            spread = np.full((len(settings), *np.shape(values[0])), np.nan)
-            spread[tried] = values
-            return spread
-
-        scores, by_fold = spread([t.scores for t in known]), spread([t.splits for t in known])
-        means = spread([np.nanmean(t.scores) for t in known])
-        shapes = spread([t.shapes.mean(axis=0) for t in known])
+        found = Scores(trials)
+        shapes = found.shapes.mean(axis=1)
         rules, several = shapes[:, 0], shapes[:, SHAPE.index("several")]
-        left = np.setdiff1d(tried, passed) if {*tried.tolist()} - {*passed} else tried
+        left = np.setdiff1d(found.tried, passed)
+        left = left if len(left) else found.tried
         some = left[several[left] > 0] if (several[left] > 0).any() else left
-        best = int(some[np.lexsort((rules[some], -np.round(means[some], 12)))[0]])
-        behind, error = np.array([compared(scores[best], one) for one in scores]).T
-        self.best_index_ = best
+        self.best_index_ = best = found.best(rules, some)
+        behind, error = found.behind(best)
         if usual in some and behind[usual] <= NEAR * error[usual]:
             self.best_index_ = int(usual or 0)
         if self.selection == "one-standard-error":
-            near = some[behind[some] <= error[some] + 1e-12]
-            self.best_index_ = int(near[np.lexsort((-means[near], rules[near]))[0]])
+            self.best_index_ = found.simplest(behind, error, rules, some)
         self.C_, self.degree_, self.depth_penalty_ = settings[self.best_index_]
-        self.best_score_ = float(means[self.best_index_])
-        temperatures = spread([t.temperature for t in known])
-        self.temperature_ = float(temperatures[self.best_index_])
-        self.cv_results_ = {
-            **listed,
-            "mean_score": means,
-            "std_score": by_fold.std(axis=1),
+        self.best_score_ = float(found.means[self.best_index_])
+        self.temperature_ = float(found.temperatures[self.best_index_])
+        more = {
             "behind": behind,
             "error": error,
             **{f"mean_{name}": shapes[:, j] for j, name in enumerate(SHAPE[:2])},
             "certified": shapes[:, 2],
-            "temperature": temperatures,
-            **{f"split{k}_score": column for k, column in enumerate(by_fold.T)},
+            "temperature": found.temperatures,
         }
+        self.cv_results_ = found.results(listed, more)
 
 
 def _listed(name: str, values: Any) -> list[Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,9 +21,9 @@ from formulakern.display.history import History
 from formulakern.display.plots.fits import draw_bounds
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.ranks import EQUAL, Condition, RankedTable
-from formulakern.errors import DataError
+from formulakern.errors import DataError, ParameterError
 from formulakern.estimators.advice import warn_if_told
-from formulakern.estimators.base import Classifier
+from formulakern.estimators.base import class_score
 from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.rule_model import PropositionModel
 from formulakern.estimators.targets import (
@@ -47,6 +48,8 @@ from formulakern.partitions.lazy_rows import lazily, needs_rows
 from formulakern.rules.rule import Rule
 from formulakern.rules.rule_list import ClassRule, RuleList
 from formulakern.rules.rule_set import RuleSet
+from formulakern.syntax.comparison import Comparison
+from formulakern.syntax.formula import Formula
 from formulakern.tables.read import is_sparse
 from formulakern.tables.table import Table
 from formulakern.text import counted
@@ -83,12 +86,14 @@ LEARNERS = ("ripper", "irep", "cn2", "cn2-unordered", "oner", "optimal")
 UNLIMITED = 2**31
 SHORT = {"max_rules": 3, "max_conditions": 2}
 
+#: What conditions can say.
+RELATIONS = ("=", "!=", "<=", ">=")
 #: What makes a list that is of one class be of others, too.
 OTHER_CLASS = "class_weight='balanced', or weaker limits"
 
 
 @dataclass(eq=False, repr=False)
-class RuleListClassifier(Classifier, PropositionModel):
+class RuleListClassifier(ClassifierMixin, PropositionModel):  # type: ignore[misc]
     r"""Rules of the form "if conditions then class": decision lists and rule sets.
 
     A rule is a conjunction of conditions on columns: ``x = v`` for a nominal column, ``x <= c`` and
@@ -118,7 +123,7 @@ class RuleListClassifier(Classifier, PropositionModel):
     * ``"optimal"`` (Angelino et al. 2018).  The list of at most ``max_rules`` conjunctions of at
       most ``max_conditions`` propositions with the smallest share of errors plus ``penalty`` per
       rule, found by branch and bound: ``bound_`` says what no such list falls below.  Numbers
-      have ``cut_points`` cuts here.
+      have the cut points of the encoder here; the other learners look at all cuts.
 
     Parameters
     ----------
@@ -149,10 +154,6 @@ class RuleListClassifier(Classifier, PropositionModel):
         For ``"optimal"``: the share of the rows that a rule must pay for.
     tol : float, default=0
         For ``"optimal"``: stop when the gap is at most this.
-    cut_points : int, default=4
-        For ``"optimal"``; the other learners look at all.
-    cut_strategy : {"quantile", "uniform", "mdlp", "all"}, default="quantile"
-        Which, as ``strategy`` of :class:`PropositionEncoder`; also for ``"optimal"`` only.
     class_weight : mapping or "balanced", optional
         Multiplies the weight of a row, per class.
     time_limit : float, optional
@@ -233,6 +234,8 @@ class RuleListClassifier(Classifier, PropositionModel):
     gap_: float = field(init=False)
     history_: ListHistory = field(init=False)
     _conditions: list[list[Condition]] | None = field(init=False)  # of columns of 0 and 1
+
+    score = class_score
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Learn from one class per row.
@@ -377,7 +380,6 @@ class RuleListClassifier(Classifier, PropositionModel):
             check_integer(name, getattr(self, name), otherwise="None for the default")
         check_integer("optimizations", self.optimizations, 0)
         check_integer("beam_width", self.beam_width)
-        check_integer("cut_points", self.cut_points)
         check_number("min_weight", self.min_weight, 0, otherwise="None for the default")
         check_number("significance", self.significance, 0, np.nextafter(1, 0))
         check_number("min_bucket", self.min_bucket, 0, above=True)
@@ -409,7 +411,7 @@ class RuleListClassifier(Classifier, PropositionModel):
             if not automatic or self.learner == "optimal" or self.encoder_ is None:
                 return packed
         self.__dict__.pop("feature_names_in_", None)
-        self.encoder_ = self._auto_encoder().set_params(strategy="quantile")  # no cut is asked for
+        self.encoder_ = self._auto_encoder()
         table: Table = self.encoder_.fit_table(in_memory(X))  # lists grow by the numbers themselves
         self._copy_from(self.encoder_, ("n_features_in_", "feature_names_in_"))
         return table
@@ -421,6 +423,48 @@ class RuleListClassifier(Classifier, PropositionModel):
                 self.encoder_.learn(table)
             return RankedTable.of(table, self.encoder_.plans_)
         return RankedTable.of_packed(table, self._leaves)
+
+    def _auto_encoder(self) -> PropositionEncoder:
+        relations = self._checked_relations()
+        orders = [relation for relation in ("<=", ">=") if relation in relations]
+        nominal: Any = "auto" if {"=", "!="} & {*relations} else []
+        return PropositionEncoder(
+            negations="!=" in relations,
+            numeric="both" if len(orders) != 1 else orders[0],
+            nominal="all" if not orders else nominal,
+        )
+
+    def _asked(self, leaf: Formula) -> bool:
+        if isinstance(leaf, Comparison) and leaf.relation in RELATIONS:
+            return leaf.relation in self._checked_relations() or (
+                leaf.relation == "=" and leaf.value == 0
+            )
+        return True  # Boolean columns, and those that ask for missing values
+
+    def _fit_table(self, X: Any, y: Any) -> Any:
+        table = super()._fit_table(X, y)
+        if not table.n_columns:
+            raise DataError(
+                f"no proposition with {', '.join(self.relations)} in this table. Add relations: "
+                "'=' for columns of text, '<=' and '>=' for numbers."
+            )
+        return table
+
+    def _checked_relations(self) -> tuple[str, ...]:
+        """The relations as a tuple.
+
+        Raises
+        ------
+        ParameterError
+            If one is unknown, or there is none.
+        """
+        one = isinstance(self.relations, str) or not isinstance(self.relations, Iterable)
+        given: tuple[Any, ...] = (self.relations,) if one else tuple(self.relations)
+        if not given or any(relation not in RELATIONS for relation in given):
+            raise ParameterError(
+                f"relations={self.relations!r}; expected some of {', '.join(map(repr, RELATIONS))}."
+            )
+        return given
 
     def _relations_of(self, ranked: RankedTable) -> npt.NDArray[np.int64]:
         """What conditions each column has, as :class:`Growth` numbers them."""

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin
 from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,21 +19,26 @@ from formulakern.deadline import Deadline, check_time_limit
 from formulakern.display.plots.fits import search_results
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_one_class, warn_of_zeros
-from formulakern.estimators.base import Classifier, TableEstimator
-from formulakern.estimators.reporting.report import Reported
+from formulakern.estimators.base import TableEstimator, class_score
+from formulakern.estimators.path_search import COMPARING
+from formulakern.estimators.reporting.report import report
 from formulakern.estimators.search.candidates import (
     draw_candidates,
     equal_kernels,
     read_candidates,
 )
-from formulakern.estimators.search.halving import fit_in_time, score_in_time
 from formulakern.estimators.search.results import (
     SAME_KERNEL,
     CandidateScore,
     SearchResults,
     no_candidate,
 )
-from formulakern.estimators.search.run import score_all, score_best_again
+from formulakern.estimators.search.run import (
+    fit_in_time,
+    score_all,
+    score_best_again,
+    score_in_time,
+)
 from formulakern.estimators.search.scores import Scorer, Scoring, scorer_of
 from formulakern.estimators.svm.classifier import FormulaSVC
 from formulakern.estimators.svm.evaluation import check_folds
@@ -44,7 +50,6 @@ from formulakern.estimators.targets import (
     several_classes,
     splits,
 )
-from formulakern.estimators.trials import COMPARING
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Reading
 from formulakern.kernels.shared_grams import CandidateGrams
@@ -60,7 +65,7 @@ FOLDS, SMALL = 3, (60, 150)
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSearch(Reported, Classifier, TableEstimator):
+class FormulaSearch(ClassifierMixin, TableEstimator):  # type: ignore[misc]
     """Draw formulas, rank their kernels, train a support vector machine with the best.
 
     Each candidate's kernel places the rows in a feature space.  A support vector machine is trained
@@ -206,6 +211,9 @@ class FormulaSearch(Reported, Classifier, TableEstimator):
     time_limit: float | None = None
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
+
+    report = report
+    score = class_score
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Self:
         """Encode the table, score every candidate, fit the best.

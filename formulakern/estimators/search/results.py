@@ -14,8 +14,8 @@ import numpy.typing as npt
 from formulakern.arrays import FloatArray
 from formulakern.display.plots.fits import search_results
 from formulakern.errors import DataError
+from formulakern.estimators.path_search import compared
 from formulakern.estimators.search.candidates import simplicity
-from formulakern.estimators.trials import compared
 from formulakern.kernels.algebra import Kernel
 from formulakern.markup import small_table
 from formulakern.optional import data_frame

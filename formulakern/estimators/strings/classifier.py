@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 from sklearn.utils.validation import check_is_fitted
@@ -16,11 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.errors import DataError, ParameterError
-from formulakern.estimators.base import Classifier
-from formulakern.estimators.reporting.report import Reported
+from formulakern.estimators.base import class_score
+from formulakern.estimators.reporting.report import report
 from formulakern.estimators.strings.positions import PositionWeights, position_weights
-from formulakern.estimators.svm.decisions import SOLVED
+from formulakern.estimators.svm.base import number_C
 from formulakern.estimators.svm.extraction import pair_weights
+from formulakern.estimators.svm.pairwise import SOLVED
 from formulakern.estimators.svm.prediction import answers_from_grams, grams_with_training
 from formulakern.estimators.targets import (
     read_classes,
@@ -33,7 +35,7 @@ from formulakern.files.model_file import Saved
 from formulakern.kernels.algebra import Kernel, NormalizedKernel, inverse_length
 from formulakern.kernels.strings import string_kernel
 from formulakern.kernels.strings.strings import read_strings
-from formulakern.kernels.strings.weighted_degree import WeightedDegreeKernel
+from formulakern.kernels.strings.weighted_degrees import WeightedDegreeKernel
 from formulakern.partitions.lazy_rows import lazily, needs_rows
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CANDIDATES", "StringSVC"]
 
+#: ``cv="auto"``.
+FOLDS = 5
 #: What C="cv" chooses from.
 CANDIDATES = (0.1, 1.0, 10.0, 100.0)
 #: Parameters that the solver has, too.
@@ -50,7 +54,7 @@ SOLVER = ("tol", "max_iter", "decision_function_shape", "cache_size")
 
 
 @dataclass(eq=False, repr=False)
-class StringSVC(Reported, Saved, Classifier, BaseEstimator):  # type: ignore[misc]
+class StringSVC(Saved, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification of strings, with a kernel of ``fk.strings``.
 
     Several classes are compared one against one, as in :class:`sklearn.svm.SVC`, which solves the
@@ -63,15 +67,16 @@ class StringSVC(Reported, Saved, Classifier, BaseEstimator):  # type: ignore[mis
     column : str or int, optional
         Of a table, the column that holds the strings, by name or position; by default the only
         column of text.
-    C : float or "cv", default=1.0
-        Penalty parameter of margin errors.  "cv": the one of 0.1, 1, 10 and 100 with the best
-        accuracy in a cross-validation of the training rows, the smallest of equals.
+    C : "auto", float or "cv", default="auto"
+        Penalty parameter of margin errors; "auto" is 1.  "cv": the one of 0.1, 1, 10 and 100 with
+        the best accuracy in a cross-validation of the training rows, the smallest of equals.
     normalize : bool, default=True
         Use the cosine K(x, z) / √(K(x, x)·K(z, z)).
     class_weight : mapping or "balanced", optional
         Multiplies C per class.
-    cv : int, splitter or iterable, default=5
-        The cross-validation of C="cv": a number of stratified folds, or what scikit-learn takes.
+    cv : "auto", int, splitter or iterable, default="auto"
+        The cross-validation of C="cv": a number of stratified folds, ``"auto"`` is 5, or what
+        scikit-learn takes.
     tol : float, default=1e-3
         Stopping tolerance of the solver.
     max_iter : int, default=-1
@@ -117,10 +122,10 @@ class StringSVC(Reported, Saved, Classifier, BaseEstimator):  # type: ignore[mis
     kernel: str | Kernel = "weighted_degree(20)"
     _: KW_ONLY
     column: str | int | None = None
-    C: float | Literal["cv"] = 1.0
+    C: float | Literal["auto", "cv"] = "auto"
     normalize: bool = True
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
-    cv: Any = 5
+    cv: Any = "auto"
     tol: float = 1e-3
     max_iter: int = -1
     decision_function_shape: Literal["ovr", "ovo"] = "ovr"
@@ -128,6 +133,9 @@ class StringSVC(Reported, Saved, Classifier, BaseEstimator):  # type: ignore[mis
     random_state: int = 0
     classes_: npt.NDArray[Any] = field(init=False)
     support_: npt.NDArray[np.intp] = field(init=False)
+
+    report = report
+    score = class_score
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Compute the Gram matrix, choose C where that is asked for, solve.
@@ -154,8 +162,8 @@ class StringSVC(Reported, Saved, Classifier, BaseEstimator):  # type: ignore[mis
         GramSizeError
             If the Gram matrix does not fit into memory.
         """
-        if self.C != "cv":
-            check_number("C", self.C, 0, above=True, otherwise='"cv"')
+        chosen = isinstance(self.C, str) and self.C == "cv"
+        penalty = math.nan if chosen else number_C(self.C, 1.0, '"auto", "cv"')
         check_flag("normalize", self.normalize)
         check_number("tol", self.tol, 0, above=True)
         check_integer("max_iter", self.max_iter, -1)
@@ -170,7 +178,7 @@ class StringSVC(Reported, Saved, Classifier, BaseEstimator):  # type: ignore[mis
         gram = self.kernel_(strings)
         options = {name: value for name, value in self.get_params().items() if name in SOLVER}
         self.svc_ = SVC(kernel="precomputed", **options)
-        self.C_ = self._chosen(gram, labels, weights) if self.C == "cv" else float(self.C)
+        self.C_ = self._chosen(gram, labels, weights) if chosen else penalty
         self.svc_.set_params(C=self.C_).fit(gram, labels, weights)
         for name in SOLVED:
             setattr(self, name, getattr(self.svc_, name))
@@ -188,7 +196,8 @@ class StringSVC(Reported, Saved, Classifier, BaseEstimator):  # type: ignore[mis
 
     def _chosen(self, gram: Any, labels: npt.NDArray[Any], weights: FloatArray) -> float:
         self.__dict__.pop("cv_accuracy_", None)
-        folds = splits(self.cv, labels, self.random_state)
+        number = FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
+        folds = splits(number, labels, self.random_state)
         search = GridSearchCV(self.svc_, {"C": list(CANDIDATES)}, cv=folds, refit=False)
         search.fit(gram, labels, sample_weight=weights)
         means = search.cv_results_["mean_test_score"].tolist()

@@ -13,7 +13,7 @@ from formulakern.display.plots.style import SEQUENTIAL, axes_for, colour_scale, 
 from formulakern.errors import ParameterError
 from formulakern.kernels.strings.k_mers import k_mers
 from formulakern.kernels.strings.strings import StringPair, Strings
-from formulakern.kernels.strings.weighted_degree import WeightedDegreeKernel
+from formulakern.kernels.strings.weighted_degrees import WeightedDegreeKernel
 from formulakern.markup import small_table
 from formulakern.optional import data_frame
 from formulakern.text import significant, table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
-from formulakern.backends.base import Scale
 from formulakern.checks import check_choice, check_flag, check_integer, check_number
 from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.real import RealTable, read_real
@@ -21,7 +20,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_columns, warn_of_zeros
 from formulakern.estimators.base import TableEstimator
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.estimators.reporting.report import Reported
+from formulakern.estimators.reporting.report import report
 from formulakern.kernels.algebra import Kernel
 from formulakern.kernels.formula import Inputs, Reading, kernel
 from formulakern.kernels.graded import GradedKernel, graded
@@ -32,14 +31,14 @@ from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
 from formulakern.tables.read import is_sparse
 
-__all__ = ["KernelEstimator", "warn_stopped"]
+__all__ = ["KernelEstimator", "number_C", "warn_stopped"]
 
 #: The formula by default.
 FORMULA = "a & b"
 
 
 @dataclass(eq=False, repr=False)
-class KernelEstimator(Reported, TableEstimator):
+class KernelEstimator(TableEstimator):
     """An estimator with the kernel of a formula between encoded rows.
 
     Attributes
@@ -54,10 +53,7 @@ class KernelEstimator(Reported, TableEstimator):
     _: KW_ONLY
     normalize: bool = True
     domains: Mapping[str, Any] | None = None
-    scale: Scale = "count"
-    backend: str = "auto"
     inputs: Inputs = "binary"
-    solver: Literal["auto", "dual", "libsvm"] = "auto"
     tol: float = 1e-3
     max_iter: int = -1
     time_limit: float | None = None
@@ -71,6 +67,8 @@ class KernelEstimator(Reported, TableEstimator):
     gap_: float = field(init=False)
     stopped_: str = field(init=False)
     _support_rows: Any = field(init=False)
+
+    report = report
 
     @property
     def support_vectors_(self) -> Any:
@@ -129,7 +127,6 @@ class KernelEstimator(Reported, TableEstimator):
         ------
         ParameterError
         """
-        check_choice("solver", self.solver, ("auto", "dual", "libsvm"))
         check_number("tol", self.tol, 0, above=True)
         check_integer("max_iter", self.max_iter, -1)
         check_time_limit(self.time_limit)
@@ -166,13 +163,6 @@ class KernelEstimator(Reported, TableEstimator):
         known = f"gap {self.gap_:.1e}, {len(self.support_):,} support vectors"
         self._bar.end(known, told=False)
 
-    def _take_over(self, model: Any, table: Any) -> None:
-        """Set what scikit-learn's model on the precomputed matrix has learnt."""
-        self.support_, self.dual_coef_ = model.support_, model.dual_coef_
-        self.intercept_, self.n_iter_ = model.intercept_, int(np.max(model.n_iter_))
-        self.gap_, self.stopped_ = np.nan, "max_iter" if model.fit_status_ else "optimal"
-        self._support_rows = table.take(self.support_)
-
     # -- the kernel and the table ------------------------------------------------------------------
 
     def _warn_of_traps(self, table: Any) -> bool:
@@ -191,9 +181,7 @@ class KernelEstimator(Reported, TableEstimator):
         check_choice("inputs", self.inputs, ("binary", "graded"))
         if not isinstance(made, Kernel):
             domains = self._domains_of(X, self.domains)
-            made = kernel(
-                made, self.variables, domains=domains, scale=self.scale, backend=self.backend
-            )
+            made = kernel(made, self.variables, domains=domains)
         made = graded(made) if self._graded() else made
         return made.normalized() if self.normalize else made
 
@@ -214,6 +202,20 @@ class KernelEstimator(Reported, TableEstimator):
             return super()._encode(encoder, X, y, reset=reset)
         encoded = (encoder.fit(X, y) if reset else encoder).transform(X)
         return read_real(encoded if is_sparse(encoded) else np.asarray(encoded))
+
+
+def number_C(C: Any, automatic: float, otherwise: str = "'auto'") -> float:
+    """Return a penalty parameter, which is the given one or the automatic one.
+
+    Raises
+    ------
+    ParameterError
+        If it is neither ``"auto"`` nor a positive number.
+    """
+    if isinstance(C, str) and C == "auto":
+        return automatic
+    check_number("C", C, 0, above=True, otherwise=otherwise)
+    return float(C)
 
 
 def warn_stopped(stopped: str, gap: float, tol: float, stacklevel: int = 3) -> None:

@@ -2,35 +2,128 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
-import numpy as np
 import numpy.typing as npt
-from sklearn.svm import SVC
+from sklearn.base import ClassifierMixin
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_number
-from formulakern.deadline import Deadline, check_time_limit
+from formulakern.deadline import UNLIMITED, Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.real import RealTable
 from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.base import Classifier
-from formulakern.estimators.svm.base import KernelEstimator, warn_stopped
-from formulakern.estimators.svm.decisions import PairwiseDecisions
+from formulakern.estimators.base import class_score
+from formulakern.estimators.svm.base import KernelEstimator, number_C, warn_stopped
 from formulakern.estimators.svm.extraction import TrainedModel
-from formulakern.estimators.svm.pairwise import PairwiseModel, PairwiseProblem, libsvm_gap
+from formulakern.estimators.svm.pairwise import PairwiseDecisions, PairwiseModel, PairwiseProblem
 from formulakern.estimators.targets import row_weights, several_classes
 
-__all__ = ["FormulaSVC"]
+__all__ = ["FormulaSVC", "SupportVectorClassifier"]
 
 #: Why a fit stopped whose solution is only the best so far.
 EARLY = ("time_limit", "interrupted")
 
+#: ``C="auto"``, for kernels that are normalized.
+AUTOMATIC_C = 10.0
+
 
 @dataclass(eq=False, repr=False)
-class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
+class SupportVectorClassifier(PairwiseDecisions, ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+    """The base of :class:`FormulaSVC` and :class:`FormulaSVCCV`."""
+
+    _: KW_ONLY
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
+    classes_: npt.NDArray[Any] = field(init=False)
+    svc_: PairwiseModel = field(init=False)
+    C_: float = field(init=False)
+    _pair_weights: FloatArray = field(init=False)
+    _trained: TrainedModel = field(init=False)
+
+    score = class_score
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Encode the table, and solve.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that :class:`formulakern.Table` reads, or a collection of dask.  A sparse 0/1
+            table stays sparse.
+        y : array-like of shape (n_rows,)
+            Classes, of any type; a series or an array of dask, too.
+        sample_weight : array-like of shape (n_rows,), optional
+            Multiplies C per row.
+
+        Returns
+        -------
+        FormulaSVC, FormulaSVCCV
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If the table or the classes cannot be read, or the packed rows of a dask collection
+            exceed :func:`formulakern.gather_limit`.
+        FormulaSyntaxError, ParameterError
+            If the formula or a parameter is wrong.
+        """
+        self._check_rows()
+        check_time_limit(self.time_limit)
+        with self._showing():
+            deadline = Deadline.of(self.time_limit)
+            table, classes = self._read_training(X, y)
+            self._fit_encoded(table, classes, X, sample_weight, deadline)
+            if not self._warn_of_traps(table) and self.stopped_ not in EARLY:
+                warn_of_one_class(self, table, classes, sample_weight)
+            return self
+
+    @abstractmethod
+    def _chosen_C(
+        self, table: Any, classes: npt.NDArray[Any], weights: FloatArray, deadline: Deadline
+    ) -> float:
+        """The penalty parameter for all rows; ``kernel_`` is known."""
+
+    def _fit_encoded(
+        self,
+        table: PackedTable | RealTable,
+        classes: npt.NDArray[Any],
+        X: Any,
+        sample_weight: Any = None,
+        deadline: Deadline = UNLIMITED,
+    ) -> Self:
+        """Fit to rows that are encoded already; of X only the columns' names are looked at."""
+        several_classes(classes)
+        self._check_decisions()
+        weights = row_weights(classes, self.class_weight, sample_weight)
+        several_classes(classes, weights)
+        self.kernel_ = self._make_kernel(X)
+        self.C_ = self._chosen_C(table, classes, weights, deadline)
+        self._solve(table, classes, self.C_ * weights, deadline)
+        return self
+
+    def _solve(
+        self, table: Any, classes: npt.NDArray[Any], boxes: FloatArray, deadline: Deadline
+    ) -> None:
+        """Solve for every pair of classes."""
+        memory, limits = float(self.cache_size), self._limits(deadline)
+        problem = PairwiseProblem.of(self.kernel_, table, classes, boxes, memory)
+        self.svc_, _ = problem.solve(limits, progress=self._report)
+        self.stopped_, self.gap_ = self.svc_.stopped_, float(self.svc_.gaps_.max())
+        warn_stopped(self.stopped_, self.gap_, limits.tol, stacklevel=5)
+        if self.verbose:
+            self._bar.line(
+                f"{len(self.svc_.support_):,} support vectors, duality gap {self.gap_:.1e}"
+            )
+        self._take_over_pairs(self.svc_, table)
+        self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
+
+
+@dataclass(eq=False, repr=False)
+class FormulaSVC(SupportVectorClassifier):
     """Support vector classification with the kernel of a formula.
 
     Maximises the margin of a linear function of the features that the formula's substitutions
@@ -40,12 +133,12 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
     Parameters
     ----------
     formula : str, Formula or Kernel, default="a & b"
-        A kernel is taken as it is; ``variables``, ``domains``, ``scale`` and ``backend`` then
-        do not apply.
+        A kernel is taken as it is; ``variables`` and ``domains`` then do not apply.  Scales and
+        backends are those of :func:`formulakern.kernel`.
     variables : {"bound", "free", "distinct"}, default="bound"
         What the names in the formula mean.
-    C : float, default=10.0
-        Penalty parameter of margin errors.
+    C : "auto" or float, default="auto"
+        Penalty parameter of margin errors; ``"auto"`` is 10.
     normalize : bool, default=True
         Use the cosine K(x, z) / √(K(x, x)·K(z, z)), so that C means the same for every formula.
     encoder : "auto", None or transformer, default="auto"
@@ -57,17 +150,11 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
         then holds all propositions about them.
     class_weight : mapping or "balanced", optional
         Multiplies C per class.
-    scale, backend : str
-        See :func:`formulakern.kernel`.
     inputs : {"binary", "graded"}, default="binary"
         ``"graded"`` reads degrees of truth from 0 to 1 (see :func:`formulakern.graded`): the
         automatic encoder is ``PropositionEncoder(graded=True)``, which needs no cut points, and
         other encoders, or the table itself, may give any such numbers.  A graded kernel as the
         formula does the same.
-    solver : {"auto", "dual", "libsvm"}, default="auto"
-        ``"dual"``, which ``"auto"`` takes: decomposition of the dual problem to a duality gap; rows
-        of K are computed when they are needed, in memory linear in the number of rows.
-        ``"libsvm"``: that of :class:`sklearn.svm.SVC`, on the whole Gram matrix.
     tol : float, default=1e-3
         Where the solver stops: (primal − dual) / primal objective.  LIBSVM's own criterion is the
         largest violation of optimality by a pair of rows.
@@ -79,8 +166,6 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
         is said.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         Whether ``decision_function`` has one column per class, or per pair of classes.
-    break_ties : bool, default=False
-        Break ties of the votes by the decision function, as in :class:`sklearn.svm.SVC`.
     cache_size : float, default=200
         Megabytes.  The dual solver holds a Gram matrix that takes no more.
     verbose : int, default=0
@@ -94,8 +179,10 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
     encoder_ : transformer or None
     propositions_ : tuple of str
         The columns of the encoded table, each a rule that :func:`formulakern.rule` reads.
-    svc_ : PairwiseModel or SVC
-        The solved model, SVC on the precomputed Gram matrix where ``solver="libsvm"``.
+    C_ : float
+        The penalty parameter that was used.
+    svc_ : PairwiseModel
+        The solved model.
     support_, n_support_, dual_coef_, intercept_, n_iter_ : ndarray
         As in :class:`sklearn.svm.SVC`.
     gap_ : float
@@ -109,8 +196,7 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
     Notes
     -----
     Equal rows of one class are solved for as one, with the sum of their C.  The dual solver takes
-    memory linear in the rows, and time about proportional to rows times support vectors.  With
-    ``solver="libsvm"`` both grow with the square of the rows.
+    memory linear in the rows, and time about proportional to rows times support vectors.
 
     After Ctrl-C the best coefficients so far are kept, and a warning says their gap.
 
@@ -132,106 +218,13 @@ class FormulaSVC(PairwiseDecisions, Classifier, KernelEstimator):
     ('`top-left-square` = b', '`top-left-square` = o')
     """
 
-    C: float = 10.0
-    _: KW_ONLY
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
-    decision_function_shape: Literal["ovr", "ovo"] = "ovr"
-    break_ties: bool = False
-    classes_: npt.NDArray[Any] = field(init=False)
-    svc_: SVC | PairwiseModel = field(init=False)
+    C: float | Literal["auto"] = "auto"
 
-    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Encode the table, and solve.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Anything that :class:`formulakern.Table` reads, or a collection of dask.  A sparse 0/1
-            table stays sparse.
-        y : array-like of shape (n_rows,)
-            Classes, of any type; a series or an array of dask, too.
-        sample_weight : array-like of shape (n_rows,), optional
-            Multiplies C per row.
-
-        Returns
-        -------
-        FormulaSVC
-            Itself.
-
-        Raises
-        ------
-        DataError
-            If the table or the classes cannot be read, or the packed rows of a dask collection
-            exceed :func:`formulakern.gather_limit`.
-        FormulaSyntaxError, ParameterError
-            If the formula or a parameter is wrong.
-        GramSizeError
-            If the Gram matrix of ``solver="libsvm"`` does not fit into memory.
-        """
-        self._check_rows()
-        check_time_limit(self.time_limit)
-        with self._showing():
-            deadline = Deadline.of(self.time_limit)
-            table, classes = self._read_training(X, y)
-            self._fit_encoded(table, classes, X, sample_weight, deadline)
-            if not self._warn_of_traps(table) and self.stopped_ not in EARLY:
-                warn_of_one_class(self, table, classes, sample_weight)
-            return self
-
-    def _fit_encoded(
+    def _chosen_C(
         self,
-        table: PackedTable | RealTable,
-        classes: npt.NDArray[Any],
-        X: Any,
-        sample_weight: Any = None,
-        deadline: Deadline | None = None,
-    ) -> Self:
-        """Fit to rows that are encoded already; of X only the columns' names are looked at."""
-        several_classes(classes)
-        check_number("C", self.C, 0, above=True)
-        self._check_decisions()
-        weights = row_weights(classes, self.class_weight, sample_weight)
-        several_classes(classes, weights)
-        self.kernel_ = self._make_kernel(X)
-        self._solve(table, classes, np.asarray(float(self.C) * weights), deadline)
-        return self
-
-    def _set_gap(self, solved: PairwiseModel) -> None:
-        """Set how near to the optimum the model is, and warn if that is not near enough."""
-        self.stopped_, self.gap_ = solved.stopped_, float(solved.gaps_.max())
-        warn_stopped(self.stopped_, self.gap_, float(self.tol), stacklevel=6)
-
-    def _solve(
-        self,
-        table: Any,
-        classes: npt.NDArray[Any],
-        boxes: FloatArray,
-        deadline: Deadline | None = None,
-    ) -> None:
-        """Solve for every pair of classes, by the solver that was asked for."""
-        limits = self._limits(deadline)
-        if self.solver == "libsvm":
-            svc = SVC(
-                kernel="precomputed",
-                tol=self.tol,
-                max_iter=self.max_iter,
-                cache_size=self.cache_size,
-                decision_function_shape=self.decision_function_shape,
-                break_ties=self.break_ties,
-            )
-            bar = self._bar
-            gram = self.kernel_(table, progress=lambda share: bar.at(share, "Gram matrix"))
-            self.svc_ = svc.fit(gram, classes, boxes)
-            self.stopped_ = "max_iter" if svc.fit_status_ else "optimal"
-            self.gap_ = libsvm_gap(svc, gram, classes, boxes)
-        else:
-            memory = float(self.cache_size)
-            problem = PairwiseProblem.of(self.kernel_, table, classes, boxes, memory)
-            self.svc_, _ = problem.solve(limits, progress=self._report)
-            self._set_gap(self.svc_)
-        if self.verbose:
-            self._bar.line(
-                f"{len(self.svc_.support_):,} support vectors, duality gap {self.gap_:.1e}"
-            )
-        self._take_over_pairs(self.svc_, table)
-        self._trained = TrainedModel(self.svc_, self.kernel_, table, classes)
+        table: Any,  # noqa: ARG002
+        classes: npt.NDArray[Any],  # noqa: ARG002
+        weights: FloatArray,  # noqa: ARG002
+        deadline: Deadline,  # noqa: ARG002
+    ) -> float:
+        return number_C(self.C, AUTOMATIC_C)

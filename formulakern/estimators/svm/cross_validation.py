@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from threading import Lock
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_choice, is_number
-from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.errors import ParameterError
-from formulakern.estimators.svm.classifier import FormulaSVC
+from formulakern.deadline import Deadline
+from formulakern.estimators.path_search import (
+    COMPARING,
+    Paths,
+    Scores,
+    Trial,
+    folds_of,
+    numbers_of,
+    scorer_of,
+    search_paths,
+)
+from formulakern.estimators.svm.classifier import FormulaSVC, SupportVectorClassifier
 from formulakern.estimators.svm.pairwise import PairwiseProblem
-from formulakern.estimators.targets import random_source, row_weights, several_classes
-from formulakern.estimators.trials import COMPARING, compared, folds_of, scorer_of, turn
-from formulakern.estimators.workers import FoldFits
-from formulakern.interrupts import interruptible
+from formulakern.estimators.targets import random_source
 from formulakern.learning.kernel_machines.decomposition import DualSolution, Limits
 from formulakern.learning.kernel_machines.kernel_rows import KernelRows
 
@@ -33,13 +36,15 @@ __all__ = ["FormulaSVCCV"]
 GRID = tuple(float(C) for C in np.logspace(-2, 2.5, 10).round(4))
 #: The relative gap of fits within folds, unless ``tol`` is larger.
 COARSE = 0.01
+#: ``cv="auto"``.
+FOLDS = 5
 #: The path ends after so many values in a row that are behind the best by this many standard
 #: errors, of the mean over folds.
 PATIENCE, BEHIND = 2, 1.0
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSVCCV(FormulaSVC):
+class FormulaSVCCV(SupportVectorClassifier):
     """:class:`FormulaSVC` with C chosen by cross-validation.
 
     In every fold the problems for C₁ < C₂ < … are solved one after the other.  Each starts from the
@@ -53,22 +58,18 @@ class FormulaSVCCV(FormulaSVC):
         As in :class:`FormulaSVC`.
     Cs : "auto" or sequence of float, default="auto"
         ``"auto"``: ten values from 0.01 to 316.
-    cv : int or splitter, default=5
-        An integer: so many folds, stratified and shuffled under ``random_state``.
-    scoring : str or callable, default="f1_macro"
-        A name of ``sklearn.metrics.get_scorer_names()``, or a scorer.
-    C
-        Has no effect.
-    normalize, encoder, domains, class_weight, scale, backend, inputs
+    cv : "auto", int or splitter, default="auto"
+        An integer: so many folds, stratified and shuffled under ``random_state``; ``"auto"`` is 5.
+    scoring : str, callable or None, default=None
+        A name of ``sklearn.metrics.get_scorer_names()``, or a scorer; None is "f1_macro".
+    normalize, encoder, domains, class_weight, inputs
         As in :class:`FormulaSVC`, but for encoders that read classes.
     tol, max_iter, time_limit, cache_size
         As in :class:`FormulaSVC`.
-    decision_function_shape, break_ties
+    decision_function_shape
         As in :class:`FormulaSVC`.
     random_state : int, RandomState or None, default=0
         For the folds.
-    solver
-        Of the last fit; within folds it is the dual solver.
     verbose : int, default=0
         1: a line for every C on standard error, and the progress of the last fit.
 
@@ -106,134 +107,90 @@ class FormulaSVCCV(FormulaSVC):
     (True, True)
     """
 
-    Cs: Sequence[float] | Literal["auto"] = field(default="auto", kw_only=True)
-    cv: Any = field(default=5, kw_only=True)
-    scoring: Any = field(default="f1_macro", kw_only=True)
     _: KW_ONLY
+    Cs: Sequence[float] | Literal["auto"] = "auto"
+    cv: Any = "auto"
+    scoring: Any = None
     random_state: int | np.random.RandomState | None = 0
-    C_: float = field(init=False)
     best_score_: float = field(init=False)
     best_index_: int = field(init=False)
     cv_results_: dict[str, npt.NDArray[Any]] = field(init=False)
 
-    def _fit_encoded(
-        self,
-        table: Any,
-        classes: npt.NDArray[Any],
-        X: Any,
-        sample_weight: Any = None,
-        deadline: Deadline | None = None,
-    ) -> Self:
-        values = self._values_of_C()
-        self._check_decisions()
-        weights = row_weights(classes, self.class_weight, sample_weight)
-        several_classes(classes, weights)
-        self.kernel_ = self._make_kernel(X)
-        deadline = UNLIMITED if deadline is None else deadline
+    def _chosen_C(
+        self, table: Any, classes: npt.NDArray[Any], weights: FloatArray, deadline: Deadline
+    ) -> float:
+        automatic = isinstance(self.Cs, str) and self.Cs == "auto"
+        values = [*GRID] if automatic else numbers_of("Cs", self.Cs, 0.0, strict=True)
+        scoring = "f1_macro" if self.scoring is None else self.scoring
+        limits = self._limits(deadline)
+        limits = replace(limits, tol=max(limits.tol, COARSE), seconds=np.inf)
         comparing = deadline.part(COMPARING)
         late = comparing.over()
-        folds = None if late else self._folds(table, classes, weights)
-        scores, gaps = self._path(values, folds, comparing)
-        self._choose(values, scores, gaps)
-        self._bar.at(0.9, f"C {self.C_:.3g}, all rows")
-        self._solve(table, classes, np.asarray(self.C_ * weights), deadline)
-        return self
+        folds = None if late else self._folds(table, classes, weights, scorer_of(scoring))
+        number = len(folds.splits) if folds else 0
 
-    def _folds(self, table: Any, classes: npt.NDArray[Any], weights: FloatArray) -> _Folds:
+        def arguments(place: int, k: int, last: Any) -> tuple[Any, ...]:
+            nearer = values[place] / values[place - 1] if place else 1.0
+            return k, last, limits, values[place], nearer
+
+        def judge(_: int, found: list[tuple[float, float]]) -> Trial:
+            scores, gaps = np.array(found).T
+            return Trial(scores, scores, gaps[:, None])
+
+        def line(place: int, trial: Trial) -> str:
+            score, gap = trial.scores.mean(), trial.shapes.max()
+            return f"C = {values[place]:g}: {scoring} {score:.4f}, gap {gap:.1e}"
+
+        asked = Paths(
+            len(values),
+            [(range(len(values)), None)],
+            _Folds.solve,
+            arguments,
+            judge,
+            lambda place: f"C {values[place]:.3g}",
+            line,
+            lambda _: PATIENCE,
+            BEHIND if automatic else np.inf,
+        )
+        trials: list[Trial | None] = [None] * len(values)
+        search_paths(
+            asked,
+            trials,
+            [folds] * number,
+            self._bar,
+            comparing,
+            words=("values of C", "the one nearest to 1"),
+            advice="Allow more time, or pass fewer Cs.",
+            stacklevel=6,
+        )
+        self._choose(values, trials)
+        C = values[self.best_index_]
+        self._bar.at(0.9, f"C {C:.3g}, all rows")
+        return C
+
+    def _folds(
+        self, table: Any, classes: npt.NDArray[Any], weights: FloatArray, scorer: Any
+    ) -> _Folds:
         seed = random_source(self.random_state).randint(2**31 - 1)
         model = FormulaSVC(**self._shared_parameters(FormulaSVC()))
         model._share_encoding(self)
         model.kernel_ = self.kernel_
-        memory, scorer = float(self.cache_size), scorer_of(self.scoring)
-        folds = folds_of(self.cv, classes, seed)
-        return _Folds(model, scorer, table, classes, weights, memory, folds)
+        cv = FOLDS if isinstance(self.cv, str) and self.cv == "auto" else self.cv
+        splits = folds_of(cv, classes, seed)
+        return _Folds(model, scorer, table, classes, weights, float(self.cache_size), splits)
 
-    def _path(
-        self, values: list[float], folds: _Folds | None, deadline: Deadline
-    ) -> tuple[FloatArray, FloatArray]:
-        """The score of every value in every fold, and its largest gap; NaN for what is left out."""
-        limits = self._limits(deadline)
-        limits = replace(limits, tol=max(limits.tol, COARSE), seconds=np.inf)
-        n_folds = len(folds.splits) if folds else 0
-        fits, last = FoldFits([folds] * n_folds), [None] * n_folds
-        scores = np.full((len(values), max(1, n_folds)), np.nan)
-        gaps, late = np.full(len(values), np.nan), 0
-        try:
-            with interruptible(finds=False):
-                for place, C in enumerate(values):
-                    nearer = C / values[place - 1] if place else 1.0
-                    row, found = np.empty(n_folds), np.empty(n_folds)
-                    if not folds or deadline.over():
-                        self._warn_incomplete(place, values)
-                        break
-                    until = turn(deadline, len(values) - place)
-                    asked = [(k, one, limits, C, nearer) for k, one in enumerate(last)]
-                    begins = partial(self._bar.fold_at, place / len(values), f"C {C:.3g}", n_folds)
-                    for k, answer in enumerate(fits.answers(_Folds.solve, asked, until, begins)):
-                        row[k], found[k], last[k] = answer
-                    scores[place], gaps[place] = row, found.max()
-                    said = f"C = {C:g}: {self.scoring} {row.mean():.4f}, gap {gaps[place]:.1e}"
-                    self._bar.at(place / len(values), f"C {C:.3g}", line=said)
-                    best = int(np.nanargmax(scores.mean(axis=1)))
-                    behind, error = compared(scores[best], row)
-                    late = late + 1 if behind > BEHIND * error and behind > 0 else 0
-                    if late >= PATIENCE and self._automatic:
-                        break
-        except KeyboardInterrupt:
-            known = int((~np.isnan(gaps)).sum())
-            if not known:
-                raise
-            warnings.warn(
-                f"interrupted after {known} of {len(values)} values of C: the best of these is "
-                "fitted to all rows.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return scores, gaps
-
-    @staticmethod
-    def _warn_incomplete(known: int, values: list[float]) -> None:
-        fitted = "the best of these" if known else "the one nearest to 1"
-        warnings.warn(
-            f"stopped by the time limit after {known} of {len(values)} values of C: {fitted} is "
-            "fitted to all rows. Allow more time, or pass fewer Cs.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-
-    @property
-    def _automatic(self) -> bool:
-        return isinstance(self.Cs, str) and self.Cs == "auto"
-
-    def _values_of_C(self) -> list[float]:
-        """The values, smallest first.
-
-        Raises
-        ------
-        ParameterError
-        """
-        if isinstance(self.Cs, str):
-            check_choice("Cs", self.Cs, ("auto",))
-            return [*GRID]
-        listed = np.atleast_1d(np.asarray(self.Cs, dtype=object)).tolist()
-        if not listed or not all(is_number(C) and 0 < C < np.inf for C in listed):
-            raise ParameterError(f"Cs={self.Cs!r}; expected positive numbers, one at least.")
-        return sorted({float(C) for C in listed})
-
-    def _choose(self, values: list[float], scores: FloatArray, gaps: FloatArray) -> None:
+    def _choose(self, values: list[float], trials: Sequence[Trial | None]) -> None:
         """Set what is known of all values, and the one that is chosen."""
-        means = scores.mean(axis=1)
-        known = not np.isnan(means).all()
-        middle = int(np.argmin(np.abs(np.log(values))))  # the C that is 1, or nearest to it
-        self.best_index_ = int(np.nanargmax(np.round(means, 12))) if known else middle
-        self.C_, self.best_score_ = values[self.best_index_], float(means[self.best_index_])
-        self.cv_results_ = {
-            "C": np.array(values),
-            "mean_score": means,
-            "std_score": scores.std(axis=1),
-            "gap": gaps,
-            **{f"split{k}_score": column for k, column in enumerate(scores.T)},
-        }
+        if not any(trials):
+            self.best_index_ = int(np.argmin(np.abs(np.log(values))))  # C=1, or nearest to it
+            self.best_score_, blank = np.nan, np.full(len(values), np.nan)
+            self.cv_results_ = {"C": np.array(values), "mean_score": blank}
+            return
+        found = Scores(trials)
+        self.best_index_ = found.best(np.array(values))
+        self.best_score_ = float(found.means[self.best_index_])
+        more = {"gap": found.shapes[:, :, 0].max(axis=1)}
+        self.cv_results_ = found.results({"C": np.array(values)}, more)
 
 
 class _Fold(NamedTuple):
@@ -305,7 +262,7 @@ class _Folds:
         C: float,
         nearer: float,
         deadline: Deadline,
-    ) -> tuple[float, float, list[DualSolution]]:
+    ) -> tuple[tuple[float, float], list[DualSolution]]:
         """Score, gap and solution of a fold for C, from the last solution times a factor."""
         fold = self.fold(k)
         limits = replace(limits, seconds=deadline.left())
@@ -314,7 +271,7 @@ class _Folds:
             raise KeyboardInterrupt
         model = copy(self.model)
         model._take_over_pairs(solved, fold.train)
-        return self.scorer(model, fold.test, fold.truth), solved.gaps_.max(), found
+        return (self.scorer(model, fold.test, fold.truth), float(solved.gaps_.max())), found
 
 
 #: A Gram matrix that several threads need is made by one.

@@ -24,6 +24,7 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import ParameterError
 from formulakern.estimators.base import propositions_of
+from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import read_classes
 from formulakern.kernels.algebra import Kernel
 from formulakern.learning.feature_spaces import parts_of
@@ -260,19 +261,16 @@ class TrainedModel:
             for weight, feature in found[:top]:
                 votes = (winner, loser) if weight > 0 else (loser, winner)
                 chosen.append((feature, abs(weight), votes))
-        labels, n = self.svc.classes_.tolist(), len(self.classes)
+        labels = self.svc.classes_.tolist()
+        right = [self.classes == label for label in self.svc.classes_]  # also dates
+        counts = RowCounts(
+            np.ones(len(self.classes), dtype=np.int64), np.stack(right, axis=1).astype(np.float64)
+        )
         listed: list[tuple[Instance, WeightedRule]] = []
         for feature, weight, votes in chosen:
             rule = Rule(without_repeats(feature.named(leaves).formula))
-            cover = feature.values(self.rows)
-            right = self.classes == self.svc.classes_[labels.index(votes[0])]  # also dates
-            support = int(cover.sum())
-            precision = int(right[cover].sum()) / support if support else np.nan
-            share = int(right.sum()) / n if n else np.nan
-            item = WeightedRule(
-                rule, weight, *votes, support, support / max(n, 1), precision, share
-            )
-            listed.append((feature, item))
+            cover, k = feature.values(self.rows), labels.index(votes[0])
+            listed.append((feature, counts.described(rule, cover, weight, *votes, k)))
         listed.sort(key=lambda pair: -pair[1].weight)
         if progress is not None:
             progress(1.0)

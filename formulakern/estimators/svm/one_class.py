@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import OutlierMixin
-from sklearn.svm import OneClassSVM
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
@@ -32,11 +31,11 @@ class FormulaOneClass(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    formula, variables, normalize, encoder, domains, scale, backend, inputs
+    formula, variables, normalize, encoder, domains, inputs
         As in :class:`FormulaSVC`.
     nu : float, default=0.1
         ν, above 0 and at most 1.
-    solver, tol, max_iter, time_limit, cache_size, verbose
+    tol, max_iter, time_limit, cache_size, verbose
         As in :class:`FormulaSVC`.
 
     Attributes
@@ -99,18 +98,8 @@ class FormulaOneClass(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             check_number("nu", self.nu, 0, 1, above=True)
             weights = row_weights(np.zeros(table.shape[0]), None, sample_weight)
             self.kernel_ = self._make_kernel(X)
-            if self.solver == "libsvm":
-                one = OneClassSVM(
-                    kernel="precomputed",
-                    nu=self.nu,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    cache_size=self.cache_size,
-                )
-                self._take_over(one.fit(self.kernel_(table), sample_weight=weights), table)
-            else:
-                inside = float(self.nu) * float(weights.sum())
-                self._train(novelty(weights, inside), table, deadline)
+            inside = float(self.nu) * float(weights.sum())
+            self._train(novelty(weights, inside), table, deadline)
             self._warn_of_traps(table)
             return self
 

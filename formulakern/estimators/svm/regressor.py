@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.svm import SVR
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from formulakern.arrays import FloatArray
 from formulakern.checks import check_number
 from formulakern.deadline import Deadline, check_time_limit
-from formulakern.estimators.base import Regressor
-from formulakern.estimators.svm.base import KernelEstimator
+from formulakern.estimators.base import number_score
+from formulakern.estimators.svm.base import KernelEstimator, number_C
+from formulakern.estimators.svm.classifier import AUTOMATIC_C
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
 from formulakern.learning.kernel_machines.box_problem import regression
 from formulakern.partitions.lazy_rows import lazily
@@ -23,7 +24,7 @@ __all__ = ["FormulaSVR"]
 
 
 @dataclass(eq=False, repr=False)
-class FormulaSVR(Regressor, KernelEstimator):
+class FormulaSVR(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """Support vector regression with the kernel of a formula.
 
     Over the functions f of the formula's features and an intercept b, ::
@@ -35,13 +36,13 @@ class FormulaSVR(Regressor, KernelEstimator):
 
     Parameters
     ----------
-    formula, variables, normalize, encoder, domains, scale, backend, inputs
+    formula, variables, normalize, encoder, domains, inputs
         As in :class:`FormulaSVC`.
-    C : float, default=10.0
-        Weight of the errors.
+    C : "auto" or float, default="auto"
+        Weight of the errors; ``"auto"`` is 10.
     epsilon : float, default=0.1
         ε, in units of y.
-    solver, tol, max_iter, time_limit, cache_size, verbose
+    tol, max_iter, time_limit, cache_size, verbose
         As in :class:`FormulaSVC`.
 
     Attributes
@@ -71,8 +72,10 @@ class FormulaSVR(Regressor, KernelEstimator):
     True
     """
 
-    C: float = 10.0
+    C: float | Literal["auto"] = "auto"
     epsilon: float = 0.1
+
+    score = number_score
 
     def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Encode the table, and solve.
@@ -102,22 +105,11 @@ class FormulaSVR(Regressor, KernelEstimator):
             deadline = Deadline.of(self.time_limit)
             table = self._fit_table(X, y)
             targets = read_numbers(y, table.shape[0])
-            check_number("C", self.C, 0, above=True)
             check_number("epsilon", self.epsilon, 0)
             weights = row_weights(np.zeros(len(targets)), None, sample_weight)
             self.kernel_ = self._make_kernel(X)
-            boxes = float(self.C) * weights
-            if self.solver == "libsvm":
-                svr = SVR(
-                    kernel="precomputed",
-                    epsilon=self.epsilon,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    cache_size=self.cache_size,
-                )
-                self._take_over(svr.fit(self.kernel_(table), targets, boxes), table)
-            else:
-                self._train(regression(targets, boxes, float(self.epsilon)), table, deadline)
+            boxes = number_C(self.C, AUTOMATIC_C) * weights
+            self._train(regression(targets, boxes, float(self.epsilon)), table, deadline)
             self._warn_of_traps(table)
             return self
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulakern.arrays import FloatArray
 from formulakern.display.plots.style import SMALL, axes_for, colour_of, marker_of, tidy
 from formulakern.errors import ParameterError
-from formulakern.estimators.svm.classifier import FormulaSVC
+from formulakern.estimators.svm.classifier import SupportVectorClassifier
 from formulakern.estimators.svm.extraction import RuleExtraction
 from formulakern.estimators.targets import read_classes
 from formulakern.markup import small_table
@@ -128,7 +128,7 @@ class Simplification:
 
 
 def simplify_svm(
-    model: FormulaSVC,
+    model: SupportVectorClassifier,
     X: Any,
     y: npt.ArrayLike,
     X_test: Any = None,
@@ -173,14 +173,14 @@ def simplify_svm(
 
     Examples
     --------
-    >>> from formulakern import datasets
+    >>> from formulakern import FormulaSVC, datasets
     >>> X, y = datasets.tic_tac_toe()
     >>> model = FormulaSVC("all[3](x)", variables="distinct", C=100).fit(X, y)
     >>> curve = simplify_svm(model, X, y, top=8)
     >>> curve.train_accuracy[7], str(curve.ensembles[0][0].winner)
     (np.float64(1.0), 'positive')
     """
-    if not isinstance(model, FormulaSVC):
+    if not isinstance(model, SupportVectorClassifier):
         raise ParameterError(
             f"simplify_svm takes a fitted FormulaSVC; got {type(model).__name__}. "
             "Fit fk.FormulaSVC(kernel).fit(X, y) first."
@@ -215,7 +215,9 @@ def simplify_svm(
 class _Rows:
     """Rows with their classes as positions, and what covers them."""
 
-    def __init__(self, model: FormulaSVC, extraction: RuleExtraction, X: Any, y: Any) -> None:
+    def __init__(
+        self, model: SupportVectorClassifier, extraction: RuleExtraction, X: Any, y: Any
+    ) -> None:
         table = model._read_table(X)
         classes = read_classes(y, table.n_rows)
         position = {name: i for i, name in enumerate(model.classes_.tolist())}

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from formulakern.kernels.calls import called
 from formulakern.kernels.strings.k_mers import mismatch, spectrum
 from formulakern.kernels.strings.strings import StringKernel
-from formulakern.kernels.strings.weighted_degree import weighted_degree, weighted_degree_shifts
+from formulakern.kernels.strings.weighted_degrees import weighted_degree, weighted_degree_shifts
 
 __all__ = ["mismatch", "spectrum", "weighted_degree", "weighted_degree_shifts"]
 

@@ -28,7 +28,7 @@ from formulakern.compilation import compiled
 from formulakern.errors import DataError, MagnitudeError, ParameterError
 from formulakern.kernels.inspection import Section
 from formulakern.kernels.strings.strings import Codes, StringKernel, StringPair, alphabet_size
-from formulakern.kernels.strings.weighted_degree import bit_planes
+from formulakern.kernels.strings.weighted_degrees import bit_planes
 from formulakern.text import clip
 
 if TYPE_CHECKING:

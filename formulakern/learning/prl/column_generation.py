@@ -6,8 +6,7 @@ the value V* for every p, and what the column player secures is a lower bound,
 
     V_t ≤ V* ≤ min_t max_columns (pᵀM),
 
-so the difference proves how good the hypothesis is.  With random columns, a budget of them is
-drawn, those without weight are replaced in every epoch, and there is one bound, at the end.
+so the difference proves how good the hypothesis is.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from formulakern.learning.prl.features import FeatureFamily, Priced
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solution
 from formulakern.text import counted
 
-__all__ = ["ZERO", "ColumnGeneration", "Epoch", "Outcome"]
+__all__ = ["ZERO", "ColumnGeneration", "Epoch", "Outcome", "used"]
 
 #: Columns of a weight below this share of the largest one count as unused.
 UNUSED = 1e-5
@@ -33,8 +32,6 @@ UNUSED = 1e-5
 LIGHT = 1e-2
 #: From so many budgets of columns on, those unused for longest are dropped.
 CROWDED = 15
-#: Some columns that are drawn are there already; so often the rest is drawn again.
-REFILLS = 8
 #: A restricted game is solved again, a hundred times as exactly, until this share of the usual.
 SHARPEST = 1e-9
 #: Seconds that finding a solution with few rules may always take.
@@ -119,7 +116,7 @@ class ColumnGeneration:
     game : RestrictedGame
     family : FeatureFamily
     budget : int
-        Columns that come in per epoch (exact), or that are held (random).
+        Columns that come in per epoch.
     epochs : int
     tol : float
         Stop when bound − value is at most this share of the bound.
@@ -127,7 +124,7 @@ class ColumnGeneration:
     report : callable
         Called with every :class:`Epoch`.
     known : sequence of Column
-        Columns that exact selection begins with: those of a similar game on the same rows.
+        Columns to begin with: those of a similar game on the same rows.
     """
 
     game: RestrictedGame
@@ -144,20 +141,11 @@ class ColumnGeneration:
     def __post_init__(self) -> None:
         self._half = self.deadline.part(0.5)
 
-    def run(self, generator: np.random.Generator | None = None) -> Outcome:
-        """Best responses until the gap closes; or the published algorithm, with random columns.
-
-        Parameters
-        ----------
-        generator : numpy.random.Generator, optional
-            Draws a fixed budget of columns in each of a number of epochs.
-        """
+    def run(self) -> Outcome:
+        """Search until the gap closes; Ctrl-C keeps the best hypothesis so far."""
         try:
             with interruptible():
-                if generator is None:
-                    self._exact()
-                else:
-                    self._random(generator)
+                self._search()
         except TimeIsOver:  # rows in pieces did not answer
             self.outcome.reason = "time"
         except KeyboardInterrupt:
@@ -171,7 +159,8 @@ class ColumnGeneration:
             )
         return self.outcome
 
-    def _exact(self) -> None:
+    def _search(self) -> None:
+        """Best responses until the gap closes."""
         outcome, game = self.outcome, self.game
         solution = game.start()
         self._without_rules(solution)
@@ -201,7 +190,7 @@ class ColumnGeneration:
                 continue
             if not fresh:  # what pays is there already: this game was not solved well enough
                 sharper /= 100
-                if sharper < SHARPEST or game.solver != "linprog":
+                if sharper < SHARPEST:
                     outcome.reason = "columns"
                     break
             accuracy = max(self._accuracy() * sharper, 1e-13)
@@ -209,10 +198,10 @@ class ColumnGeneration:
             self._remember(solution)
             self._end_epoch()
             idle = np.append(idle, np.zeros(len(fresh), np.int64)) + 1
-            idle[_used(solution)] = 0
+            idle[used(solution)] = 0
             kept = np.arange(len(idle))
             if self.family.crowded:
-                kept = _used(solution, LIGHT)
+                kept = used(solution, LIGHT)
             elif len(idle) > CROWDED * self.budget:
                 longest = np.argsort(-idle, kind="stable")[: self.budget]
                 kept = np.delete(kept, longest[idle[longest] > 0])
@@ -254,50 +243,12 @@ class ColumnGeneration:
         outcome, game = self.outcome, self.game
         best = set(outcome.columns)
         used = np.flatnonzero([column in best for column in game.columns])
-        if game.solver != "linprog" or not len(used) or self._until.over():
+        if not len(used) or self._until.over():
             return
         basic = game.basic_solution(used, self._patience())
         least = outcome.value * (1 - self.tol / 10) - ZERO * self.family.unit
         if basic is not None and basic.value >= least:
             self._remember(basic, at_any_rate=True)
-
-    def _random(self, generator: np.random.Generator) -> None:
-        outcome, game = self.outcome, self.game
-        solution, first = None, game.start()
-        self._without_rules(first)
-        for _ in range(self.epochs):
-            if self._until.over():
-                outcome.reason = "time"
-                break
-            if solution is not None and (solution.q > 0).any():
-                game.keep(_used(solution))
-            if not self._refill(generator) and solution is not None:
-                outcome.reason = "columns"
-                break
-            if not game.columns:
-                break
-            every = np.arange(len(game.columns))
-            exact = game.solver == "linprog"  # a basic solution leaves most columns without weight
-            basic = game.basic_solution(every, self._patience()) if exact else None
-            solution = game.solve(deadline=self._until) if basic is None else basic
-            self._remember(solution)
-            self._end_epoch()
-        if solution is not None or outcome.reason == "time":
-            self._price(first if solution is None else solution)
-        if outcome.history:
-            outcome.history[-1] = self._epoch()
-
-    def _refill(self, generator: np.random.Generator) -> int:
-        """Draw columns until there are as many as the budget; how many were new."""
-        game, before = self.game, len(self.game.columns)
-        for _ in range(REFILLS):
-            held = len(game.columns)
-            if held == self.budget:
-                break
-            self.family.enter(
-                game, self.family.draw(game.preferences, self.budget - held, generator)
-            )
-        return len(game.columns) - before
 
     def _threshold(self, solution: Solution) -> float:
         """What a column must pay to be of use."""
@@ -346,16 +297,13 @@ class ColumnGeneration:
 
     def softened(self, C: float) -> ColumnGeneration:
         """The same for a soft margin, in the time that is left."""
-        game = self.game
-        soft = RestrictedGame(
-            game.preferences, C, game.solver, max_iter=game.max_iter, binary=game.binary
-        )
+        soft = RestrictedGame(self.game.preferences, C, binary=self.game.binary)
         return replace(self, game=soft)
 
     def _remember(self, solution: Solution, at_any_rate: bool = False) -> None:
         outcome = self.outcome
         if at_any_rate or outcome.solution is None or solution.value >= outcome.value:
-            places = _used(solution)
+            places = used(solution)
             with held():
                 outcome.columns = [self.game.columns[j] for j in places.tolist()]
                 outcome.weights = solution.q[places].tolist()
@@ -371,6 +319,6 @@ class ColumnGeneration:
         self.report(self.outcome.history[-1])
 
 
-def _used(solution: Solution, share: float = UNUSED) -> NDArray[np.intp]:
+def used(solution: Solution, share: float = UNUSED) -> NDArray[np.intp]:
     """Positions of the columns whose weight is more than a share of the largest one."""
     return np.flatnonzero(solution.q > share * solution.q.max(initial=0.0))

@@ -121,7 +121,6 @@ class ColumnSelection(Selection[Chosen]):
 
 def best_hypothesis(
     generation: ColumnGeneration,
-    generator: np.random.Generator | None,
     C: float,
     most: int | None = None,
 ) -> Outcome:
@@ -133,18 +132,16 @@ def best_hypothesis(
     Parameters
     ----------
     generation : ColumnGeneration
-    generator : numpy.random.Generator or None
-        Draws columns; None for exact ones.
     C : float
         The penalty parameter of the soft margin that takes the place of a hard one of value 0.
     most : int or None
         Columns of the hypothesis, the bias not counted; None for any number.
     """
-    outcome = (generation if most is None else generation.within(GAME)).run(generator)
+    outcome = (generation if most is None else generation.within(GAME)).run()
     game, unit = generation.game, generation.family.unit
-    if game.C is None and game.solver == "linprog" and outcome.value <= ZERO * unit:
+    if game.C is None and game.exact and outcome.value <= ZERO * unit:
         generation = generation.softened(C)
-        soft = generation.run(generator)
+        soft = generation.run()
         reason = soft.reason if soft.reason in ("interrupted", "time") else "inseparable"
         columns, weights = soft.columns, soft.weights
         outcome = replace(outcome, columns=columns, weights=weights, reason=reason, softened=True)

@@ -33,26 +33,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import different_rows
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.errors import ParameterError
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.rules.features import Feature
 from formulakern.slices import enlarged
 from formulakern.solvers.capped_lp import solve_capped_lp
 from formulakern.solvers.games import basic_strategies
 
-__all__ = ["Column", "RestrictedGame", "Solution", "Solver", "slack_value"]
+__all__ = ["Column", "RestrictedGame", "Solution", "slack_value"]
 
-Solver = Literal["linprog", "fictitious-play", "multiplicative-weights"]
-
-#: The iterative solvers hold the slack columns as a matrix; at most so many entries.
-MAX_ENTRIES = 1 << 28
 #: Values above this share of the largest payoff are surely positive.
 POSITIVE = 1e-6
 #: A cap of the linear program that only values that count as 0 would reach.
@@ -115,17 +110,14 @@ class RestrictedGame:
     preferences : Preferences
     C : float or None
         The penalty parameter of margin errors; None for the hard margin.
-    solver : {"linprog", "fictitious-play", "multiplicative-weights"}
-    max_iter : int
-        Rounds of the two iterative solvers.
     binary : bool
         Whether features are 0 or 1; the matrix without scales is then held in bytes.
     """
 
     preferences: Preferences
     C: float | None
-    solver: Solver = "linprog"
-    max_iter: int = field(default=1_000_000, kw_only=True)
+    #: Whether :meth:`solve` finds optimal strategies.
+    exact: ClassVar[bool] = True
     binary: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -254,37 +246,28 @@ class RestrictedGame:
         tol : float
             Relative gap of the linear program, which an interior-point method solves: where
             optimal strategies are not unique, p is then in the middle of them, and best responses
-            to it say most about the rest of the game.  The other solvers run for their rounds.
+            to it say most about the rest of the game.
         secured : float
             A value that is known to be reached.  Where it is positive, the hard margin's linear
             program needs no constant to be added, and is the more accurate for it.
         deadline : Deadline, optional
             Then the best strategies on the way come back.
-
-        Raises
-        ------
-        ParameterError
-            If the matrix with its slack columns is too large for an iterative solver.
         """
         rows, weights, inverse = self._merged()
-        if self.solver == "linprog":
-            unit = 1.0 if self.binary else float(np.abs(rows).max(initial=0)) or 1.0
-            A = rows if unit == 1.0 else rows / unit
-            start = self._start(inverse, len(rows), unit)
-            caps, shift = np.full(len(rows), np.inf), 0.0
-            if self.C is not None:
-                caps = np.minimum(self.C * unit * weights, FREE)
-            elif secured <= POSITIVE * unit * (largest := float(np.abs(A).max(initial=0))):
-                shift = 1.0 + largest  # a constant is added, so that the value is positive
-            found = solve_capped_lp(A, caps, shift, tol, None if shift else start, deadline)
-            strategy, q = found.alpha, found.multipliers / found.alpha.sum()
-        else:
-            strategy, q = self._iterated(rows, weights, deadline)
-        solution = self._split(strategy, q, weights, inverse)
-        if self.solver == "linprog":
-            total = float(strategy.sum()) / unit
-            weight = dict(zip(self.columns, (q * total).tolist(), strict=True))
-            self._last = solution.p * total, weight
+        unit = 1.0 if self.binary else float(np.abs(rows).max(initial=0)) or 1.0
+        A = rows if unit == 1.0 else rows / unit
+        start = self._start(inverse, len(rows), unit)
+        caps, shift = np.full(len(rows), np.inf), 0.0
+        if self.C is not None:
+            caps = np.minimum(self.C * unit * weights, FREE)
+        elif secured <= POSITIVE * unit * (largest := float(np.abs(A).max(initial=0))):
+            shift = 1.0 + largest  # a constant is added, so that the value is positive
+        found = solve_capped_lp(A, caps, shift, tol, None if shift else start, deadline)
+        alpha, q = found.alpha, found.multipliers / found.alpha.sum()
+        solution = self._split(alpha, q, weights, inverse)
+        total = float(alpha.sum()) / unit
+        weight = dict(zip(self.columns, (q * total).tolist(), strict=True))
+        self._last = solution.p * total, weight
         return solution
 
     def _start(
@@ -361,23 +344,6 @@ class RestrictedGame:
         slack = float((p / given).max()) / self.C
         value = slack_value(margins, self.C * given, max(0.0, 1.0 - float(q.sum())))
         return Solution(q, p, value, max(payoff, slack), slack)
-
-    def _iterated(
-        self, rows: NDArray[Any], weights: NDArray[np.float64], deadline: Deadline
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Strategies by fictitious play or multiplicative weights, slack columns written out."""
-        from formulakern.solvers.games import solve_game
-
-        k = rows.shape[1]
-        if self.C is not None:
-            if rows.size + len(rows) ** 2 > MAX_ENTRIES:
-                raise ParameterError(
-                    f"{len(rows):,} different preferences with a slack column each are too many "
-                    f"for solver={self.solver!r}. Use solver='linprog', or margin='hard'."
-                )
-            rows = np.hstack([rows, np.diag(1.0 / (self.C * weights))])
-        game = solve_game(rows, self.solver, tol=0, max_iter=self.max_iter, time_limit=deadline)
-        return np.asarray(game.row_strategy), np.asarray(game.column_strategy)[:k]
 
 
 def slack_value(margins: NDArray[np.float64], prices: NDArray[np.float64], share: float) -> float:

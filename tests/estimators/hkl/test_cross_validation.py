@@ -13,14 +13,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import HKLClassifier, HKLClassifierCV
-from formulakern.estimators.hkl.folds import calibrated
-from formulakern.estimators.trials import Trial
+from formulakern.estimators.hkl.cross_validation import calibrated
+from formulakern.estimators.path_search import Trial
 
 WEIGHTS = "cut points are quantiles of the unweighted rows, and folds do not see weights"
 
 
 @parametrize_with_checks(
-    [HKLClassifierCV([30.0], [2.0], tol=0.1, cut_points=2, cv=2)],
+    [HKLClassifierCV([30.0], [2.0], tol=0.1, encoder=fk.PropositionEncoder(cut_points=2), cv=2)],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
         "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,

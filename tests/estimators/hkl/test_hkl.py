@@ -27,7 +27,10 @@ EXPECTED_FAILURES = {
 
 
 @parametrize_with_checks(
-    [HKLClassifier(C=10, tol=0.1, cut_points=3), HKLRegressor(tol=0.1, cut_points=2)],
+    [
+        HKLClassifier(C=10, tol=0.1, encoder=fk.PropositionEncoder(cut_points=3)),
+        HKLRegressor(tol=0.1, encoder=fk.PropositionEncoder(cut_points=2)),
+    ],
     expected_failed_checks=lambda _: EXPECTED_FAILURES,
 )
 def test_scikit_learn_estimator_checks(estimator, check):
@@ -333,13 +336,10 @@ def test_one_class_constant_duplicated_and_contradictory():
         ({"tol": 0}, "tol=0"),
         ({"tol": 1.0}, "tol=1.0"),
         ({"max_active": 0}, "max_active=0"),
-        ({"cut_points": 1.5}, "cut_points=1.5"),
         ({"time_limit": -1}, "time_limit=-1"),
         ({"time_limit": True}, "time_limit=True"),
-        ({"relations": ("<",)}, "relations="),
         ({"encoder": "none"}, "encoder='none'"),
         ({"encoder": fk.PropositionEncoder}, "is no transformer"),
-        ({"relations": 3}, "relations=3"),
         ({"C": 1e60}, "C=1e"),
     ],
 )
@@ -402,7 +402,7 @@ def test_extremes_do_not_overflow():
     assert deep.stopped_ == "optimal"
     for rho in (1.0001, 1.001):
         assert HKLClassifier(rho=rho, C=10).fit(X[:, :6], y).stopped_ == "optimal"
-    with pytest.warns(ConvergenceWarning, match=r"1\.3e\+47 times the automatic one.* C='auto'"):
+    with pytest.warns(ConvergenceWarning, match="gap is .* larger tol, or a smaller C"):
         huge = HKLClassifier(C=1e50, time_limit=0.1).fit(X[:, :6], y)
     assert huge.lower_bound_ <= huge.objective_
     with pytest.raises(fk.DataError, match="another unit"):

@@ -187,7 +187,9 @@ def test_constraints_that_cannot_be_kept():
         with pytest.raises(ParameterError, match="propositions of its columns are not known"):
             HKLClassifier(monotone={"x0": 1}, encoder=encoder).fit(sparse, s > 0)
     with pytest.raises(ParameterError, match="is encoded by its values"):
-        HKLClassifier(monotone={"bmi": 1}, relations=("=",)).fit(numbers, s > 0)
+        HKLClassifier(monotone={"bmi": 1}, encoder=PropositionEncoder(nominal=["bmi"])).fit(
+            numbers, s > 0
+        )
     own = PropositionEncoder(nominal="all")
     with pytest.raises(ParameterError, match="is encoded by its values"):
         HKLClassifier(monotone={"dose": 1}, encoder=own).fit(numbers, s > 0)

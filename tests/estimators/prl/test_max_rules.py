@@ -99,8 +99,8 @@ def test_a_large_depth_penalty_leaves_single_conditions():
         for model in [PRLClassifier(C=0.5, depth_penalty=a, tol=0.1).fit(X, y)]
     ]
     assert lengths == [2, 1]
-    options = {"column_selection": "random", "budget": 20, "epochs": 3, "random_state": 0}
-    drawn = PRLClassifier(depth_penalty=2.0, **options).fit(X, y)
+    options = {"solver": "linprog", "budget": 20, "epochs": 3}
+    drawn = fk.PublishedPRL(depth_penalty=2.0, **options).fit(X, y)
     assert drawn.value_ <= PRLClassifier(depth_penalty=2.0).fit(X, y).bound_
 
 
@@ -159,10 +159,10 @@ def test_the_limit_for_products_and_random_columns():
     y = X[:, 0] * X[:, 1] + 0.5 * X[:, 2] ** 2 > 0.3
     model = PRLClassifier("polynomial", degree=2, C=0.5, max_rules=2).fit(X, y)
     assert {str(item.rule) for item in model.rules_} - {"1"} == {"x0 * x1", "x2 * x2"}
-    options = {"column_selection": "random", "random_state": 0, "epochs": 2, "budget": 50}
+    options = {"solver": "linprog", "epochs": 2, "budget": 50}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        drawn = PRLClassifier(C=0.5, max_rules=3, **options).fit(X, y)
+        drawn = fk.PublishedPRL(C=0.5, max_rules=3, **options).fit(X, y)
     assert sum(str(item.rule) != "true" for item in drawn.rules_) <= 3
     assert drawn.score(X, y) > 0.6
 
@@ -207,10 +207,12 @@ def test_a_hard_margin_of_value_0_is_softened(selection):
     generator = np.random.default_rng(0)
     X = generator.integers(0, 2, (200, 6))
     y = np.where((X[:, 0] & X[:, 1]) ^ (generator.random(200) < 0.1), "in", "out")
-    options = {"column_selection": selection, "random_state": 0, "encoder": None}
-    options |= {"epochs": 3, "budget": 50} if selection == "random" else {}
+    made, options = PRLClassifier, {"encoder": None}
+    if selection == "random":
+        made = fk.PublishedPRL
+        options |= {"epochs": 3, "budget": 50, "solver": "linprog"}
     with pytest.warns(UserWarning, match=r"value is 0.*kept are the soft margin's at C=0\.05"):
-        hard = PRLClassifier(margin="hard", C=0.05, **options).fit(X, y)
+        hard = made(margin="hard", C=0.05, **options).fit(X, y)
     assert hard.stopped_ == "inseparable"
     assert hard.C_ == 0.05
     assert hard.nu_ == 0

@@ -14,16 +14,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import PRLClassifier, PRLClassifierCV
-from formulakern.estimators.prl import folds as prl_folds
-from formulakern.estimators.prl.cross_validation import Setting
-from formulakern.estimators.prl.folds import calibrated_votes
-from formulakern.estimators.trials import Trial
+from formulakern.estimators.path_search import Trial
+from formulakern.estimators.prl import cross_validation as prl_folds
+from formulakern.estimators.prl.cross_validation import Setting, calibrated_votes
 
 WEIGHTS = "cut points are quantiles of the unweighted rows, and folds do not see weights"
 
 
 @parametrize_with_checks(
-    [PRLClassifierCV([1.0], [1], tol=0.1, cv=2, cut_points=3)],
+    [PRLClassifierCV([1.0], [1], tol=0.1, cv=2, encoder=fk.PropositionEncoder(cut_points=3))],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": WEIGHTS,
         "check_sample_weight_equivalence_on_sparse_data": WEIGHTS,

@@ -183,8 +183,8 @@ def test_solvers_agree_within_their_gaps(generator):
     y = np.append([0, 1], generator.integers(0, 2, 18))
     exact = fit(X, y, C=0.3, encoder=None)
     for solver, rounds in (("fictitious-play", 30_000), ("multiplicative-weights", 2_000)):
-        options = {"solver": solver, "solver_iterations": rounds, "epochs": 8, "tol": 0.05}
-        model = PRLClassifier(C=0.3, depth_penalty=1, encoder=None, **options)
+        options = {"solver": solver, "solver_iterations": rounds, "epochs": 8}
+        model = fk.PublishedPRL(C=0.3, depth_penalty=1, encoder=None, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X, y)
@@ -263,8 +263,7 @@ def test_the_published_algorithm_step_by_step(monkeypatch):
     X, y = datasets.tic_tac_toe()
     budget, epochs, rounds = 150, 8, 1500
     options = {
-        "margin": "hard", "column_selection": "random", "solver": "fictitious-play",
-        "solver_iterations": rounds, "budget": budget, "epochs": epochs,
+        "margin": "hard", "solver_iterations": rounds, "budget": budget, "epochs": epochs,
     }  # fmt: skip
     draws = []
     draw = ConjunctionFeatures.draw
@@ -277,7 +276,7 @@ def test_the_published_algorithm_step_by_step(monkeypatch):
     monkeypatch.setattr(ConjunctionFeatures, "draw", recorded)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the hard margin's value is 0")
-        model = PRLClassifier("conjunctions", 3, random_state=1, **options).fit(X, y)
+        model = fk.PublishedPRL("conjunctions", 3, random_state=1, **options).fit(X, y)
     monkeypatch.undo()
     bits = fk.PropositionEncoder().fit_transform(X).astype(bool)
     for column in itertools.chain(*draws):  # true on a row of the class that it votes for
@@ -296,7 +295,7 @@ def test_the_published_algorithm_step_by_step(monkeypatch):
     assert model.bound_ >= 2 / 17 - 1e-6
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the hard margin's value is 0")
-        again = PRLClassifier("conjunctions", 3, random_state=1, **options).fit(X, y)
+        again = fk.PublishedPRL("conjunctions", 3, random_state=1, **options).fit(X, y)
     assert str(again.rules_) == str(model.rules_)
 
 
@@ -458,27 +457,26 @@ def test_more_than_there_is():
         ({"features": []}, "features="),
         ({"degree": 0}, "degree=0"),
         ({"degree": 1.5}, "degree=1.5"),
-        ({"relations": ("<",)}, "relations="),
         ({"margin": "big"}, "margin='big'"),
         ({"C": 0}, "C=0"),
         ({"C": float("nan")}, "C=nan"),
-        ({"column_selection": "all"}, "column_selection"),
         ({"budget": 0}, "budget=0"),
         ({"epochs": -1}, "epochs=-1"),
-        ({"solver": "magic"}, "solver='magic'"),
         ({"tol": -1}, "tol=-1"),
         ({"bias_rule": "no"}, "bias_rule='no'"),
         ({"time_limit": -1}, "time_limit=-1"),
         ({"encoder": "none"}, "encoder='none'"),
         ({"encoder": fk.PropositionEncoder}, "is no transformer"),
         ({"encoder": object()}, "is no transformer"),
-        ({"relations": None}, "relations=None"),
         ({"C": np.array([1.0, 2.0])}, "C=array"),
     ],
 )
 def test_wrong_parameters(parameters, message):
     with pytest.raises(fk.ParameterError, match=message):
         PRLClassifier(**parameters).fit([[0, 1], [1, 0]], [0, 1])
+    for more, said in ({"solver": "magic"}, "solver='magic'"), ({"ordinal": True}, "ordinal=True"):
+        with pytest.raises(fk.ParameterError, match=said):
+            fk.PublishedPRL(**more).fit([[0, 1], [1, 0]], [0, 1])
     with pytest.raises(fk.FormulaSyntaxError):
         PRLClassifier("a & | b").fit([[0, 1], [1, 0]], [0, 1])
 
@@ -508,14 +506,13 @@ def test_frames_gaps_and_texts(frame):
     again = fk.RuleEnsemble.from_json(model.rules_.to_json())
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert model.feature_names_in_.tolist() == ["odor", "size", "ring"]
-    only = PRLClassifier(relations=("<=", ">="), C=5).fit(X, y)
-    assert not any("odor =" in str(item.rule) for item in only.rules_)
-    assert any("size <=" in str(item.rule) for item in only.rules_)
-    equal = PRLClassifier(relations="=", C=5).fit(X[["odor", "ring"]], y)
+    below = PRLClassifier(encoder=fk.PropositionEncoder(numeric="<="), C=5).fit(X, y)
+    assert any("size <=" in str(item.rule) for item in below.rules_)
+    assert not any(">=" in str(item.rule) for item in below.rules_)
+    equal = PRLClassifier(encoder=fk.PropositionEncoder(nominal="all"), C=5)
+    equal.fit(X[["odor", "ring"]], y)
     assert any("odor = foul" in str(item.rule) for item in equal.rules_)
     assert not any("<=" in str(item.rule) for item in equal.rules_)
-    with pytest.raises(fk.DataError, match="no proposition with <="):
-        PRLClassifier(relations=("<=",)).fit(X[["odor"]].dropna(), y[X["odor"].notna()])
 
 
 def test_explanations_add_up(frame):
@@ -597,14 +594,12 @@ def test_a_price_that_is_nearly_infinite(C):
     assert clash.bound_ <= 1 / C + 1e-6
 
 
-@pytest.mark.parametrize("selection", ["exact", "random"])
 @pytest.mark.parametrize("solver", ["fictitious-play", "multiplicative-weights"])
-def test_few_rounds_are_no_worse_than_no_rule(solver, selection):
+def test_few_rounds_are_no_worse_than_no_rule(solver):
     X, y = [["x"], ["y"], ["x"], ["z"], ["y"]], ["p", "q", "q", "q", "p"]
-    options = {"column_selection": selection, "epochs": 2, "random_state": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = PRLClassifier(C=2, solver=solver, solver_iterations=3, **options).fit(X, y)
+        model = fk.PublishedPRL(C=2, solver=solver, solver_iterations=3, epochs=2).fit(X, y)
     assert model.value_ >= 1 / (2 * 5) - 1e-12
     assert 0 < model.nu_ <= 1 + 1e-12
     assert model.value_ <= model.bound_
@@ -653,11 +648,16 @@ def test_three_classes():
     table = datasets.monks(1)
     X, y = table
     named = np.where(y == 1, "one", np.where(X["a2"] == 1, "two", "three"))
-    model = PRLClassifier(C=5, relations="=").fit(X, named)
+    model = PRLClassifier(C=5, encoder=fk.PropositionEncoder(nominal="all")).fit(X, named)
     assert model.decision_function(X).shape == (len(named), 3)
     assert model.score(X, named) > 0.95
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    assert cross_val_score(PRLClassifier(C=5, relations="="), X, named, cv=folds).mean() > 0.9
+    assert (
+        cross_val_score(
+            PRLClassifier(C=5, encoder=fk.PropositionEncoder(nominal="all")), X, named, cv=folds
+        ).mean()
+        > 0.9
+    )
 
 
 # -- stopping -----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from formulakern import ParameterError
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.weighted_rows import WeightedRows
 from formulakern.encoding.zero_one import read_packed
-from formulakern.estimators.prl.parameters import check_parameters
+from formulakern.estimators.prl.base import check_parameters
 from formulakern.estimators.targets import row_weights
 from formulakern.learning.prl import row_groups
 from formulakern.learning.prl.ordered import ordered_preferences
@@ -246,9 +246,8 @@ def test_fit_on_a_data_frame_of_dask_that_stays_in_pieces():
     whole = fk.PRLClassifier(C=0.2).fit(frame, target)
     with dask.config.set(scheduler="synchronous"), fk.gather_limit(0):
         model = fk.PRLClassifier(C=0.2).fit(lazy, classes)
-        for refused in ({"features": "a & b"}, {"column_selection": "random"}):
-            with pytest.raises(ParameterError, match="stay in pieces"):
-                fk.PRLClassifier(**refused).fit(lazy, classes)
+        with pytest.raises(ParameterError, match="stay in pieces"):
+            fk.PRLClassifier("a & b").fit(lazy, classes)
         with pytest.raises(ParameterError, match="stay in pieces"):
             fk.PRLClassifier().fit_preferences(lazy, [(0, "a", "b")])
     assert model.value_ <= whole.bound_ * (1 + 1e-6)

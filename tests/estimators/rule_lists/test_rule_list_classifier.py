@@ -32,7 +32,7 @@ EXPECTED_FAILURES = {
     [
         RuleListClassifier(random_state=0),
         RuleListClassifier("cn2-unordered", random_state=0),
-        RuleListClassifier("optimal", max_rules=2, max_conditions=1, cut_points=3),
+        RuleListClassifier("optimal", max_rules=2, max_conditions=1),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(estimator.learner, {}),
 )
@@ -185,7 +185,6 @@ def test_contradictory_rows_go_to_the_larger_class():
         ({"significance": 1.0}, "significance=1.0"),
         ({"penalty": -0.1}, "penalty=-0.1"),
         ({"tol": None}, "tol=None"),
-        ({"cut_points": 0}, "cut_points=0"),
         ({"min_weight": -1}, "min_weight=-1"),
         ({"min_bucket": 0}, "min_bucket=0"),
         ({"time_limit": -1}, "time_limit=-1"),

@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
@@ -136,7 +137,7 @@ def test_scores_are_those_of_cross_validation(boards, criterion):
     search = FormulaSearch(GIVEN, criterion, C=3, cv=folds, class_weight=None).fit(X, y)
     encoded = fk.PropositionEncoder().fit_transform(X)
     for i, text in enumerate(GIVEN):
-        machine = FormulaSVC(text, C=3, encoder=None, solver="libsvm")
+        machine = SVC(kernel=fk.kernel(text).normalized(), C=3)
         scores = cross_val_score(machine, encoded, y, cv=folds, scoring=criterion)
         assert search.results_["mean_score"][i] == pytest.approx(scores.mean(), abs=1e-9)
         assert search.results_["std_score"][i] == pytest.approx(scores.std(), abs=1e-9)
@@ -196,7 +197,6 @@ def test_log_loss_is_that_of_calibrated_decisions(boards):
     """Against scikit-learn, one fold and candidate at a time."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import RepeatedStratifiedKFold
-    from sklearn.svm import SVC
 
     X, y, _ = boards
     X, y = X[np.arange(80)], y[:80]

@@ -165,17 +165,14 @@ def test_the_machine_is_that_of_scikit_learn(binary):
     X, y, later = binary
     k = fk.kernel("(a & ~b) | c", "distinct").normalized()
     theirs = SVC(kernel=k, C=3, tol=1e-8).fit(X, y)
-    for solver, tol, precision in (("libsvm", 1e-8, 1e-9), ("dual", 1e-12, 1e-4)):
-        ours = FormulaSVC(
-            "(a & ~b) | c", "distinct", C=3, encoder=None, solver=solver, tol=tol
-        ).fit(X, y)
-        assert ours.kernel_ == k
-        expected = theirs.decision_function(later)
-        np.testing.assert_allclose(ours.decision_function(later), expected, atol=precision)
-        np.testing.assert_array_equal(ours.predict(later), theirs.predict(later))
-        for one, other in ((ours, theirs), (theirs, ours)):
-            heavy = np.abs(one.dual_coef_).max(axis=0) > precision
-            assert set(one.support_[heavy]) <= set(other.support_)
+    ours = FormulaSVC("(a & ~b) | c", "distinct", C=3, encoder=None, tol=1e-12).fit(X, y)
+    assert ours.kernel_ == k
+    expected = theirs.decision_function(later)
+    np.testing.assert_allclose(ours.decision_function(later), expected, atol=1e-4)
+    np.testing.assert_array_equal(ours.predict(later), theirs.predict(later))
+    for one, other in ((ours, theirs), (theirs, ours)):
+        heavy = np.abs(one.dual_coef_).max(axis=0) > 1e-4
+        assert set(one.support_[heavy]) <= set(other.support_)
     # what it solved: K on the support vectors, weighted, plus the constant
     two = FormulaSVC("(a & ~b) | c", "distinct", C=3, encoder=None).fit(X, y > 0)
     by_hand = k(later, X[two.support_]) @ two.dual_coef_[0] + two.intercept_
@@ -201,7 +198,7 @@ def test_weights_of_classes_and_rows(binary):
     weighted = FormulaSVC("a & b", **exact).fit(X, noisy, sample_weight=weight)
     by_class = FormulaSVC("a & b", class_weight={True: 20.0}, **exact).fit(X, noisy)
     np.testing.assert_allclose(weighted.decision_function(X), by_class.decision_function(X))
-    svc = FormulaSVC("a & b", class_weight={True: 20.0}, solver="libsvm", **exact).fit(X, noisy)
+    svc = SVC(kernel=by_class.kernel_, class_weight={True: 20.0}, **exact).fit(X, noisy)
     np.testing.assert_allclose(by_class.decision_function(X), svc.decision_function(X), atol=1e-2)
     with pytest.raises(ValueError, match=r"sample_weight.shape == \(3,\)"):
         FormulaSVC().fit(X, noisy, sample_weight=np.ones(3))
@@ -296,7 +293,7 @@ def test_a_kernel_of_large_values():
     assert np.isfinite(cosine.decision_function(X)).all()
     with pytest.raises(fk.MagnitudeError, match="scale='probability'"):
         FormulaSVC(formula, normalize=False).fit(X, y)
-    FormulaSVC(formula, normalize=False, scale="probability").fit(X, y)
+    FormulaSVC(fk.kernel(formula, scale="probability"), normalize=False).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -305,12 +302,9 @@ def test_a_kernel_of_large_values():
         ({"formula": "a & | b"}, fk.FormulaSyntaxError, "two connectives in a row"),
         ({"formula": 3}, fk.ParameterError, "made of a str or a Formula; got int"),
         ({"variables": "loose"}, fk.ParameterError, "'bound', 'free', 'distinct'"),
-        ({"scale": "log"}, fk.ParameterError, "one of 'count', 'probability'"),
-        ({"backend": "gpu"}, fk.ParameterError, "'auto', 'interpreter', 'lookup', 'numba'"),
         ({"encoder": "onehot"}, fk.ParameterError, "'auto', None or a transformer"),
         ({"C": -1.0}, fk.ParameterError, "C=-1.0"),
         ({"tol": 0}, fk.ParameterError, "tol=0"),
-        ({"solver": "newton"}, fk.ParameterError, "'auto', 'dual', 'libsvm'"),
         ({"time_limit": -1}, fk.ParameterError, "time_limit"),
     ],
 )

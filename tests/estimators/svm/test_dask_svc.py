@@ -56,11 +56,10 @@ def test_the_model_is_that_of_the_table_in_memory(name, n):
     assert model.svc_.shape_fit_ == inside.svc_.shape_fit_
 
 
-@pytest.mark.parametrize("given", [{"solver": "libsvm"}, {}])
-def test_solvers_weights_and_rules(given):
+def test_weights_and_rules():
     X, y = table_of("tic-tac-toe")
     weights = pd.Series(np.random.default_rng(2).integers(1, 4, len(y)).astype(float))
-    parameters = {"formula": "all[3](x)", "variables": "distinct", "C": 0.5, **given}
+    parameters = {"formula": "all[3](x)", "variables": "distinct", "C": 0.5}
     inside = fk.FormulaSVC(**parameters).fit(X, y, sample_weight=weights)
     model = fk.FormulaSVC(**parameters)
     model.fit(partitioned(X), partitioned(y), sample_weight=partitioned(weights))

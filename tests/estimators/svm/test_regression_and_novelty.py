@@ -40,11 +40,10 @@ def test_regression_is_that_of_scikit_learn(rows, normalize):
     k = k.normalized() if normalize else k
     theirs = SVR(kernel=k, C=5, epsilon=0.2, tol=1e-6).fit(X, y)
     options = {"C": 5, "epsilon": 0.2, "encoder": None, "normalize": normalize}
-    for solver in ("dual", "libsvm"):
-        model = fk.FormulaSVR(**options, solver=solver, tol=1e-8).fit(X, y)
-        np.testing.assert_allclose(model.predict(later), theirs.predict(later), atol=2e-3)
-        assert model.dual_coef_.shape == (1, len(model.support_))
-        assert model.score(later, truth) > 0.8
+    model = fk.FormulaSVR(**options, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(model.predict(later), theirs.predict(later), atol=2e-3)
+    assert model.dual_coef_.shape == (1, len(model.support_))
+    assert model.score(later, truth) > 0.8
     assert model.support_vectors_.shape == (len(model.support_), 9)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
@@ -62,17 +61,14 @@ def test_novelty_is_that_of_scikit_learn(rows):
     X, _, later, _ = rows
     k = fk.kernel("a & b").normalized()
     theirs = OneClassSVM(kernel=k, nu=0.2, tol=1e-8).fit(X)
-    for solver in ("dual", "libsvm"):
-        model = fk.FormulaOneClass(nu=0.2, encoder=None, solver=solver, tol=1e-8).fit(X)
-        np.testing.assert_allclose(
-            model.decision_function(later), theirs.decision_function(later), atol=5e-3
-        )
-        assert model.dual_coef_.sum() == pytest.approx(0.2 * 120)
-        assert (model.decision_function(X) < -1e-3).mean() <= 0.2
-        np.testing.assert_allclose(
-            model.score_samples(X) - model.offset_, model.decision_function(X)
-        )
-        assert set(model.predict(X)) == {-1, 1}
+    model = fk.FormulaOneClass(nu=0.2, encoder=None, tol=1e-8).fit(X)
+    np.testing.assert_allclose(
+        model.decision_function(later), theirs.decision_function(later), atol=5e-3
+    )
+    assert model.dual_coef_.sum() == pytest.approx(0.2 * 120)
+    assert (model.decision_function(X) < -1e-3).mean() <= 0.2
+    np.testing.assert_allclose(model.score_samples(X) - model.offset_, model.decision_function(X))
+    assert set(model.predict(X)) == {-1, 1}
 
 
 def test_any_table_and_what_is_refused(rows):

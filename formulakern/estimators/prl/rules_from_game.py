@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from formulakern.arrays import FloatArray
+from formulakern.estimators.row_counts import RowCounts
 from formulakern.learning.prl.column_generation import ZERO, Outcome
 from formulakern.learning.prl.features import ConjunctionFeatures, FeatureFamily, TemplateFeatures
 from formulakern.learning.prl.ordered import ABOVE, OrderedFeatures, Step
@@ -19,57 +18,13 @@ from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Feature
 from formulakern.text import counted
 
-__all__ = ["TrainingRows", "advice_on", "largest_alone", "ordered_rules_of", "rules_of"]
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingRows:
-    """What each row of a table stands for, in the count of what rules cover.
-
-    Attributes
-    ----------
-    number : ndarray of shape (m,), int64
-        How many training rows.
-    of_class : ndarray of shape (m, K), float64, or None
-        Their weight by class, where rows have a class; weights of classes do not count.
-    """
-
-    number: npt.NDArray[np.int64]
-    of_class: FloatArray | None = None
-
-    @classmethod
-    def of_classes(cls, codes: npt.NDArray[np.intp], n_classes: int, weights: FloatArray) -> Self:
-        """Of rows with a class each; those of weight 0 do not count.
-
-        >>> TrainingRows.of_classes(np.array([0, 1]), 2, np.array([1.0, 0.5])).of_class
-        array([[1. , 0. ],
-               [0. , 0.5]])
-        """
-        of_class = np.zeros((len(codes), n_classes))
-        of_class[np.arange(len(codes)), codes] = weights
-        return cls((weights > 0).astype(np.int64), of_class)
-
-    def merged(self, kind: npt.NDArray[np.intp], n_kinds: int) -> Self:
-        """Of different rows: ``kind`` says which of them each row is."""
-        number = np.bincount(kind, self.number, n_kinds).astype(np.int64)
-        if self.of_class is None:
-            return replace(self, number=number)
-        columns = [np.bincount(kind, column, n_kinds) for column in self.of_class.T]
-        return replace(self, number=number, of_class=np.stack(columns, axis=1))
-
-    def shares(self, k: int, covered: npt.NDArray[np.bool_]) -> tuple[float, float]:
-        """The share of class k among the covered rows, and among all; NaN where not known."""
-        if self.of_class is None:
-            return np.nan, np.nan
-        parts = self.of_class[covered], self.of_class
-        precision, base = (float(p[:, k].sum() / p.sum()) if p.sum() else np.nan for p in parts)
-        return precision, base
+__all__ = ["advice_on", "largest_alone", "ordered_rules_of", "rules_of"]
 
 
 def rules_of(
     outcome: Outcome,
     family: FeatureFamily,
-    rows: TrainingRows,
+    rows: RowCounts,
     words: Sequence[Any],
     names: Sequence[Any],
 ) -> list[tuple[Feature, WeightedRule]]:
@@ -81,7 +36,7 @@ def rules_of(
     ----------
     outcome : Outcome
     family : FeatureFamily
-    rows : TrainingRows
+    rows : RowCounts
         What the different rows of the family's table stand for.
     words : sequence of Formula or of str
         What the columns of the encoded table say.
@@ -100,18 +55,14 @@ def rules_of(
         if weight == 0.0:
             continue
         winner, loser = (a, b) if weight > 0 else (b, a)
-        votes = (abs(weight), names[winner], names[loser])
+        votes = abs(weight), names[winner], names[loser]
         fired = family.values(feature) != 0
-        support = int(rows.number[fired].sum())
-        coverage = support / int(rows.number.sum())
-        shares = rows.shares(winner, fired)
-        rule = WeightedRule(feature.named(words), *votes, support, coverage, *shares)
-        found.append((feature, rule))
+        found.append((feature, rows.described(feature.named(words), fired, *votes, winner)))
     return found
 
 
 def ordered_rules_of(
-    outcome: Outcome, family: OrderedFeatures, rows: TrainingRows, words: Sequence[Any]
+    outcome: Outcome, family: OrderedFeatures, rows: RowCounts, words: Sequence[Any]
 ) -> tuple[list[tuple[Feature, WeightedRule]], FloatArray]:
     """Rules of any sign for the one score of ordered classes, and its thresholds.
 
@@ -131,17 +82,14 @@ def ordered_rules_of(
     found = []
     for feature, weight in weight_of.items():
         fired = family.family.values(feature) != 0
-        support = int(rows.number[fired].sum())
-        coverage = support / int(rows.number.sum())
-        rule = WeightedRule(feature.named(words), weight, support=support, coverage=coverage)
-        found.append((feature, rule))
+        found.append((feature, rows.described(feature.named(words), fired, weight)))
     return found, ends
 
 
-def largest_alone(rows: TrainingRows) -> FloatArray:
+def largest_alone(rows: RowCounts) -> FloatArray:
     """Thresholds that give every row, of score 0, the largest of the ordered classes.
 
-    >>> largest_alone(TrainingRows.of_classes(np.array([0, 1, 1, 2]), 3, np.ones(4)))
+    >>> largest_alone(RowCounts.of_classes(np.array([0, 1, 1, 2]), 3, np.ones(4)))
     array([-1.,  1.])
     """
     assert rows.of_class is not None  # ordered classes are classes of rows
@@ -184,7 +132,7 @@ def advice_on(
             f"no rule is worth its weight at C={estimator.C_:g}, everything is margin error{why}. "
             f"Use a larger C{', or more columns' * bool(clash)}."
         ), UserWarning
-    if estimator.column_selection == "exact" and outcome.reason in ("epochs", "columns"):
+    if estimator.proves and outcome.reason in ("epochs", "columns"):
         last = outcome.history[-1]
         more = "Allow more epochs, or a larger tol."
         if family.full:

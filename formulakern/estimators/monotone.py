@@ -7,23 +7,19 @@ round.  x = v and x ≠ v are no steps in one direction, and get no weight.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from formulakern.checks import is_integer
 from formulakern.encoding.partitioned import PartitionedTable
 from formulakern.errors import ParameterError
 from formulakern.estimators.encoder import PropositionEncoder
-from formulakern.learning.hkl.signs import Signs
-from formulakern.rules.features import LinearTerm
 from formulakern.syntax.comparison import ORDERS, Comparison
 from formulakern.syntax.formula import Formula, Variable
 from formulakern.tables.select import column_positions
 from formulakern.tables.table import Table
 
-__all__ = ["asked_of", "read_directions", "signs_of"]
+__all__ = ["asked_of", "read_directions"]
 
 #: What each relation asks for where the score must not fall with the column.
 ASKED = {">=": 1, ">": 1, "<=": -1, "<": -1, "is missing": 0, "is not missing": 0}
@@ -84,8 +80,8 @@ def read_directions(
     for name in some:
         number = table.is_numeric(name)
         problem = (
-            "is encoded by its values. Let relations hold '<=' or '>=', or write "
-            "PropositionEncoder(max_nominal=0)."
+            "is encoded by its values. Write PropositionEncoder(max_nominal=0), which cuts "
+            "numbers of two values too."
         )
         if not number:
             problem = (
@@ -116,15 +112,3 @@ def asked_of(leaf: Formula, directions: Mapping[str, int]) -> int | None:
         return 0
     asked = ASKED.get(leaf.relation) if leaf.part is None else None
     return None if asked is None else asked * directions[leaf.column]
-
-
-def signs_of(
-    leaves: Sequence[Formula], terms: Sequence[LinearTerm], directions: Mapping[str, int]
-) -> Signs | None:
-    """What propositions and linear terms ask for; None where no column has a direction."""
-    if not directions:
-        return None
-    return Signs(
-        np.array([asked_of(leaf, directions) or 0 for leaf in leaves], dtype=np.int64),
-        np.array([directions.get(term.column, 0) for term in terms], dtype=np.int64),
-    )

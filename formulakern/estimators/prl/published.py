@@ -1,0 +1,129 @@
+"""PublishedPRL: preference and rule learning as it was published."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.checks import check_choice, check_integer
+from formulakern.errors import ParameterError
+from formulakern.estimators.prl.classifier import PRLClassifier
+from formulakern.estimators.targets import random_source
+from formulakern.learning.prl.column_generation import ColumnGeneration
+from formulakern.learning.prl.preferences import Preferences
+from formulakern.learning.prl.published import IteratedGame, RandomColumns
+from formulakern.learning.prl.restricted_game import RestrictedGame
+
+__all__ = ["PublishedPRL"]
+
+
+@dataclass(eq=False, repr=False)
+class PublishedPRL(PRLClassifier):
+    """The published algorithm of preference and rule learning: random columns, fictitious play.
+
+    In each epoch a fixed number of columns is drawn, the game of these columns is solved, and
+    columns without weight are replaced.  The best hypothesis of all epochs is kept.
+    :class:`PRLClassifier` solves the same game over all columns, faster, and proves its margin.
+
+    Parameters
+    ----------
+    features, degree, max_rules, depth_penalty, margin, C, bias_rule, monotone
+        As in :class:`PRLClassifier`.
+    encoder, class_weight, time_limit, verbose
+        As in :class:`PRLClassifier`.
+    solver : {"fictitious-play", "multiplicative-weights", "linprog"}, default="fictitious-play"
+        For the games of the drawn columns.
+    solver_iterations : int, default=1_000_000
+        Rounds of the first two.
+    budget : int, default=1000
+        Columns that are held.
+    epochs : int, default=200
+        Rounds of drawing columns and solving the game.
+    tol : float, default=1e-2
+        Relative gap of the rules that ``max_rules`` chooses.
+    ordinal : bool, default=False
+        Only False: classes have no order here.
+    random_state : int, RandomState or None, default=0
+        For the columns.
+
+    Attributes
+    ----------
+    rules_, value_, bound_, gap_, C_, nu_, history_, stopped_, n_iter_, classes_
+        As in :class:`PRLClassifier`.  The bound is computed once, at the end.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only where the table has names.
+
+    References
+    ----------
+    Polato & Aiolli (2019), Interpretable preference learning: a game theoretic framework for large
+    margin on-line feature and rule learning, AAAI 33, doi:10.1609/aaai.v33i01.33014723.
+
+    Examples
+    --------
+    >>> from formulakern import datasets
+    >>> X, y = datasets.tic_tac_toe()
+    >>> model = PublishedPRL("conjunctions", degree=3, epochs=5, solver_iterations=2000).fit(X, y)
+    >>> model.value_ <= model.bound_
+    True
+    """
+
+    _: KW_ONLY
+    solver: Literal["fictitious-play", "multiplicative-weights", "linprog"] = "fictitious-play"
+    solver_iterations: int = 1_000_000
+    budget: int = 1000
+    random_state: int | np.random.RandomState | None = 0
+    learns_on_pieces: ClassVar[bool] = False
+    proves: ClassVar[bool] = False
+
+    def fit(self, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Learn from one class per row.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Anything that :class:`formulakern.Table` reads.
+        y : array-like of shape (n_rows,)
+            Classes, of any type.
+        sample_weight : array-like of shape (n_rows,), optional
+            Not negative; what the preferences of a row weigh.
+
+        Returns
+        -------
+        PublishedPRL
+            Itself.
+
+        Raises
+        ------
+        DataError
+            If the table or the classes cannot be read, or there is one class only.
+        ParameterError, FormulaSyntaxError
+            If a parameter is wrong.
+        """
+        self._check_dynamics()
+        return super().fit(X, y, sample_weight)
+
+    def _check_dynamics(self) -> None:
+        check_choice(
+            "solver", self.solver, ("fictitious-play", "multiplicative-weights", "linprog")
+        )
+        check_integer("solver_iterations", self.solver_iterations)
+        check_integer("budget", self.budget)
+        if self.ordinal:
+            raise ParameterError(
+                "ordinal=True; PublishedPRL draws columns for classes without an order. Use "
+                "PRLClassifier."
+            )
+
+    def _game(self, preferences: Preferences, C: float | None, binary: bool) -> RestrictedGame:
+        if self.solver == "linprog":
+            return super()._game(preferences, C, binary)
+        rounds = self.solver_iterations
+        return IteratedGame(preferences, C, binary=binary, solver=self.solver, max_iter=rounds)
+
+    def _generation(self, *given: Any) -> ColumnGeneration:
+        seeds = random_source(self.random_state).randint(2**31 - 1, size=4)
+        return RandomColumns(*given, generator=np.random.default_rng(seeds))

@@ -1,0 +1,84 @@
+"""How rules do on training rows: support, coverage and precision, counted in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from formulakern.arrays import FloatArray
+from formulakern.rules.ensemble import WeightedRule
+
+__all__ = ["RowCounts"]
+
+
+@dataclass(frozen=True, eq=False)
+class RowCounts:
+    """The training rows that each row of a table stands for; counts what rules cover.
+
+    Attributes
+    ----------
+    number : ndarray of shape (m,), int64
+        How many training rows.
+    of_class : ndarray of shape (m, K), float64, or None
+        Their weight by class, where rows have a class; weights of classes do not count.
+    """
+
+    number: npt.NDArray[np.int64]
+    of_class: FloatArray | None = None
+
+    @classmethod
+    def of_classes(cls, codes: npt.NDArray[np.intp], n_classes: int, weights: FloatArray) -> Self:
+        """Of rows with a class each; those of weight 0 do not count.
+
+        >>> RowCounts.of_classes(np.array([0, 1]), 2, np.array([1.0, 0.5])).of_class
+        array([[1. , 0. ],
+               [0. , 0.5]])
+        """
+        of_class = np.zeros((len(codes), n_classes))
+        of_class[np.arange(len(codes)), codes] = weights
+        return cls((weights > 0).astype(np.int64), of_class)
+
+    def merged(self, kind: npt.NDArray[np.intp], n_kinds: int) -> Self:
+        """Of different rows: ``kind`` says which of them each row is."""
+        number = np.bincount(kind, self.number, n_kinds).astype(np.int64)
+        if self.of_class is None:
+            return replace(self, number=number)
+        columns = [np.bincount(kind, column, n_kinds) for column in self.of_class.T]
+        return replace(self, number=number, of_class=np.stack(columns, axis=1))
+
+    def shares(self, k: int, covered: npt.NDArray[np.bool_]) -> tuple[float, float]:
+        """The share of class k among the covered rows, and among all; NaN where not known."""
+        if self.of_class is None:
+            return np.nan, np.nan
+        parts = self.of_class[covered], self.of_class
+        precision, base = (float(p[:, k].sum() / p.sum()) if p.sum() else np.nan for p in parts)
+        return precision, base
+
+    def described(
+        self,
+        rule: Any,
+        covered: npt.NDArray[np.bool_],
+        weight: float,
+        winner: Any = None,
+        loser: Any = None,
+        k: int | None = None,
+    ) -> WeightedRule:
+        """A rule with its vote, and how it does on the rows.
+
+        Parameters
+        ----------
+        rule : Rule
+        covered : bool (m,)
+        weight : float
+        winner, loser : object
+            The classes that it votes for and against.
+        k : int, optional
+            The place of ``winner`` in ``of_class``.
+        """
+        support = int(self.number[covered].sum())
+        coverage = support / max(int(self.number.sum()), 1)
+        shares = (np.nan, np.nan) if k is None else self.shares(k, covered)
+        return WeightedRule(rule, weight, winner, loser, support, coverage, *shares)
