@@ -167,8 +167,7 @@ class CountWriter:
         where = (rows.start, rows.stop, columns.start, columns.stop)
         memory = (mine.tile, mine.row)
         finish = (self.values.address, self.packed)
-        target = (block.ctypes.data, block.strides[0])
-        fill_block(words, memory, finish, steps, where, target)
+        fill_block(words, memory, finish, steps, where, block)
 
     @cached_property
     def packed(self) -> IntArray:

@@ -194,9 +194,9 @@ def _join(to: Any, given: Any, found: Any, length: Any, join: Any) -> None:
     "void(Tuple((uint64[:, ::1], uint64[:, :, ::1], int64[::1])), "
     "Tuple((uint64[:, :, ::1], float64[::1])), Tuple((int64, int64[::1])), "
     f"Tuple((int64, {_FACTORS}, {_FACTORS})), "
-    "UniTuple(int64, 4), UniTuple(int64, 2))"
+    "UniTuple(int64, 4), float64[:, :])"
 )
-def fill_block(tables: Any, memory: Any, finish: Any, steps: Any, block: Any, target: Any) -> None:
+def fill_block(tables: Any, memory: Any, finish: Any, steps: Any, block: Any, out: Any) -> None:
     """Fill a block of a matrix: count tile by tile, and finish row by row.
 
     Parameters
@@ -212,8 +212,7 @@ def fill_block(tables: Any, memory: Any, finish: Any, steps: Any, block: Any, ta
         the block or joined with what it holds (see ``JOINS``), and this is multiplied by factors.
     block : tuple of int
         First and last row of x, first and last row of z; the last ones are left out.
-    target : tuple of int
-        The address of the first value of the block in memory, and the bytes from row to row.
+    out : float64 (rows, columns), with contiguous rows
     """
     x_words, z_panels, spans = tables
     tile, apart = memory
@@ -221,8 +220,7 @@ def fill_block(tables: Any, memory: Any, finish: Any, steps: Any, block: Any, ta
     join, before, after = steps
     # addresses, not parts of arrays: numba counts references to these, and each time the processor
     # waits until all that was stored has reached the memory
-    to, step = target
-    aside = address_of(apart)
+    to, step, aside = address_of(out), out.strides[0], address_of(apart)
     counts, others = address_of(tile), address_of(data)
     x_begin, z_begin, words = address_of(x_words), address_of(z_panels), x_words.shape[1]
     change = before[0] != 0 or before[3] != 1.0
