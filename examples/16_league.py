@@ -158,7 +158,8 @@ def carried_out(tasks, jobs, number, limit):
 
     ``tasks`` is asked for the next one only when a process waits for it.
     """
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else None)
+    context = multiprocessing.get_context("forkserver" if sys.platform == "linux" else None)
+    context.set_forkserver_preload(["sklearn.ensemble", "formulakern.estimators.hkl.classifier"])
     tasks = iter(tasks)
     active, idle = {}, []
     try:
