@@ -16,6 +16,7 @@ __all__ = [
     "is_unicode",
     "markdown",
     "preformatted",
+    "quoted",
     "significant",
     "table",
     "width",
@@ -128,6 +129,15 @@ def counted(number: int, noun: str) -> str:
     ('1 epoch', '1,200 rules')
     """
     return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def quoted(names: Sequence[str], most: int = 8) -> str:
+    """The first names in quotation marks.
+
+    >>> quoted(["a", "b", "c"], 2)
+    '"a", "b", …'
+    """
+    return ", ".join(f'"{name}"' for name in names[:most]) + ", …" * (len(names) > most)
 
 
 def significant(values: Sequence[float]) -> list[str]:

@@ -113,6 +113,18 @@ class PackedTable:
         """A table from its columns, uint64 of shape (n, ceil(m / 64)); bits behind m are 0."""
         return cls(n_rows, len(words), names, columns=words, degrees=degrees)
 
+    @staticmethod
+    def concatenated(tables: Sequence[PackedTable]) -> PackedTable:
+        """Return the rows of several tables of the same columns, one table after the other.
+
+        >>> table = PackedTable.of_rows(np.array([[5]], dtype=np.uint64), 3)
+        >>> PackedTable.concatenated([table, table]).rows.tolist()
+        [[5], [5]]
+        """
+        words = np.concatenate([table.rows for table in tables])
+        degrees = np.concatenate([table.degrees for table in tables])
+        return PackedTable.of_rows(words, tables[0].n_columns).with_degrees(degrees)
+
     def __getstate__(self) -> dict[str, Any]:
         """What it was made of: a sparse table, or its rows or columns, whichever came first."""
         names = ["n_rows", "n_columns", "names", "sparse", "degrees"]

@@ -6,29 +6,34 @@ No row comes to this process unless the packed rows are brought here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import FloatArray
+from formulakern.arrays import FloatArray, different_rows
 from formulakern.encoding.bits import n_words, row_counts
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.summary import Summary, summaries_of
-from formulakern.encoding.weighted_rows import WeightedRows
 from formulakern.errors import DataError
-from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask_array
 from formulakern.partitions.partitioned import Partitioned, partitions_of
 from formulakern.progress import stage
 from formulakern.tables.table import Table
+from formulakern.text import quoted
 
-__all__ = ["PackedPartitions", "PartitionedTable", "degrees_of", "summary_of"]
+__all__ = ["PackedPartitions", "PartitionedTable", "WeightedRows", "linear_columns", "summary_of"]
+
+#: Partitions are joined up to so many rows, as long as there are so many partitions.
+JOINED_ROWS, LEAST_PARTITIONS = 500_000, 8
+#: The name of the stage that reads and packs the rows.
+PACKING = "packing rows"
 
 
 class PartitionedTable:
-    """A table in pieces, read from its source whenever a question is asked.
+    """A table in partitions, read from its source for every question.
 
     Parameters
     ----------
@@ -40,8 +45,6 @@ class PartitionedTable:
     Attributes
     ----------
     names : tuple of str
-    header : Table
-        No rows of these columns, of the dtypes that the source tells.
     """
 
     ndim = 2
@@ -49,42 +52,36 @@ class PartitionedTable:
     def __init__(self, source: Any, names: Sequence[str] | None = None) -> None:
         self._source = source
         if isinstance(source, Partitioned):
-            heads = source.map(_header)
-            self.header = heads[0] if heads else Table({})
+            head = (source.map(_header) or [Table({})])[0]
         elif is_dask_array(source):
-            self.header = Table.of(np.empty((0, source.shape[1]), dtype=source.dtype))
+            head = Table.of(np.empty((0, source.shape[1]), dtype=source.dtype))
         else:
-            self.header = Table.of(source._meta)
-        if names is not None:
-            self.header = Table.of(self.header, names)
-        self.names = self.header.names
+            head = Table.of(source._meta)
+        self.names = head.names if names is None else tuple(names)
         if len(self.names) == 0:
             raise DataError(
                 "0 feature(s) while a minimum of 1 is required: the table has no columns."
             )
 
-    def pieces(self, names: Sequence[str] | None = None) -> Partitioned:
+    def partitions(self, names: Sequence[str] | None = None) -> Partitioned:
         """Return tables with the columns of these names, or all, in partitions."""
+        kept = self.names if names is None else tuple(names)
+        places = [self.names.index(name) for name in kept]
         source = self._source
         if isinstance(source, Partitioned):
-            return source.persist(_named, self.names, names)
-        labels: Any = None
-        own: tuple[str, ...] | None = None
-        if names is not None:
-            labels = [self.names.index(name) for name in names]
+            return source.persist(_renamed, self.names, kept)
+        labels: list[Any] = places
+        own = None
         if not is_dask_array(source):
-            labels = list(source.columns) if labels is None else [source.columns[j] for j in labels]
+            labels = [source.columns[place] for place in places]
             own = tuple(map(str, labels))
-        kept = self.names if names is None else tuple(names)
-        read = needed("dask", "A dask collection", "dask").delayed(_read_partition)
-        parts = partitions_of(source, labels)
-        values = [read(part, number, own, kept) for number, part in enumerate(parts)]
-        return Partitioned(values, lazy=True)
+        parts = Partitioned(partitions_of(source, labels), lazy=True)
+        return parts.later(_read_partition, own, kept, each=range(len(parts)))
 
     @cached_property
     def lengths(self) -> list[int]:
-        """The number of rows of every piece."""
-        return [int(n) for n in self.pieces().map(len)]
+        """The number of rows of every partition."""
+        return self.partitions().lengths
 
     def __len__(self) -> int:
         return sum(self.lengths)
@@ -94,63 +91,123 @@ class PartitionedTable:
         """(rows, columns)."""
         return len(self), len(self.names)
 
-    def summaries(self, classes: Partitioned | None = None) -> list[Summary]:
-        """Return the summary of every column; see :func:`.summaries_of`."""
+    def split(self, values: NDArray[Any]) -> Partitioned:
+        """Return one value for every row in the partitions of the table."""
+        return Partitioned(np.split(values, np.cumsum(self.lengths)[:-1]))
+
+    def summaries(self, classes: NDArray[Any] | None = None) -> list[Summary]:
+        """Return the summary of every column, with classes of their pairs."""
         with stage("finding propositions"):
-            found, lengths = summaries_of(self.pieces, classes)
-        self.__dict__["lengths"] = lengths  # so they need no pass of their own
+            of = None if classes is None else self.split(classes)
+            found, self.lengths = summaries_of(self.partitions, of)
         self._summaries = {one.name: one for one in found}
         return found
 
-    def is_numeric(self, name: str) -> bool:
-        """Whether a column holds numbers or truth values, once :meth:`summaries` was asked."""
-        return self.summary(name).column.is_numeric
-
     def summary(self, name: str) -> Summary:
-        """What one column holds, once :meth:`summaries` was asked."""
+        """Return the summary of one column, once :meth:`summaries` was called."""
         return self._summaries[name]
+
+    def is_numeric(self, name: str) -> bool:
+        """Return whether a column holds numbers, once :meth:`summaries` was called."""
+        return self.summary(name).column.is_numeric
 
 
 def summary_of(table: Table | PartitionedTable, name: str) -> Summary:
-    """What one column of a training table holds."""
+    """Return the summary of one column of a training table."""
     return Summary.of(table, name) if isinstance(table, Table) else table.summary(name)
 
 
 def _read_partition(
-    part: Any, number: int, own: tuple[str, ...] | None, names: tuple[str, ...]
+    part: Any, own: tuple[str, ...] | None, names: tuple[str, ...], number: int
 ) -> Table:
-    """A partition as a table of these names; its own are to be ``own``, where it has any."""
+    """Read a partition as a table of these names; its own must be ``own``, if it has any."""
     table = Table.of(part)
     if own is not None and table.names != own:
         raise DataError(
-            f"partition {number} has the columns {_listed(table.names)}; expected {_listed(own)}, "
+            f"partition {number} has the columns {quoted(table.names)}; expected {quoted(own)}, "
             "as the frame says. Write the same columns in the same order in all of them."
         )
-    return table if table.names == names else Table.of(table, names)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f'"{name}"' for name in names[:8])
-    return shown + ", …" * (len(names) > 8)
+    return Table.of(table, names)
 
 
 def _header(table: Any) -> Table:
     return Table.of(table)[:0]
 
 
-def _named(table: Any, names: Sequence[str], some: Sequence[str] | None) -> Table:
-    whole = Table.of(table, names)
-    return whole if some is None else whole.select(some)
+def _renamed(table: Any, names: Sequence[str], some: Sequence[str]) -> Table:
+    return Table.of(table, names).select(some)
 
 
-#: Partitions are joined to pieces of so many rows, as long as there are so many pieces.
-PIECE_ROWS, LEAST_PIECES = 500_000, 8
-#: What a fit says that it does meanwhile.
-PACKING = "packing rows"
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """Rows of 0 and 1 with a class and a weight each.
+
+    Parameters
+    ----------
+    table : PackedTable of m rows
+        With its linear columns.
+    codes : ndarray of shape (m,), intp
+        The class of each, from 0.
+    weights : ndarray of shape (m,), float64
+        Positive; of merged rows the sum.
+    numbers : ndarray of shape (m,), int64
+        How many rows each stands for.
+    """
+
+    table: PackedTable
+    codes: NDArray[np.intp]
+    weights: FloatArray
+    numbers: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return self.table.n_rows
+
+    @classmethod
+    def of(
+        cls, table: PackedTable, codes: NDArray[np.intp], weights: FloatArray | None = None
+    ) -> WeightedRows:
+        """Return rows as they are, without those of weight 0; by default each weighs 1.
+
+        >>> table = PackedTable.of_rows(np.array([[5], [6], [5]], dtype=np.uint64), 3)
+        >>> WeightedRows.of(table, np.array([0, 1, 0]), np.array([1.0, 0.0, 2.0])).weights
+        array([1., 2.])
+        """
+        if weights is None:
+            weights = np.ones(table.n_rows)
+        used = weights > 0
+        if not used.all():
+            table, codes, weights = table.take(used), codes[used], weights[used]
+        return cls(table, codes, weights, np.ones(len(codes), dtype=np.int64))
+
+    @staticmethod
+    def joined(parts: Sequence[WeightedRows]) -> WeightedRows:
+        """Return the rows of several partitions, equal ones merged."""
+        columns = zip(*((part.codes, part.weights, part.numbers) for part in parts), strict=True)
+        table = PackedTable.concatenated([part.table for part in parts])
+        return WeightedRows(table, *map(np.concatenate, columns)).merged()
+
+    def merged(self) -> WeightedRows:
+        """Return rows of equal propositions, linear columns and class as one; one sort.
+
+        >>> table = PackedTable.of_rows(np.array([[5], [6], [5]], dtype=np.uint64), 3)
+        >>> rows = WeightedRows.of(table, np.array([0, 1, 0])).merged()
+        >>> rows.table.rows.tolist(), rows.codes.tolist(), rows.weights.tolist()
+        ([[5], [6]], [0, 1], [2.0, 1.0])
+        """
+        words = np.ascontiguousarray(self.table.rows)
+        degrees = np.ascontiguousarray(self.table.degrees + 0.0).view(np.uint64)
+        keys = np.column_stack([self.codes.astype(np.uint64), words, degrees])
+        first, kind = different_rows(np.ascontiguousarray(keys))
+        if len(first) == len(self):
+            return self
+        sums = np.bincount(kind, self.weights, len(first)).astype(np.float64)
+        numbers = np.zeros(len(first), dtype=np.int64)
+        np.add.at(numbers, kind, self.numbers)
+        return WeightedRows(self.table.take(first), self.codes[first], sums, numbers)
 
 
 class PackedPartitions:
-    """What an encoder makes of a table in pieces; no row of it is here.
+    """The propositions of a fitted encoder on the rows of a table in partitions.
 
     Parameters
     ----------
@@ -158,7 +215,7 @@ class PackedPartitions:
     encoder : PropositionEncoder
         Fitted to it.
     terms : sequence of LinearTerm
-        Columns beside the propositions that are numbers.
+        Linear columns.
     kept : ndarray of intp, optional
         Which of the propositions; all by default.
 
@@ -175,8 +232,7 @@ class PackedPartitions:
         kept: NDArray[np.intp] | None = None,
     ) -> None:
         self.table, self.encoder, self.terms = table, encoder, tuple(terms)
-        every = np.arange(len(encoder.propositions_))
-        self.kept = every if kept is None else kept
+        self.kept = np.arange(len(encoder.propositions_)) if kept is None else kept
         self.n_rows, self.n_columns = len(table), len(self.kept)
 
     @property
@@ -190,33 +246,26 @@ class PackedPartitions:
         return 8 * self.n_rows * (n_words(self.n_columns) + len(self.terms))
 
     def select(self, columns: Sequence[int] | NDArray[Any]) -> PackedPartitions:
-        """Only these propositions, in this order."""
+        """Return only these propositions, in this order."""
         positions = np.asarray(columns, dtype=np.intp)
         return PackedPartitions(self.table, self.encoder, self.terms, self.kept[positions])
 
     def gathered(self) -> PackedTable:
-        """All rows, here, in the order of the pieces."""
-        with stage(PACKING):
-            parts = self.table.pieces().map(_words, self.encoder, self.kept, self.terms)
-        words = np.concatenate([words for words, _ in parts])
-        degrees = np.concatenate([degrees for _, degrees in parts])
-        return PackedTable.of_rows(words, self.n_columns).with_degrees(degrees)
+        """Return all rows in this process, in the order of the partitions."""
+        return self._rows()
 
     def drawn(self, n: int, generator: np.random.Generator) -> PackedTable:
-        """So many of the rows, drawn at random without replacement, here, in their order."""
+        """Return n rows, drawn at random without replacement, in their order."""
         n = min(n, self.n_rows)
         chosen = np.sort(generator.choice(self.n_rows, n, replace=False, shuffle=False))
         ends = np.cumsum([0, *self.table.lengths])
         parts = np.split(chosen, np.searchsorted(chosen, ends[1:-1]))
-        own = [part - start for part, start in zip(parts, ends, strict=False)]
-        with stage(PACKING):
-            answers = self.table.pieces().map(_some_words, self.encoder, self.kept, each=own)
-        return PackedTable.of_rows(np.concatenate(answers), self.n_columns)
+        return self._rows([part - start for part, start in zip(parts, ends, strict=False)])
 
     def different_columns(self) -> NDArray[np.intp]:
-        """As :meth:`PackedTable.different_columns` of all rows."""
+        """Return the columns to learn from; see :meth:`PackedTable.different_columns`."""
         with stage("comparing propositions"):
-            answers = self.table.pieces().map(_equal_columns, self.encoder, self.kept)
+            answers = self.table.partitions().map(_equal_columns, self._encoding)
         counts = np.sum([count for count, _ in answers], axis=0)
         alike = np.stack([first for _, first in answers], axis=1)
         _, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
@@ -226,91 +275,92 @@ class PackedPartitions:
 
     def weighted(
         self,
-        codes: Partitioned,
-        weights: Partitioned | None = None,
+        codes: NDArray[Any],
+        weights: FloatArray | None = None,
         places: NDArray[np.intp] | None = None,
         factors: FloatArray | None = None,
     ) -> Partitioned:
         """Return partitions of :class:`WeightedRows`, equal rows merged, which stay where they are.
 
-        Small partitions are one piece together, so that fewer answers are added up.
+        Small partitions are joined, so that fewer answers are added up.
 
         Parameters
         ----------
-        codes : Partitioned
-            One array of whole numbers for each piece of the table: the class of every row, from 0.
-        weights : Partitioned, optional
-            Likewise, of float64; 1 by default.  Rows of weight 0 are left out.
+        codes : ndarray of shape (n_rows,)
+            The class of every row, from 0.
+        weights : ndarray of shape (n_rows,), float64, optional
+            1 by default.  Rows of weight 0 are left out.
         places : ndarray of shape (K,), intp, optional
             The codes that classes get instead; rows of a class that gets −1 are left out.
         factors : ndarray of shape (K,), float64, optional
-            What the weights of the rows of each class are multiplied by.
+            Factors of the weights by class.
 
         Raises
         ------
         DataError
-            If a piece of the table has another number of rows than its classes or weights.
+            If a partition has another number of rows than when it was first read.
         """
-        rows = self.table.pieces().zip(codes, *(() if weights is None else (weights,)))
-        shared = self.encoder, self.kept, self.terms, places, factors
+        given = [self.table.split(one) for one in (codes, weights) if one is not None]
+        rows = self.table.partitions().zip(*given)
         with stage(PACKING):
-            made = rows.persist(_weighted, *shared)
-            few = max(1, int(PIECE_ROWS * len(made) / max(1, self.n_rows)))
-            number = min(few, len(made) // LEAST_PIECES)
+            made = rows.persist(_weighted, self._encoding, places, factors)
+            few = max(1, int(JOINED_ROWS * len(made) / max(1, self.n_rows)))
+            number = min(few, len(made) // LEAST_PARTITIONS)
             if number > 1:
                 made = made.coalesce(number, WeightedRows.joined)
             return made.wait()
 
+    @property
+    def _encoding(self) -> tuple[Any, NDArray[np.intp], tuple[Any, ...]]:
+        return self.encoder, self.kept, self.terms
 
-def degrees_of(table: Any, terms: Sequence[Any]) -> FloatArray:
-    """The numbers that linear terms have on the rows of a table, a column each."""
-    degrees = np.empty((len(table), len(terms)))
+    def _rows(self, some: Sequence[NDArray[np.intp]] | None = None) -> PackedTable:
+        """Return all rows, or these of each partition."""
+        with stage(PACKING):
+            parts = self.table.partitions().map(_packed_rows, self._encoding, each=some)
+        return PackedTable.concatenated(parts)
+
+
+def linear_columns(table: Any, terms: Sequence[Any]) -> FloatArray:
+    """Return the values of linear terms on the rows of a table, a column each."""
+    columns = np.empty((len(table), len(terms)))
     for j, term in enumerate(terms):
-        degrees[:, j] = term(table)
-    return degrees
+        columns[:, j] = term(table)
+    return columns
 
 
-def _packed(table: Any, encoder: Any, kept: NDArray[np.intp], terms: Sequence[Any]) -> PackedTable:
+def _packed(table: Table, encoding: tuple[Any, ...]) -> PackedTable:
+    encoder, kept, terms = encoding
     packed: PackedTable = encoder.pack(table).select(kept)
-    return packed.with_degrees(degrees_of(table, terms))
+    return packed.with_degrees(linear_columns(table, terms))
 
 
-def _words(
-    table: Any, encoder: Any, kept: NDArray[np.intp], terms: Sequence[Any]
-) -> tuple[NDArray[np.uint64], FloatArray]:
-    packed = _packed(table, encoder, kept, terms)
-    return packed.rows, packed.degrees
-
-
-def _some_words(
-    table: Any, encoder: Any, kept: NDArray[np.intp], rows: NDArray[np.intp]
-) -> NDArray[np.uint64]:
-    return _packed(table, encoder, kept, ()).rows[rows]
+def _packed_rows(
+    table: Table, encoding: tuple[Any, ...], some: NDArray[np.intp] | None = None
+) -> PackedTable:
+    packed = _packed(table, encoding)
+    rows = PackedTable.of_rows(packed.rows, packed.n_columns).with_degrees(packed.degrees)
+    return rows if some is None else rows.take(some)
 
 
 def _equal_columns(
-    table: Any, encoder: Any, kept: NDArray[np.intp]
+    table: Table, encoding: tuple[Any, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    packed = _packed(table, encoder, kept, ())
+    packed = _packed(table, (*encoding[:2], ()))
     return row_counts(packed.columns), packed.first_equal
 
 
 def _weighted(
-    beside: tuple[Any, ...],
-    encoder: Any,
-    kept: NDArray[np.intp],
-    terms: Sequence[Any],
+    row: tuple[Any, ...],
+    encoding: tuple[Any, ...],
     places: NDArray[np.intp] | None,
     factors: FloatArray | None,
 ) -> WeightedRows:
-    table, narrow, *own = beside
-    if any(len(column) != len(table) for column in (narrow, *own)):
-        others = " and ".join(f"{len(column):,}" for column in beside[1:])
-        given = "classes and weights" if own else "classes"
+    table, narrow, *own = row
+    if len(narrow) != len(table):
         raise DataError(
-            f"a partition has {len(table):,} rows and {others} {given}; expected as many. Where it "
-            "had so many when it was first read, what makes it gives other rows whenever it runs: "
-            "write these to files, and read them."
+            f"a partition has {len(table):,} rows and had {len(narrow):,} when it was first read. "
+            "The source gives other rows each time; write it to files, and read these."
         )
     codes = narrow.astype(np.intp)
     weights = own[0] if own else np.ones(len(codes))
@@ -319,4 +369,4 @@ def _weighted(
     if places is not None:
         codes = places[codes]
         weights = np.where(codes < 0, 0.0, weights)
-    return WeightedRows.of(_packed(table, encoder, kept, terms), codes, weights).merged()
+    return WeightedRows.of(_packed(table, encoding), codes, weights).merged()

@@ -19,6 +19,7 @@ from formulakern.partitions.partitioned import Partitioned
 from formulakern.syntax.temporal import KINDS
 from formulakern.tables.column import Column
 from formulakern.tables.table import Table
+from formulakern.text import quoted
 
 __all__ = ["OUTER", "Summary", "merged", "nearest_rank", "summaries_of"]
 
@@ -187,8 +188,8 @@ def summaries_of(
     for number, own in enumerate(names):
         if own != names[0]:
             raise DataError(
-                f"partition {number} has the columns {_listed(own)} and partition 0 has "
-                f"{_listed(names[0])}. Write the same columns in the same order in all of them."
+                f"partition {number} has the columns {quoted(own)} and partition 0 has "
+                f"{quoted(names[0])}. Write the same columns in the same order in all of them."
             )
     lengths = [length for length, _ in found]
     parts = {name: [one[name] for _, one in found] for name in names[0]}
@@ -308,8 +309,3 @@ def _common_dtype(parts: Sequence[Summary]) -> np.dtype[Any]:
         below = any((column < 0).any() for column in columns if column.dtype.kind == "i")
         return np.dtype(np.float64 if below else np.uint64)
     return np.result_type(*{column.dtype for column in columns})
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f'"{name}"' for name in names[:8])
-    return shown + ", …" * (len(names) > 8)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from formulakern.checks import check_verbosity
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, degrees_of
+from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, linear_columns
 from formulakern.encoding.real import RealTable
 from formulakern.encoding.zero_one import read_packed
 from formulakern.errors import DataError, DataTypeError, FormulaSyntaxError, ParameterError
@@ -335,7 +335,7 @@ def encoded_rows(
     if isinstance(table, PartitionedTable):
         return PackedPartitions(table, encoder, terms)
     packed = encoder.pack(table)
-    return packed.with_degrees(degrees_of(table, terms)) if terms else packed
+    return packed.with_degrees(linear_columns(table, terms)) if terms else packed
 
 
 def class_score(self: Any, X: Any, y: Any, sample_weight: Any = None) -> float:

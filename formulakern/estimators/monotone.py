@@ -64,8 +64,7 @@ def read_directions(
         )
     if not monotone:
         return {}
-    header = table if isinstance(table, Table) else table.header
-    places = column_positions(header, list(monotone))
+    places = column_positions(table, list(monotone))
     names = [table.names[place] for place in places]
     nominal = [
         plan.name

@@ -20,8 +20,7 @@ from joblib.parallel import get_active_backend
 
 from formulakern.deadline import Deadline
 from formulakern.errors import ClusterError
-from formulakern.partitions.interrupts import keep_workers
-from formulakern.partitions.partitioned import LOST
+from formulakern.partitions.partitioned import LOST, keep_workers
 
 __all__ = ["FoldFits", "Workers"]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray, different_groups
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.bits import Words, transposed
-from formulakern.encoding.weighted_rows import WeightedRows
+from formulakern.encoding.partitioned import WeightedRows
 from formulakern.mining.conjunctions.answers import GroupedRows
 from formulakern.partitions.partitioned import Partitioned
 

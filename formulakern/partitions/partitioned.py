@@ -11,22 +11,28 @@ partitions again and gets the same answers.
 from __future__ import annotations
 
 import operator
+import os
+import signal
+import socket
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import partial, reduce
 from typing import Any
+from weakref import WeakSet
 
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.errors import ClusterError, DataError
 from formulakern.optional import needed
-from formulakern.partitions.collections import is_dask_array, is_dask_frame
-from formulakern.partitions.interrupts import keep_workers
+from formulakern.partitions.collections import is_dask_array
 from formulakern.progress import answered
 
-__all__ = ["LOST", "Partitioned", "partitions_of", "put"]
+__all__ = ["LOST", "Partitioned", "keep_workers", "partitions_of", "put"]
 
+#: Clients whose workers ignore Ctrl-C.
+_KEPT: WeakSet[Any] = WeakSet()
 #: How many answers are combined in one step.
 STEP = 8
 AGAIN = "Connect to a cluster that runs, and fit again."
@@ -75,15 +81,19 @@ class Partitioned:
     def __len__(self) -> int:
         return len(self.values)
 
-    @cached_property
+    @property
     def lengths(self) -> list[int]:
         """The number of rows of every partition."""
         return [int(n) for n in self.map(len)]
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return sum(self.lengths)
+    def later(
+        self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
+    ) -> Partitioned:
+        """Return the answers of dask's values, which it computes whenever they are needed."""
+        call, sent = put(function), list(map(put, shared))
+        own: Any = [()] * len(self) if each is None else [(put(one),) for one in each]
+        pairs = zip(self.values, own, strict=True)
+        return Partitioned([call(value, *sent, *more) for value, more in pairs], lazy=True)
 
     def map(
         self,
@@ -110,43 +120,36 @@ class Partitioned:
         """
         if self.lazy:
             deadline.check()
-            return _computed(self._tasks(function, shared, each), deadline)
-        return self._answers(function, shared, each, deadline)
+            return _computed(self.later(function, *shared, each=each).values, deadline)
+        answers: list[Any] = []
+        own: Any = [()] * len(self) if each is None else [(one,) for one in each]
+        for value, more in zip(self.values, own, strict=True):
+            deadline.check()
+            answers.append(function(value, *shared, *more))
+            answered(len(answers), len(self))
+        return answers
 
     def persist(
         self, function: Callable[..., Any], *shared: Any, each: Sequence[Any] | None = None
     ) -> Partitioned:
-        """Return the answers as partitions, which stay where they are computed.
-
-        Parameters
-        ----------
-        function, shared, each :
-            The function and its arguments, see :meth:`map`.
-        """
-        if not self.lazy:
-            return Partitioned(self._answers(function, shared, each, UNLIMITED))
-        tasks, client = self._tasks(function, shared, each), cluster_client()
+        """Return the answers as partitions, which stay where they are computed; see :meth:`map`."""
+        client = cluster_client() if self.lazy else None
         if client is None:
-            return Partitioned(_computed(tasks, UNLIMITED))
+            return Partitioned(self.map(function, *shared, each=each))
         with _cluster_errors():
-            return Partitioned(client.persist(tasks), lazy=True)
+            made = client.persist(self.later(function, *shared, each=each).values)
+        return Partitioned(made, lazy=True)
 
     def sum(
         self, function: Callable[..., Any], *shared: Any, deadline: Deadline = UNLIMITED
     ) -> Any:
-        """Return the sum of the answers, added up a few at a time where they are.
-
-        Parameters
-        ----------
-        function, shared, deadline :
-            The function, its arguments and its time, see :meth:`map`.
-        """
+        """Return the sum of the answers, added up a few at a time where they are."""
         deadline.check()
         if self.lazy:
-            tasks = self._tasks(function, shared, None)
-            while len(tasks) > 1:
-                tasks = [_task(_added, *some) for some in _groups(tasks, STEP)]
-            return _computed(tasks, deadline)[0] if tasks else 0
+            answers = self.later(function, *shared)
+            while len(answers) > 1:
+                answers = answers.coalesce(STEP, _added)
+            return (_computed(answers.values, deadline) or [0])[0]
         total: Any = 0
         for number, value in enumerate(self.values):
             deadline.check()
@@ -169,43 +172,18 @@ class Partitioned:
             held = [other.map(_itself) if other.lazy else other.values for other in others]
             return Partitioned(list(zip(self.values, *held, strict=True)))
         held = [other.values if other.lazy else list(map(put, other.values)) for other in others]
+        pair = put(_listed)
         rows = zip(self.values, *held, strict=True)
-        return Partitioned([_task(_tuple, *row) for row in rows], lazy=True)
+        return Partitioned([pair(*row) for row in rows], lazy=True)
 
     def coalesce(self, number: int, combine: Callable[[list[Any]], Any]) -> Partitioned:
         """Return fewer partitions: ``combine`` joins ``number`` neighbouring values."""
-        groups = _groups(self.values, number)
+        starts = range(0, len(self), number)
+        groups = [list(self.values[start : start + number]) for start in starts]
         if not self.lazy:
-            return Partitioned([combine(list(some)) for some in groups])
-        return Partitioned([_task(_combined, put(combine), *some) for some in groups], lazy=True)
-
-    def _answers(
-        self,
-        function: Callable[..., Any],
-        shared: tuple[Any, ...],
-        each: Sequence[Any] | None,
-        deadline: Deadline,
-    ) -> list[Any]:
-        answers = []
-        own: Sequence[tuple[Any, ...]] = [()] * len(self)
-        if each is not None:
-            own = [(one,) for one in each]
-        for value, more in zip(self.values, own, strict=True):
-            deadline.check()
-            answers.append(function(value, *shared, *more))
-            answered(len(answers), len(self))
-        return answers
-
-    def _tasks(
-        self, function: Callable[..., Any], shared: tuple[Any, ...], each: Sequence[Any] | None
-    ) -> list[Any]:
-        sent = list(map(put, shared))
-        own: Sequence[tuple[Any, ...]] = [()] * len(self)
-        if each is not None:
-            own = [(put(one),) for one in each]
-        call = put(function)
-        pairs = zip(self.values, own, strict=True)
-        return [call(value, *sent, *more) for value, more in pairs]
+            return Partitioned(list(map(combine, groups)))
+        call, sent = put(_combined), put(combine)
+        return Partitioned([call(sent, *some) for some in groups], lazy=True)
 
 
 def put(value: Any) -> Any:
@@ -214,19 +192,9 @@ def put(value: Any) -> Any:
 
 
 def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
-    """Return the partitions of a dask collection as delayed values.
+    """Return the partitions of a dask collection as delayed values, an array's blocks of rows.
 
-    Parameters
-    ----------
-    X : dask DataFrame, Series or Array
-        An array is split into blocks of rows.
-    columns : sequence of labels, optional
-        The columns to read, by their labels in a frame and their positions in an array.
-
-    Raises
-    ------
-    DataError
-        If an array has neither one nor two dimensions.
+    ``columns`` are the labels of columns of a frame, or positions in an array; all by default.
     """
     if is_dask_array(X):
         if X.ndim == 2:
@@ -237,9 +205,7 @@ def partitions_of(X: Any, columns: Sequence[Any] | None = None) -> list[Any]:
                 f"a dask array of {X.ndim} dimensions; expected 2 for a table, 1 for a column."
             )
         return list(X.to_delayed().ravel())
-    if columns is not None and is_dask_frame(X):
-        X = X[list(columns)]
-    return list(X.to_delayed())
+    return list((X if columns is None else X[list(columns)]).to_delayed())
 
 
 def cluster_client() -> Any:
@@ -256,20 +222,7 @@ def cluster_client() -> Any:
     return client
 
 
-def _groups(values: Sequence[Any], size: int) -> list[Sequence[Any]]:
-    """Return groups of neighbours.
-
-    >>> _groups("abcde", 2)
-    ['ab', 'cd', 'e']
-    """
-    return [values[start : start + size] for start in range(0, len(values), size)]
-
-
-def _task(function: Callable[..., Any], *values: Any) -> Any:
-    return put(function)(*values)
-
-
-def _added(*answers: Any) -> Any:
+def _added(answers: list[Any]) -> Any:
     return reduce(operator.add, answers)
 
 
@@ -277,7 +230,7 @@ def _combined(combine: Callable[[list[Any]], Any], *values: Any) -> Any:
     return combine(list(values))
 
 
-def _tuple(*values: Any) -> tuple[Any, ...]:
+def _listed(*values: Any) -> tuple[Any, ...]:
     return values
 
 
@@ -285,20 +238,14 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _computed(tasks: list[Any], deadline: Deadline) -> list[Any]:
+def _computed(tasks: Sequence[Any], deadline: Deadline) -> list[Any]:
     """Return the results of delayed values, in time."""
     client = cluster_client()
-    if client is None:
-        return _computed_here(tasks, deadline)
-    with _cluster_errors():
-        futures = client.compute(tasks)
-        _wait(client, futures, deadline)
-        return list(client.gather(futures))
-
-
-def _computed_here(tasks: list[Any], deadline: Deadline) -> list[Any]:
-    """Return the results of delayed values from the scheduler of dask in this process."""
-    dask = needed("dask", "A dask collection", "dask")
+    if client is not None:
+        with _cluster_errors():
+            futures = client.compute(tasks)
+            _wait(client, futures, deadline)
+            return list(client.gather(futures))
     keys, done = {value.key for value in tasks}, set()
 
     def counted(key: Any, *_: Any) -> None:
@@ -309,7 +256,7 @@ def _computed_here(tasks: list[Any], deadline: Deadline) -> list[Any]:
             deadline.check()
 
     with needed("dask.callbacks", "A dask collection", "dask").Callback(posttask=counted):
-        return list(dask.compute(*tasks))
+        return list(needed("dask", "A dask collection", "dask").compute(*tasks))
 
 
 def _wait(client: Any, futures: Sequence[Any], deadline: Deadline) -> None:
@@ -342,3 +289,31 @@ def _cluster_errors() -> Iterator[None]:
                 raise
             problem, advice = LOST[type(error).__name__]
             raise ClusterError(f"{problem} ({type(error).__name__}). {advice}") from error
+
+
+# -- Ctrl-C ----------------------------------------------------------------------------------------
+
+
+def keep_workers(client: Any) -> None:
+    """Let workers of this program ignore Ctrl-C, so that a fit ends and its cluster does not.
+
+    A terminal signals all processes of a program.  Workers of other terminals stay as they are.
+    """
+    if client in _KEPT:
+        return
+    plugin = needed("distributed", "A dask cluster", "dask").WorkerPlugin()
+    plugin.name = "formulakern-interrupts"
+    plugin.setup = partial(_ignored, _program(), os.getpid())  # also of workers that come later
+    client.register_plugin(plugin)
+    _KEPT.add(client)
+
+
+def _program() -> tuple[str, int]:
+    """The processes of one group, which a terminal signals together."""
+    return socket.gethostname(), os.getpgrp() if hasattr(os, "getpgrp") else 0
+
+
+def _ignored(program: tuple[str, int], process: int, worker: object) -> None:  # noqa: ARG001
+    first = threading.current_thread() is threading.main_thread()  # others have no say in signals
+    if first and os.getpid() != process and _program() == program:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

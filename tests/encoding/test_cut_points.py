@@ -122,17 +122,17 @@ def test_cuts_by_class_in_the_encoder():
 
 
 def test_cut_strategy_of_rule_models():
-    model = fk.HKLClassifier(cut_strategy="mdlp", linear=False).fit(X, Y)
+    model = fk.HKLClassifier(encoder=fk.PropositionEncoder(strategy="mdlp"), linear=False).fit(X, Y)
     assert [str(item.rule) for item in model.rules_] == ["age <= 11"]
     assert model.encoder_.strategy == "mdlp"
     with pytest.raises(fk.ParameterError, match="HKLRegressor learns numbers"):
-        fk.HKLRegressor(cut_strategy="mdlp").fit(X, X["age"])
+        fk.HKLRegressor(encoder=fk.PropositionEncoder(strategy="mdlp")).fit(X, X["age"])
     by_class = fk.PropositionEncoder(strategy="mdlp")
     for search in (fk.PRLClassifierCV(encoder=by_class), fk.FormulaSearch(encoder=by_class)):
         with pytest.raises(fk.ParameterError, match="encodes the rows that it holds out"):
             search.fit(X, Y)
     with pytest.raises(fk.ParameterError, match="'quantile', 'uniform', 'mdlp', 'all'"):
-        fk.HKLClassifier(cut_strategy="median").fit(X, Y)
+        fk.HKLClassifier(encoder=fk.PropositionEncoder(strategy="median")).fit(X, Y)
 
 
 def test_cross_validation_cuts_by_the_classes_of_each_fold():

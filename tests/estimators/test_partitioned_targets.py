@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern import DataError, Table
 from formulakern.encoding.partitioned import PartitionedTable
-from formulakern.estimators import partitioned_targets as in_pieces
 from formulakern.estimators.partitioned_targets import PartitionedClasses
 from formulakern.estimators.targets import (
     class_order,
@@ -96,17 +95,15 @@ def test_as_in_memory(data):
     spread = PartitionedClasses.of(table_of(lengths), given_y)
     assert spread.classes.tolist() == classes.tolist()
     assert kind == "categories" or spread.classes.dtype == classes.dtype
-    assert spread.counts.tolist() == np.bincount(codes).tolist()
-    assert [part.tolist() for part in spread.codes.map(_as_it_is)] == [
-        codes[a:b].tolist() for a, b in itertools.pairwise(np.cumsum([0, *lengths]))
-    ]
+    assert spread.codes.tolist() == codes.tolist()
+    assert spread.codes.dtype == np.uint8
     weights = data.draw(st.none() | st.lists(st.sampled_from([0, 1, 2.5]), min_size=n, max_size=n))
     named = {name: k % 3 / 2 for k, name in enumerate(classes.tolist())}
     class_weight = data.draw(st.sampled_from([None, "balanced", named]))
-    _check_weights(data, spread, labels, class_weight, weights, lengths)
+    _check_weights(data, spread, labels, class_weight, weights)
 
 
-def _check_weights(data, spread, labels, class_weight, weights, lengths):
+def _check_weights(data, spread, labels, class_weight, weights):
     own = weights
     if weights is not None and data.draw(st.booleans()):
         parts = cut(pd.Series(np.array(weights, dtype=np.float64)), data.draw(_ends(len(weights))))
@@ -129,16 +126,11 @@ def _check_weights(data, spread, labels, class_weight, weights, lengths):
         assert weighted.sums[place] == user[of].sum(), name
         assert (user * weighted.factors[place])[of].tolist() == expected[of].tolist()
     assert (weighted.places[weighted.present] == np.arange(len(present))).all()
-    if own is not None:
-        assert [len(part) for part in weighted.own.map(_as_it_is)] == lengths
+    assert (weighted.own is None) == (weights is None)
 
 
 def _ends(n):
     return st.lists(st.integers(0, n), max_size=4)
-
-
-def _as_it_is(value):
-    return value
 
 
 HOSTILE = {
@@ -198,15 +190,7 @@ def test_a_table_of_one_column_is_a_column():
     for lazy in (dd.from_pandas(frame, npartitions=2), da.from_array(frame.to_numpy(), chunks=1)):
         with pytest.warns(Warning, match="column-vector"):
             spread = PartitionedClasses.of(table_of([1, 3]), lazy)
-        assert spread.counts.tolist() == [3, 1]
-
-
-def test_too_many_classes(monkeypatch):
-    monkeypatch.setattr(in_pieces, "MOST", 3)
-    for ends, place in (([30], "values in partition 0"), ([3, 6, 9, 12], "values; expected")):
-        y = series_of(cut(pd.Series(np.repeat(np.arange(15) % 5 + np.arange(15) // 3, 1)), ends))
-        with pytest.raises(DataError, match=f"more than 3 different {place}"):
-            PartitionedClasses.of(table_of([15]), y)
+        assert np.bincount(spread.codes).tolist() == [3, 1]
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -247,17 +231,17 @@ def test_weights_that_are_refused(name):
     assert str(found.value) == str(expected.value)
 
 
-def test_partitions_that_change():
+def test_classes_are_read_once():
     calls = []
 
     def part(rows):
         calls.append(rows)
-        return np.array(["a", "b"] if len(calls) == 1 else ["a", "c"])
+        return np.array(["a", "b"])
 
     lazy = da.from_delayed(dask.delayed(part, pure=False)(0), (2,), dtype="U1")
     spread = PartitionedClasses.of(table_of([2]), lazy)
-    with pytest.raises(DataError, match="has a class that it had not"):
-        spread.codes.map(len)
+    assert len(spread.weighted("balanced", None).sums) == 2
+    assert calls == [0]
 
 
 FRAME = pd.DataFrame({f"c{j}": (np.arange(60) * (j + 3)) % 7 < 3 for j in range(5)})

@@ -37,7 +37,7 @@ class Groups(GroupsOfRows):
     Parameters
     ----------
     rows : Partitioned
-        Of :class:`~formulakern.encoding.weighted_rows.WeightedRows`.
+        Of :class:`~formulakern.encoding.partitioned.WeightedRows`.
     n_propositions, n_others, n_classes : int
         Propositions, degrees, and classes.
     examples_of : callable, optional

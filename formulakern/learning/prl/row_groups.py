@@ -24,7 +24,7 @@ from formulakern.arrays import FloatArray, different_groups
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.bits import Words, row_counts, select_bits
 from formulakern.encoding.packed import PackedTable
-from formulakern.encoding.weighted_rows import WeightedRows
+from formulakern.encoding.partitioned import WeightedRows
 from formulakern.learning.prl.features import ConjunctionFeatures
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import Column, RestrictedGame
@@ -52,7 +52,7 @@ class RowGroups(GroupsOfRows):
     Parameters
     ----------
     rows : Partitioned
-        Of :class:`~formulakern.encoding.weighted_rows.WeightedRows`.
+        Of :class:`~formulakern.encoding.partitioned.WeightedRows`.
     n_classes : int
         K.
     factors : ndarray of shape (K,), float64

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 import formulakern as fk
 from formulakern import ParameterError
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.encoding.weighted_rows import WeightedRows
+from formulakern.encoding.partitioned import WeightedRows
 from formulakern.encoding.zero_one import read_packed
 from formulakern.estimators.prl.base import check_parameters
 from formulakern.estimators.targets import row_weights

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.encoding.weighted_rows import WeightedRows
+from formulakern.encoding.partitioned import WeightedRows
 from formulakern.encoding.zero_one import read_packed
 from formulakern.learning.hkl.groups import Groups
 from formulakern.learning.hkl.multinomial import learn_together
