@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,30 +22,32 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer, is_number
 from formulakern.deadline import Deadline
+from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, FormulaKernError, ParameterError
-from formulakern.estimators.targets import splits
+from formulakern.estimators.encoder import PropositionEncoder
+from formulakern.estimators.targets import random_source, splits
 from formulakern.estimators.workers import FoldFits
 from formulakern.interrupts import interruptible
 from formulakern.progress import FitProgress
 from formulakern.rules.rule import Rule
+from formulakern.tables.table import Table
 
 __all__ = [
     "COMPARING",
     "FOLDS",
-    "Paths",
+    "Fold",
+    "Path",
+    "PathSearch",
     "Scores",
+    "SearchedModel",
     "Trial",
-    "best_factor",
-    "check_folds",
     "compared",
-    "countable",
     "folds_of",
-    "means_of",
+    "judged",
     "numbers_of",
     "scorer_of",
-    "search_paths",
-    "selectable",
     "shape_of",
+    "stretched",
     "turn",
 ]
 
@@ -54,21 +56,21 @@ __all__ = [
 FOLDS, HELD_OUT, REPEATS = 3, 90, 3
 #: The share of a time limit in which settings are compared, and of that the share for one setting.
 COMPARING, ONE = 0.5, 0.25
-#: The logarithm of the factor that stretches scores has at most this absolute value.
-WIDEST = float(np.log(20))
+#: The logarithm of the factor that stretches scores has at most this absolute value, and that of a
+#: probability is at least this.
+WIDEST, LEAST = float(np.log(20)), float(np.log(1e-6))
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """What the folds say of one setting.
+class Trial(NamedTuple):
+    """What the folds found about one setting.
 
-    Attributes
+    Parameters
     ----------
     scores : float64 (units,)
         Of every row, or of every fold; NaN where nothing was held out.
     splits : float64 (folds,)
     shapes : float64 (folds, s)
-        What is known of every fit, as its number of rules and its gap.
+        Facts about every fit, such as its number of rules and its gap.
     temperature : float
         The factor that stretches scores best.
     """
@@ -79,200 +81,187 @@ class Trial:
     temperature: float = 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class Paths:
-    """The settings of a search, and how they are fitted.
+class Path(NamedTuple):
+    """Positions of settings, in order; what each fold knows before; how many may be behind."""
+
+    places: Sequence[int]
+    starts: Sequence[Any] | None = None
+    patience: int = 1
+
+
+@dataclass(eq=False)
+class PathSearch:
+    """A search among settings.
 
     Parameters
     ----------
-    number : int
-        Of settings.
-    paths : iterable of (sequence of int, sequence of objects or None)
-        The settings of each path, in order, and what each fold knows before the first of them.  It
-        is read as the search goes on.
+    settings : sequence of objects
+    folds : sequence of objects
+        What every fit to a fold reads; none if the time is over before the first fit.
     fit : callable
-        ``fit(fold, *arguments, deadline)`` → what ``judge`` reads, and what the next setting of
-        the path begins with.  A function of a module or class.
+        ``fit(fold, *arguments, deadline)`` → an answer, and what the next setting of the path
+        begins with.  A function of a module or class.
     arguments : callable
         From the setting, the number of a fold and what is known → the arguments of ``fit``.
     judge : callable
-        From the setting and what the folds gave → Trial.
+        From the answers of all folds → Trial.
     name, line : callable
         What is shown of a setting, and of it and its Trial.
-    patience : callable
-        From the setting → the number of settings in a row that are behind, after which a path ends.
-    behind : float, default=inf
-        Standard errors by which a setting must be behind the best one.
-    of_path : bool, default=False
+    behind : float
+        Standard errors by which a setting is behind the best one when its path is running out.
+    of_path : bool
         Whether a setting is compared with the best of its path alone.
-    settled : callable, optional
-        Called with a setting, what the folds know after it, and its Trial.
-    """
-
-    number: int
-    paths: Iterable[tuple[Sequence[int], Sequence[Any] | None]]
-    fit: Callable[..., tuple[Any, Any]]
-    arguments: Callable[[int, int, Any], tuple[Any, ...]]
-    judge: Callable[[int, list[Any]], Trial]
-    name: Callable[[int], str]
-    line: Callable[[int, Trial], str]
-    patience: Callable[[int], int]
-    behind: float = np.inf
-    of_path: bool = False
-    settled: Callable[[int, list[Any], Trial], None] | None = None
-
-
-def search_paths(
-    asked: Paths,
-    trials: list[Trial | None],
-    folds: Sequence[Any],
-    bar: FitProgress,
-    deadline: Deadline,
-    *,
-    words: tuple[str, str] = ("settings", "one of the middle"),
-    advice: str = "Allow more time, or pass fewer settings.",
-    elsewhere: bool = True,
-    share: float = 1.0,
-    stacklevel: int = 4,
-) -> list[Trial | None]:
-    """Fit and score settings along paths.
-
-    Parameters
-    ----------
-    asked : Paths
-    trials : list of None
-        One for each setting; they are filled in.
-    folds : sequence of objects
-        What every fit to a fold reads; none if the time is over before the first fit.
-    bar : FitProgress
-    deadline : Deadline
-        The first setting is fitted in any case, unless there are no folds.
     words : (str, str)
         What settings are called in warnings, and which one is taken if none is known.
-    advice : str
-        What to do if the time is over.
-    elsewhere : bool, default=True
-        Whether folds may be sent to the processes of joblib's active backend.
-    share : float, default=1.0
-        Of the bar, for the search.
-    stacklevel : int, default=4
-        Of warnings; 4 is that of the function that calls the caller.
 
-    Returns
-    -------
-    list of Trial or None
-        None for settings that were left out; there is a warning if that was not the end of a path.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        If no setting is known at Ctrl-C.
+    Attributes
+    ----------
+    trials : list of Trial or None
+        None for settings that were left out.
+    known : dict of int to list
+        What the folds know after each setting.
     """
-    fits, best = FoldFits(folds, elsewhere), None
 
-    def known() -> int:
-        return sum(trial is not None for trial in trials)
+    settings: Sequence[Any]
+    folds: Sequence[Any]
+    fit: Callable[..., tuple[Any, Any]]
+    arguments: Callable[[Any, int, Any], tuple[Any, ...]]
+    judge: Callable[[list[Any]], Trial]
+    name: Callable[[Any], str]
+    line: Callable[[Any, Trial], str]
+    behind: float = np.inf
+    of_path: bool = False
+    words: tuple[str, str] = ("settings", "one of the middle")
+    trials: list[Trial | None] = field(init=False)
+    known: dict[int, list[Any]] = field(default_factory=dict, init=False)
 
-    def warn(why: str, more: str, category: type[Warning]) -> None:
-        kept = "the best of these" if known() else words[1]
-        warnings.warn(
-            f"{why} after {known()} of {asked.number} {words[0]}: {kept} is fitted to all rows."
-            f"{more}",
-            category,
-            stacklevel=stacklevel,
-        )
+    def __post_init__(self) -> None:
+        self.trials = [None] * len(self.settings)
 
-    try:
-        with interruptible(finds=False):
-            for places, starts in asked.paths:
-                before = [None] * len(folds) if starts is None else list(starts)
-                worse, best = 0, None if asked.of_path else best
-                for place in places:
-                    if not folds or (known() and deadline.over()):
-                        warn("stopped by the time limit", f" {advice}", ConvergenceWarning)
-                        return trials
-                    done = share * known() / asked.number
-                    until = turn(deadline, asked.number - known())
-                    given = [asked.arguments(place, k, one) for k, one in enumerate(before)]
-                    begins = partial(bar.fold_at, done, asked.name(place), len(folds))
-                    found: list[Any] = []
-                    answers = fits.answers(asked.fit, given, until, begins)
-                    while len(found) < len(folds):
-                        if not known() and deadline.over():
-                            warn("stopped by the time limit", f" {advice}", ConvergenceWarning)
-                            return trials
-                        answer, before[len(found)] = next(answers)
-                        found.append(answer)
-                    trial = trials[place] = asked.judge(place, found)
-                    if asked.settled is not None:
-                        asked.settled(place, before, trial)
-                    bar.at(done, asked.name(place), line=asked.line(place, trial))
-                    if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
-                        best = trial
-                    behind, error = compared(best.scores, trial.scores)
-                    worse = worse + 1 if behind > asked.behind * error and behind > 0 else 0
-                    if worse and worse == asked.patience(place):
-                        break
-    except KeyboardInterrupt:
-        if not known():
-            raise
-        warn("interrupted", "", UserWarning)
-    return trials
+    def run(
+        self, paths: Iterable[Path], bar: FitProgress, deadline: Deadline, stacklevel: int = 4
+    ) -> list[Trial | None]:
+        """Fit and score the settings of some paths, which are read as the search goes on.
+
+        The first setting is fitted in any case, unless there are no folds.  Warnings, which name
+        what was left out, are of the function that calls the caller at ``stacklevel=4``.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If no setting is known at Ctrl-C.
+        """
+        why, advice, category = None, "", UserWarning
+        try:
+            with interruptible(finds=False):
+                if not self._run(paths, bar, deadline):
+                    why, category = "stopped by the time limit", ConvergenceWarning
+                    advice = f" Allow more time, or pass fewer {self.words[0]}."
+        except KeyboardInterrupt:
+            if not self.known:
+                raise
+            why = "interrupted"
+        if why is not None:
+            kept = "the best of these" if self.known else self.words[1]
+            warnings.warn(
+                f"{why} after {len(self.known)} of {len(self.settings)} {self.words[0]}: {kept} is "
+                f"fitted to all rows.{advice}",
+                category,
+                stacklevel=stacklevel,
+            )
+        return self.trials
+
+    def _run(self, paths: Iterable[Path], bar: FitProgress, deadline: Deadline) -> bool:
+        """Whether the time sufficed."""
+        fits, best, number = FoldFits(self.folds), None, len(self.settings)
+        for places, starts, patience in paths:
+            before = [None] * len(self.folds) if starts is None else list(starts)
+            worse, best = 0, None if self.of_path else best
+            for place in places:
+                if not self.folds or (self.known and deadline.over()):
+                    return False
+                setting, done = self.settings[place], len(self.known) / number
+                until = turn(deadline, number - len(self.known))
+                given = [self.arguments(setting, k, one) for k, one in enumerate(before)]
+                begins = partial(bar.fold_at, done, self.name(setting), len(self.folds))
+                found: list[Any] = []
+                answers = fits.answers(self.fit, given, until, begins)
+                while len(found) < len(self.folds):
+                    if not self.known and deadline.over():
+                        return False
+                    answer, before[len(found)] = next(answers)
+                    found.append(answer)
+                trial = self.trials[place] = self.judge(found)
+                self.known[place] = [*before]
+                bar.at(done, self.name(setting), line=self.line(setting, trial))
+                if best is None or np.nanmean(trial.scores) > np.nanmean(best.scores):
+                    best = trial
+                behind, error = compared(best.scores, trial.scores)
+                worse = worse + 1 if behind > self.behind * error and behind > 0 else 0
+                if worse == patience:
+                    break
+        return True
 
 
 class Scores:
     """The trials of all settings as arrays, NaN for settings that were left out.
 
-    Parameters
-    ----------
-    trials : sequence of Trial or None
-        At least one is known.
-
     Attributes
     ----------
     tried : intp (number of known settings,)
-    scores : float64 (settings, units)
-    splits : float64 (settings, folds)
-    shapes : float64 (settings, folds, s)
+    scores, splits, shapes : float64 (settings, units), (settings, folds), (settings, folds, s)
     means, temperatures : float64 (settings,)
     """
 
     def __init__(self, trials: Sequence[Trial | None]) -> None:
         known = [trial for trial in trials if trial is not None]
         self.tried = np.array([k for k, trial in enumerate(trials) if trial is not None])
-        self._number = len(trials)
-        self.scores = self._spread([trial.scores for trial in known])
-        self.splits = self._spread([trial.splits for trial in known])
-        self.shapes = self._spread([trial.shapes for trial in known])
-        self.means = self._spread([np.nanmean(trial.scores) for trial in known])
-        self.temperatures = self._spread([trial.temperature for trial in known])
 
-    def _spread(self, values: list[Any]) -> FloatArray:
-        spread = np.full((self._number, *np.shape(values[0])), np.nan)
-        spread[self.tried] = values
-        return spread
+        def spread(values: Sequence[Any]) -> FloatArray:
+            whole = np.full((len(trials), *np.shape(values[0])), np.nan)
+            whole[self.tried] = values
+            return whole
+
+        parts = map(spread, zip(*known, strict=True))
+        self.scores, self.splits, self.shapes, self.temperatures = parts
+        self.means = spread([np.nanmean(trial.scores) for trial in known])
 
     def best(self, ties: FloatArray, among: npt.NDArray[np.intp] | None = None) -> int:
         """The setting of the largest mean score, of equals that of the smallest ``ties``."""
         some = self.tried if among is None else among
         return int(some[np.lexsort((ties[some], -np.round(self.means[some], 12)))[0]])
 
-    def behind(self, best: int) -> tuple[FloatArray, FloatArray]:
-        """By how much each setting is behind one, and the standard errors of that."""
-        pairs = np.array([compared(self.scores[best], one) for one in self.scores])
-        return pairs[:, 0], pairs[:, 1]
-
-    def simplest(
+    def chosen(
         self,
-        behind: FloatArray,
-        error: FloatArray,
-        size: FloatArray,
+        selection: str,
         among: npt.NDArray[np.intp] | None = None,
-    ) -> int:
-        """The smallest of those that are behind by no more than a standard error."""
-        some = self.tried if among is None else among
-        near = some[behind[some] <= error[some] + 1e-12]
-        return int(near[np.lexsort((-self.means[near], size[near]))[0]])
+        usual: int | None = None,
+    ) -> tuple[int, dict[str, FloatArray]]:
+        """Choose by score and number of rules, the first of the shapes.
+
+        Parameters
+        ----------
+        selection : {"best", "one-standard-error"}
+            The latter: the fewest rules among those behind the best by at most a standard error.
+        among : intp array, optional
+        usual : int, optional
+            Taken where it is behind by at most a standard error.
+
+        Returns
+        -------
+        int
+        dict
+            ``behind`` and ``error``: the mean difference to the best, and its standard error.
+        """
+        some, rules = self.tried if among is None else among, self.shapes[:, :, 0].mean(axis=1)
+        place = self.best(rules, some)
+        behind, error = np.array([compared(self.scores[place], one) for one in self.scores]).T
+        if usual in some and behind[usual] <= error[usual]:
+            place = int(usual or 0)
+        if selection == "one-standard-error":
+            few = some[behind[some] <= error[some] + 1e-12]
+            place = int(few[np.lexsort((-self.means[few], rules[few]))[0]])
+        return place, {"behind": behind, "error": error}
 
     def results(self, listed: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
         """``cv_results_``: the settings, their scores, more of them, and the score of each fold."""
@@ -283,6 +272,169 @@ class Scores:
         return {**listed, "mean_score": self.means, "std_score": errors, **more, **folds}
 
 
+# -- folds of encoded rows -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Encoded training rows of a fold, and the rows that are held out.
+
+    Attributes
+    ----------
+    train, unseen : PackedTable
+    labels, weights : ndarray of shape (train.n_rows,)
+    right : ndarray of shape (unseen.n_rows,)
+        The classes of the rows that are held out.
+    test : ndarray of shape (unseen.n_rows,), intp
+        Their numbers.
+    reader : TableEstimator
+        With the encoding of these rows.
+    """
+
+    train: Any
+    unseen: Any
+    labels: npt.NDArray[Any]
+    weights: Any
+    right: npt.NDArray[Any]
+    test: npt.NDArray[np.intp]
+    reader: Any
+
+
+class SearchedModel:
+    """What the cross-validations of rule models share: automatic Cs, folds, and the choice."""
+
+    #: What the columns of the shapes of a Trial are called in ``cv_results_``, the first ones.
+    shape_names: ClassVar[Sequence[str]] = ("mean_rules", "mean_length", "certified")
+
+    @property
+    def _automatic(self) -> bool:
+        Cs = vars(self)["Cs"]
+        return isinstance(Cs, str) and Cs == "auto"
+
+    def _folds(
+        self: Any,
+        X: Any,
+        whole: PackedTable,
+        labels: npt.NDArray[Any],
+        weights: FloatArray,
+        reader_of: Callable[[], Any],
+    ) -> list[Fold]:
+        """The folds, encoded together with all rows where the encoding does not read classes."""
+        seed = random_source(self.random_state).randint(2**31 - 1)
+        rows: Any = None
+        if isinstance(self.encoder_, PropositionEncoder):
+            rows = Table.of(X) if self.encoder_.reads_classes else None
+        elif self.encoder_ is not None:
+            rows = X.tocsr() if hasattr(X, "tocsr") else getattr(X, "iloc", None)
+            rows = np.asarray(X) if rows is None else rows
+        folds = []
+        for train, test in folds_of(self.cv, labels, seed):
+            reader = reader_of()
+            if rows is None:
+                reader._share_encoding(self)
+                table, unseen = whole.take(train), whole.take(test)
+            else:
+                table = reader._fit_table(rows[train], labels[train])
+                unseen = reader._read_table(rows[test])
+            learned = table, unseen, labels[train], weights[train]
+            folds.append(Fold(*learned, labels[test], test, reader))
+        return folds
+
+    def _chosen(
+        self: Any,
+        settings: Sequence[Any],
+        trials: Sequence[Trial | None],
+        otherwise: int,
+        among: npt.NDArray[np.intp] | None = None,
+        usual: int | None = None,
+    ) -> Any:
+        """Set what is known of settings, named tuples; the one that is chosen, or ``otherwise``."""
+        columns = map(np.array, zip(*settings, strict=True))
+        listed = dict(zip(settings[0]._fields, columns, strict=True))
+        if not any(trials):
+            self.best_index_, self.best_score_, self.temperature_ = otherwise, np.nan, 1.0
+            self.cv_results_ = {**listed, "mean_score": np.full(len(settings), np.nan)}
+            return settings[otherwise]
+        found = Scores(trials)
+        self.best_index_, more = found.chosen(self.selection, among, usual)
+        self.best_score_ = float(found.means[self.best_index_])
+        self.temperature_ = float(found.temperatures[self.best_index_])
+        shapes = found.shapes.mean(axis=1).T
+        more |= dict(zip(self.shape_names, shapes, strict=False))
+        self.cv_results_ = found.results(listed, more | {"temperature": found.temperatures})
+        return settings[self.best_index_]
+
+
+def judged(
+    folds: Sequence[Fold],
+    models: Sequence[Any],
+    labels: npt.NDArray[Any],
+    scores: Sequence[FloatArray],
+    calibrated: Callable[[FloatArray, npt.NDArray[np.intp]], tuple[float, FloatArray]],
+    scorer: Any,
+    shapes: Sequence[Sequence[float]],
+) -> Trial:
+    """What the models of all folds are worth on the rows that each does not know.
+
+    Rows of a class that the training rows of their fold lack do not count, unless no rows would
+    remain.
+
+    Parameters
+    ----------
+    folds, models : sequences, of equal length
+    labels : ndarray of shape (n_rows,)
+        Of all rows.
+    scores : sequence of ndarray
+        For each fold, of the rows that it holds out.
+    calibrated : callable
+        From scores and the numbers of the right classes → the factor of :func:`stretched`, values.
+    scorer : callable or None
+        If there is one, it gives the scores, one for each fold.
+    shapes : sequence of sequence of float, one for each fold
+    """
+    codes = np.unique(labels, return_inverse=True)[1]
+    rows = np.concatenate([fold.test for fold in folds])
+    known = np.concatenate([np.isin(fold.right, fold.labels) for fold in folds])
+    known |= not known.any()
+    t, found = calibrated(np.concatenate(scores)[known], codes[rows][known])
+    if scorer is not None:
+        pairs = zip(folds, models, strict=True)
+        by_fold = np.array([float(scorer(model, fold.unseen, fold.right)) for fold, model in pairs])
+        return Trial(by_fold, by_fold, np.array(shapes), t)
+    sums = np.bincount(rows[known], found, len(labels))
+    with np.errstate(invalid="ignore"):
+        means = sums / np.bincount(rows[known], minlength=len(labels))
+    number = np.repeat(np.arange(len(folds)), [len(fold.test) for fold in folds])[known]
+    parts = [found[number == k] for k in range(len(folds))]
+    by_fold = np.array([part.mean() if len(part) else np.nan for part in parts])
+    return Trial(means, by_fold, np.array(shapes), t)
+
+
+def stretched(values: Callable[[float], FloatArray]) -> tuple[float, FloatArray]:
+    """The factor t of scores, from 1/20 to 20, of the largest mean value, and its values.
+
+    Parameters
+    ----------
+    values : callable
+        From t to the logarithm of a probability for every row, or a multiple.
+    """
+    from scipy.optimize import minimize_scalar
+
+    found = minimize_scalar(
+        lambda log_t: -float(values(np.exp(log_t)).mean()),
+        bounds=(-WIDEST, WIDEST),
+        method="bounded",
+    )
+    return float(np.exp(found.x)), values(np.exp(found.x))
+
+
+def shape_of(model: Any) -> tuple[float, float]:
+    """The number of the rules of a model, and their mean length."""
+    rules = model.rules_.rules
+    lengths = [len(rule.formula.leaves) if isinstance(rule, Rule) else 1 for rule in rules]
+    return float(len(lengths)), float(np.mean(lengths)) if lengths else 0.0
+
+
 def folds_of(
     cv: Any, labels: npt.NDArray[Any], seed: int
 ) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]:
@@ -291,14 +443,23 @@ def folds_of(
     Raises
     ------
     DataError, ParameterError
-        As :func:`check_folds`.
+        If the rows do not suffice, there are fewer than two folds, or ``cv`` gives none.
     """
-    if isinstance(cv, str) and cv == "auto":
-        check_folds(FOLDS, labels)
+    automatic = isinstance(cv, str) and cv == "auto"
+    if automatic or is_integer(cv):
+        folds = FOLDS if automatic else int(cv)
+        if folds < 2:
+            raise ParameterError(f"cv={folds}; expected at least 2 folds.")
+        counts = np.unique(labels, return_counts=True)[1]
+        if np.sort(counts)[-2] < 2 or counts.max() < folds:
+            raise DataError(
+                f"{len(counts)} classes of {sorted(counts.tolist())} rows for {folds} folds; "
+                "expected two classes with 2 rows or more, one of them with a row for every fold. "
+                "Pass more rows, or fewer folds."
+            )
+    if automatic:
         repeats = int(np.clip(HELD_OUT // len(labels), 1, REPEATS))
         cv = RepeatedStratifiedKFold(n_splits=FOLDS, n_repeats=repeats, random_state=seed)
-    elif is_integer(cv):
-        check_folds(int(cv), labels)
     return splits(cv, labels, seed)
 
 
@@ -310,10 +471,17 @@ def scorer_of(scoring: Any) -> Any:
     ParameterError
         If there is no score of that name, or it is no scorer; when it is called, if it fails.
     """
+
+    def refused(why: str) -> ParameterError:
+        return ParameterError(
+            f"scoring={scoring!r} {why}; expected the name of a score, such as 'accuracy' or "
+            "'f1_macro', or a function of a model, rows and their classes."
+        )
+
     try:
         scorer = get_scorer(scoring)
     except (TypeError, ValueError):
-        raise _no_scorer(scoring, "is none") from None
+        raise refused("is none") from None
 
     def score(model: Any, rows: Any, labels: npt.NDArray[Any]) -> float:
         try:
@@ -321,76 +489,9 @@ def scorer_of(scoring: Any) -> Any:
         except FormulaKernError:
             raise
         except (AttributeError, TypeError, ValueError) as error:
-            raise _no_scorer(
-                scoring, f"fails ({str(error).splitlines()[0].rstrip('.')})"
-            ) from error
+            raise refused(f"fails ({str(error).splitlines()[0].rstrip('.')})") from error
 
     return score
-
-
-def _no_scorer(scoring: Any, why: str) -> ParameterError:
-    return ParameterError(
-        f"scoring={scoring!r} {why}; expected the name of a score, such as 'accuracy' or "
-        "'f1_macro', or a function of a model, rows and their classes."
-    )
-
-
-def selectable(X: Any) -> Any:
-    """A table whose rows can be selected by an array of positions."""
-    if hasattr(X, "tocsr"):
-        return X.tocsr()
-    return X.iloc if hasattr(X, "iloc") else np.asarray(X)
-
-
-def countable(folds: Sequence[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> npt.NDArray[np.bool_]:
-    """Which rows that are held out count: those of a class that the training rows have.
-
-    What no model can know says nothing of any.  All count where else none would.
-
-    Parameters
-    ----------
-    folds : sequence of (labels of the training rows, labels of the rows that are held out)
-
-    Returns
-    -------
-    bool (rows that are held out,)
-        One fold after the other.
-
-    Examples
-    --------
-    >>> countable([(np.array(["a", "b"]), np.array(["a", "c"]))])
-    array([ True, False])
-    """
-    known = np.concatenate([np.isin(unseen, labels) for labels, unseen in folds])
-    return np.asarray(known if known.any() else np.ones_like(known))
-
-
-def means_of(
-    tests: Sequence[npt.NDArray[np.intp]], values: FloatArray, n_rows: int
-) -> tuple[FloatArray, FloatArray]:
-    """The mean value of every row, and of every fold; NaN where nothing is known.
-
-    Parameters
-    ----------
-    tests : sequence of intp arrays
-        The rows that each fold holds out.
-    values : float64 (sum of their lengths,)
-        One after the other; NaN does not count.
-    n_rows : int
-
-    Examples
-    --------
-    >>> rows, folds = means_of([np.array([0, 1]), np.array([1])], np.array([1.0, 2.0, 4.0]), 3)
-    >>> rows, folds
-    (array([ 1.,  3., nan]), array([1.5, 4. ]))
-    """
-    rows, known = np.concatenate(tests), ~np.isnan(values)
-    ends = np.cumsum([len(test) for test in tests])[:-1]
-    folds = [part[~np.isnan(part)] for part in np.split(values, ends)]
-    times = np.bincount(rows[known], minlength=n_rows)
-    with np.errstate(invalid="ignore"):
-        means = np.bincount(rows[known], values[known], n_rows) / times
-    return means, np.array([part.mean() if len(part) else np.nan for part in folds])
 
 
 def compared(best: FloatArray, other: FloatArray) -> tuple[float, float]:
@@ -411,57 +512,11 @@ def compared(best: FloatArray, other: FloatArray) -> tuple[float, float]:
 def turn(deadline: Deadline, remaining: int) -> Deadline:
     """When the next of so many settings must be done: equal parts, but at least a quarter of all.
 
-    The last settings may be left with nothing; a little time for each would say nothing of any.
+    The last settings may be left with nothing; a little time for each would not suffice for any.
     """
     least = ONE * (deadline.end - deadline.begun) if deadline.limited else np.inf
     left = deadline.left()
     return deadline.part(min(1.0, max(1 / remaining, least / left))) if left else deadline
-
-
-def best_factor(values: Callable[[float], FloatArray]) -> tuple[float, FloatArray]:
-    """The factor t of scores, from 1/20 to 20, of the largest mean value, and its values.
-
-    Parameters
-    ----------
-    values : callable
-        From t to a value for every row, such as the logarithm of a probability.
-    """
-    from scipy.optimize import minimize_scalar
-
-    found = minimize_scalar(
-        lambda log_t: -float(values(np.exp(log_t)).mean()),
-        bounds=(-WIDEST, WIDEST),
-        method="bounded",
-    )
-    return float(np.exp(found.x)), values(np.exp(found.x))
-
-
-def shape_of(model: Any) -> tuple[float, float]:
-    """The number of the rules of a model, and their mean length."""
-    rules = model.rules_.rules
-    lengths = [len(rule.formula.leaves) if isinstance(rule, Rule) else 1 for rule in rules]
-    return float(len(lengths)), float(np.mean(lengths)) if lengths else 0.0
-
-
-def check_folds(folds: int, labels: npt.NDArray[Any]) -> None:
-    """Check that so many stratified folds can be made.
-
-    Raises
-    ------
-    ParameterError
-        If there are fewer than two.
-    DataError
-        If the rows do not suffice.
-    """
-    if folds < 2:
-        raise ParameterError(f"cv={folds}; expected at least 2 folds.")
-    counts = np.unique(labels, return_counts=True)[1]
-    if np.sort(counts)[-2] < 2 or counts.max() < folds:
-        raise DataError(
-            f"{len(counts)} classes of {sorted(counts.tolist())} rows for {folds} folds; expected "
-            "two classes with 2 rows or more, one of them with a row for every fold. Pass more "
-            "rows, or fewer folds."
-        )
 
 
 def numbers_of(name: str, values: Any, least: float, *, strict: bool) -> list[float]:

@@ -6,7 +6,8 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,6 @@ from formulakern.checks import check_choice, check_verbosity
 from formulakern.deadline import Deadline
 from formulakern.encoding.packed import PackedTable
 from formulakern.estimators.advice import warn_of_one_class
-from formulakern.estimators.encoder import PropositionEncoder
 from formulakern.estimators.hkl.base import (
     EARLY,
     HierarchicalClassifier,
@@ -29,35 +29,27 @@ from formulakern.estimators.hkl.classifier import HKLClassifier
 from formulakern.estimators.path_search import (
     COMPARING,
     FOLDS,
-    Paths,
+    LEAST,
+    Fold,
+    Path,
+    PathSearch,
     Scores,
+    SearchedModel,
     Trial,
-    best_factor,
-    countable,
-    folds_of,
-    means_of,
+    judged,
     numbers_of,
     scorer_of,
-    search_paths,
-    selectable,
     shape_of,
+    stretched,
 )
-from formulakern.estimators.targets import class_order, random_source, row_weights, several_classes
+from formulakern.estimators.targets import class_order, row_weights, several_classes
 from formulakern.learning.hkl.ordinal import decision_thresholds, log_chances
 from formulakern.rules.ensemble import RuleEnsemble
-from formulakern.tables.table import Table
 
 __all__ = ["HKLClassifierCV", "calibrated"]
 
-#: The least logarithm of a probability that counts.
-LEAST = float(np.log(1e-6))
 #: Thresholds below and above all scores.
 FAR = 1e6
-#: The logarithm of the factor of the scores is at most so large, and at least less that.
-WIDEST = float(np.log(20))
-#: What is known of every fit beside its score.
-SHAPE = ("rules", "length", "gap")
-SELECTIONS = ("best", "one-standard-error")
 #: ``Cs="auto"`` are these multiples of the C that is automatic for as many rows.
 MULTIPLES = (0.1, 1.0, 10.0, 100.0)
 #: The relative gap of the fits within the folds, unless ``tol`` is larger.
@@ -67,106 +59,45 @@ HELD = 1000
 #: A path ends where C is so many standard errors behind the best pair so far; the first path only
 #: after so many C in a row.
 BEHIND, PATIENCE = 0.5, 2
-#: C, or its multiple of the automatic one, and the depth penalty.
-Pair: TypeAlias = tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Training rows of one fold, encoded, and the rows that are held out.
+class Pair(NamedTuple):
+    """One candidate: C, or its multiple of the automatic one, and the depth penalty."""
 
-    Attributes
-    ----------
-    train, unseen : PackedTable
-    labels, weights : ndarray of shape (train.n_rows,)
-    right : ndarray of shape (unseen.n_rows,)
-        The classes of the rows that are held out.
-    test : ndarray of shape (unseen.n_rows,), intp
-        Their numbers.
-    reader : HierarchicalClassifier
-        What encoded them.
+    C: float
+    depth_penalty: float
+
+
+def fit_fold(
+    fold: Fold, model: HKLClassifier, start: HKLClassifier | None, deadline: Deadline
+) -> tuple[HKLClassifier, HKLClassifier]:
+    """Fit a model, from which the next setting begins."""
+    model._share_encoding(fold.reader)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model._fit_encoded(fold.train, fold.labels, fold.weights, start, deadline)
+    if model.stopped_ == "interrupted":
+        raise KeyboardInterrupt
+    return model, model
+
+
+def held_out_scores(fold: Fold, model: HKLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
+    """The scores of all classes on the rows that are held out, before they are adjusted.
+
+    Those of a class that the fold does not know are −∞.  Of ordered classes what the score is
+    above each threshold, (rows, classes − 1); thresholds of a class that the fold does not know
+    are equal.
     """
-
-    train: PackedTable
-    unseen: PackedTable
-    labels: npt.NDArray[Any]
-    weights: FloatArray
-    right: npt.NDArray[Any]
-    test: npt.NDArray[np.intp]
-    reader: HierarchicalClassifier
-
-    def fitted(
-        self, model: HKLClassifier, start: HKLClassifier | None, deadline: Deadline
-    ) -> HKLClassifier:
-        """A model fitted to the training rows."""
-        model._share_encoding(self.reader)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return model._fit_encoded(self.train, self.labels, self.weights, start, deadline)
-
-    def tried(
-        self, model: HKLClassifier, start: HKLClassifier | None, deadline: Deadline
-    ) -> tuple[HKLClassifier, HKLClassifier]:
-        """A model of a setting, from which the next setting begins."""
-        model = self.fitted(model, start, deadline)
-        if model.stopped_ == "interrupted":
-            raise KeyboardInterrupt
-        return model, model
-
-    def scores(self, model: HKLClassifier, classes: npt.NDArray[Any]) -> FloatArray:
-        """The scores of all classes on the rows that are held out, before they are adjusted.
-
-        Those of a class that the fold does not know are −∞.  Of ordered classes what the score is
-        above each threshold, (rows, classes − 1); thresholds of a class that the fold does not know
-        are equal.
-        """
-        levels = model.rules_.levels
-        if levels is not None:
-            ends = np.concatenate([[-FAR], model.thresholds_, [FAR]])
-            above = np.searchsorted(np.asarray(levels), classes[1:])
-            return np.asarray(model._scores(self.unseen) - ends[above])
-        scores = np.full((len(self.right), len(classes)), -np.inf)
-        known = np.searchsorted(classes, model.classes_)
-        found = model._scores(self.unseen) + model.adjustment_
-        scores[:, known] = found / 2 if len(known) == 2 < len(classes) else found
-        return scores
-
-
-def trial_of(
-    parts: Sequence[Part],
-    models: Sequence[Any],
-    labels: npt.NDArray[Any],
-    shares: FloatArray,
-    tau: float,
-    scorer: Any,
-) -> Trial:
-    """What the models of all folds are worth on the rows that each does not know.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-    models : sequence of HKLClassifier, one for each
-    labels : ndarray of shape (n_rows,)
-        Of all rows.
-    shares, tau :
-        As for :func:`calibrated`.
-    scorer : callable or None
-    """
-    shapes = np.array([(*shape_of(model), model.gap_) for model in models])
-    rows = np.concatenate([part.test for part in parts])
-    classes = np.unique(labels)
-    held_out = [part.scores(m, classes) for part, m in zip(parts, models, strict=True)]
-    codes = np.searchsorted(classes, labels[rows])
-    known = countable([(part.labels, part.right) for part in parts])
-    values = np.full(len(rows), np.nan)
-    scores = np.concatenate(held_out)[known]
-    t, values[known] = calibrated(scores, codes[known], shares, tau)
-    if scorer is not None:
-        split_scores = np.array(
-            [float(scorer(m, p.unseen, p.right)) for p, m in zip(parts, models, strict=True)]
-        )
-        return Trial(split_scores, split_scores, shapes, t)
-    return Trial(*means_of([part.test for part in parts], values, len(labels)), shapes, t)
+    levels = model.rules_.levels
+    if levels is not None:
+        ends = np.concatenate([[-FAR], model.thresholds_, [FAR]])
+        above = np.searchsorted(np.asarray(levels), classes[1:])
+        return np.asarray(model._scores(fold.unseen) - ends[above])
+    scores = np.full((len(fold.right), len(classes)), -np.inf)
+    known = np.searchsorted(classes, model.classes_)
+    found = model._scores(fold.unseen) + model.adjustment_
+    scores[:, known] = found / 2 if len(known) == 2 < len(classes) else found
+    return scores
 
 
 def calibrated(
@@ -213,7 +144,7 @@ def calibrated(
         right = logs[np.arange(len(codes)), codes] - np.logaddexp.reduce(logs, axis=1)
         return np.asarray(weights * np.maximum(right, LEAST))
 
-    return best_factor(values)
+    return stretched(values)
 
 
 def log_margins(margins: FloatArray) -> FloatArray:
@@ -237,17 +168,18 @@ def base_scores(shares: FloatArray, ordered: bool = False) -> FloatArray:
     return np.asarray(logs - logs[::-1] if len(logs) == 2 else logs)
 
 
-def setting_line(pair: tuple[float, float], trial: Trial) -> str:
+def pair_line(pair: Pair, trial: Trial) -> str:
     """One pair, as ``verbose`` shows it."""
-    rules, _, gap = trial.shapes.mean(axis=0)
+    rules, _, gap, _ = trial.shapes.mean(axis=0)
+    C, a = pair
     return (
-        f"C = {pair[0]:.4g}, depth penalty {pair[1]:g}: score {np.nanmean(trial.scores):.4f}, "
+        f"C = {C:.4g}, depth penalty {a:g}: score {np.nanmean(trial.scores):.4f}, "
         f"{rules:.1f} rules, gap {gap:.2g}"
     )
 
 
 @dataclass(eq=False, repr=False)
-class HKLClassifierCV(HierarchicalClassifier):
+class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
     """:class:`HKLClassifier` with C and the depth penalty chosen by cross-validation.
 
     For each depth penalty and fold the problems for C₁ < C₂ < … are solved one after the other,
@@ -350,6 +282,7 @@ class HKLClassifierCV(HierarchicalClassifier):
     """
 
     encodes_folds: ClassVar[bool] = True
+    shape_names: ClassVar[Sequence[str]] = ("mean_rules", "mean_length", "mean_gap", "certified")
 
     Cs: Sequence[float] | Literal["auto"] = "auto"
     depth_penalties: Sequence[float] = (2.0, 4.0)
@@ -390,7 +323,7 @@ class HKLClassifierCV(HierarchicalClassifier):
         """
         penalties = [*MULTIPLES] if self._automatic else numbers_of("Cs", self.Cs, 0.0, strict=True)
         depths = numbers_of("depth_penalties", self.depth_penalties, 1.0, strict=False)
-        check_choice("selection", self.selection, SELECTIONS)
+        check_choice("selection", self.selection, ("best", "one-standard-error"))
         check_verbosity(self.verbose)
         self._model(penalties[0], depths[0])._check_parameters()
         with self._showing() as bar:
@@ -410,46 +343,48 @@ class HKLClassifierCV(HierarchicalClassifier):
             comparing = deadline.part(COMPARING)
             # a fit takes as long as the encoding did, at least; what cannot be done is not begun
             late = comparing.over(FOLDS * deadline.taken())
-            parts = [] if late else self._parts(X, whole, labels, weights)
-            shares, tau = self._shares(class_sums(labels, weights))
-            pairs = [(C, a) for a in depths for C in penalties]
             held = HELD if self.ordinal or len(order) == 2 else max(1, HELD // len(order))
+            folds = [] if late else self._parts(X, whole, labels, weights)
+            shares, tau = self._shares(class_sums(labels, weights))
+            pairs = [Pair(C, a) for a in depths for C in penalties]
 
-            def model_of(part: Part, pair: Pair) -> HKLClassifier:
-                C, depth = pair
-                model = self._model(C * self._unit(part, class_weight), depth, held)
+            def arguments(pair: Pair, k: int, start: Any) -> tuple[Any, ...]:
+                fold = folds[k]
+                unit = self._unit(fold.labels, fold.weights, class_weight)
+                model = self._model(pair.C * unit, pair.depth_penalty, held)
                 model.class_weight = class_weight
-                return model
+                return model, start
 
-            trials: list[Trial | None] = [None] * len(pairs)
-            solved: dict[float, list[HKLClassifier]] = {}
-            first = min(depths)
-            asked = Paths(
-                len(pairs),
-                self._paths(pairs, trials, solved),
-                Part.tried,
-                lambda place, k, start: (model_of(parts[k], pairs[place]), start),
-                lambda _, models: trial_of(parts, models, labels, shares, tau, scorer),
-                lambda place: f"C {pairs[place][0]:.3g}, depth {pairs[place][1]:g}",
-                lambda place, trial: setting_line(pairs[place], trial),
-                lambda place: PATIENCE if pairs[place][1] == first else 1,
+            def judge(models: list[HKLClassifier]) -> Trial:
+                classes, most = np.unique(labels), max(self.tol, COARSE)
+                scores = list(map(partial(held_out_scores, classes=classes), folds, models))
+                shapes = [(*shape_of(m), m.gap_, m.gap_ <= most) for m in models]
+                stretch = partial(calibrated, shares=shares, tau=tau)
+                return judged(folds, models, labels, scores, stretch, scorer, shapes)
+
+            search = PathSearch(
+                pairs,
+                folds,
+                fit_fold,
+                arguments,
+                judge,
+                lambda pair: f"C {pair.C:.3g}, depth {pair.depth_penalty:g}",
+                pair_line,
                 BEHIND if self._automatic else np.inf,
-                settled=lambda place, models, _: solved.update({pairs[place][0]: [*models]}),
             )
-            search_paths(asked, trials, parts, bar, comparing)
-            everyone = Part(whole, whole, labels, weights, labels, np.arange(len(labels)), self)
-            factor = self._unit(everyone, class_weight)
-            self._choose([(C * factor, a) for C, a in pairs], trials)
+            trials = search.run(self._paths(search), bar, comparing)
+            factor = self._unit(labels, weights, class_weight)
+            self._choose([Pair(C * factor, a) for C, a in pairs], trials)
             model = self._model(self.C_, self.depth_penalty_)
             bar.at(0.9, f"C {self.C_:.3g}, all rows")
-            if self.ordinal:
-                name = str(getattr(y, "name", None) or "class")
-                model._share_encoding(self)
-                with warnings.catch_warnings():  # told below
-                    warnings.simplefilter("ignore", ConvergenceWarning)
+            model._share_encoding(self)
+            with warnings.catch_warnings():  # there is one below
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                if self.ordinal:
+                    name = str(getattr(y, "name", None) or "class")
                     model._fit_ordered(whole, order[labels], order, weights, None, deadline, name)
-            else:
-                model = everyone.fitted(model, None, deadline)
+                else:
+                    model._fit_encoded(whole, labels, weights, None, deadline)
             self.best_estimator_ = model
             self._copy_from(model, ("classes_", "_features"))
             self._stretch(model, shares)
@@ -482,23 +417,22 @@ class HKLClassifierCV(HierarchicalClassifier):
 
     # -- what is computed -------------------------------------------------------------------------
 
-    def _paths(
-        self,
-        pairs: list[Pair],
-        trials: Sequence[Trial | None],
-        solved: Mapping[float, list[HKLClassifier]],
-    ) -> Iterator[tuple[list[int], list[HKLClassifier] | None]]:
-        """The pairs of each depth penalty, and the models to begin with.
+    def _paths(self, search: PathSearch) -> Iterator[Path]:
+        """The pairs of each depth penalty, the largest first.
 
-        With ``Cs="auto"`` smaller depth penalties begin at the best C of the larger ones.
+        With ``Cs="auto"`` smaller depth penalties begin at the best C of the larger ones, and from
+        its solutions.
         """
-        least = pairs[0][0]
-        for depth in sorted({a for _, a in pairs}, reverse=True):
+        pairs, least = search.settings, 0.0
+        for depth in sorted({pair.depth_penalty for pair in pairs}, reverse=True):
             places = [k for k, (C, a) in enumerate(pairs) if a == depth and least <= C]
-            yield places, solved.get(least)
+            starts = [
+                known for k, known in search.known.items() if pairs[k].C == pairs[places[0]].C
+            ]
+            patience = PATIENCE if depth == pairs[-1].depth_penalty else 1
+            yield Path(places, starts[-1] if starts else None, patience)
             if self._automatic:
-                known = [k for k, trial in enumerate(trials) if trial is not None]
-                least = pairs[int(known[int(np.argmax(Scores(trials).means[known]))])][0]
+                least = pairs[int(np.nanargmax(Scores(search.trials).means))].C
 
     def _model(self, C: float, depth_penalty: float, held: int | None = None) -> HKLClassifier:
         """A model for all rows, or for a fold, which holds so many conjunctions for each class."""
@@ -509,70 +443,27 @@ class HKLClassifierCV(HierarchicalClassifier):
         verbose = max(0, int(self.verbose) - 1)
         return HKLClassifier(C=C, depth_penalty=depth_penalty, verbose=verbose, **shared)
 
-    @property
-    def _automatic(self) -> bool:
-        return isinstance(self.Cs, str) and self.Cs == "auto"
-
-    def _unit(self, part: Part, class_weight: Any) -> float:
+    def _unit(self, labels: npt.NDArray[Any], weights: FloatArray, class_weight: Any) -> float:
         """What Cs are multiples of: the automatic C, or 1."""
         if not self._automatic:
             return 1.0
-        weights = row_weights(part.labels, class_weight, part.weights)
-        found = automatic_C(float(weights.sum()))
-        losses = len(np.unique(part.labels)) - 1 if self.ordinal else 1
+        found = automatic_C(float(row_weights(labels, class_weight, weights).sum()))
+        losses = len(np.unique(labels)) - 1 if self.ordinal else 1
         return found / math.sqrt(losses)
 
     def _parts(
         self, X: Any, whole: PackedTable, labels: npt.NDArray[Any], weights: FloatArray
-    ) -> list[Part]:
-        """The folds."""
-        seed = random_source(self.random_state).randint(2**31 - 1)
-        rows: Any = None
-        if isinstance(self.encoder_, PropositionEncoder):
-            rows = Table.of(X) if self.encoder_.reads_classes else None
-        elif self.encoder_ is not None:
-            rows = selectable(X)
-        parts = []
-        for train, test in folds_of(self.cv, labels, seed):
-            reader: HierarchicalClassifier = self._model(1.0, 1.0)
-            if rows is not None:
-                table = reader._fit_table(rows[train], labels[train])
-                unseen = reader._read_table(rows[test])
-            else:
-                reader._share_encoding(self)
-                table, unseen = whole.take(train), whole.take(test)
-                different = table.different_columns()
-                reader._keep(different)
-                table, unseen = table.select(different), unseen.select(different)
-            learned = table, unseen, labels[train], weights[train]
-            parts.append(Part(*learned, labels[test], test, reader))
-        return parts
+    ) -> list[Fold]:
+        """The folds, without the propositions that are alike on their training rows."""
+        folds = self._folds(X, whole, labels, weights, lambda: self._model(1.0, 1.0))
+        for k, fold in enumerate(folds):
+            different = fold.train.different_columns()
+            fold.reader._keep(different)
+            tables = fold.train.select(different), fold.unseen.select(different)
+            folds[k] = replace(fold, train=tables[0], unseen=tables[1])
+        return folds
 
-    def _choose(self, pairs: list[tuple[float, float]], trials: list[Trial | None]) -> None:
-        """Set what is known of the pairs, and the one that is chosen."""
-        Cs, depth_penalties = np.array(pairs).T
-        listed = {"C": Cs, "depth_penalty": depth_penalties}
-        if not any(trials):  # the C of the middle, which is the automatic one, and short rules
-            self.best_index_ = len(pairs) - 1 - len(np.unique(Cs)) // 2
-            self.C_, self.depth_penalty_ = pairs[self.best_index_]
-            self.best_score_, self.temperature_ = np.nan, 1.0
-            self.cv_results_ = {**listed, "mean_score": np.full(len(pairs), np.nan)}
-            return
-        found = Scores(trials)
-        closed = found.shapes[:, :, 2] <= max(self.tol, COARSE)
-        rules = found.shapes[:, :, 0].mean(axis=1)
-        self.best_index_ = best = found.best(rules)
-        behind, error = found.behind(best)
-        if self.selection == "one-standard-error":
-            self.best_index_ = found.simplest(behind, error, rules)
-        self.C_, self.depth_penalty_ = pairs[self.best_index_]
-        self.best_score_ = float(found.means[self.best_index_])
-        self.temperature_ = float(found.temperatures[self.best_index_])
-        more = {
-            "behind": behind,
-            "error": error,
-            **{f"mean_{name}": found.shapes[:, :, j].mean(axis=1) for j, name in enumerate(SHAPE)},
-            "certified": np.where(np.isnan(found.means), np.nan, closed.mean(axis=1)),
-            "temperature": found.temperatures,
-        }
-        self.cv_results_ = found.results(listed, more)
+    def _choose(self, pairs: Sequence[Pair], trials: Sequence[Trial | None]) -> None:
+        """Choose a pair; otherwise the C of the middle, which is automatic, and short rules."""
+        middle = len(pairs) - 1 - len({C for C, _ in pairs}) // 2
+        self.C_, self.depth_penalty_ = self._chosen(pairs, trials, middle)

@@ -16,13 +16,13 @@ from formulakern.arrays import FloatArray
 from formulakern.deadline import Deadline
 from formulakern.estimators.path_search import (
     COMPARING,
-    Paths,
+    Path,
+    PathSearch,
     Scores,
     Trial,
     folds_of,
     numbers_of,
     scorer_of,
-    search_paths,
 )
 from formulakern.estimators.svm.classifier import FormulaSVC, SupportVectorClassifier
 from formulakern.estimators.svm.pairwise import PairwiseProblem
@@ -129,40 +129,27 @@ class FormulaSVCCV(SupportVectorClassifier):
         folds = None if late else self._folds(table, classes, weights, scorer_of(scoring))
         number = len(folds.splits) if folds else 0
 
-        def arguments(place: int, k: int, last: Any) -> tuple[Any, ...]:
-            nearer = values[place] / values[place - 1] if place else 1.0
-            return k, last, limits, values[place], nearer
-
-        def judge(_: int, found: list[tuple[float, float]]) -> Trial:
+        def judge(found: list[tuple[float, float]]) -> Trial:
             scores, gaps = np.array(found).T
             return Trial(scores, scores, gaps[:, None])
 
-        def line(place: int, trial: Trial) -> str:
+        def line(C: float, trial: Trial) -> str:
             score, gap = trial.scores.mean(), trial.shapes.max()
-            return f"C = {values[place]:g}: {scoring} {score:.4f}, gap {gap:.1e}"
+            return f"C = {C:g}: {scoring} {score:.4f}, gap {gap:.1e}"
 
-        asked = Paths(
-            len(values),
-            [(range(len(values)), None)],
-            _Folds.solve,
-            arguments,
-            judge,
-            lambda place: f"C {values[place]:.3g}",
-            line,
-            lambda _: PATIENCE,
-            BEHIND if automatic else np.inf,
-        )
-        trials: list[Trial | None] = [None] * len(values)
-        search_paths(
-            asked,
-            trials,
+        search = PathSearch(
+            values,
             [folds] * number,
-            self._bar,
-            comparing,
+            _Folds.solve,
+            lambda C, k, last: (k, last, limits, C),
+            judge,
+            lambda C: f"C {C:.3g}",
+            line,
+            BEHIND if automatic else np.inf,
             words=("values of C", "the one nearest to 1"),
-            advice="Allow more time, or pass fewer Cs.",
-            stacklevel=6,
         )
+        path = Path(range(len(values)), patience=PATIENCE)
+        trials = search.run([path], self._bar, comparing, stacklevel=6)
         self._choose(values, trials)
         C = values[self.best_index_]
         self._bar.at(0.9, f"C {C:.3g}, all rows")
@@ -257,21 +244,22 @@ class _Folds:
     def solve(
         self,
         k: int,
-        last: list[DualSolution] | None,
+        last: tuple[float, list[DualSolution]] | None,
         limits: Limits,
         C: float,
-        nearer: float,
         deadline: Deadline,
-    ) -> tuple[tuple[float, float], list[DualSolution]]:
-        """Score, gap and solution of a fold for C, from the last solution times a factor."""
+    ) -> tuple[tuple[float, float], tuple[float, list[DualSolution]]]:
+        """Score and gap of a fold for C; C and its solution, from the last one of a smaller C."""
         fold = self.fold(k)
         limits = replace(limits, seconds=deadline.left())
-        solved, found = fold.problem.solve(limits, factor=C, near=last, nearer=nearer)
+        nearer, near = (1.0, None) if last is None else (C / last[0], last[1])
+        solved, found = fold.problem.solve(limits, factor=C, near=near, nearer=nearer)
         if solved.stopped_ == "interrupted":
             raise KeyboardInterrupt
         model = copy(self.model)
         model._take_over_pairs(solved, fold.train)
-        return (self.scorer(model, fold.test, fold.truth), float(solved.gaps_.max())), found
+        score = self.scorer(model, fold.test, fold.truth)
+        return (score, float(solved.gaps_.max())), (C, found)
 
 
 #: A Gram matrix that several threads need is made by one.

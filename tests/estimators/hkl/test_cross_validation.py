@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import formulakern as fk
 from formulakern import HKLClassifier, HKLClassifierCV
-from formulakern.estimators.hkl.cross_validation import calibrated
+from formulakern.estimators.hkl.cross_validation import Pair, calibrated
 from formulakern.estimators.path_search import Trial
 
 WEIGHTS = "cut points are quantiles of the unweighted rows, and folds do not see weights"
@@ -103,7 +103,7 @@ def test_the_default_score_is_the_calibrated_log_likelihood():
 
 
 def trial(scores, rules):
-    shapes = np.array([[rules, 1.0, 0.0]] * 3)
+    shapes = np.array([[rules, 1.0, 0.0, 1.0]] * 3)
     return Trial(np.array(scores), np.array(scores[:3]), shapes, 1.0)
 
 
@@ -120,7 +120,7 @@ def test_the_rule_of_one_standard_error():
         trial(rows + noise - 0.03, 4.0),
         None,
     ]
-    pairs = [(float(k), 2.0) for k in range(6)]
+    pairs = [Pair(float(k), 2.0) for k in range(6)]
     search._choose(pairs, trials)
     assert search.best_index_ == 3  # 0.01 and 0.02 behind are near; of five rules each the better
     results = search.cv_results_
