@@ -44,7 +44,7 @@ from .kernels.formula import kernel as kernel
 from .kernels.graded import GradedKernel as GradedKernel
 from .kernels.graded import graded as graded
 from .kernels.shared_grams import CandidateGrams as CandidateGrams
-from .partitions.limit import gather_limit as gather_limit
+from .partitions.partitioned import gather_limit as gather_limit
 from .rules.decision import ClassRule as ClassRule
 from .rules.decision_tree import DecisionTree as DecisionTree
 from .rules.ensemble import RuleEnsemble as RuleEnsemble

@@ -26,7 +26,7 @@ from formulakern.files.model_file import Saved
 from formulakern.interrupts import completed
 from formulakern.partitions.collections import in_memory
 from formulakern.partitions.lazy_rows import needs_rows
-from formulakern.partitions.limit import gathered_bytes
+from formulakern.partitions.partitioned import gathered_bytes
 from formulakern.progress import FitProgress
 from formulakern.syntax.formula import Constant, Formula, Variable
 from formulakern.syntax.notation import is_bare

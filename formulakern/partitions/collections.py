@@ -1,6 +1,6 @@
-"""What is a dask collection: a data frame, a series or an array whose rows lie in partitions.
+"""Dask collections: data frames, series and arrays whose rows are in partitions.
 
-Dask is not imported to find out: whoever has a collection has imported it.
+Dask is not imported to recognise them: whoever has a collection has imported it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ __all__ = [
     "in_memory",
     "is_dask",
     "is_dask_array",
-    "is_dask_frame",
     "joined",
     "kind_of",
 ]
@@ -33,9 +32,7 @@ KINDS: dict[str, Literal["frame", "series", "array"]] = {
 
 
 def kind_of(X: object) -> Literal["frame", "series", "array"] | None:
-    """Which kind of dask collection X is, None if it is none of these.
-
-    An index counts as a series.
+    """Return the kind of a dask collection, None if X is none; an index counts as a series.
 
     >>> kind_of([[0, 1]]) is None
     True
@@ -49,25 +46,17 @@ def kind_of(X: object) -> Literal["frame", "series", "array"] | None:
 
 
 def is_dask(X: object) -> bool:
-    """Whether X is a data frame, a series or an array of dask."""
+    """Return whether X is a data frame, a series or an array of dask."""
     return kind_of(X) is not None
 
 
-def is_dask_frame(X: object) -> bool:
-    """Whether X is a data frame of dask."""
-    return kind_of(X) == "frame"
-
-
 def is_dask_array(X: object) -> bool:
-    """Whether X is an array of dask."""
+    """Return whether X is an array of dask."""
     return kind_of(X) == "array"
 
 
 def in_memory(value: Any) -> Any:
-    """The value itself; of a collection of dask, what it holds, here.
-
-    Partitions come one by one and are joined here: no worker has to hold them all.
-    """
+    """Return a value; of a dask collection its rows, which are joined in this process alone."""
     kind = kind_of(value)
     if kind is None:
         return value
@@ -84,14 +73,7 @@ def in_memory(value: Any) -> Any:
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """What parts of an array, of a column or of a table are together.
-
-    Parts of different dtypes get the one that NumPy, or pandas, has for all their values.
-
-    Parameters
-    ----------
-    parts : sequence of ndarray, or of Series, Index or DataFrame
-        At least one.
+    """Join parts of an array, a column or a table, in a dtype that has all their values.
 
     >>> joined([np.array([1, 2]), np.array([0.5])])
     array([1. , 2. , 0.5])
@@ -101,23 +83,19 @@ def joined(parts: Sequence[Any]) -> Any:
         together: Any = np.ma.concatenate if masked else np.concatenate
         return together(parts)
     pandas = needed("pandas", "A dask collection", "tables")
-    packed = [part if isinstance(part, _Text) else _different(part) for part in parts]
     known: dict[Any, Any] = {}  # one object for all equal texts
     columns = []
-    for part in packed:
+    for part in parts:
         if isinstance(part, _Text):
             shared = np.empty(len(part.values), dtype=object)
             shared[:] = [known.setdefault(one, one) for one in part.values]
             part = pandas.Series(shared[part.codes], name=part.name, dtype=object)
         columns.append(part if hasattr(part, "iloc") else part.to_series())
-    return pandas.concat(columns, ignore_index=isinstance(packed[0], _Text))
+    return pandas.concat(columns, ignore_index=isinstance(parts[0], _Text))
 
 
 def common_dtype(column: Any) -> Any:
-    """The dtype of the values of all partitions of a series of dask, of which no row is read here.
-
-    That of the collection itself does not know the categories of some.
-    """
+    """Return the dtype of all partitions of a dask series, which knows all categories."""
     dask = needed("dask", "A dask collection", "dask")
     head = dask.delayed(_no_rows, pure=False)
     return joined(dask.compute(*(head(part) for part in column.to_delayed()))).dtype
@@ -136,11 +114,11 @@ class _Text(NamedTuple):
 
 
 def _different(part: Any) -> Any:
-    """A part of a column of text as codes and different values; any other as it is."""
+    """Return a part of a column of text as codes and different values; any other as it is."""
     if part.ndim != 1 or not (part.dtype == object or str(part.dtype).startswith("str")):
         return part
     try:
         codes, values = part.array.factorize(use_na_sentinel=False)
-    except TypeError:  # what cannot be hashed is told of elsewhere
+    except TypeError:  # values that cannot be hashed
         return part
     return _Text(codes.astype(np.min_scalar_type(len(values))), list(values), part.name)

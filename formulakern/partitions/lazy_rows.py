@@ -1,19 +1,19 @@
-"""Answers for rows of dask collections: of each partition for itself, when they are asked for.
+"""Answers for the rows of dask collections, computed for each partition when they are needed.
 
-What has an answer for every row of a table (a prediction, a transformed row, the rules that cover
-it) has it for a collection of dask, too: the same method runs on every partition, where this lies.
-The model is put into the graph once.
+A method that has an answer for every row of a table (a prediction, a transformed row, the rules
+that cover it) runs on every partition, where it is.  The model is put into the graph once.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -21,28 +21,25 @@ import numpy as np
 from formulakern.errors import DataError, DataTypeError
 from formulakern.optional import needed
 from formulakern.partitions.collections import is_dask, is_dask_array
+from formulakern.partitions.partitioned import Partitioned, partitions_of
 
-__all__ = ["first_told", "head_of", "lazily", "lazy_transform", "needs_rows", "rows_answered"]
+__all__ = ["first_told", "head_of", "lazily", "lazy_transform", "needs_rows"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
-#: Whether tables without rows are read: what they answer has the dtype and columns of all answers.
+#: Whether tables without rows are refused; the answer for none has the dtype of all answers.
 _ROWS_NEEDED: ContextVar[bool] = ContextVar("rows_needed", default=True)
-#: The graph whose partition is at work, None outside of one.
+#: The graph whose partition is computed, None outside of one.
 _GRAPH: ContextVar[str | None] = ContextVar("graph", default=None)
-#: What was told of which graphs, the latest of them, in this process.
-_TOLD: dict[tuple[str, str], None] = {}
-_TELLING = threading.Lock()
-MAX_TOLD = 10_000
+_COUNTING = threading.Lock()
 
 
 def lazily(method: Method) -> Method:
-    """A method of a table that answers row by row, also for collections of dask.
+    """Let a method of a table that answers row by row accept dask collections.
 
-    The first argument of the method is the table; further ones are for all rows alike.  For a
-    frame, series or array of dask the answer is one, too: an array for what is an array in memory,
-    a frame for what is a frame, a block for every partition.
+    The first argument of the method is the table; further ones are for all rows alike.  The answer
+    for a collection is one too: an array for an array, a frame for a frame.
 
     Raises
     ------
@@ -55,86 +52,90 @@ def lazily(method: Method) -> Method:
         rows = given[0] if given else next(iter(named.values()), None)
         if not is_dask(rows):
             return method(self, *given, **named)
-        further = given[1:], dict(list(named.items())[not given :])
-        return rows_answered(self, method.__name__, rows, *further)
+        further = dict(list(named.items())[not given :])
+        graph = uuid.uuid4().hex
+        return _answers(rows, _Question(self, method.__name__, given[1:], further, None, graph))
 
     answered.__dict__["answers_rows"] = True
     return cast(Method, answered)
 
 
 def lazy_transform(estimator: Class) -> Class:
-    """A class whose ``transform`` answers row by row, in the container that ``set_output`` names.
+    """Let ``transform`` of a class accept dask collections, in the container of ``set_output``.
 
-    scikit-learn puts the answers of ``transform`` into these when a class is made: what is lazy is
-    to be outside of that.
+    scikit-learn wraps ``transform`` for these when a class is made; this goes outside of that.
     """
     cast(Any, estimator).transform = lazily(vars(estimator)["transform"])
     return estimator
 
 
-def rows_answered(
-    model: Any,
-    method: str,
-    X: Any,
-    given: tuple[Any, ...] = (),
-    named: dict[str, Any] | None = None,
-) -> Any:
-    """``model.method(partition, *given, **named)`` of every partition, as a collection of dask.
+@dataclass(frozen=True)
+class _Question:
+    """A method of a model, called for every partition."""
 
-    Parameters
-    ----------
-    model : picklable object
-    method : str
-    X : dask DataFrame, Series or Array
-        The columns of an array come into one block; its rows stay in theirs, of known length or
-        not.
-    given, named : further arguments
+    model: Any
+    method: str
+    given: tuple[Any, ...]
+    named: dict[str, Any]
+    empty: Any  # the answer of a partition without rows
+    graph: str
 
-    Raises
-    ------
-    DataError
-        If an array has other than one or two dimensions, or whatever the method raises for a table
-        with these columns and no rows: it is asked for that at once.
-    DataTypeError
-        If the answer is neither an array nor a frame of pandas.
+    def __dask_tokenize__(self) -> str:
+        """Name the graph: models need not be the same to the last byte when they are pickled."""
+        return self.graph
+
+    def answer(self, rows: Any) -> Any:
+        """Return the answer for these rows."""
+        return getattr(self.model, self.method)(rows, *self.given, **self.named)
+
+
+def _answers(X: Any, question: _Question) -> Any:
+    """Return the answers of all partitions as a dask collection.
+
+    The method is called at once for no rows, which refuses other columns and gives the dtype.
     """
-    question = _Question(model, method, given, named or {}, None, uuid.uuid4().hex)
     with _without_rows():
-        answer = question.ask(head_of(X))
+        answer = question.answer(head_of(X))
+    called = f"{type(question.model).__name__}.{question.method}"
     if not hasattr(answer, "dtype") and not hasattr(answer, "dtypes"):
         raise DataTypeError(
-            f"{type(model).__name__}.{method} answers with a {type(answer).__name__}, which has no "
-            "partitions; pass a table in memory, such as X.head() or X.compute()."
+            f"{called} answers with a {type(answer).__name__}, which has no partitions; pass a "
+            "table in memory, such as X.head() or X.compute()."
         )
     if type(answer).__module__.startswith("polars"):
         raise DataTypeError(
-            f"{type(model).__name__}.{method} makes frames of polars, and the partitions of dask "
-            "are frames of pandas; write set_output(transform='pandas')."
+            f"{called} makes frames of polars, and the partitions of dask are frames of pandas; "
+            "write set_output(transform='pandas')."
         )
     question = replace(question, empty=answer)
     if not is_dask_array(X):
-        # the question itself: dask joins tasks of one block, and a delayed value beside it fails
+        # the question itself: dask joins tasks of one block, and a delayed value fails there
         return X.map_partitions(_answer, question, meta=answer)
     if hasattr(answer, "columns"):
         frames = needed("dask.dataframe", "A frame from an array of dask", "dask")
-        delayed = needed("dask", "A dask collection", "dask").delayed
-        one = delayed(_answer, pure=False)
-        shared = delayed(question, pure=False, traverse=False)
-        parts = X.rechunk({1: -1}).to_delayed().ravel()
-        return frames.from_delayed([one(part, shared) for part in parts], meta=answer)
-    rows = X.chunks[0]
-    widths = tuple((width,) for width in answer.shape[1:])
+        parts = Partitioned(partitions_of(X), lazy=True).later(_answer, question)
+        return frames.from_delayed(parts.values, meta=answer)
+    chunks = X.chunks[0], *((width,) for width in answer.shape[1:])
     whole = X if X.ndim == 1 else X.rechunk({1: -1})
     axes: dict[str, Any] = {}
-    if X.ndim > answer.ndim:
-        axes = {"drop_axis": 1}
-    elif X.ndim < answer.ndim:
-        axes = {"new_axis": 1}
-    return whole.map_blocks(_answer, question=question, chunks=(rows, *widths), meta=answer, **axes)
+    if X.ndim != answer.ndim:
+        axes = {"drop_axis" if X.ndim > answer.ndim else "new_axis": 1}
+    return whole.map_blocks(_answer, question=question, chunks=chunks, meta=answer, **axes)
+
+
+def _answer(part: Any, question: _Question) -> Any:
+    """Return the answer for one partition."""
+    if not len(part):
+        return question.empty
+    token = _GRAPH.set(question.graph)
+    try:
+        return question.answer(part)
+    finally:
+        _GRAPH.reset(token)
 
 
 def head_of(X: Any) -> Any:
-    """No rows of a collection of dask: its columns, and their dtypes.
+    """Return no rows of a dask collection: its columns, and their dtypes.
 
     Raises
     ------
@@ -152,22 +153,22 @@ def head_of(X: Any) -> Any:
 
 
 def needs_rows() -> bool:
-    """Whether a table without rows is refused, as scikit-learn does it."""
+    """Return whether a table without rows is refused, as scikit-learn does."""
     return _ROWS_NEEDED.get()
 
 
 def first_told(what: str) -> bool:
-    """Whether something is to be told: within partitions once for each graph and process."""
+    """Return whether to warn of something: within partitions once for each graph and process."""
     graph = _GRAPH.get()
     if graph is None:
         return True
-    with _TELLING:
-        if (graph, what) in _TOLD:
-            return False
-        _TOLD[graph, what] = None
-        if len(_TOLD) > MAX_TOLD:
-            del _TOLD[next(iter(_TOLD))]
-    return True
+    with _COUNTING:
+        return next(_times(graph, what)) == 0
+
+
+@lru_cache(10_000)
+def _times(graph: str, what: str) -> Iterator[int]:  # noqa: ARG001
+    return itertools.count()
 
 
 @contextmanager
@@ -177,34 +178,3 @@ def _without_rows() -> Iterator[None]:
         yield
     finally:
         _ROWS_NEEDED.reset(token)
-
-
-@dataclass(frozen=True)
-class _Question:
-    """What every partition is asked."""
-
-    model: Any
-    method: str
-    given: tuple[Any, ...]
-    named: dict[str, Any]
-    empty: Any  # the answer of a partition without rows
-    graph: str
-
-    def __dask_tokenize__(self) -> str:
-        """What graphs know it by: models need not be the same to the last byte when pickled."""
-        return self.graph
-
-    def ask(self, rows: Any) -> Any:
-        """The answer for these rows."""
-        return getattr(self.model, self.method)(rows, *self.given, **self.named)
-
-
-def _answer(part: Any, question: _Question) -> Any:
-    """What a model says of one partition."""
-    if not len(part):
-        return question.empty
-    token = _GRAPH.set(question.graph)
-    try:
-        return question.ask(part)
-    finally:
-        _GRAPH.reset(token)

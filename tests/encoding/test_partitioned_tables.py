@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import formulakern as fk
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions, PartitionedTable, WeightedRows
-from formulakern.partitions.limit import GATHERED, gathered_bytes
-from formulakern.partitions.partitioned import Partitioned
+from formulakern.partitions.partitioned import GATHERED, Partitioned, gathered_bytes
 
 ROWS = st.lists(
     st.tuples(st.booleans(), st.integers(0, 3), st.sampled_from("ab"), st.integers(0, 2)),

@@ -10,7 +10,6 @@ from formulakern.partitions.collections import (
     in_memory,
     is_dask,
     is_dask_array,
-    is_dask_frame,
     kind_of,
 )
 
@@ -28,7 +27,6 @@ def test_kinds():
     assert [kind_of(X) for X in others] == [None] * 3
     assert in_memory(frame.a).tolist() == [1, 2]
     assert in_memory(others) is others
-    assert is_dask_frame(frame)
     assert is_dask_array(array)
     for X in (frame.compute(), array.compute(), [1], None, "DataFrame", dd.DataFrame, np.ndarray):
         assert not is_dask(X)
