@@ -16,7 +16,7 @@ from formulakern.estimators.svm import cross_validation
 from formulakern.learning.prl import column_generation
 from formulakern.mining.search import CompiledSearch
 from formulakern.solvers import capped_lp
-from formulakern.solvers.hierarchical import newton, together
+from formulakern.solvers.hierarchical import newton
 
 MODELS = {
     "PRL": lambda **more: fk.PRLClassifier(degree=3, C=5, tol=1e-6, **more),
@@ -47,7 +47,7 @@ class SlowClock:
         monkeypatch.setattr(Deadline, "clock", staticmethod(self.read))
         self.spends(monkeypatch, CompiledFunction, "__call__", 0.005)
         self.spends(monkeypatch, newton, "_target", 0.02)
-        self.spends(monkeypatch, together, "_newton", 0.02)
+        self.spends(monkeypatch, newton, "_joint_target", 0.02)
         self.spends(monkeypatch, capped_lp._State, "step", 0.02)
         self.spends(monkeypatch, run.Scoring, "score", 0.2)
         advance = CompiledSearch.advance

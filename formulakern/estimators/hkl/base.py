@@ -27,14 +27,14 @@ from formulakern.estimators.hkl.training_rows import TrainingRows
 from formulakern.estimators.monotone import asked_of
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.rule_model import RuleClassifier, RuleModel
-from formulakern.learning.hkl.active_set import GrowthStep, relative_gap
-from formulakern.learning.hkl.multinomial import learn_together
+from formulakern.learning.hkl.active_set import GrowthStep
+from formulakern.learning.hkl.options import Options, Signs
 from formulakern.learning.hkl.ordinal import log_chances
-from formulakern.learning.hkl.problem import HierarchicalModel, learn
-from formulakern.learning.hkl.signs import Signs
+from formulakern.learning.hkl.problem import HierarchicalModel, ScoreFunction, learn
 from formulakern.partitions.lazy_rows import lazily
 from formulakern.rules.ensemble import WeightedRule
 from formulakern.rules.features import Conjunction, Degree, Feature, LinearTerm
+from formulakern.solvers.hierarchical.solve import relative_gap
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
 from formulakern.tables.table import Table
@@ -133,73 +133,50 @@ class HierarchicalBase(RuleModel):
             automatic /= math.sqrt(rows.n_thresholds)
         given = self.get_params(deep=False)
         self.C_ = automatic if isinstance(given["C"], str) else float(given["C"])
-        options = {
-            "rho": float(self.rho),
-            "C": self.C_,
-            "depth_penalty": float(given["depth_penalty"]),
-            "other_penalty": LINEAR_PENALTY,
-        }
+        together = len(names) > 1 and self.loss == "logistic"
+        options = Options(
+            "multinomial" if together else self.loss,
+            self.C_,
+            float(self.rho),
+            float(given["depth_penalty"]),
+            LINEAR_PENALTY,
+            float(self.tol),
+            int(self.max_active),
+            None if given["max_rules"] is None else int(given["max_rules"]),
+            signs_of(self._leaves, self._terms, self._directions),
+        )
         warm = start._models if start is not None and start._leaves == self._leaves else []
-        limits: dict[str, Any] = {"tol": float(self.tol), "max_nodes": int(self.max_active)}
-        limits["max_rules"] = None if given["max_rules"] is None else int(given["max_rules"])
-        signs = signs_of(self._leaves, self._terms, self._directions)
         self._bar.at(0.0, "growing")
-        reports = [partial(self._report, name) for name in names]
-        if len(names) > 1 and self.loss == "logistic":
-            all_classes = rows.together()
-            data = all_classes.examples
-            models, objective, bound = learn_together(
-                all_classes.table,
-                data.kind,
-                all_classes.codes,
-                data.weights,
-                {**options, "loss": self.loss},
-                deadline=deadline,
-                start=[model.grown for model in warm],
-                report=lambda k, step: reports[k](step),
-                others=data.others,
-                groups=all_classes.groups,
-                **limits,
-            )
-        else:
-            models = []
-            for k in range(len(names)):
-                until = deadline.part(1 / (len(names) - k))
-                if any(model.grown.status == "interrupted" for model in models):
-                    until = Deadline.of(0.0)  # the others are what is found at once
-                problem = rows.problem(k, len(names))
-                data = problem.examples
-                model = learn(
-                    problem.table,
-                    data.kind,
-                    data.y,
-                    data.weights,
-                    {**options, "loss": self.loss},
-                    deadline=until,
-                    start=warm[k].grown if warm else None,
-                    report=reports[k],
-                    signs=signs,
-                    others=data.others,
-                    group=data.group,
-                    groups=problem.groups,
-                    **limits,
-                )
-                models.append(model)
-            objective = float(sum(model.objective for model in models))
-            bound = float(sum(model.grown.lower_bound for model in models))
+        models: list[HierarchicalModel] = []
+        number = 1 if together else len(names)
+        for k in range(number):
+            until = deadline.part(1 / (number - k))
+            if any(model.grown.status == "interrupted" for model in models):
+                until = Deadline.of(0.0)  # the others are what is found at once
+            learned = rows.together() if together else rows.problem(k, number)
+            before = warm[k].grown if warm else None
+            report = partial(self._report, names[k:])
+            models.append(learn(learned, options, until, before, report))
         self._models = models
-        self.objective_, self.lower_bound_ = objective, bound
+        self.objective_ = float(sum(model.objective for model in models))
+        self.lower_bound_ = float(sum(model.grown.lower_bound for model in models))
         self.gap_ = relative_gap(self.objective_, self.lower_bound_)
-        self.hull_size_ = sum(len(model.grown.nodes) for model in models)
-        self.n_weights_ = sum(model.n_weights for model in models)
-        steps = [(s, n) for n, m in zip(names, models, strict=True) for s in m.grown.history]
+        self.hull_size_ = sum(len(nodes) for model in models for nodes in model.grown.nodes)
+        self.n_weights_ = sum(one.n_weights for one in self._functions)
+        histories = [history for model in models for history in model.grown.history]
+        steps = [(s, n) for n, history in zip(names, histories, strict=True) for s in history]
         self.history_ = GrowthHistory(tuple(s for s, _ in steps), tuple(n for _, n in steps))
         self.n_iter_ = max(1, len(self.history_))
         open_ones = [m.grown.status for m in models if m.grown.status != "optimal"]
         self.stopped_ = [*open_ones, "optimal"][0]
 
-    def _report(self, problem: str, step: GrowthStep) -> None:
-        """Say how far it is."""
+    @property
+    def _functions(self) -> list[ScoreFunction]:
+        return [one for model in self._models for one in model.functions]
+
+    def _report(self, names: Sequence[str], k: int, step: GrowthStep) -> None:
+        """Show a step of one of the functions that are learned together."""
+        problem = names[k]
         alone = not problem or self.loss == "logistic"  # else classes are learned apart
         share = share_done(1.0, step.gap, self.tol) if alone else 0.0
         known = f"gap {step.gap:.2g}, {step.n_used} rules"
@@ -236,7 +213,7 @@ class HierarchicalBase(RuleModel):
 
     def _rules_of(
         self,
-        model: HierarchicalModel,
+        model: ScoreFunction,
         table: PackedTable,
         weights: FloatArray,
         right: npt.NDArray[np.bool_] | None = None,

@@ -291,10 +291,10 @@ class HKLClassifier(HierarchicalClassifier):
         two = len(names) == 2  # else a class whose rows all weigh nothing cannot be learned
         learned = [1] if two else np.flatnonzero(present).tolist()
         self._learn(rows, ["" if two else str(names[k]) for k in learned], start, deadline=deadline)
-        seen = rows.seen([model.rules for model in self._models])
+        seen = rows.seen([one.rules for one in self._functions])
         found: list[tuple[Feature, WeightedRule]] = []
         bias = np.full(len(names), -np.inf)
-        for k, model in zip(learned, self._models, strict=True):
+        for k, model in zip(learned, self._functions, strict=True):
             against = names[0] if two else None
             right, n = seen.labels == self.classes_[k], seen.numbers
             found += self._rules_of(model, seen.table, seen.counts, right, names[k], against, n)
@@ -375,7 +375,7 @@ class HKLClassifier(HierarchicalClassifier):
         self.classes_ = order
         rows, present, sums = self._rows(table, labels, sample_weight, order)
         self._learn(rows, [""], start, deadline=deadline)
-        [model] = self._models
+        [model] = self._functions
         shares, tau = self._shares(sums)
         seen = rows.seen([model.rules])
         found = self._rules_of(model, seen.table, seen.counts, numbers=seen.numbers)

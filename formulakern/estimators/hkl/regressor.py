@@ -117,7 +117,7 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
             scaled = (target - mean) / unit if unit > 0 else np.zeros(len(target))
             rows = WholeRows.of(table, [scaled], weights)
             self._learn(rows, [""], None, deadline=deadline)
-            [model] = self._models
+            [model] = self._functions
             self.objective_ *= unit**2
             self.lower_bound_ *= unit**2
             self.intercept_ = float(mean + unit * model.bias)

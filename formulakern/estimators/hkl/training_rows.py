@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,11 +15,11 @@ from formulakern.arrays import FloatArray
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.estimators.partitioned_targets import PartitionedWeights
-from formulakern.learning.hkl.frontier import Node
-from formulakern.learning.hkl.groups import Groups
+from formulakern.learning.hkl.options import Node
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
+from formulakern.learning.hkl.rows import Groups, Rows
 
-__all__ = ["PiecedRows", "Problem", "SeenRows", "TrainingRows", "WholeRows"]
+__all__ = ["PiecedRows", "SeenRows", "TrainingRows", "WholeRows"]
 
 
 class SeenRows(NamedTuple):
@@ -42,26 +42,6 @@ class SeenRows(NamedTuple):
     numbers: FloatArray
 
 
-class Problem(NamedTuple):
-    """What a model is learned from.
-
-    Parameters
-    ----------
-    table : PackedTable
-        Different rows, or one for each group.
-    examples : Examples
-    codes : intp (m,)
-        The class of each example, where several are learned together; else empty.
-    groups : Groups, optional
-        Of rows in pieces.
-    """
-
-    table: PackedTable
-    examples: Examples
-    codes: npt.NDArray[np.intp]
-    groups: Groups | None = None
-
-
 @dataclass(eq=False)
 class TrainingRows(ABC):
     """Encoded rows and what is to be learned of them: a problem, or one for each class.
@@ -80,11 +60,11 @@ class TrainingRows(ABC):
     n_thresholds: int
 
     @abstractmethod
-    def problem(self, k: int, n_problems: int) -> Problem:
+    def problem(self, k: int, n_problems: int) -> Rows:
         """The k-th of so many problems; of ordered classes the only one."""
 
     @abstractmethod
-    def together(self) -> Problem:
+    def together(self) -> Rows:
         """All classes together."""
 
     @abstractmethod
@@ -133,20 +113,20 @@ class WholeRows(TrainingRows):
         rows._merged = rows.table, kind, kept.degrees
         return rows
 
-    def problem(self, k: int, n_problems: int) -> Problem:  # noqa: ARG002
+    def problem(self, k: int, n_problems: int) -> Rows:  # noqa: ARG002
         """As of :class:`TrainingRows`."""
         table, kind, degrees = self._merged
         used = self._used
         examples = Examples(kind, self.targets[k][used], self.weights[used], degrees)
         if self.n_thresholds:
             examples = cumulative_examples(examples)
-        return Problem(table, examples, np.empty(0, dtype=np.intp))
+        return Rows.merged(table, examples)
 
-    def together(self) -> Problem:
+    def together(self) -> Rows:
         """As of :class:`TrainingRows`."""
         table, kind, degrees = self._merged
         codes = np.array(self.targets).argmax(axis=0)[self._used]
-        return Problem(table, Examples(kind, codes + 0.0, self.weights[self._used], degrees), codes)
+        return Rows.merged(table, Examples(kind, codes + 0.0, self.weights[self._used], degrees))
 
     def seen(self, rules: Sequence[Sequence[Node | int]]) -> SeenRows:  # noqa: ARG002
         """As of :class:`TrainingRows`: all rows."""
@@ -185,21 +165,20 @@ class PiecedRows(TrainingRows):
         rows._pieces = weighted.rows(table, places)
         return rows
 
-    def problem(self, k: int, n_problems: int) -> Problem:
+    def problem(self, k: int, n_problems: int) -> Rows:
         """As of :class:`TrainingRows`."""
         if self.n_thresholds:
             return self._grouped(cumulative_examples)
         return self._grouped(partial(_against, 1 if n_problems == 1 else k))
 
-    def together(self) -> Problem:
+    def together(self) -> Rows:
         """As of :class:`TrainingRows`."""
-        return self._grouped(None)
+        return self._grouped(_same)
 
-    def _grouped(self, made: Any) -> Problem:
+    def _grouped(self, made: Callable[[Examples], Examples]) -> Groups:
         n_others, n_classes = len(self.table.terms), int(self.places.max()) + 1
-        groups = Groups(self._pieces, self.table.n_columns, n_others, n_classes, made)
-        self._last = groups
-        return Problem(groups.table, groups.examples, groups.codes, groups)
+        self._last = Groups(self._pieces, self.table.n_columns, n_others, n_classes, made)
+        return self._last
 
     def seen(self, rules: Sequence[Sequence[Node | int]]) -> SeenRows:
         """As of :class:`TrainingRows`: groups, of which each has one class."""
@@ -215,6 +194,10 @@ class PiecedRows(TrainingRows):
         return SeenRows(
             groups.table, labels, groups.weights, counts, groups.numbers.astype(np.float64)
         )
+
+
+def _same(examples: Examples) -> Examples:
+    return examples
 
 
 def _against(k: int, examples: Examples) -> Examples:

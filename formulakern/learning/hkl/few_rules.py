@@ -20,29 +20,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.encoding.packed import PackedTable
-from formulakern.learning.hkl.frontier import Node
+from formulakern.learning.hkl.active_set import GrownSolution
+from formulakern.learning.hkl.options import Node, Options
+from formulakern.learning.hkl.rows import Rows
 from formulakern.learning.selection import Selection
 from formulakern.solvers.hierarchical.norm import right_signed
+from formulakern.solvers.hierarchical.solve import HierarchicalSolution
 
-__all__ = ["Answer", "Candidates", "FeatureSelection", "Restriction", "candidates", "positions"]
+__all__ = ["Candidates", "FeatureSelection", "Restriction"]
 
 #: The most promising features, of which each is tried.
 TRIED = 4
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
+class Candidates(NamedTuple):
     """Features that may get weight: conjunctions of different covers, then the others.
 
-    Attributes
+    Parameters
     ----------
     forms : list of tuple of int, or int
-        The shortest conjunction of each cover; numbers of features that are none.
+        The shortest conjunction of each cover; numbers of other features.
     values : float64 (number, m)
         On the examples.
     penalties : float64 (number,)
-        What one unit of weight adds to the norm, where nothing else has weight.
+        What one unit of weight alone adds to the norm: (1 + a)^l for l propositions.
     signs : int64 (number,), optional
         Of their weights.
     """
@@ -50,58 +51,42 @@ class Candidates:
     forms: list[Node | int]
     values: FloatArray
     penalties: FloatArray
-    signs: IntArray | None = None
+    signs: IntArray | None
+
+    @classmethod
+    def of(cls, rows: Rows, options: Options, grown: GrownSolution) -> Candidates:
+        """Return the different features of a solution that vary on the examples."""
+        nodes = sorted({v for own in grown.nodes for v in own}, key=lambda v: (len(v), v))
+        others = sorted({j for own in grown.others for j in own})
+        features = rows.features(options, nodes, others)
+        first = {cover.tobytes(): k for k, cover in reversed([*enumerate(features.bits)])}
+        kept = [k for k in sorted(first.values()) if 0 < features.bits[k].mean() < 1]
+        lengths = np.array([len(nodes[k]) for k in kept], dtype=np.float64)
+        every = [*kept, *range(len(nodes), len(nodes) + len(others))]
+        return cls(
+            [*(nodes[k] for k in kept), *others],
+            np.concatenate([features.bits[kept].astype(np.float64), features.others]),
+            np.append(
+                (1 + options.depth_penalty) ** lengths, [options.other_penalty] * len(others)
+            ),
+            None if features.signs is None else features.signs[every],
+        )
+
+    def positions(self, rows: Rows, forms: Sequence[Node | int]) -> list[int]:
+        """The positions of features of equal cover, each once, in the order of ``forms``."""
+        place: dict[Any, int] = {}
+        for j, form in enumerate(self.forms):
+            place[form if isinstance(form, int) else (self.values[j] > 0).tobytes()] = j
+        nodes = [form for form in forms if isinstance(form, tuple)]
+        covers = iter(rows.table.truths(rows.table.covers(nodes))[:, rows.examples.kind])
+        keys = [form if isinstance(form, int) else next(covers).tobytes() for form in forms]
+        return list(dict.fromkeys(place[key] for key in keys if key in place))
 
 
-def candidates(
-    nodes: Sequence[Node],
-    others: Sequence[int],
-    table: PackedTable,
-    kind: NDArray[np.intp],
-    numbers: FloatArray,
-    depth_penalty: float,
-    other_penalty: float,
-) -> Candidates:
-    """The different features among conjunctions, and the others, that vary on the examples.
+class Restriction(NamedTuple):
+    """The problem on some features.
 
     Parameters
-    ----------
-    nodes : sequence of tuple of int
-    others : sequence of int
-        Columns of ``numbers``.
-    table, kind, numbers
-        The propositions, the row of each example, and float64 (m, e).
-    depth_penalty, other_penalty : float
-        a and d: a conjunction of l propositions adds (1 + a)^l to the norm.
-
-    Examples
-    --------
-    >>> from formulakern.encoding.zero_one import read_packed
-    >>> table = read_packed([[1, 1], [1, 0], [0, 0]])
-    >>> rows = np.arange(3)
-    >>> found = candidates([(), (0,), (1,), (0, 1)], [], table, rows, np.zeros((3, 0)), 2.0, 1.0)
-    >>> found.forms, found.penalties  # (0, 1) has the cover of (1,)
-    ([(0,), (1,)], array([3., 3.]))
-    """
-    ordered = sorted(set(nodes), key=lambda v: (len(v), v))
-    covers = table.truths(table.covers(ordered))[:, kind]
-    seen: set[bytes] = set()
-    kept = []
-    for k, cover in enumerate(covers):
-        if cover.any() and not cover.all() and cover.tobytes() not in seen:
-            seen.add(cover.tobytes())
-            kept.append(k)
-    lengths = np.array([len(ordered[k]) for k in kept], dtype=np.float64)
-    penalties = np.append((1 + depth_penalty) ** lengths, np.full(len(others), other_penalty))
-    values = np.concatenate([covers[kept].astype(np.float64), numbers[:, list(others)].T])
-    return Candidates([*(ordered[k] for k in kept), *others], values, penalties)
-
-
-@dataclass(frozen=True, eq=False)
-class Restriction:
-    """The problem on some features, in the words of the solvers.
-
-    Attributes
     ----------
     nodes : list of tuple of int
         The conjunctions of the features, and all their subsets.
@@ -133,25 +118,6 @@ class Restriction:
         return cls(nodes, others, columns, places)
 
 
-class Answer(NamedTuple):
-    """The solution of a restriction.
-
-    Parameters
-    ----------
-    weights : float64 (K, len(nodes) + len(others))
-        Of each function.
-    objective : float
-    dual : float64 (m, K)
-    solution : object
-        As the solver gives it.
-    """
-
-    weights: FloatArray
-    objective: float
-    dual: FloatArray
-    solution: Any
-
-
 @dataclass(frozen=True, eq=False)
 class Chosen:
     """Positions of candidates, largest weight first, and the best functions of them."""
@@ -159,35 +125,27 @@ class Chosen:
     kept: tuple[int, ...]
     weights: FloatArray  # (K, len(kept))
     restriction: Restriction
-    answer: Answer
+    solution: HierarchicalSolution
 
     @property
     def objective(self) -> float:
         """P(S)."""
-        return self.answer.objective
+        return self.solution.objective
 
 
 @dataclass(eq=False)
 class FeatureSelection(Selection[Chosen]):
     """Choose at most ``most`` of the candidates.
 
-    Parameters
-    ----------
-    support, most, deadline :
-        Positions of candidates, k and the time limit; see :class:`.Selection`.
-    found : Candidates
-    solve : callable
-        The solution of a restriction, begun from weights (K, len(nodes) + len(others)).
-    n_functions : int
-        K.
-    tell : callable
-        Called with the number of features and the objective of every better choice.
+    ``support`` are positions of candidates; ``solve`` returns the solution of a restriction, begun
+    from weights (K, len(nodes) + len(others)); ``tell`` is called with the number of features and
+    the objective of every better choice.
     """
 
     better = 1e-4
 
     found: Candidates
-    solve: Callable[[Restriction, FloatArray], Answer]
+    solve: Callable[[Restriction, FloatArray], HierarchicalSolution]
     n_functions: int
     tell: Callable[[int, float], None]
 
@@ -198,17 +156,17 @@ class FeatureSelection(Selection[Chosen]):
         known = {} if before is None else dict(zip(before.kept, before.weights.T, strict=True))
         for place, j in zip(restriction.places.tolist(), kept, strict=True):
             start[:, place] = known.get(j, 0.0)
-        answer = self.solve(restriction, start)
-        own = answer.weights[:, restriction.places]
+        solution = self.solve(restriction, start)
+        own = np.array(solution.weights)[:, restriction.places]
         spread = self.found.values[list(kept)].std(axis=1)
         order = np.argsort(-np.square(own).sum(axis=0) * spread**2, kind="stable")
-        return Chosen(tuple(kept[k] for k in order.tolist()), own[:, order], restriction, answer)
+        return Chosen(tuple(kept[k] for k in order.tolist()), own[:, order], restriction, solution)
 
     def promising(self, chosen: Chosen) -> list[int]:
         """Return the features with the largest shares of the dual norm."""
-        signs = None if self.found.signs is None else self.found.signs[:, np.newaxis]
-        sums = right_signed(self.found.values @ chosen.answer.dual, signs)
-        shares = np.sqrt(np.square(sums).sum(axis=1)) / self.found.penalties
+        dual = np.atleast_2d(chosen.solution.dual.T)
+        sums = right_signed(dual @ self.found.values.T, self.found.signs)
+        shares = np.sqrt(np.square(sums).sum(axis=0)) / self.found.penalties
         shares[list(chosen.kept)] = 0.0
         largest = np.argsort(-shares, kind="stable")[:TRIED]
         return [int(j) for j in largest if shares[j] > 0.0]
@@ -220,15 +178,3 @@ class FeatureSelection(Selection[Chosen]):
     def report(self, chosen: Chosen) -> None:
         """Report a better choice."""
         self.tell(len(chosen.kept), chosen.objective)
-
-
-def positions(found: Candidates, table: PackedTable, kind: Any, forms: Sequence[Any]) -> list[int]:
-    """The positions of features among the candidates of equal cover, each once, in this order."""
-    place: dict[Any, int] = {}
-    for j, form in enumerate(found.forms):
-        key = form if isinstance(form, int) else (found.values[j] > 0).tobytes()
-        place[key] = j
-    nodes = [form for form in forms if isinstance(form, tuple)]
-    covers = iter(table.truths(table.covers(nodes))[:, kind])
-    keys = [form if isinstance(form, int) else next(covers).tobytes() for form in forms]
-    return list(dict.fromkeys(place[key] for key in keys if key in place))

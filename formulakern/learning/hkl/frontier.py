@@ -27,7 +27,7 @@ r(w) = |g_w| / Σ {d_v : v ⊆ w, v ∉ W}.  So W holds little more than what ge
 listed and of length l has q_w ≤ max(Σ β⁺, Σ β⁻) / (1 + a)^l besides, and Σ q_w² over these, too, is
 a sum over pairs of examples.
 
-*Signs.*  Where weights have signs (:mod:`.signs`), W and its sources are of conjunctions that are
+*Signs.*  Where weights have signs (:mod:`.options`), W and its sources are of conjunctions that are
 allowed, and q_w = max(σg_w, 0) / (1 + a)^|w| for one of sign σ: the conjunctions that are listed
 are those without a proposition that asks for −1 and g_w > 0, and those without one that asks for 1
 and g_w < 0.  The sums over all w count |g_w|, which is more.
@@ -44,6 +44,7 @@ everything is proven.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -54,8 +55,8 @@ from numpy.typing import NDArray
 from formulakern.arrays import FloatArray
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.packed import PackedTable
+from formulakern.learning.hkl.options import Node, Options, sources_of
 from formulakern.learning.hkl.pair_sums import BATCH, pair_forms, sums_by_overlap
-from formulakern.learning.hkl.signs import Node, Signs, sources_of
 from formulakern.mining.conjunctions.answers import WeighedRows
 from formulakern.mining.conjunctions.power_sums import LOOKED_AT, Powers, heaviest, ready
 from formulakern.mining.conjunctions.search import mine_conjunctions, search_conjunctions
@@ -63,150 +64,158 @@ from formulakern.mining.search import objective_of
 from formulakern.partitions.partitioned import Partitioned
 from formulakern.solvers.hierarchical.norm import right_signed
 
-__all__ = [
-    "AHEAD",
-    "FIRST",
-    "SHARED",
-    "TAIL",
-    "Frontier",
-    "Node",
-    "SharingFrontier",
-    "frontier_of",
-    "standing_out",
-]
+__all__ = ["Frontier", "PairFrontier"]
 
 #: Conjunctions that the first search lists at most.  A search for what is shared lists as many for
 #: each node of W, but for no more than SHARED nodes: where these are too few, W is much too small,
 #: and the rounds until it is not take longer than the search.
 FIRST, SHARED = 1000, 40
-#: What is allowed beside a loose solution, in κ².
+#: What is allowed next to a loose solution, in κ².
 AHEAD = 1.02
 #: What is not listed may take this part of the room.
 TAIL = 0.3
-#: By how much a search goes further where it has not told enough.
+#: The factor by which a search goes further if its bound is too weak.
 FURTHER = 8
 #: Times that sources which carry too much may give some of it away.
 ROUNDS = 3
 #: Conjunctions between two looks at the clock.
 BETWEEN = 512
 
+#: Partitions of weighed rows, the power of 2 of their unit, and what rounding moves a sum.
+Weighed = tuple[Partitioned, int, float]
+#: A bound on max_t ‖r_t‖_ρ'², and the violators.
+Verdict = tuple[float, list[Node]]
+
 
 @dataclass(eq=False)
-class SharingFrontier:
-    """The sources of the nodes outside W, and bounds on what lies behind them.
+class Frontier:
+    """The sources of the nodes outside W, and bounds on what lies behind them, by sums alone.
 
     Parameters
     ----------
     table : PackedTable of r rows and p columns
-        Examples, different ones, with β ≠ 0.
+        Different examples with β ≠ 0, or groups of rows.
     beta : float64 (r,)
     nodes : list of tuple of int
-        W.
-    rho, depth_penalty : float
-        1 < ρ ≤ 2 and a.
+        W; only conjunctions that the signs allow.
+    options : Options
     deadline : Deadline, optional
-        Then bounds are improved no further.
-    signs : Signs, optional
-        Of the weights; W holds only conjunctions that are allowed.
+        After it bounds are improved no further.
+    weigh : callable, optional
+        Returns the rows with their β; by default these are the examples.
+
+    Attributes
+    ----------
+    reached : bool
+        Whether subsets inside W could carry shares.
+    cut : bool
+        Whether the time was over before a search had found enough.
     """
 
     table: PackedTable
     beta: FloatArray
     nodes: list[Node]
-    rho: float
-    depth_penalty: float
+    options: Options
     deadline: Deadline = UNLIMITED
-    signs: Signs | None = None
+    weigh: Callable[[], Weighed] | None = None
 
     def __post_init__(self) -> None:
-        self.a, self.dual = self.depth_penalty, self.rho / (self.rho - 1)
+        self.a, self.dual = self.options.depth_penalty, self.options.rho / (self.options.rho - 1)
+        self.signs = self.options.signs
         self.sources = sources_of(self.nodes, self.table.n_columns, self.signs)
         self.lengths = np.array([len(t) for t in self.sources], dtype=np.int64)
         self.inside = set(self.nodes)
         self.known = dict.fromkeys(self.nodes, -1) | {t: k for k, t in enumerate(self.sources)}
-        self.reached = True  # false once a search for what is shared has failed
-        self.cut = False  # whether time was over before a search had told enough
+        self.reached, self.cut = True, False
 
-    def share_sums(self, allowed: float, given: float, least: int) -> tuple[float, list[Node]]:
-        """A bound on max_t ‖r_t‖_ρ'², and violators, where subsets inside W carry shares.
-
-        The search ends where single sources are known to be in the way.
+    def examine(
+        self, allowed: float, enough: int, inside: float, *, sharing: bool = True, loose: bool
+    ) -> Verdict:
+        """A bound on max_t ‖r_t‖_ρ'², and the sources that exceed ``allowed``, the worst first.
 
         Parameters
         ----------
-        allowed, given : float
-            The square of the unit in which 1 is allowed, and what W takes of it.
-        least : int
-            Conjunctions that are listed at first.
+        allowed : float
+        enough : int
+            The search may end once it knows this number of violators.
+        inside : float
+            κ², the square of the dual norm over W.
+        sharing : bool
+            Whether subsets inside W may carry shares.
+        loose : bool
+            Whether the solution on W is not exact, so that κ² may leave no room: then a little is
+            allowed for.
+
+        Returns
+        -------
+        square : float
+            No ‖r_t‖_ρ'² is larger.
+        violators : list of tuple of int
+            If none is known, the sources that may exceed it.
+
+        Raises
+        ------
+        TimeIsOver
+            If nothing is known yet.
         """
-        unit, room, looked_at = float(np.sqrt(allowed)), 1.0 - given, least * len(self.inside)
+        del enough, sharing  # no search of sums alone fails
+        if not self.sources or not self.beta.any():
+            return 0.0, []
+        if loose or inside >= allowed:  # else nothing is left for what lies outside
+            allowed = max(allowed, AHEAD * inside)
+        return self.share_sums(allowed, inside)
+
+    def standing_out(self, allowed: float, most: int) -> list[Node]:
+        """The worst sources t of which one conjunction shows that ‖r_t‖_ρ'² > allowed, found fast.
+
+        May raise TimeIsOver.
+        """
+        del allowed, most
+        return []
+
+    def share_sums(self, allowed: float, inside: float) -> Verdict:
+        """The bound where subsets inside W carry shares; it ends once a violator is known."""
+        unit, given = float(np.sqrt(allowed)), (inside / allowed) ** (self.dual / 2)
+        room, least = 1.0 - given, FIRST * min(len(self.inside), SHARED)
+        looked_at = least * len(self.inside)
         while True:
             listed, x, tail, reached = self.list_powers(unit, TAIL * room, least, looked_at)
             loads, carried = self.split(listed, x, max(0.0, room - tail))
             last = reached or looked_at >= LOOKED_AT or self.deadline.over()
             if last or (loads + carried > 1).any():
-                surely = carried + tail if reached else carried
                 self.cut = not reached and self.deadline.over()
+                surely = carried + tail if reached else carried
                 return self.verdict(allowed, given, loads, carried + tail, surely)
             least, looked_at = FURTHER * least, FURTHER * looked_at
 
     def verdict(
-        self,
-        allowed: float,
-        given: float,
-        loads: FloatArray,
-        carried: float,
-        surely: float | None = None,
-    ) -> tuple[float, list[Node]]:
+        self, allowed: float, given: float, loads: FloatArray, carried: float, surely: float
+    ) -> Verdict:
         """The bound and the violators.
 
-        Parameters
-        ----------
-        allowed, given : float
-        loads : float64 (sources,)
-            What each carries.
-        carried : float
-            What all carry besides.
-        surely : float, optional
-            The part of it that is known, where the rest is only bounded; all of it by default.
+        Each source carries its load, and all carry ``carried`` besides, of which ``surely`` is
+        known and the rest only bounded; W takes ``given`` of the 1 that is allowed.
         """
         worst = max(given, float(loads.max())) + carried
-        square = allowed * worst ** (2 / self.dual)
-        violators = np.flatnonzero(loads + (carried if surely is None else surely) > 1)
+        violators = np.flatnonzero(loads + surely > 1)
         order = violators[np.argsort(-loads[violators], kind="stable")]
-        return square, [self.sources[k] for k in order.tolist()]
+        return allowed * worst ** (2 / self.dual), [self.sources[k] for k in order.tolist()]
 
     def list_powers(
         self, unit: float, goal: float, most: int, looked_at: int
     ) -> tuple[list[Node], FloatArray, float, bool]:
-        """The conjunctions of largest q_w, at most so many.
+        """The ``most`` conjunctions of largest q_w at most, and q_w in this unit.
 
-        Parameters
-        ----------
-        unit : float
-            Of q.
-        goal : float
-            For Σ q_w^ρ' over what is not listed.
-        most, looked_at : int
-            How many are listed, and looked at, at most.
-
-        Returns
-        -------
-        listed : list of tuple of int
-        q : float64 (listed,)
-        rest : float
-            A bound on Σ q_w^ρ' over what is not listed.
-        reached : bool
-            Whether it is at most the goal.
+        Then a bound on Σ q_w^ρ' over all others, and whether it is at most the goal.
         """
         items = np.arange(self.table.n_columns)
         sides = [(items, True, True)]
         if self.signs is not None:
             asked = self.signs.propositions
             sides = [(items[asked != -1], True, False), (items[asked != 1], False, True)]
-        rows, exponent, rounding = self.weighed()
+        rows, exponent, rounding = self.weighed() if self.weigh is None else self.weigh()
         listed: list[Node] = []
-        parts, rest = [], 0.0
+        parts, rest = [np.zeros(0)], 0.0
         for some, upwards, downwards in sides:
             if not len(some):
                 continue
@@ -225,10 +234,10 @@ class SharingFrontier:
             parts.append(found.x[:kept])
             with np.errstate(over="ignore"):
                 rest += found.rest + float((found.x[kept:] ** self.dual).sum())
-        return listed, np.concatenate([np.zeros(0), *parts]), rest, rest <= goal * (1 + 1e-9)
+        return listed, np.concatenate(parts), rest, rest <= goal * (1 + 1e-9)
 
-    def weighed(self) -> tuple[Partitioned, int, float]:
-        """The rows with β in units of 2 to a power, that power, and what rounding moves a sum."""
+    def weighed(self) -> Weighed:
+        """The examples with β in units of 2 to a power."""
         goal = objective_of(self.beta[:, None])
         units = np.ascontiguousarray(goal.columns.T)
         each, ones = np.arange(len(units)), np.ones(len(units))
@@ -236,14 +245,9 @@ class SharingFrontier:
         return rows, goal.exponent, goal.in_units(goal.rounding)
 
     def below(self, listed: list[Node]) -> tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]:
-        """The sources below each of some conjunctions, and what their subsets inside W weigh.
+        """Pairs of a source and the position of a listed superset of it.
 
-        Returns
-        -------
-        sources, numbers : intp
-            Pairs of a source and the position of a listed superset of it.
-        held : float64 (listed,)
-            Σ a^|v| over the subsets v ∈ W of each.
+        And Σ a^|v| over the subsets v ∈ W of each listed conjunction.
         """
         sources: list[int] = []
         numbers: list[int] = []
@@ -309,36 +313,35 @@ class SharingFrontier:
         return loads(), carried
 
 
-#: Conjunctions that the first search lists at most, by how much that grows, and where it ends.
+#: The factor by which a list grows, and its largest length.
 GROWTH, LISTED = 4, 20_000
 #: Halvings of the search's threshold before a source that is undecided counts as a violator.
 HALVINGS = 6
-#: After so many searches one known violator is enough.
+#: After this number of searches one known violator is enough.
 SEARCHES = 2
 #: Shares: the first threshold is half of what is allowed, then each is this part of the last, down
 #: to the least.
 STEP, LEAST = 0.7, 1e-3
-#: Beyond so many rows sums over pairs take longer than a search for sums alone.
+#: Beyond this number of rows sums over pairs take longer than a search for sums alone.
 PAIRED = 4096
 #: Lengths up to this one are bounded each by itself.
 LONG = 7
 #: (1 + a)^|w| is cut here: what is longer weighs nothing in any case.
 FINITE = 1e299
+#: Truth values that are held at once.
+ENTRIES = 1 << 22
+#: Quick searches look at conjunctions of at most this length, and list this number for each source.
+SHORT_LENGTH, SHORT_LISTED = 2, 8
 
 
 @dataclass(eq=False)
-class Frontier(SharingFrontier):
-    """The sources of the nodes outside W, and bounds on what lies behind them.
-
-    Parameters are those of :class:`.SharingFrontier`; the rows of its table are the examples,
-    different ones, with β ≠ 0.
-    """
+class PairFrontier(Frontier):
+    """The same for rows in this process, by sums over pairs of examples too."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         base = 1 + (1 + self.a) ** -2
-        most = int(self.table.counts.max(initial=0))
-        self.powers = base ** np.arange(most + 1.0)
+        self.powers = base ** np.arange(int(self.table.counts.max(initial=0)) + 1.0)
         self.masses = np.full(len(self.sources), np.inf)
 
     @cached_property
@@ -374,48 +377,27 @@ class Frontier(SharingFrontier):
             self.masses[some] = forms / divisor ** self.lengths[some]
 
     def examine(
-        self, allowed: float, enough: int, inside: float | None = None, loose: bool = False
-    ) -> tuple[float, list[Node]]:
-        """Whether ‖r_t‖_ρ'² ≤ ``allowed`` for all sources t.
-
-        Parameters
-        ----------
-        allowed : float
-        enough : int
-            The search may end once so many sources are known to pass it.
-        inside : float, optional
-            κ², the square of the dual norm over W; with it subsets inside W may carry shares.
-        loose : bool
-            Whether the solution on W is not exact, so that κ² may leave no room: then a little is
-            allowed for.
-
-        Returns
-        -------
-        square : float
-            No ‖r_t‖_ρ'² is larger.
-        violators : list of tuple of int
-            Sources that pass it, the worst first; if none is known, those that may.
-
-        Raises
-        ------
-        TimeIsOver
-            If nothing is known yet.
-        """
+        self, allowed: float, enough: int, inside: float, *, sharing: bool = True, loose: bool
+    ) -> Verdict:
+        """As :meth:`Frontier.examine`; the bound without shares holds if that with them fails."""
         if not self.sources or not len(self.beta):
             return 0.0, []
-        if inside is not None and self.dual > 2:
+        if sharing and self.dual > 2:
             shared = self.share(max(allowed, AHEAD * inside) if loose else allowed, inside)
             if shared is not None:
                 return shared
-            self.reached = False
+        self.reached = not sharing or self.dual == 2
+        return self.alone(allowed, enough)
+
+    def alone(self, allowed: float, enough: int) -> Verdict:
+        """The bound where subsets inside W carry nothing."""
         unit = float(np.sqrt(allowed))  # in this unit r_t may reach 1
         growth = (1 + self.a) / self.a
-        scale = np.asarray(growth**self.lengths / unit, dtype=np.float64)
         threshold = unit * growth ** -float(np.median(self.lengths))
-        heavy, most = Heavy(self, scale), FIRST
+        heavy, most = Heavy(self, np.asarray(growth**self.lengths / unit, dtype=np.float64)), FIRST
         if self.dual == 2:
             self.refine(np.arange(len(self.sources)))
-        upper = self.upper(heavy, threshold, scale)
+        upper = heavy.upper(threshold)
         for searches in range(HALVINGS if self.dual > 2 else 0):
             doubtful = (upper > 1) & (heavy.powers <= 1)
             known = np.count_nonzero(heavy.powers > 1)
@@ -423,11 +405,11 @@ class Frontier(SharingFrontier):
                 break
             listed, scores, passed, complete = self.list_heavy(threshold, most)
             heavy.add(listed, scores)
-            upper = self.upper(heavy, passed, scale)
+            upper = heavy.upper(passed)
             coarse = np.flatnonzero((upper > 1) & (heavy.powers <= 1) & np.isinf(self.masses))
             if len(coarse) and np.count_nonzero(heavy.powers > 1) < enough:
                 self.refine(coarse)
-                upper = self.upper(heavy, passed, scale)
+                upper = heavy.upper(passed)
             if complete:
                 threshold /= 2
             elif most == LISTED or self.deadline.over():
@@ -441,22 +423,18 @@ class Frontier(SharingFrontier):
         square = allowed * float(upper.max()) ** (2 / self.dual)
         return square, [self.sources[k] for k in order.tolist()]
 
-    def share(self, allowed: float, inside: float) -> tuple[float, list[Node]] | None:
-        """What :meth:`examine` answers, where subsets inside W carry shares.
-
-        None where the search for what is heavy outside W does not reach far enough.
-        """
+    def share(self, allowed: float, inside: float) -> Verdict | None:
+        """The bound where subsets inside W carry shares; None if the search ends too early."""
         given = (inside / allowed) ** (self.dual / 2)
         room = 1.0 - given
         if room <= 0:
             return None
-        unit = float(np.sqrt(allowed))
-        least = FIRST * min(len(self.inside), SHARED)  # while W is small a coarse answer does
         if len(self.beta) > PAIRED and ready(self.deadline):
-            shared = self.share_sums(allowed, given, least)
+            shared = self.share_sums(allowed, inside)
             return shared if shared[1] or shared[0] <= allowed else None
+        unit = float(np.sqrt(allowed))
         caps, masses = self.by_length()
-        most = least
+        most = FIRST * min(len(self.inside), SHARED)  # while W is small a coarse bound does
         threshold = 0.5 * unit
         while True:
             listed, q, reached, complete = self.list_heavy(threshold, most)
@@ -470,30 +448,24 @@ class Frontier(SharingFrontier):
                 return None
             threshold *= STEP
         loads, carried = self.split(listed, x, room - tail)
-        shared = self.verdict(allowed, given, loads, carried + tail)
+        shared = self.verdict(allowed, given, loads, carried + tail, carried + tail)
         return shared if shared[1] or shared[0] <= allowed else None
 
     def list_heavy(
         self, threshold: float, most: int, longest: int | None = None
     ) -> tuple[list[Node], FloatArray, float, bool]:
-        """The heaviest conjunctions with q_w above a threshold, at most so many.
+        """The ``most`` heaviest conjunctions with q_w above a threshold, and q_w.
 
-        Where ``longest`` is given, of those of so many propositions.
-
-        Returns
-        -------
-        listed, q : list of tuple of int, float64
-            Heaviest first; the next call's list begins with these.
-        threshold : float
-            What no other conjunction passes.
-        complete : bool
-            Whether all that pass the given threshold are listed.
+        The heaviest come first; the next call's list begins with these.  Then the threshold that no
+        other conjunction passes, and whether all are listed that pass the given one.  With
+        ``longest`` only conjunctions of at most this length count.
         """
+        every = np.arange(self.table.n_columns)
         if self.signs is None:
-            return self._mine(None, "both", threshold, most, longest)
+            return self._mine(every, "both", threshold, most, longest)
         asked = self.signs.propositions
         sides = [
-            self._mine(np.flatnonzero(asked != -sign), direction, threshold, most, longest)
+            self._mine(every[asked != -sign], direction, threshold, most, longest)
             for sign, direction in ((1, "positive"), (-1, "negative"))
         ]
         reached, complete = max(side[2] for side in sides), all(side[3] for side in sides)
@@ -508,24 +480,24 @@ class Frontier(SharingFrontier):
 
     def _mine(
         self,
-        which: NDArray[np.intp] | None,
+        which: NDArray[np.intp],
         direction: str,
         threshold: float,
         most: int,
         longest: int | None,
     ) -> tuple[list[Node], FloatArray, float, bool]:
-        """What :meth:`list_heavy` returns, of some propositions and of g of one sign, or both."""
-        table = self.table if which is None else self.table.select(which)
-        if not table.n_columns:
+        """The list of :meth:`list_heavy`, of some propositions and of g of one sign, or both."""
+        p = len(which)
+        if not p:
             return [], np.zeros(0), threshold, True
+        some = p < self.table.n_columns
         with np.errstate(over="ignore"):
-            powers = (1 + self.a) ** np.arange(table.n_columns + 1.0)
+            powers = (1 + self.a) ** np.arange(p + 1.0)
         found = mine_conjunctions(
-            table,
+            self.table.select(which) if some else self.table,
             self.beta,
             top=None,
-            min_length=1,
-            max_length=None if longest is None else min(longest, table.n_columns),
+            max_length=None if longest is None else min(longest, p),
             length_factor=np.minimum(powers, FINITE),
             threshold=threshold,
             max_results=most,
@@ -538,62 +510,52 @@ class Frontier(SharingFrontier):
         else:
             n = int(np.count_nonzero(scores > reached))  # others may tie with the last one
             listed, scores = listed[:n], scores[:n]
-        if which is not None:
+        if some:
             listed = [tuple(which[list(w)].tolist()) for w in listed]
         return listed, scores, reached, found.complete
 
-    def upper(self, heavy: Heavy, threshold: float, scale: FloatArray) -> FloatArray:
-        """Upper bounds on Σ (scale_t · q_w)^ρ' over w ⊇ t.
+    def standing_out(self, allowed: float, most: int) -> list[Node]:
+        """As :meth:`Frontier.standing_out`, of short conjunctions."""
+        if not self.sources or not len(self.beta):
+            return []
+        unit = float(np.sqrt(allowed))
+        alone = len(self.inside) == 1  # propositions come in at first, which they show best
+        if not alone and search_conjunctions.ready(self.deadline, wait=False):
+            short, q, *_ = self.list_heavy(unit, SHORT_LISTED * most, SHORT_LENGTH)
+        else:
+            short, q = self._singles(unit)
+        sources, above, _ = self.below(short)
+        scores = np.zeros(len(self.sources))
+        np.maximum.at(scores, sources, q[above])
+        order = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]
+        return [self.sources[k] for k in order[:most].tolist()]
 
-        Parameters
-        ----------
-        heavy : Heavy
-            Holds every w with q_w above ``threshold``.
-        threshold : float
-        scale : float64 (sources,)
-        """
-        unlisted = self.whole * (1 + 1e-12) - heavy.total
-        own = self.masses * (1 + 1e-12) - heavy.squares
-        rest = np.maximum(np.minimum(own, unlisted), 0.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            alone = (np.minimum(self.masses, self.whole) * scale**2) ** (self.dual / 2)
-            sharper = heavy.powers + (threshold * scale) ** (self.dual - 2) * rest * scale**2
-        if heavy.count == 0:  # nothing was listed: the threshold says nothing
-            return np.asarray(alone)
-        return np.asarray(np.minimum(alone, np.where(np.isnan(sharper), np.inf, sharper)))
-
-
-def frontier_of(
-    table: PackedTable,
-    net: FloatArray,
-    nodes: list[Node],
-    rho: float,
-    depth_penalty: float,
-    deadline: Deadline = UNLIMITED,
-    signs: Signs | None = None,
-) -> Frontier:
-    """The frontier of a table of different rows of which some may have β = 0."""
-    used = np.flatnonzero(net)
-    return Frontier(table.take(used), net[used], nodes, rho, depth_penalty, deadline, signs)
+    def _singles(self, threshold: float) -> tuple[list[Node], FloatArray]:
+        """The propositions with q_w above a threshold, found without a compiled loop."""
+        places = np.array([t[0] for t in self.sources if len(t) == 1], dtype=np.intp)
+        sums = np.zeros(len(places))
+        step = max(1, ENTRIES // max(1, self.table.n_rows))
+        for start in range(0, len(places), step):
+            some = slice(start, start + step)
+            sums[some] = self.table.truths(self.table.columns[places[some]]) @ self.beta
+        nodes: list[Node] = [(j,) for j in places.tolist()]
+        signs = None if self.signs is None else self.signs.of_all(nodes)
+        q = np.abs(right_signed(sums, signs)) / (1 + self.a)
+        heavy = np.flatnonzero(q > threshold)
+        return [nodes[k] for k in heavy.tolist()], q[heavy]
 
 
 class Heavy:
     """Sums over the conjunctions that a search listed, for each source below them.
 
-    Attributes
-    ----------
-    powers, squares : float64 (sources,)
-        Σ (scale_t · q_w)^ρ' and Σ q_w² over the listed w ⊇ t.
-    total : float
-        Σ q_w² over all of them.
+    ``powers`` and ``squares``, float64 (sources,), are Σ (scale_t · q_w)^ρ' and Σ q_w² over the
+    listed w ⊇ t; ``total`` is Σ q_w² over all of them.
     """
 
-    def __init__(self, frontier: Frontier, scale: FloatArray) -> None:
-        self.frontier = frontier
-        self.scale = scale
+    def __init__(self, frontier: PairFrontier, scale: FloatArray) -> None:
+        self.frontier, self.scale = frontier, scale
         self.powers, self.squares = np.zeros(len(scale)), np.zeros(len(scale))
-        self.total = 0.0
-        self.count = 0
+        self.total, self.count = 0.0, 0
 
     def add(self, listed: list[Node], scores: FloatArray) -> None:
         """Count what was not yet listed; the list begins with what was."""
@@ -607,53 +569,14 @@ class Heavy:
         self.total += float(np.sum(fresh**2))
         self.count = len(listed)
 
-
-#: Truth values that are held at once.
-ENTRIES = 1 << 22
-#: Conjunctions have at most so many propositions; so many are listed for each source.
-SHORT_LENGTH, SHORT_LISTED = 2, 8
-
-
-def standing_out(frontier: Frontier, allowed: float, most: int) -> list[Node]:
-    """Sources t of which a short conjunction alone shows that ‖r_t‖_ρ'² > ``allowed``.
-
-    Parameters
-    ----------
-    frontier : Frontier
-    allowed : float
-    most : int
-        How many at most; the worst first.
-
-    Raises
-    ------
-    TimeIsOver
-    """
-    if not frontier.sources or not len(frontier.beta):
-        return []
-    unit = float(np.sqrt(allowed))
-    alone = len(frontier.inside) == 1  # propositions come in at first, which they show best
-    if not alone and search_conjunctions.ready(frontier.deadline, wait=False):
-        short, q, *_ = frontier.list_heavy(unit, SHORT_LISTED * most, SHORT_LENGTH)
-    else:
-        short, q = _singles(frontier, unit)
-    sources, above, _ = frontier.below(short)
-    scores = np.zeros(len(frontier.sources))
-    np.maximum.at(scores, sources, q[above])
-    order = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]
-    return [frontier.sources[k] for k in order[:most].tolist()]
-
-
-def _singles(frontier: Frontier, threshold: float) -> tuple[list[Node], FloatArray]:
-    """The propositions with q_w above a threshold, found without a compiled loop."""
-    table = frontier.table
-    places = np.array([t[0] for t in frontier.sources if len(t) == 1], dtype=np.intp)
-    sums = np.zeros(len(places))
-    step = max(1, ENTRIES // max(1, table.n_rows))
-    for start in range(0, len(places), step):
-        some = slice(start, start + step)
-        sums[some] = table.truths(table.columns[places[some]]) @ frontier.beta
-    nodes: list[Node] = [(j,) for j in places.tolist()]
-    signs = None if frontier.signs is None else frontier.signs.of_all(nodes)
-    q = np.abs(right_signed(sums, signs)) / (1 + frontier.a)
-    heavy = np.flatnonzero(q > threshold)
-    return [nodes[k] for k in heavy.tolist()], q[heavy]
+    def upper(self, threshold: float) -> FloatArray:
+        """Bounds on Σ (scale_t · q_w)^ρ' over w ⊇ t from above, of lists above the threshold."""
+        dual, masses, whole = self.frontier.dual, self.frontier.masses, self.frontier.whole
+        rest = np.minimum(masses * (1 + 1e-12) - self.squares, whole * (1 + 1e-12) - self.total)
+        with np.errstate(over="ignore", invalid="ignore"):
+            alone = (np.minimum(masses, whole) * self.scale**2) ** (dual / 2)
+            sharper = (threshold * self.scale) ** (dual - 2) * np.maximum(rest, 0.0)
+            sharper = self.powers + sharper * self.scale**2
+        if self.count == 0:  # nothing was listed: the threshold bounds nothing
+            return np.asarray(alone)
+        return np.asarray(np.minimum(alone, np.where(np.isnan(sharper), np.inf, sharper)))

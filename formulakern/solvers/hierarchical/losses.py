@@ -9,11 +9,11 @@ L(u) ≥ conjugate(β) − ⟨β, u⟩, where for feasible β
     squared_hinge  Σ y_i β_i − β_i² / (4c_i)         0 ≤ y_i β_i
     logistic       Σ c_i H(y_i β_i / c_i)            0 ≤ y_i β_i ≤ c_i,  H the entropy in nats
     squared        Σ y_i β_i − β_i² / (4c_i)
+    multinomial    Σ c_i H([y_i = ·] − β_i / c_i)    a probability of each class
 
-With offsets o the loss is L(u − o), for which ⟨β, o⟩ is added to the conjugate.
-
-Where the examples are in groups, each of which has an intercept of its own, the β of each group sum
-to zero.
+With offsets o the loss is L(u − o), for which ⟨β, o⟩ is added to the conjugate.  If groups of
+examples have an intercept each, the β of each group sum to zero.  The multinomial loss
+Σ_i c_i (ln Σ_k e^{u_ik} − u_{i,y_i}) has a prediction, an intercept and a β for each class.
 
 The hinge is smoothed for Newton's method: its corner becomes a parabola of width ν in the margin,
 t²/(2ν) for t = 1 − y_i u_i from 0 to ν.  The objective and its bound are computed with the hinge
@@ -29,9 +29,10 @@ import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
 
-__all__ = ["LOSSES", "Expansion", "GroupedLoss", "Intercept", "Loss", "loss_of"]
+__all__ = ["LOSSES", "Expansion", "GroupedLoss", "Intercept", "Loss", "MultinomialLoss", "loss_of"]
 
 
+#: The losses of one function.
 LOSSES = ("hinge", "squared_hinge", "logistic", "squared")
 #: Sums of dual variables below this share of Σ c_i count as zero while the intercept is sought.
 BALANCED = 1e-14
@@ -41,13 +42,18 @@ NEIGHBOURS = 2 * float(np.finfo(np.float64).eps)
 TINY = 1e-300
 #: Keeps divisions by sums of dual variables finite.
 LEAST = 1e-200
+#: Allowance for the rounding of sums, as a share of the sum of their sizes.
+ROUNDING = 256 * float(np.finfo(np.float64).eps)
 
-#: b, or where there are groups float64 (groups,).
+#: b; with groups or classes, float64 with one number for each.
 Intercept: TypeAlias = float | FloatArray
 
 
 class Expansion(NamedTuple):
-    """Value, β = −∂L/∂u and second derivatives of a loss at some predictions."""
+    """Value, β = −∂L/∂u and second derivatives of a loss at some predictions.
+
+    The multinomial loss has the probabilities of the classes in place of second derivatives.
+    """
 
     value: float
     beta: FloatArray
@@ -59,7 +65,8 @@ class Loss:
 
     Parameters
     ----------
-    name : {"hinge", "squared_hinge", "logistic", "squared"}
+    name : str
+        One of ``LOSSES``.
     y : float64 (m,)
         ±1, or any real numbers for "squared".
     c : float64 (m,)
@@ -68,8 +75,12 @@ class Loss:
         o, 0 by default.
     """
 
-    #: The group of each example, where these have intercepts of their own.
+    #: The number of functions.
+    n_functions = 1
+    #: The group of each example, if groups have intercepts of their own.
     group: IntArray | None = None
+    #: The intercept to begin with.
+    cold: Intercept = 0.0
 
     def __init__(
         self, name: str, y: FloatArray, c: FloatArray, offset: FloatArray | None = None
@@ -77,6 +88,15 @@ class Loss:
         self.name, self.y, self.c = name, y, c
         self.offset = np.zeros(len(y)) if offset is None else offset
         self.width, self.true_width = (1.0, 0.0) if name == "hinge" else (0.5, 0.5)
+
+    def merged(self, rows: IntArray, c: FloatArray) -> Loss:
+        """Return the loss of some examples, with new weights."""
+        group = None if self.group is None else self.group[rows]
+        return loss_of(self.name, self.y[rows], c, group)
+
+    def alone(self, scores: FloatArray, k: int) -> Loss:  # noqa: ARG002
+        """Return the loss as a function of the scores of function k."""
+        return self
 
     def expand(self, u: FloatArray) -> Expansion:
         """Value, dual variables and curvature at u, float64 (m,); smoothed for the hinge."""
@@ -106,6 +126,16 @@ class Loss:
         width = self.width if smoothed else self.true_width
         linear = float((self.y + self.offset) @ beta)
         return linear - width / 2 * float(np.sum(beta**2 / self.c))
+
+    def bound(self, beta: FloatArray, square: float) -> tuple[float, float]:
+        """A multiple s of β, and conjugate(sβ) − s²·square/2, less what rounding may add.
+
+        This is a lower bound on the optimum if ``square`` is at least Ω*(g)²; s is about the best.
+        """
+        s = self.best_multiple(beta, square)
+        quadratic = 0.5 * s**2 * square
+        allowance = ROUNDING * (s * float(np.abs(beta) @ (1 + np.abs(self.y))) + quadratic)
+        return s, self.conjugate(s * beta) - quadratic - allowance
 
     def best_multiple(self, beta: FloatArray, square: float) -> float:
         """A multiple s ≥ 0 of β that makes conjugate(sβ) − s²·square/2 about as large as it can be.
@@ -141,13 +171,7 @@ class Loss:
         return beta * np.where(beta > 0, least / max(up, LEAST), least / max(down, LEAST))
 
     def intercept(self, u: FloatArray, start: Intercept) -> tuple[Intercept, Expansion]:
-        """The b that minimises L(u − b), smoothed, so that Σ_i β_i = 0; by a guarded Newton method.
-
-        Parameters
-        ----------
-        u : float64 (m,)
-        start : float
-        """
+        """The b that minimises L(u − b), smoothed, so that Σ_i β_i = 0: a guarded Newton method."""
         if self.name == "squared":
             b = float(self.c @ (u - self.offset - self.y) / self.c.sum())
             return b, self.expand(u - b)
@@ -191,19 +215,15 @@ class GroupedLoss(Loss):
 
     Parameters
     ----------
-    name, y, c, offset
-        As for :class:`Loss`.
     group : int64 (m,)
         k, from 0.
     """
 
-    def __init__(
-        self, name: str, y: FloatArray, c: FloatArray, offset: FloatArray | None, group: IntArray
-    ) -> None:
-        super().__init__(name, y, c, offset)
+    def __init__(self, name: str, y: FloatArray, c: FloatArray, group: IntArray) -> None:
+        super().__init__(name, y, c)
         self.group = group
         self.members = [np.flatnonzero(group == k) for k in range(int(group.max()) + 1)]
-        self.parts = [Loss(name, y[at], c[at], self.offset[at]) for at in self.members]
+        self.parts = [Loss(name, y[at], c[at]) for at in self.members]
 
     def balanced(self, beta: FloatArray) -> FloatArray:
         """β with a part of each group shrunk, so that each sums to zero."""
@@ -222,25 +242,142 @@ class GroupedLoss(Loss):
 
     def true_intercept(self, u: FloatArray, smooth: Intercept) -> tuple[FloatArray, float]:
         """The b of all groups without smoothing, and the value there."""
-        b = np.array(smooth, dtype=np.float64)
-        if self.name != "hinge":
-            return b, self.expand(u - b[self.group]).value
-        value = 0.0
-        for k, (at, part) in enumerate(zip(self.members, self.parts, strict=True)):
-            b[k], more = part.true_intercept(u[at], b[k])
-            value += more
-        return b, value
+        found = [
+            part.true_intercept(u[at], b)
+            for at, part, b in zip(self.members, self.parts, np.asarray(smooth), strict=True)
+        ]
+        return np.array([b for b, _ in found]), sum(value for _, value in found)
 
 
-def loss_of(
-    name: str,
-    y: FloatArray,
-    c: FloatArray,
-    offset: FloatArray | None = None,
-    group: IntArray | None = None,
-) -> Loss:
-    """The loss with an intercept for each group, or with one where there are no groups."""
-    return Loss(name, y, c, offset) if group is None else GroupedLoss(name, y, c, offset, group)
+#: Newton steps for the intercepts of classes, and their largest one.
+INTERCEPTS, LONGEST = 100, 2.0
+#: The share that is added to their curvature.
+DAMPING = 1e-8
+#: The smallest part of a Newton step that is tried.
+SHORTEST = 2.0**-30
+#: The multiple of β that gives the best bound is found to this relative accuracy, or the bound.
+NEAREST, SLIGHT = 1e-6, 1e-9
+
+
+class MultinomialLoss(Loss):
+    """Σ_i c_i (ln Σ_k e^{u_ik} − u_{i,y_i}) of predictions u, float64 (m, K).
+
+    Parameters
+    ----------
+    y : float64 (m,)
+        Classes, from 0; all of them.
+    c : float64 (m,)
+        Positive.
+    """
+
+    def __init__(self, y: FloatArray, c: FloatArray) -> None:
+        super().__init__("multinomial", y, c)
+        self.codes = y.astype(np.intp)
+        self.n_functions = int(self.codes.max()) + 1
+        self.right = self.codes[:, None] == np.arange(self.n_functions)
+        self.goal = c @ self.right
+        self.total = float(self.goal.sum())
+        self.cold = -np.log(self.goal / self.total)
+
+    def alone(self, scores: FloatArray, k: int) -> Loss:
+        """Return the logistic loss of class k against the others, whose scores stay."""
+        offset = np.logaddexp.reduce(np.delete(scores, k, axis=1), axis=1)
+        return Loss("logistic", np.where(self.right[:, k], 1.0, -1.0), self.c, offset)
+
+    def expand(self, u: FloatArray) -> Expansion:
+        """Value, dual variables and probabilities at u."""
+        sums = np.logaddexp.reduce(u, axis=1)
+        chances = np.exp(u - sums[:, None])
+        value = float(self.c @ (sums - u[np.arange(len(u)), self.codes]))
+        return Expansion(value, self.c[:, None] * (self.right - chances), chances)
+
+    def conjugate(self, beta: FloatArray, smoothed: bool = False) -> float:  # noqa: ARG002
+        """Σ_i c_i H([y_i = ·] − β_i / c_i)."""
+        chances = np.maximum(self.right - beta / self.c[:, None], TINY)
+        return -float(self.c @ np.sum(chances * np.log(chances), axis=1))
+
+    def bound(self, beta: FloatArray, square: float) -> tuple[float, float]:
+        """A multiple s ≤ 1 of β, and the bound that it gives, as :meth:`Loss.bound`."""
+        part = -beta / self.c[:, None]  # p − [y = k]
+
+        def at(s: float) -> tuple[float, float, float]:
+            """The bound, and its first and second derivative; it is concave."""
+            mixed = np.maximum(self.right + s * part, TINY)
+            logs = np.log(mixed)
+            value = -float((self.c @ (mixed * logs)).sum()) - 0.5 * s**2 * square
+            slope = -float((self.c @ (part * logs)).sum()) - s * square
+            return value, slope, -float((self.c @ (part * part / mixed)).sum()) - square
+
+        low, high, s = 0.0, 1.0, 1.0
+        best, slope, curvature = at(s)
+        multiple, before = s, math.inf
+        while slope < 0 or s < 1:  # else the bound rises up to 1
+            low, high = (s, high) if slope > 0 else (low, s)
+            possible = abs(slope) * (high - low)  # more cannot be gained, as the bound is concave
+            if possible <= SLIGHT * abs(best) or high - low <= NEAREST * high:
+                break
+            step = s - slope / curvature if curvature < 0 else low
+            if abs(slope) > before / 2 or not low < step < high:  # Newton's step is of no use
+                step = math.sqrt(low * high) if low > 0 else high / 10
+            before, s = abs(slope), step
+            value, slope, curvature = at(s)
+            if value > best:
+                best, multiple = value, s
+        return multiple, best - 1e-12 * (float(np.abs(beta).sum()) + square)
+
+    def intercept(self, u: FloatArray, start: Intercept) -> tuple[Intercept, Expansion]:
+        """The b, float64 (K,), at which every class has its share, by a damped Newton method."""
+        K, b = self.n_functions, np.array(start, dtype=np.float64)
+
+        def at(b: FloatArray) -> tuple[float, Expansion]:
+            here = self.expand(u - b)
+            return here.value, here
+
+        value, here = at(b)
+        lack = here.beta.sum(axis=0)
+        for _ in range(INTERCEPTS):
+            if np.abs(lack).max() <= 1e-13 * self.total:
+                break
+            chances = here.curvature
+            curvature = np.diag(self.c @ chances) - (self.c[:, None] * chances).T @ chances
+            curvature += self.total / K**2  # a common shift changes nothing
+            curvature[range(K), range(K)] *= 1 + DAMPING
+            curvature[range(K), range(K)] += DAMPING**2 * self.total  # for probabilities of 0 and 1
+            step = np.clip(np.linalg.solve(curvature, lack), -LONGEST, LONGEST)
+            after, moved = at(b - step)
+            while after > value + 1e-12 * abs(value) and np.abs(step).max() > SHORTEST:
+                step /= 4
+                after, moved = at(b - step)
+            before = np.abs(lack).max()
+            b, value, here = b - step, after, moved
+            lack = here.beta.sum(axis=0)
+            if np.abs(lack).max() > before / 2 and (
+                before <= 1e-9 * self.total or np.abs(step).max() <= SHORTEST
+            ):
+                break  # the rest is rounding
+        return b, here
+
+    def balanced(self, beta: FloatArray) -> FloatArray:
+        """β with column sums of zero up to rounding; 0 if rounding does not allow for that."""
+        chances = self.right - beta / self.c[:, None]
+        rest = float(np.abs(beta.sum(axis=0)).max())
+        if not rest <= 1e-6 * self.total:
+            return np.zeros_like(beta)
+        # what rounding has left goes to one row, in which no class has a probability of nearly zero
+        most = int(self.c.argmax())
+        share = min(1.0, 4 * rest / float(self.c[most] * self.goal.min() / self.total))
+        chances = (1 - share) * chances + share * self.goal / self.total
+        chances[most] += (self.goal - self.c @ chances) / self.c[most]
+        if chances[most].min() < 0:
+            return np.zeros_like(beta)
+        return np.asarray(self.c[:, None] * (self.right - chances))
+
+
+def loss_of(name: str, y: FloatArray, c: FloatArray, group: IntArray | None = None) -> Loss:
+    """Return the loss of this name, with an intercept for each group if there are groups."""
+    if name == "multinomial":
+        return MultinomialLoss(y, c)
+    return Loss(name, y, c) if group is None else GroupedLoss(name, y, c, group)
 
 
 def _entropy(share: FloatArray) -> FloatArray:

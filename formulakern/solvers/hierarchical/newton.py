@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,11 +28,13 @@ from formulakern.deadline import UNLIMITED, Deadline, TimeIsOver
 from formulakern.solvers.hierarchical.losses import Expansion, Intercept, Loss
 from formulakern.solvers.hierarchical.norm import right_signed
 
-__all__ = ["Columns", "Point", "minimise_ridge"]
+__all__ = ["Columns", "Functions", "Point", "minimise_ridge", "point"]
 
 
 #: Columns may be left out of the linear system up to this sum of their κ_k Σ_i h_i φ_ki.
 LEFT_OUT = 0.05
+#: The same for several functions, where each column counts alone.
+JOINT = 1e-3
 #: Entries of the float64 block of columns that is multiplied at once.
 BLOCK = 1 << 22
 #: The smallest part of a Newton step that is tried.
@@ -76,7 +77,7 @@ class Columns:
     others : float64 (e, m), C-contiguous
         φ_ki of the others.
     deadline : Deadline, optional
-        Where there is one, NumPy multiplies until the compiled loops are ready.
+        With a deadline, NumPy multiplies until the compiled loops are ready.
     """
 
     def __init__(
@@ -93,7 +94,6 @@ class Columns:
         self._reals = bits.astype(np.float64) if small else None
 
     def __len__(self) -> int:
-        """How many features there are."""
         return len(self.bits) + len(self.others)
 
     def take(self, which: IntArray) -> Columns:
@@ -104,7 +104,7 @@ class Columns:
         few._reals = None if self._reals is None else few.bits.astype(np.float64)
         return few
 
-    def entries(self, features: slice, rows: IntArray) -> npt.NDArray[Any]:
+    def entries(self, features: slice, rows: IntArray | slice) -> npt.NDArray[Any]:
         """φ_ki of some features on some examples."""
         bits, k = self.bits[features][:, rows], len(self.bits)
         if not len(self.others):
@@ -138,20 +138,28 @@ class Columns:
         return np.asarray(out + beyond @ self.others) if len(beyond) else np.asarray(out)
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
-    """Weights of the columns, and what follows from them.
+class Functions:
+    """The columns of several functions, one after the other, with the products of all at once."""
 
-    Attributes
-    ----------
-    weights, intercept : float64 (k,), float or float64 (groups,)
-    predictions : float64 (m,)
-        Φ'F, without the intercept.
-    expansion : Expansion
-        Of the loss, at the intercept.
-    correlations : float64 (k,)
-        g = Φβ.
-    """
+    def __init__(self, parts: list[Columns]) -> None:
+        self.parts = parts
+        self.ends = np.cumsum([len(part) for part in parts])
+
+    def __len__(self) -> int:
+        return int(self.ends[-1])
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Σ_i φ_ki values_ij for the features k of each function j."""
+        return np.concatenate([part.sums(v) for part, v in zip(self.parts, values.T, strict=True)])
+
+    def predict(self, weights: FloatArray) -> FloatArray:
+        """Σ_k weights_k φ_ki over the features of each function, float64 (m, K)."""
+        own = np.split(weights, self.ends[:-1])
+        return np.stack([part.predict(f) for part, f in zip(self.parts, own, strict=True)], axis=1)
+
+
+class Point(NamedTuple):
+    """Weights of the columns, the predictions Φ'F without the intercept, and g = Φβ."""
 
     weights: FloatArray
     intercept: Intercept
@@ -161,7 +169,11 @@ class Point:
 
 
 def point(
-    columns: Columns, loss: Loss, weights: FloatArray, predictions: FloatArray, start: Intercept
+    columns: Columns | Functions,
+    loss: Loss,
+    weights: FloatArray,
+    predictions: FloatArray,
+    start: Intercept,
 ) -> Point:
     """The point with these weights, their predictions and the best intercept."""
     b, expansion = loss.intercept(predictions, start)
@@ -169,7 +181,7 @@ def point(
 
 
 def minimise_ridge(
-    columns: Columns,
+    columns: Columns | Functions,
     scales: FloatArray,
     loss: Loss,
     start: Point,
@@ -179,26 +191,10 @@ def minimise_ridge(
     deadline: Deadline = UNLIMITED,
     signs: IntArray | None = None,
 ) -> tuple[Point, int]:
-    """Newton steps until the relative duality gap of the ridge problem is at most ``tol``.
+    """Take Newton steps until the relative duality gap of the ridge problem is at most ``tol``.
 
-    Parameters
-    ----------
-    columns : Columns
-    scales : float64 (k,)
-        κ > 0.
-    loss : Loss
-    start : Point
-    tol : float
-    max_steps : int
-    deadline : Deadline
-        A step that is not done then is given up.
-    signs : int64 (k,), optional
-        1 where a weight is at least 0, −1 where it is at most 0; ``start`` is so.
-
-    Returns
-    -------
-    point : Point
-    steps : int
+    ``scales`` are κ > 0; ``start`` has weights of the right signs.  A step that is not done at the
+    deadline is given up.  Returns the last point and the number of steps.
     """
     here = start
     value = _value(here.weights, scales, here.expansion)
@@ -232,8 +228,10 @@ def minimise_ridge(
                 break
         if not now <= value:  # rounding hides every gain
             return here, steps
-        value = now
+        gain, value = value - now, now
         here = Point(F, b, u, expansion, columns.sums(expansion.beta))
+        if gain <= 1e-15 * value:
+            return here, steps + 1
         seconds, began = Deadline.clock() - began, Deadline.clock()
     return here, max_steps
 
@@ -243,19 +241,22 @@ def _value(weights: FloatArray, scales: FloatArray, expansion: Expansion) -> flo
 
 
 def _targets(
-    columns: Columns,
+    columns: Columns | Functions,
     scales: FloatArray,
     loss: Loss,
     here: Point,
     signs: IntArray | None,
     deadline: Deadline,
 ) -> Iterator[tuple[FloatArray, Intercept]]:
-    """Where to go: the end of a Newton step, and if that fails of a step of each weight alone."""
+    """The end of a Newton step, and then of a step of each weight alone."""
     used, g = scales, right_signed(here.correlations, signs)
     if signs is not None:
         used = np.where((signs != 0) & (here.weights == 0) & (g == 0), 0.0, scales)
     try:
-        yield _target(columns, used, loss, here, deadline)
+        if isinstance(columns, Functions):
+            yield _joint_target(columns, used, loss, here, deadline)
+        else:
+            yield _target(columns, used, loss, here, deadline)
     except (np.linalg.LinAlgError, TimeIsOver):  # or C is so large that rounding hides the rest
         return
     if signs is not None:
@@ -294,6 +295,48 @@ def _target(
     weights = aim.copy()
     weights[matter] += scales[matter] * some.sums(delta)
     return weights, here.intercept + shift
+
+
+def _joint_target(
+    functions: Functions, scales: FloatArray, loss: Loss, here: Point, deadline: Deadline
+) -> tuple[FloatArray, FloatArray]:
+    """The same for several functions: one system for all features that matter, in units f/√κ."""
+    chances, c, K = here.expansion.curvature, loss.c, len(functions.parts)
+    aim = scales * here.correlations
+    matter, roots, parts = [], [], []
+    for k, (columns, first) in enumerate(zip(functions.parts, [0, *functions.ends], strict=False)):
+        curvature = c * chances[:, k] * (1 - chances[:, k])
+        own = scales[first : first + len(columns)]
+        some = np.flatnonzero(own * columns.squares(curvature) > JOINT / len(columns))
+        root = np.sqrt(own[some])
+        every = columns.take(some).entries(slice(0, len(some)), slice(None))
+        # the intercept is a feature that costs nothing
+        parts.append(np.vstack([root[:, None] * every, np.ones((1, len(c)))]))
+        matter.append(first + some)
+        roots.append(root)
+    ends = np.cumsum([0, *map(len, parts)])
+    free = ends[1:] - 1
+    hessian, slope = np.eye(ends[-1]), np.zeros(ends[-1])
+    hessian[free, free] = 0.0
+    for k, (at, root) in enumerate(zip(matter, roots, strict=True)):
+        rows = slice(ends[k], ends[k + 1])
+        slope[rows][:-1] = root * here.correlations[at] - here.weights[at] / root
+        slope[rows][-1] = here.expansion.beta[:, k].sum()
+        for j in range(k + 1):
+            deadline.check()
+            others = slice(ends[j], ends[j + 1])
+            middle = c * chances[:, k] * (float(j == k) - chances[:, j])
+            block = (parts[k] * middle) @ parts[j].T
+            hessian[rows, others] += block
+            if j < k:
+                hessian[others, rows] = block.T
+    hessian[np.ix_(free, free)] += float(c.sum()) / K**2  # a common shift changes nothing
+    hessian[free, free] += 1e-12 * float(c.sum())
+    step = _solve_definite(hessian, slope)
+    weights = aim
+    for k, (at, root) in enumerate(zip(matter, roots, strict=True)):
+        weights[at] = here.weights[at] + root * step[ends[k] : ends[k + 1] - 1]
+    return weights, here.intercept - step[free]
 
 
 def _indicators(group: IntArray, rows: IntArray) -> FloatArray:

@@ -31,19 +31,18 @@ group of its own, whose only subset is itself, and all of the above holds as it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from formulakern.arrays import FloatArray, IntArray
-from formulakern.checks import is_integer
-from formulakern.errors import DataError, ParameterError
+from formulakern.errors import ParameterError
 
-__all__ = ["DualNorm", "Lattice", "read_nodes", "right_signed"]
+__all__ = ["DualNorm", "Lattice", "right_signed"]
 
 
 #: The smallest η that the dual norm uses: any positive value gives a valid bound.
@@ -56,17 +55,11 @@ LARGEST = 1e60
 FEW = 128
 
 
-@dataclass(frozen=True, eq=False)
-class DualNorm:
-    """What is known about Ω*(g) = max {⟨f, g⟩ : Ω(f) ≤ 1}.
+class DualNorm(NamedTuple):
+    """Bounds on Ω*(g) = max {⟨f, g⟩ : Ω(f) ≤ 1}.
 
-    Attributes
-    ----------
-    lower, upper : float
-    eta : float64 (n,)
-        The point of the simplex that gives the bounds.
-    scales : float64 (n,)
-        κ_w at η and the best λ: Σ_w κ_w g_w² is at most Ω*(g)², and near it.
+    ``eta`` is the point of the simplex that gives them; ``scales`` are κ_w at η and the best λ, for
+    which Σ_w κ_w g_w² is at most Ω*(g)², and near it.
     """
 
     lower: float
@@ -81,47 +74,64 @@ class Lattice:
 
     Parameters
     ----------
-    nodes : list of tuple of int
-        Sorted members of each set.  The n features are these, and then those outside the lattice.
     starts, ancestors : int64 (n + 1,), (pairs,)
         ``ancestors[starts[w]:starts[w + 1]]`` are the positions of the subsets of node w, itself
-        included.
+        included.  The n features are the nodes, and then those outside the lattice.
     penalties : float64 (n,)
         d.
     rho : float
     """
 
-    nodes: list[tuple[int, ...]]
     starts: IntArray
     ancestors: IntArray
     penalties: FloatArray
     rho: float
 
-    def __len__(self) -> int:
-        """n."""
-        return len(self.penalties)
+    @classmethod
+    def of(
+        cls,
+        nodes: Sequence[tuple[int, ...]],
+        rho: float,
+        depth_penalty: float,
+        n_others: int = 0,
+        other_penalty: float = 1.0,
+    ) -> Lattice:
+        """Return the lattice of sets with d_v = depth_penalty^|v|, and of other features.
 
-    def with_others(self, number: int, penalty: float) -> Lattice:
-        """So many features outside the lattice behind it, each of this penalty.
+        Raises
+        ------
+        ParameterError
+            If a penalty exceeds the range of computation.
 
         Examples
         --------
-        >>> lattice = read_nodes([(), (0,)], rho=2.0, depth_penalty=2.0)
-        >>> lattice.with_others(1, 0.5).norm(np.array([3.0, 4.0, -2.0]))  # 13 + 0.5·2
+        >>> Lattice.of([(), (0,)], 2.0, 2.0).norm(np.array([3.0, 4.0]))  # 1·√(3² + 4²) + 2·4
+        13.0
+        >>> Lattice.of([(), (0,)], 2.0, 2.0, 1, 0.5).norm(np.array([3.0, 4.0, -2.0]))  # + 0.5·2
         14.0
         """
-        n = len(self)
-        return replace(
-            self,
-            starts=np.append(self.starts, self.starts[-1] + np.arange(1, number + 1)),
-            ancestors=np.append(self.ancestors, np.arange(n, n + number)),
-            penalties=np.append(self.penalties, np.full(number, penalty)),
+        depth = max(map(len, nodes))
+        if depth * np.log(depth_penalty) > np.log(LARGEST):
+            raise ParameterError(
+                f"depth_penalty={depth_penalty!r} to the power {depth} passes {LARGEST:g}. Give a "
+                "smaller penalty or shorter conjunctions."
+            )
+        index = {node: k for k, node in enumerate(nodes)}
+        subsets = [
+            [index[v] for size in range(len(w) + 1) for v in combinations(w, size)] for w in nodes
+        ]
+        subsets += [[len(nodes) + j] for j in range(n_others)]
+        powers = [depth_penalty ** len(w) for w in nodes]
+        return cls(
+            np.cumsum([0, *map(len, subsets)], dtype=np.int64),
+            np.concatenate(subsets, dtype=np.int64),
+            np.array(powers + [other_penalty] * n_others, dtype=np.float64),
+            rho,
         )
 
-    @property
-    def descendants(self) -> IntArray:
-        """int64 (pairs,): the set of each pair (subset, set), in the order of ``ancestors``."""
-        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+    def __len__(self) -> int:
+        """n."""
+        return len(self.penalties)
 
     @cached_property
     def _below(self) -> Any:
@@ -147,14 +157,7 @@ class Lattice:
         return norms
 
     def norm(self, f: FloatArray) -> float:
-        """Ω(f).
-
-        Examples
-        --------
-        >>> lattice = read_nodes([(), (0,)], rho=2.0, depth_penalty=2.0)
-        >>> lattice.norm(np.array([3.0, 4.0]))  # 1·√(3² + 4²) + 2·4
-        13.0
-        """
+        """Ω(f)."""
         return float(self.penalties @ self.group_norms(f))
 
     def shares(self, f: FloatArray) -> FloatArray:
@@ -162,13 +165,6 @@ class Lattice:
         parts = self.penalties * self.group_norms(f)
         total = float(parts.sum())
         return parts / total if total > 0 else np.full(len(f), 1 / len(f))
-
-    def mixing(self, f: FloatArray) -> FloatArray:
-        """λ_vw = (|f_w| / ‖f_{D(v)}‖_ρ)^{2−ρ} of each pair, float64 (pairs,); 0 where f is 0."""
-        norms = self.group_norms(f)[self.ancestors]
-        size = np.abs(f)[self.descendants]
-        part = np.divide(size, norms, out=np.zeros(len(norms)), where=norms > 0)
-        return np.where(part > 0, part ** (2 - self.rho), 0.0)
 
     def scales(self, f: FloatArray) -> FloatArray:
         """κ_w at the best η and λ for f: Σ_w f_w²/κ_w = Ω(f)², float64 (n,)."""
@@ -179,23 +175,13 @@ class Lattice:
         return np.asarray(size ** (2 - self.rho) / (total * per_weight))
 
     def dual_norm(self, g: FloatArray, eta: FloatArray, *, tol: float, steps: int) -> DualNorm:
-        """Bounds on Ω*(g), improved until they differ by ``tol`` relative, or for so many steps.
+        """Bounds on Ω*(g), improved until they differ by ``tol`` relative, or for ``steps`` steps.
 
-        Parameters
-        ----------
-        g : float64 (n,)
-        eta : float64 (n,)
-            Where to start; not negative.
-        tol : float
-        steps : int
-
-        Notes
-        -----
-        O(pairs) additions and O(n) powers a step.
+        A step costs O(pairs) additions and O(n) powers; ``eta``, not negative, is where to start.
 
         Examples
         --------
-        >>> lattice = read_nodes([(), (0,)], rho=2.0, depth_penalty=2.0)
+        >>> lattice = Lattice.of([(), (0,)], 2.0, 2.0)
         >>> dual = lattice.dual_norm(np.array([3.0, 4.0]), np.ones(2), tol=1e-9, steps=500)
         >>> round(dual.lower, 6), round(dual.upper, 6)  # g = (3, 1) + (0, 3): √10 > 3/2
         (3.0, 3.0)
@@ -235,11 +221,7 @@ class Lattice:
 def right_signed(values: FloatArray, signs: IntArray | None) -> FloatArray:
     """Values with 0 in place of those of the wrong sign.
 
-    Parameters
-    ----------
-    values : float64 (n,)
-    signs : int64 (n,), or None
-        1 for values of at least 0, −1 for values of at most 0, 0 for any; None where all are free.
+    A sign is 1 for values of at least 0, −1 for values of at most 0, 0 for any; None frees all.
 
     Examples
     --------
@@ -247,74 +229,3 @@ def right_signed(values: FloatArray, signs: IntArray | None) -> FloatArray:
     array([1., 0., 0.])
     """
     return values if signs is None else np.where(values * signs < 0, 0.0, values)
-
-
-def read_nodes(nodes: Iterable[Iterable[int]], *, rho: float, depth_penalty: float) -> Lattice:
-    """The lattice of a family of sets of integers, d_v = depth_penalty^|v|.
-
-    Parameters
-    ----------
-    nodes : iterable of iterable of int
-        Different sets, with every subset of each, the empty one included.
-    rho, depth_penalty : float
-        Checked by the caller.
-
-    Raises
-    ------
-    DataError
-        If the nodes are no sets of integers, repeat, or lack a subset.
-    ParameterError
-        If a penalty passes the range that is computed with.
-    """
-    try:
-        listed = list(nodes)
-    except TypeError:
-        raise DataError(
-            f"nodes is a {type(nodes).__name__}; expected a list of sets of integers."
-        ) from None
-    read = [_read_node(node, k) for k, node in enumerate(listed)]
-    if not read:
-        raise DataError("nodes is empty; expected at least the empty set, ().")
-    index: dict[tuple[int, ...], int] = {}
-    for k, node in enumerate(read):
-        if index.setdefault(node, k) != k:
-            raise DataError(
-                f"nodes[{k}] and nodes[{index[node]}] are both {node}; expected different sets."
-            )
-    for node in read:
-        for left_out in range(len(node)):
-            subset = node[:left_out] + node[left_out + 1 :]
-            if subset not in index:
-                raise DataError(
-                    f"nodes is not closed under subsets: {node} is there and {subset} is not. "
-                    "Add every subset of each node, the empty set () included."
-                )
-    depth = max(map(len, read))
-    if depth * np.log(depth_penalty) > np.log(LARGEST):
-        raise ParameterError(
-            f"depth_penalty={depth_penalty!r} to the power {depth} passes {LARGEST:g}. Give a "
-            "smaller penalty or shorter conjunctions."
-        )
-    subsets = [
-        [index[v] for size in range(len(w) + 1) for v in combinations(w, size)] for w in read
-    ]
-    lengths = np.array([len(node) for node in read], dtype=np.float64)
-    return Lattice(
-        read,
-        np.cumsum([0, *map(len, subsets)], dtype=np.int64),
-        np.concatenate(subsets, dtype=np.int64),
-        np.asarray(depth_penalty**lengths, dtype=np.float64),
-        float(rho),
-    )
-
-
-def _read_node(node: Any, place: int) -> tuple[int, ...]:
-    try:
-        members = list(node)
-    except TypeError:
-        members = [None]
-    if not all(map(is_integer, members)):
-        raise DataError(
-            f"nodes[{place}] = {node!r}; expected a set of integers, such as (0, 3), or ()."
-        )
-    return tuple(sorted({int(i) for i in members}))

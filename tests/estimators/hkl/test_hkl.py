@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import formulakern as fk
 from formulakern import HKLClassifier, HKLClassifierCV, HKLRegressor, datasets
 from formulakern.learning.hkl import problem as hkl_problem
-from formulakern.solvers.hierarchical.solve import solve_hierarchical
+from tests.hierarchical import solved as solved_on
 
 WEIGHTS = "cut points are quantiles of the unweighted rows"
 EXPECTED_FAILURES = {
@@ -85,14 +85,14 @@ def test_the_objective_is_that_of_the_whole_lattice(seed, p, rho, log_C, loss):
     p = kept.shape[1]
     nodes = [v for size in range(p + 1) for v in combinations(range(p), size)]
     columns = np.stack([kept[:, list(v)].all(axis=1) for v in nodes], axis=1)
-    whole = solve_hierarchical(columns, nodes, 2.0 * y - 1, rho=rho, C=C, loss=loss, tol=1e-4)
+    whole = solved_on(columns, nodes, 2.0 * y - 1, rho=rho, C=C, loss=loss, tol=1e-4)
     assert model.gap_ <= 5e-3
     assert model.lower_bound_ <= whole.objective * (1 + 1e-9)
     assert whole.lower_bound <= model.objective_ * (1 + 1e-9)
     loss_value = C * LOSS[loss]((2 * y - 1) * model.decision_function(X)).sum()
     assert loss_value <= model.objective_ * (1 + 1e-9)
     # the shown rules, as weights, cost at least the optimum (joining equal covers can cost)
-    [solved] = model._models
+    [solved] = model._functions
     shown = {frozenset(v): w for v, w in zip(solved.rules, solved.weights, strict=True)}
     assert loss_value + penalty(shown, rho, 2.0) >= model.lower_bound_ * (1 - 1e-9)
 
@@ -282,7 +282,7 @@ def test_an_interrupted_fit_keeps_the_best_so_far(monkeypatch, capsys):
 
     steps = []
 
-    def stop_at_the_third(estimator, problem, step):
+    def stop_at_the_third(estimator, names, k, step):
         steps.append(step)
         if len(steps) == 3:
             raise KeyboardInterrupt
@@ -516,13 +516,13 @@ def test_regression_in_any_units():
     apart = np.linalg.norm(1e3 - other.predict(X) / 1e3 - model.predict(X))
     assert apart <= np.sqrt(np.array(gaps) / 100).sum() + 1e-6
     loss = 100 * np.sum((y - model.predict(X)) ** 2)
-    [solved] = model._models
+    [solved] = model._functions
     assert loss < model.objective_
     kept = X[:, model._kept]
     p = kept.shape[1]
     nodes = [v for size in range(p + 1) for v in combinations(range(p), size)]
     columns = np.stack([kept[:, list(v)].all(axis=1) for v in nodes], axis=1)
-    whole = solve_hierarchical(
+    whole = solved_on(
         columns, nodes, y, rho=1.1, C=100, depth_penalty=1.5, loss="squared", tol=1e-4
     )
     assert whole.lower_bound <= model.objective_ * (1 + 1e-9)

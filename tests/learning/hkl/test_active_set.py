@@ -3,18 +3,18 @@
 from itertools import combinations
 
 import numpy as np
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import formulakern as fk
+from formulakern.deadline import Deadline
 from formulakern.encoding.zero_one import read_packed
 from formulakern.learning.hkl import frontier as hkl_frontier
-from formulakern.learning.hkl.active_set import grow_hierarchical
-from formulakern.learning.hkl.frontier import Frontier, Heavy
+from formulakern.learning.hkl.frontier import Heavy, PairFrontier
+from formulakern.learning.hkl.options import Options
 from formulakern.solvers.hierarchical.losses import LOSSES
-from formulakern.solvers.hierarchical.norm import read_nodes
-from formulakern.solvers.hierarchical.solve import solve_hierarchical
+from formulakern.solvers.hierarchical.norm import Lattice
+from tests.hierarchical import grown as grow
+from tests.hierarchical import solved
 
 
 def problem(seed, p, m, loss="hinge"):
@@ -51,13 +51,13 @@ def test_equals_the_problem_on_all_nodes(seed, p, m, rho, log_C, a, loss, n_othe
     others[:, :1] += (y[:, None] > 0) / 2
     options = {"rho": rho, "C": 10**log_C, "depth_penalty": a, "loss": loss}
     options |= {"others": others, "other_penalty": 2.0}
-    whole = solve_hierarchical(columns, nodes, y, tol=1e-5, **options)
+    whole = solved(columns, nodes, y, tol=1e-5, **options)
     assert whole.gap <= 1e-5
-    grown = grow_hierarchical(X, y, tol=1e-2, **options)
+    grown = grow(X, y, tol=1e-2, **options)
     assert grown.status == "optimal"
     assert grown.gap <= 1e-2
     assert grown.lower_bound <= whole.objective * (1 + 1e-9)
-    assert whole.lower_bound <= grown.solution.objective * (1 + 1e-9)
+    assert whole.lower_bound <= grown.objective * (1 + 1e-9)
     assert set(grown.nodes) <= set(nodes)
     assert set(grown.others) <= set(range(n_others))
     for step in grown.history:  # every bound on the way was valid
@@ -74,11 +74,10 @@ def test_equals_the_problem_on_all_nodes(seed, p, m, rho, log_C, a, loss, n_othe
 def test_shares_of_the_subsets_inside(seed, p, rho, a):
     """No answer is below the dual norm over all nodes, and sums by length are what they are."""
     X, y = problem(seed, p, 30)
-    grown = grow_hierarchical(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 12)
-    nodes, whole = everything(X)
-    beta = grown.solution.dual
-    frontier = Frontier(read_packed(X), beta, grown.nodes, rho, a)
-    g = beta @ whole
+    grown = grow(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 12)
+    nodes, whole = everything(grown.table.unpacked())
+    frontier = PairFrontier(grown.table, grown.beta, grown.nodes, Options(rho=rho, depth_penalty=a))
+    g = grown.beta @ whole
     q = np.abs(g) / (1 + a) ** np.array([len(w) for w in nodes])
     caps, masses = frontier.by_length()
     for length in range(p + 1):
@@ -87,7 +86,7 @@ def test_shares_of_the_subsets_inside(seed, p, rho, a):
         np.testing.assert_allclose(masses[length], np.sum(q[some] ** 2), rtol=1e-8, atol=1e-8)
 
     def norm(sets):
-        lattice = read_nodes(sets, rho=rho, depth_penalty=a)
+        lattice = Lattice.of(sets, rho, a)
         places = [nodes.index(w) for w in sets]
         eta = np.ones(len(sets)) / len(sets)
         return lattice.dual_norm(g[places], eta, tol=1e-4, steps=5000)
@@ -114,11 +113,11 @@ def test_shares_of_the_subsets_inside(seed, p, rho, a):
 def test_bounds_of_the_sources(seed, p, rho, a):
     """Against the sum over all supersets, written out, with the smallest W and after growth."""
     X, y = problem(seed, p, 25)
-    grown = grow_hierarchical(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 5)
-    frontier = Frontier(read_packed(X), grown.solution.dual, grown.nodes, rho, a)
-    nodes, whole = everything(X)
+    grown = grow(X, y, rho=rho, depth_penalty=a, C=5.0, max_nodes=1 + seed % 5)
+    frontier = PairFrontier(grown.table, grown.beta, grown.nodes, Options(rho=rho, depth_penalty=a))
+    nodes, whole = everything(grown.table.unpacked())
     inside = set(grown.nodes)
-    g = np.abs(grown.solution.dual @ whole)
+    g = np.abs(grown.beta @ whole)
     assert set(frontier.sources) == {
         t for t in nodes
         if t not in inside and all(v in inside for k in range(len(t)) for v in combinations(t, k))
@@ -143,14 +142,14 @@ def test_bounds_of_the_sources(seed, p, rho, a):
             frontier.refine(np.arange(len(true)))
             masses = [np.sum(ratios**2) for ratios in behind]
             np.testing.assert_allclose(frontier.masses * scale**2, masses, rtol=1e-6, atol=1e-6)
-        upper = frontier.upper(heavy, passed, scale)
+        upper = heavy.upper(passed)
         assert (heavy.powers <= true * (1 + 1e-9) + 1e-12).all()
         assert (upper >= true * (1 - 1e-9) - 1e-12).all()
         if not complete:
             break
     for factor in (0.3, 0.9, 1.1, 3.0):
         allowed = factor * max(np.max(true) ** (2 / dual), 1e-3)
-        square, violators = frontier.examine(allowed, 10**9)
+        square, violators = frontier.alone(allowed, 10**9)
         assert square >= np.max(true) ** (2 / dual) * (1 - 1e-9) - 1e-12
         over = {
             t
@@ -165,12 +164,13 @@ def test_ties_at_the_end_of_a_list(monkeypatch):
     monkeypatch.setattr(hkl_frontier, "FIRST", 2)
     rng = np.random.default_rng(0)
     X = np.repeat(rng.random((40, 3)) < 0.5, 3, axis=1)  # each proposition three times
-    frontier = Frontier(read_packed(X), rng.normal(size=40), [()], 1.1, 2.0)
+    table, _ = read_packed(X).distinct()
+    frontier = PairFrontier(table, rng.normal(size=table.n_rows), [()], Options())
     listed, scores, passed, complete = frontier.list_heavy(0.0, 5)
     assert not complete
     assert len(listed) < 5
     assert (scores > passed * (1 + 1e-12)).all()
-    nodes, whole = everything(X.astype(int))
+    nodes, whole = everything(table.unpacked())
     q = np.abs(frontier.beta @ whole) / 3.0 ** np.array([len(v) for v in nodes])
     outside = [q[k] for k, v in enumerate(nodes) if v and v not in listed]
     assert max(outside) <= passed * (1 + 1e-12)
@@ -180,48 +180,36 @@ def test_many_propositions_few_nodes():
     rng = np.random.default_rng(3)
     X = rng.integers(0, 2, (120, 45))
     y = np.where(X[:, 5] & X[:, 9] | X[:, 20] & X[:, 40], 1, -1)
-    grown = grow_hierarchical(X, y, C=3.0, depth_penalty=1.3, tol=1e-2)
+    grown = grow(X, y, C=3.0, depth_penalty=1.3, tol=1e-2)
     assert grown.status == "optimal"
     assert len(grown.nodes) < 2**9
-    size = dict(zip(grown.nodes, np.abs(grown.solution.weights), strict=True))
+    size = dict(zip(grown.nodes, np.abs(grown.f), strict=True))
     largest = sorted(size, key=size.get)[-6:]
     assert {(5, 9), (20, 40)} <= set(largest)
-    warm = grow_hierarchical(X, y, C=3.3, depth_penalty=1.3, tol=1e-2, start=grown)
-    cold = grow_hierarchical(X, y, C=3.3, depth_penalty=1.3, tol=1e-2)
+    warm = grow(X, y, C=3.3, depth_penalty=1.3, tol=1e-2, start=grown.start)
+    cold = grow(X, y, C=3.3, depth_penalty=1.3, tol=1e-2)
     assert warm.status == cold.status == "optimal"
     assert warm.history[0].objective < cold.history[0].objective  # the empty conjunction alone
-    assert warm.lower_bound <= cold.solution.objective * (1 + 1e-9)
-    assert cold.lower_bound <= warm.solution.objective * (1 + 1e-9)
+    assert warm.lower_bound <= cold.objective * (1 + 1e-9)
+    assert cold.lower_bound <= warm.objective * (1 + 1e-9)
 
 
 def test_limits_keep_valid_bounds():
     X, y = problem(1, 8, 60)
-    best = grow_hierarchical(X, y, C=10.0, tol=1e-3)
+    best = grow(X, y, C=10.0, tol=1e-3)
     assert best.status == "optimal"
-    few = grow_hierarchical(X, y, C=10.0, max_nodes=5)
-    short = grow_hierarchical(X, y, C=10.0, time_limit=0)
+    few = grow(X, y, C=10.0, max_nodes=5)
+    short = grow(X, y, C=10.0, deadline=Deadline.of(0))
     assert (few.status, short.status) == ("node limit", "time limit")
     assert len(few.nodes) == 5
     for other in (few, short):
         assert other.gap > 1e-3
-        assert other.lower_bound <= best.solution.objective
-        assert other.solution.objective >= best.lower_bound
+        assert other.lower_bound <= best.objective
+        assert other.objective >= best.lower_bound
 
     def stop(step):
         raise KeyboardInterrupt
 
-    stopped = grow_hierarchical(X, y, C=10.0, report=stop)
+    stopped = grow(X, y, C=10.0, report=stop)
     assert stopped.status == "interrupted"
-    assert stopped.lower_bound <= best.solution.objective
-
-
-def test_refusals():
-    X, y = problem(2, 3, 20)
-    with pytest.raises(fk.ParameterError, match="max_nodes=0"):
-        grow_hierarchical(X, y, max_nodes=0)
-    with pytest.raises(fk.ParameterError, match=r"rho=3\.0"):
-        grow_hierarchical(X, y, rho=3.0)
-    with pytest.raises(fk.DataError, match="one class only"):
-        grow_hierarchical(X, np.ones(20))
-    with pytest.raises(fk.DataError):
-        grow_hierarchical(X + 1, y)
+    assert stopped.lower_bound <= best.objective

@@ -1,5 +1,6 @@
 """The best of few rules, against all subsets of the features."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -8,17 +9,14 @@ import pytest
 import formulakern as fk
 from formulakern.deadline import UNLIMITED
 from formulakern.encoding.zero_one import read_packed
-from formulakern.learning.hkl.active_set import grow_hierarchical
-from formulakern.learning.hkl.few_rules import (
-    Answer,
-    FeatureSelection,
-    Restriction,
-    candidates,
-    positions,
-)
+from formulakern.learning.hkl.active_set import grow
+from formulakern.learning.hkl.few_rules import Candidates, FeatureSelection, Restriction
+from formulakern.learning.hkl.options import Options
+from formulakern.learning.hkl.ordinal import Examples
+from formulakern.learning.hkl.rows import Rows
 from formulakern.solvers.hierarchical.solve import solve_hierarchical
 
-OPTIONS = {"rho": 1.2, "C": 30.0, "depth_penalty": 2.0, "loss": "logistic", "other_penalty": 1.0}
+OPTIONS = Options("logistic", C=30.0, rho=1.2)
 
 
 def selection(seed, most):
@@ -28,21 +26,18 @@ def selection(seed, most):
     y = np.where((X @ rng.normal(size=3)) + numbers[:, 0] + rng.normal(size=40) > 0, 1.0, -1.0)
     y[:2] = 1, -1
     table, kind = read_packed(X).distinct()
-    grown = grow_hierarchical(table, y, kind=kind, others=numbers, tol=1e-3, **OPTIONS)
+    rows = Rows.merged(table, Examples(kind, y, np.ones(40), numbers))
+    grown = grow(rows, OPTIONS, 1e-3, UNLIMITED, None, lambda *_: None)
     nodes = [v for size in range(4) for v in combinations(range(3), size)]
-    found = candidates(nodes, [0], table, kind, numbers, 2.0, 1.0)
+    found = Candidates.of(rows, OPTIONS, replace(grown, nodes=[nodes], others=[[0]]))
 
     def solve(one, start):
-        n = len(one.nodes)
-        others = one.columns[n:].T
-        solution = solve_hierarchical(
-            one.columns[:n].T, one.nodes, y, **OPTIONS, others=others, tol=1e-5
-        )
-        weights = solution.weights[np.newaxis]
-        return Answer(weights, solution.objective, solution.dual[:, np.newaxis], solution)
+        features = rows.features(OPTIONS, one.nodes, one.others)
+        features = features._replace(bits=one.columns[: len(one.nodes)] > 0)
+        return solve_hierarchical([features], rows.loss(OPTIONS), tol=1e-5)
 
-    held = [one for one, weight in grown.weights.items() if weight]
-    support = positions(found, table, kind, held)
+    held = [one for one, weight in grown.weights[0].items() if weight]
+    support = found.positions(rows, held)
     return grown, FeatureSelection(support, most, UNLIMITED, found, solve, 1, lambda *better: None)
 
 

@@ -8,16 +8,15 @@ import pytest
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.partitioned import WeightedRows
 from formulakern.encoding.zero_one import read_packed
-from formulakern.learning.hkl.groups import Groups
-from formulakern.learning.hkl.multinomial import learn_together
+from formulakern.learning.hkl.options import Options, Signs
 from formulakern.learning.hkl.ordinal import Examples, cumulative_examples
 from formulakern.learning.hkl.problem import learn
-from formulakern.learning.hkl.signs import Signs
+from formulakern.learning.hkl.rows import Groups, Rows
 from formulakern.partitions.partitioned import Partitioned
 
 #: Where 300 rows are cut: into 1, 2 and 7 pieces, of which one is empty and one has one class.
 CUTS = ([], [40], [0, 3, 3, 50, 51, 200])
-OPTIONS = {"rho": 1.1, "C": 5.0, "depth_penalty": 2.0, "other_penalty": 1.0}
+OPTIONS = {"C": 5.0, "tol": 0.02, "max_nodes": 500}
 
 
 def rows_of(seed=0, n_classes=2):
@@ -39,7 +38,11 @@ def pieces_of(table, codes, weights, cuts):
     )
 
 
-def groups_of(table, codes, weights, cuts, made=None):
+def same(examples):
+    return examples
+
+
+def groups_of(table, codes, weights, cuts, made=same):
     pieces = pieces_of(table, codes, weights, cuts)
     return Groups(pieces, table.n_columns, 1, codes.max() + 1, made)
 
@@ -49,26 +52,12 @@ def signed(examples, k=1):
 
 
 def learned(data, loss, made=None, groups=None, deadline=UNLIMITED, **more):
-    table, codes, weights = data
     if groups is None:
-        table, kind = table.distinct()
-        one = made(Examples(kind, codes + 0.0, weights, data[0].degrees))
-    else:
-        table, one = groups.table, groups.examples
-    limits = {"tol": 0.02, "max_nodes": 500, "deadline": deadline, "start": None}
-    return learn(
-        table,
-        one.kind,
-        one.y,
-        one.weights,
-        OPTIONS | {"loss": loss},
-        report=lambda _: None,
-        others=one.others,
-        group=one.group,
-        groups=groups,
-        **limits,
-        **more,
-    )
+        table, kind = data[0].distinct()
+        one = Examples(kind, data[1] + 0.0, data[2], data[0].degrees)
+        groups = Rows.merged(table, made(one))
+    options = Options(loss, **OPTIONS, **more)
+    return learn(groups, options, deadline, None, lambda *_: None)
 
 
 def test_groups_are_what_features_tell_apart():
@@ -82,7 +71,9 @@ def test_groups_are_what_features_tell_apart():
         X = table.unpacked()
         keys = np.column_stack([codes, X[:, [2, 4]], table.degrees])
         every, kind = np.unique(keys, axis=0, return_inverse=True)
-        found = np.column_stack([groups.codes, groups.table.unpacked()[:, [2, 4]], groups.others])
+        found = np.column_stack(
+            [groups.codes, groups.table.unpacked()[:, [2, 4]], groups.examples.others]
+        )
         order = np.lexsort(found.T[::-1])
         np.testing.assert_array_equal(found[order], every)
         np.testing.assert_array_equal(groups.weights[order], np.bincount(kind.ravel(), weights))
@@ -113,9 +104,10 @@ def test_one_class_against_the_rest_and_signs():
             assert model.grown.lower_bound <= whole.objective * (1 + 1e-9)
             assert whole.grown.lower_bound <= model.objective * (1 + 1e-9)
             assert model.objective == pytest.approx(whole.objective, rel=0.02)
-            assert len(model.rules) <= more.get("max_rules", 100)
+            [one] = model.functions
+            assert len(one.rules) <= more.get("max_rules", 100)
             if "signs" in more:
-                assert (signs.of_all(model.rules) * model.weights >= 0).all()
+                assert (signs.of_all(one.rules) * one.weights >= 0).all()
 
 
 def test_ordered_classes():
@@ -126,35 +118,18 @@ def test_ordered_classes():
         assert model.gap <= 0.02
         assert model.grown.lower_bound <= whole.objective * (1 + 1e-9)
         assert whole.grown.lower_bound <= model.objective * (1 + 1e-9)
-        assert model.bias.shape == (2,)
+        assert model.functions[0].bias.shape == (2,)
 
 
 def test_classes_together():
-    data = table, codes, weights = rows_of(3, 3)
-    more = {"tol": 0.02, "max_nodes": 500, "deadline": UNLIMITED, "start": []}
-    more["report"] = lambda *_: None
-    distinct, kind = table.distinct()
-    options = OPTIONS | {"loss": "logistic"}
-    _, objective, bound = learn_together(
-        distinct, kind, codes, weights, options, others=table.degrees, **more
-    )
+    data = rows_of(3, 3)
+    whole = learned(data, "multinomial", same)
     for cuts in CUTS[1:]:
-        groups = groups_of(*data, cuts)
-        one = groups.examples
-        models, found, lower = learn_together(
-            groups.table,
-            one.kind,
-            groups.codes,
-            one.weights,
-            options,
-            others=one.others,
-            groups=groups,
-            **more,
-        )
-        assert found - lower <= 0.02 * found
-        assert lower <= objective * (1 + 1e-9)
-        assert bound <= found * (1 + 1e-9)
-        assert len(models) == 3
+        model = learned(data, "multinomial", groups=groups_of(*data, cuts))
+        assert model.gap <= 0.02
+        assert model.grown.lower_bound <= whole.objective * (1 + 1e-9)
+        assert whole.grown.lower_bound <= model.objective * (1 + 1e-9)
+        assert len(model.functions) == 3
 
 
 class Slow(Partitioned):

@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.zero_one import read_packed
-from formulakern.learning.hkl.multinomial import learn_together
-from formulakern.solvers.hierarchical.norm import read_nodes
-from formulakern.solvers.hierarchical.together import solve_together
+from formulakern.learning.hkl.options import Options
+from formulakern.learning.hkl.ordinal import Examples
+from formulakern.learning.hkl.problem import learn
+from formulakern.learning.hkl.rows import Rows
+from formulakern.solvers.hierarchical.norm import Lattice
+from tests.hierarchical import solved_together
 
 
 def problem(seed, p, m, K, e):
@@ -24,21 +27,14 @@ def problem(seed, p, m, K, e):
     return X, codes, others
 
 
-def learned(X, codes, others, options, **limits):
+def learned(X, codes, others, options, *, deadline=UNLIMITED, start=None, report=None, **limits):
     table, kind = read_packed(X).distinct()
     steps = []
-    limits = {"tol": 0.01, "max_nodes": 500, "deadline": UNLIMITED, "start": ()} | limits
-    found = learn_together(
-        table,
-        kind,
-        codes,
-        np.ones(len(codes)),
-        {**options, "loss": "logistic"},
-        report=lambda k, step: steps.append((k, step)),
-        others=others,
-        **limits,
-    )
-    return *found, steps
+    rows = Rows.merged(table, Examples(kind, codes.astype(float), np.ones(len(codes)), others))
+    options = Options("multinomial", **{"tol": 0.01, "max_nodes": 500} | options | limits)
+    report = report or (lambda k, step: steps.append((k, step)))
+    model = learn(rows, options, deadline, start, report)
+    return model, model.objective, model.grown.lower_bound, steps
 
 
 @settings(max_examples=12, deadline=None)
@@ -55,14 +51,13 @@ def learned(X, codes, others, options, **limits):
 def test_equals_the_problem_on_all_nodes(seed, p, K, rho, log_C, a, e):
     X, codes, others = problem(seed, p, 30, K, e)
     options = {"rho": rho, "C": 10**log_C, "depth_penalty": a, "other_penalty": 0.8}
-    models, objective, bound, steps = learned(X, codes, others, options)
+    model, objective, bound, steps = learned(X, codes, others, options)
     nodes = [v for size in range(p + 1) for v in combinations(range(p), size)]
     columns = np.stack([X[:, list(v)].all(axis=1) for v in nodes]).astype(float)
     columns = np.vstack([columns, others.T])
-    lattices = [read_nodes(nodes, rho=rho, depth_penalty=a).with_others(e, 0.8)] * K
+    lattices = [Lattice.of(nodes, rho, a, e, 0.8)] * K
     c = np.full(len(codes), 10**log_C)
-    start = [np.zeros(len(columns))] * K
-    whole = solve_together([columns] * K, lattices, codes, c, tol=1e-4, start=start)
+    whole = solved_together([columns] * K, lattices, codes, c, tol=1e-4, n_others=e)
     assert objective - bound <= 0.01 * objective * (1 + 1e-9)
     assert bound <= whole.objective * (1 + 1e-9)
     assert whole.lower_bound <= objective * (1 + 1e-9)
@@ -70,9 +65,9 @@ def test_equals_the_problem_on_all_nodes(seed, p, K, rho, log_C, a, e):
         assert step.objective * (1 - step.gap) <= whole.objective * (1 + 1e-9)
     # the objective is at least the loss of the rules that are shown
     scores = np.zeros((len(codes), K))
-    for k, model in enumerate(models):
-        scores[:, k] = model.bias
-        for rule, weight in zip(model.rules, model.weights, strict=True):
+    for k, one in enumerate(model.functions):
+        scores[:, k] = one.bias
+        for rule, weight in zip(one.rules, one.weights, strict=True):
             column = others[:, rule] if isinstance(rule, int) else X[:, list(rule)].all(axis=1)
             scores[:, k] += weight * column
     loss = np.logaddexp.reduce(scores, axis=1) - scores[np.arange(len(codes)), codes]
@@ -82,11 +77,10 @@ def test_equals_the_problem_on_all_nodes(seed, p, K, rho, log_C, a, e):
 def test_limits_and_warm_starts():
     X, codes, others = problem(0, 10, 200, 3, 1)
     options = {"rho": 1.1, "C": 30.0, "depth_penalty": 2.0, "other_penalty": 1.0}
-    models, objective, bound, _ = learned(X, codes, others, options)
-    assert {model.grown.status for model in models} == {"optimal"}
-    start = [model.grown for model in models]
+    model, objective, bound, _ = learned(X, codes, others, options)
+    assert model.grown.status == "optimal"
     more = options | {"C": 33.0}
-    _, again, least, warm = learned(X, codes, others, more, start=start)
+    _, again, least, warm = learned(X, codes, others, more, start=model.grown)
     _, cold, bound_of_cold, slower = learned(X, codes, others, more)
     assert least <= cold * (1 + 1e-9)
     assert bound_of_cold <= again * (1 + 1e-9)
@@ -98,7 +92,7 @@ def test_limits_and_warm_starts():
         ({"deadline": Deadline.of(0)}, "time limit"),
     ):
         stopped, value, least, _ = learned(X, codes, others, options, **limits)
-        assert {model.grown.status for model in stopped} == {status}
+        assert stopped.grown.status == status
         assert least <= objective * (1 + 1e-9)
         assert value >= bound
 
@@ -106,7 +100,6 @@ def test_limits_and_warm_starts():
 def test_an_interrupt_keeps_the_best_so_far():
     X, codes, others = problem(1, 10, 200, 3, 0)
     options = {"rho": 1.1, "C": 30.0, "depth_penalty": 2.0, "other_penalty": 1.0}
-    table, kind = read_packed(X).distinct()
     seen = []
 
     def stop(k, step):
@@ -114,10 +107,8 @@ def test_an_interrupt_keeps_the_best_so_far():
         if len(seen) == 5:  # in the second round
             raise KeyboardInterrupt
 
-    parts = table, kind, codes, np.ones(len(codes)), {**options, "loss": "logistic"}
-    limits = {"tol": 0.01, "max_nodes": 500, "deadline": UNLIMITED, "start": (), "others": others}
-    models, objective, bound = learn_together(*parts, report=stop, **limits)
-    assert {model.grown.status for model in models} == {"interrupted"}
+    model, objective, bound, _ = learned(X, codes, others, options, report=stop)
+    assert model.grown.status == "interrupted"
     assert bound < objective
 
 

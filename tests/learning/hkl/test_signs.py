@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from formulakern.deadline import UNLIMITED
 from formulakern.encoding.zero_one import read_packed
-from formulakern.learning.hkl.active_set import grow_hierarchical
-from formulakern.learning.hkl.frontier import Frontier
+from formulakern.learning.hkl.frontier import PairFrontier
+from formulakern.learning.hkl.options import Options, Signs
 from formulakern.learning.hkl.ordinal import (
     Examples,
     cumulative_examples,
@@ -17,10 +17,11 @@ from formulakern.learning.hkl.ordinal import (
     log_chances,
 )
 from formulakern.learning.hkl.problem import learn
-from formulakern.learning.hkl.signs import Signs
+from formulakern.learning.hkl.rows import Rows
 from formulakern.solvers.hierarchical.losses import LOSSES
 from formulakern.solvers.hierarchical.norm import right_signed
-from formulakern.solvers.hierarchical.solve import solve_hierarchical
+from tests.hierarchical import grown as grow
+from tests.hierarchical import solved
 
 
 def problem(seed, p, m, loss="logistic"):
@@ -61,12 +62,12 @@ def test_signs_over_all_conjunctions(seed, p, m, rho, log_C, a, loss):
     assert [signs.of(v) for v in nodes] == asked.tolist()
     options = {"rho": rho, "C": 10**log_C, "depth_penalty": a, "loss": loss, "others": others}
     every = np.append(asked, signs.others)
-    whole = solve_hierarchical(columns, nodes, y, tol=1e-5, signs=every, **options)
-    grown = grow_hierarchical(X, y, tol=1e-2, signs=signs, **options)
+    whole = solved(columns, nodes, y, tol=1e-5, signs=every, **options)
+    grown = grow(X, y, tol=1e-2, signs=signs, **options)
     assert grown.status == "optimal"
     assert grown.gap <= 1e-2
     assert grown.lower_bound <= whole.objective * (1 + 1e-9)
-    assert whole.lower_bound <= grown.solution.objective * (1 + 1e-9)
+    assert whole.lower_bound <= grown.objective * (1 + 1e-9)
     assert all(signs.allows(v) for v in grown.nodes)
     for feature, weight in grown.weights.items():
         assert weight * signs.of(feature) >= 0
@@ -77,10 +78,10 @@ def test_signs_over_all_conjunctions(seed, p, m, rho, log_C, a, loss):
 def test_what_is_listed_has_the_right_sign(seed, p, rho, most):
     X, y, others, signs = problem(seed, p, 25)
     options = {"rho": rho, "C": 5.0, "max_nodes": 1 + seed % 5, "others": others}
-    grown = grow_hierarchical(X, y, signs=signs, **options)
-    beta = grown.solution.dual
-    frontier = Frontier(read_packed(X), beta, grown.nodes, rho, 2.0, signs=signs)
-    nodes, columns, asked = allowed(X, signs)
+    grown = grow(X, y, signs=signs, **options)
+    beta, own = grown.beta, Options(rho=rho, signs=signs)
+    frontier = PairFrontier(grown.table, beta, grown.nodes, own)
+    nodes, columns, asked = allowed(grown.table.unpacked(), signs)
     assert set(frontier.sources) == {
         t for t in nodes
         if t not in grown.nodes and all(t[:k] + t[k + 1 :] in grown.nodes for k in range(len(t)))
@@ -105,24 +106,23 @@ def test_joined_rules_keep_their_signs(seed, p, log_C, rho):
     X = np.column_stack([X, X[:, some] ^ rng.integers(0, 2, p)])
     signs = Signs(rng.integers(-1, 2, 2 * p), rng.integers(-1, 2, others.shape[1]))
     table, kind = read_packed(X).distinct()
-    options = {"rho": rho, "C": 10**log_C, "depth_penalty": 1.5, "other_penalty": 1.0}
-    options["loss"] = "logistic"
-    limits = {"tol": 1e-2, "max_nodes": 2000, "deadline": UNLIMITED, "start": None}
-    limits["report"] = lambda step: None
-    model = learn(table, kind, y, np.ones(len(y)), options, others=others, signs=signs, **limits)
-    assert model.gap <= 1e-2
+    options = Options("logistic", 10**log_C, rho, 1.5, tol=1e-2, signs=signs)
+    rows = Rows.merged(table, Examples(kind, y, np.ones(len(y)), others))
+    whole = learn(rows, options, UNLIMITED, None, lambda *_: None)
+    assert whole.gap <= 1e-2
+    [model], grown = whole.functions, whole.grown
     for rule, weight in zip(model.rules, model.weights.tolist(), strict=True):
         assert isinstance(rule, int) or signs.allows(rule)
         assert weight * signs.of(rule) >= 0
     columns = [others[:, r] if isinstance(r, int) else X[:, list(r)].all(1) for r in model.rules]
     s = np.reshape(columns, (-1, len(y))).T @ model.weights + model.bias
-    whole = model.grown.weights
-    listed = [others[:, v] if isinstance(v, int) else X[:, list(v)].all(1) for v in whole]
-    u = np.reshape(listed, (-1, len(y))).T @ np.array(list(whole.values()))
+    [all_weights] = grown.weights
+    listed = [others[:, v] if isinstance(v, int) else X[:, list(v)].all(1) for v in all_weights]
+    u = np.reshape(listed, (-1, len(y))).T @ np.array(list(all_weights.values()))
     value = 10**log_C * np.logaddexp(0, -y * s).sum()
-    before = 10**log_C * np.logaddexp(0, -y * (u - model.grown.solution.intercept)).sum()
-    assert value <= model.objective * (1 + 1e-9)
-    if model.n_weights == np.count_nonzero(list(whole.values())):  # nothing was dropped
+    before = 10**log_C * np.logaddexp(0, -y * (u - grown.solution.intercept)).sum()
+    assert value <= whole.objective * (1 + 1e-9)
+    if model.n_weights == np.count_nonzero(list(all_weights.values())):  # nothing was dropped
         assert np.isclose(value, before, rtol=1e-6)
 
 
@@ -148,7 +148,7 @@ def test_ordered_classes_over_all_conjunctions(seed, p, K, rho, log_C, signed):
     rows = cumulative_examples(Examples(kind, codes.astype(float), weights, others))
     options = {"rho": rho, "C": 10**log_C, "depth_penalty": 1.5, "other_penalty": 2.0}
     options["loss"] = "logistic"
-    whole = solve_hierarchical(
+    whole = solved(
         np.concatenate([columns] * (K - 1)),
         nodes,
         rows.y,
@@ -159,13 +159,13 @@ def test_ordered_classes_over_all_conjunctions(seed, p, K, rho, log_C, signed):
         signs=np.append(asked, signs.others),
         tol=1e-5,
     )
-    limits = {"tol": 1e-2, "max_nodes": 2000, "deadline": UNLIMITED, "start": None}
-    limits["report"] = lambda step: None
-    data = {"others": rows.others, "group": rows.group, "signs": signs}
-    model = learn(table, rows.kind, rows.y, rows.weights, options, **data, **limits)
-    assert model.gap <= 1e-2
-    assert model.grown.lower_bound <= whole.objective * (1 + 1e-9)
-    assert whole.lower_bound <= model.objective * (1 + 1e-9)
+    limits = {"tol": 1e-2, "max_nodes": 2000, "signs": signs}
+    merged = Rows.merged(table, rows)
+    found = learn(merged, Options(**options, **limits), UNLIMITED, None, lambda *_: None)
+    assert found.gap <= 1e-2
+    assert found.grown.lower_bound <= whole.objective * (1 + 1e-9)
+    assert whole.lower_bound <= found.objective * (1 + 1e-9)
+    [model] = found.functions
     thresholds = -model.bias
     assert (np.diff(thresholds) > 0).all()
     features = [others[:, r] if isinstance(r, int) else X[:, list(r)].all(1) for r in model.rules]

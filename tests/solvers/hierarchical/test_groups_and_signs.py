@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-import formulakern as fk
 from formulakern.solvers.blas import one_thread
 from formulakern.solvers.hierarchical.losses import LOSSES, loss_of
 from formulakern.solvers.hierarchical.newton import Columns, minimise_ridge, point
-from formulakern.solvers.hierarchical.solve import solve_hierarchical
+from tests.hierarchical import solved
 
 
 def problem(seed, loss, p=3, m=30):
@@ -77,7 +76,7 @@ def test_equals_a_general_solver(loss, rho, signed, grouped):
     asked = signs if signed else np.zeros_like(signs)
     groups = group if grouped else np.zeros_like(group)
     options = {"rho": rho, "C": 2.0, "loss": loss}
-    solution = solve_hierarchical(
+    solution = solved(
         columns,
         nodes,
         y,
@@ -101,11 +100,11 @@ def test_equals_a_general_solver(loss, rho, signed, grouped):
 def test_one_group_and_free_signs_are_the_plain_problem():
     columns, nodes, y, signs, group = problem(3, "logistic", p=4)
     options = {"C": 3.0, "loss": "logistic", "tol": 1e-6}
-    plain = solve_hierarchical(columns, nodes, y, **options)
+    plain = solved(columns, nodes, y, **options)
     same = {"group": np.zeros_like(group), "signs": np.zeros_like(signs)}
-    other = solve_hierarchical(columns, nodes, y, **options, **same)
+    other = solved(columns, nodes, y, **options, **same)
     np.testing.assert_allclose(other.intercept, [plain.intercept], atol=0.02)
-    again = solve_hierarchical(columns, nodes, y, start=other, **options, **same)
+    again = solved(columns, nodes, y, start=other.start, **options, **same)
     for one in (other, again):
         assert one.gap <= 1e-6
         assert one.lower_bound <= plain.objective * (1 + 1e-9)
@@ -115,10 +114,10 @@ def test_one_group_and_free_signs_are_the_plain_problem():
 def test_signs_that_leave_nothing_give_the_best_constant():
     """Every feature pulls the wrong way."""
     columns, nodes, y, _, _ = problem(1, "logistic")
-    free = solve_hierarchical(columns, nodes, y, C=5.0, loss="logistic", rho=2.0, tol=1e-6)
+    free = solved(columns, nodes, y, C=5.0, loss="logistic", rho=2.0, tol=1e-6)
     pull = columns.T @ (y - y.mean())
     signs = np.where(pull > 0, -1, 1)
-    solution = solve_hierarchical(columns, nodes, y, C=5.0, loss="logistic", signs=signs, tol=1e-6)
+    solution = solved(columns, nodes, y, C=5.0, loss="logistic", signs=signs, tol=1e-6)
     share = np.mean(y > 0)
     entropy = -30 * (share * np.log(share) + (1 - share) * np.log(1 - share))
     assert not solution.weights.any()
@@ -149,20 +148,3 @@ def test_a_ridge_problem_where_steps_cross_zero():
         other = minimize(value, np.zeros(n + 1), method="L-BFGS-B", bounds=bounds).fun
         ours = value(np.append(found.weights, found.intercept))
         assert ours <= other * (1 + 1e-7)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"signs": [1, 0]}, "signs"),
-        ({"signs": [2, 0, 0, 0, 0, 0, 0, 0]}, "expected 1 for a weight of at least 0"),
-        ({"group": [0] * 29}, "group"),
-        ({"group": [0.5] * 30}, "expected 0, 1, 2"),
-        ({"group": [0] * 29 + [2]}, "group 1 has no example"),
-        ({"group": [0] * 29 + [1]}, "group 1 has no example of y ="),
-    ],
-)
-def test_refusals(given, message):
-    columns, nodes, y, _, _ = problem(0, "logistic")
-    with pytest.raises(fk.DataError, match=message):
-        solve_hierarchical(columns, nodes, y, loss="logistic", **given)

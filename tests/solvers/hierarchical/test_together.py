@@ -10,9 +10,9 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import entr
 
 from formulakern.solvers.blas import one_thread
-from formulakern.solvers.hierarchical.norm import read_nodes
-from formulakern.solvers.hierarchical.solve import solve_hierarchical
-from formulakern.solvers.hierarchical.together import balanced, dual_bound, solve_together
+from formulakern.solvers.hierarchical.losses import MultinomialLoss
+from formulakern.solvers.hierarchical.norm import Lattice
+from tests.hierarchical import solved, solved_together
 
 
 def problem(seed, p, m, K):
@@ -50,9 +50,9 @@ def objective(weights, b, nodes, columns, codes, c, rho, a):
 def test_nothing_is_below_the_bound(seed, p, K, rho, a, log_C):
     nodes, columns, codes, c = problem(seed, p, 25, K)
     c = c * 10**log_C
-    lattices = [read_nodes(nodes, rho=rho, depth_penalty=a)] * K
+    lattices = [Lattice.of(nodes, rho, a)] * K
     start = [np.zeros(len(nodes))] * K
-    found = solve_together([columns] * K, lattices, codes, c, tol=1e-3, start=start)
+    found = solved_together([columns] * K, lattices, codes, c, tol=1e-3, start=start)
     value = objective(found.weights, found.intercepts, nodes, columns, codes, c, rho, a)
     assert found.objective == pytest.approx(value, rel=1e-9)
     assert found.lower_bound >= (1 - 1e-3) * found.objective
@@ -96,9 +96,9 @@ def test_equals_a_general_solver():
             x = minimize(smooth, x, (width,), jac=True, method="L-BFGS-B", options=options).x
         weights = x[: n * K].reshape(K, n)
         best = min(best, objective(weights, x[n * K :], nodes, columns, codes, c, rho, a))
-    lattices = [read_nodes(nodes, rho=rho, depth_penalty=a)] * K
+    lattices = [Lattice.of(nodes, rho, a)] * K
     start = [np.zeros(n)] * K
-    found = solve_together([columns] * K, lattices, codes, c, tol=1e-4, start=start)
+    found = solved_together([columns] * K, lattices, codes, c, tol=1e-4, start=start)
     assert found.objective - found.lower_bound <= 1e-4 * found.objective
     assert found.lower_bound <= best * (1 + 1e-9)
     assert found.objective <= best * (1 + 1.1e-4)
@@ -107,10 +107,10 @@ def test_equals_a_general_solver():
 def test_two_classes_are_the_logistic_loss():
     """f and −f have together half the penalty of 2f."""
     nodes, columns, codes, c = problem(5, 3, 60, 2)
-    lattices = [read_nodes(nodes, rho=1.3, depth_penalty=2.0)] * 2
+    lattices = [Lattice.of(nodes, 1.3, 2.0)] * 2
     start = [np.zeros(len(nodes))] * 2
-    both = solve_together([columns] * 2, lattices, codes, c, tol=1e-6, start=start)
-    alone = solve_hierarchical(
+    both = solved_together([columns] * 2, lattices, codes, c, tol=1e-6, start=start)
+    alone = solved(
         columns.T, nodes, 2.0 * codes - 1, rho=1.3, sample_weight=2 * c, loss="logistic", tol=1e-6
     )
     assert 2 * both.objective == pytest.approx(alone.objective, rel=1e-5)
@@ -123,10 +123,10 @@ def test_two_classes_are_the_logistic_loss():
 
 def test_a_warm_start_ends_at_the_same_optimum():
     nodes, columns, codes, c = problem(7, 4, 50, 3)
-    lattices = [read_nodes(nodes, rho=1.1, depth_penalty=2.0)] * 3
+    lattices = [Lattice.of(nodes, 1.1, 2.0)] * 3
     start = [np.zeros(len(nodes))] * 3
-    cold = solve_together([columns] * 3, lattices, codes, c, start=start, tol=1e-4)
-    warm = solve_together([columns] * 3, lattices, codes, c, start=cold.weights, tol=1e-4)
+    cold = solved_together([columns] * 3, lattices, codes, c, start=start, tol=1e-4)
+    warm = solved_together([columns] * 3, lattices, codes, c, start=cold.weights, tol=1e-4)
     for one, other in ((cold, warm), (warm, cold)):
         assert one.objective - one.lower_bound <= 1e-4 * one.objective
         assert one.lower_bound <= other.objective * (1 + 1e-9)
@@ -135,8 +135,9 @@ def test_a_warm_start_ends_at_the_same_optimum():
 def test_shares_of_the_classes():
     rng = np.random.default_rng(0)
     scores, codes, c = 5 * rng.normal(size=(30, 4)), np.resize(np.arange(4), 30), np.ones(30)
-    shift, beta = balanced(scores, codes, c)
-    logs = scores + shift
+    loss = MultinomialLoss(codes.astype(float), c)
+    b, at = loss.intercept(scores, 0 * loss.cold)
+    beta, logs = loss.balanced(at.beta), scores - b
     chances = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(chances.sum(axis=0), np.bincount(codes))
     np.testing.assert_allclose(beta, (codes[:, None] == np.arange(4)) - chances, atol=1e-9)
@@ -145,8 +146,11 @@ def test_shares_of_the_classes():
 def test_saturated_probabilities_are_balanced_too():
     codes, c = np.resize(np.arange(3), 9), np.full(9, 1e4)
     scores = 200.0 * (codes[:, None] == np.arange(3))
-    shift, beta = balanced(scores, codes, c)
-    assert np.isfinite(shift).all()
+    loss = MultinomialLoss(codes.astype(float), c)
+    b, at = loss.intercept(scores, 0 * loss.cold)
+    beta = loss.balanced(at.beta)
+    assert np.isfinite(b).all()
+    assert beta.any()
     assert np.abs(beta.sum(axis=0)).max() <= 1e-9
     chances = (codes[:, None] == np.arange(3)) - beta / c[:, None]
     assert chances.min() >= 0
@@ -158,9 +162,9 @@ def test_separable_classes_and_large_penalties():
     X = np.resize([[0, 0], [1, 0], [1, 1]], (30, 2))
     columns = np.stack([X[:, list(v)].all(axis=1) for v in nodes]).astype(float)
     codes = np.resize(np.arange(3), 30)
-    lattices = [read_nodes(nodes, rho=1.1, depth_penalty=2.0)] * 3
+    lattices = [Lattice.of(nodes, 1.1, 2.0)] * 3
     for C in (1e3, 1e6, 1e9):
-        found = solve_together(
+        found = solved_together(
             [columns] * 3, lattices, codes, np.full(30, C), tol=1e-2, start=[np.zeros(4)] * 3
         )
         assert 0 < found.lower_bound <= found.objective
@@ -173,6 +177,7 @@ def test_separable_classes_and_large_penalties():
 def test_the_dual_bound_is_that_of_the_best_multiple(seed, K, power):
     random = np.random.default_rng(seed)
     codes, c = random.integers(0, K, 20), random.uniform(0.1, 9, 20)
+    codes[:K] = np.arange(K)
     chances = random.dirichlet(np.ones(K) * 10.0 ** random.integers(-2, 2), 20)
     beta = c[:, None] * ((codes[:, None] == np.arange(K)) - chances)
     square = 10.0**power * c.sum()
@@ -186,7 +191,7 @@ def test_the_dual_bound_is_that_of_the_best_multiple(seed, K, power):
     at = int(values.argmax())
     ends = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
     between = minimize_scalar(lambda t: -slowly(t), bounds=ends, method="bounded")
-    found = dual_bound(beta, codes, c, square)
+    _, found = MultinomialLoss(codes.astype(float), c).bound(beta, square)
     allowed = 1e-9 * (np.abs(beta).sum() + square)
     assert found >= values[at] - allowed
     assert found <= max(values[at], -between.fun) + 1e-6 * (abs(values[at]) + allowed) + allowed

@@ -1,0 +1,104 @@
+"""The parameters of hierarchical kernel learning, and the signs that weights may have.
+
+*Signs.*  Let every proposition demand a weight of at least 0, of at most 0, or nothing.  A
+conjunction has the demands of all its propositions; if two demand different signs, its weight is 0.
+So ``age >= 30`` demands a weight of at least 0 if the sum must not fall with age, and ``age <= 30``
+one of at most 0: a conjunction of either then only adds to what does not fall.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from formulakern.arrays import IntArray
+
+__all__ = ["Node", "Options", "Signs", "sources_of"]
+
+#: A conjunction: the sorted positions of its propositions.
+Node: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Signs:
+    """The demands of propositions, int64 (p,), and of other features, int64 (e,).
+
+    They are 1 for weights of at least 0, −1 for weights of at most 0, 0 for any.
+
+    Examples
+    --------
+    >>> signs = Signs(np.array([1, 0, -1, 1]), np.array([-1]))
+    >>> [signs.of(node) for node in [(), (0,), (0, 1), (1,), (2,)]], signs.of(0)
+    ([0, 1, 1, 0, -1], -1)
+    >>> signs.allows((0, 1, 3)), signs.allows((1, 2, 3))
+    (True, False)
+    """
+
+    propositions: IntArray
+    others: IntArray
+
+    @cached_property
+    def _listed(self) -> list[int]:
+        return [int(sign) for sign in self.propositions]
+
+    def allows(self, node: Node) -> bool:
+        """Whether the weight of a conjunction may be other than 0."""
+        return not {1, -1} <= {self._listed[j] for j in node}
+
+    def of(self, feature: Node | int) -> int:
+        """Return the sign of a conjunction that is allowed, or of another feature by its number."""
+        if isinstance(feature, int):
+            return int(self.others[feature])
+        return next((self._listed[j] for j in feature if self._listed[j]), 0)
+
+    def of_all(self, features: Iterable[Node | int]) -> IntArray:
+        """Return the signs of some features."""
+        return np.array([self.of(one) for one in features], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """The parameters of a problem.
+
+    Parameters
+    ----------
+    loss : str
+        A loss of one function, or "multinomial": then y are classes from 0, each with a function.
+    C, rho, depth_penalty : float
+        C > 0, 1 < ρ ≤ 2, a ≥ 1.
+    other_penalty : float
+        d of each feature that is not a conjunction.
+    tol : float
+        The relative duality gap to reach.
+    max_nodes : int
+        The set of a function grows no further once it is as large.
+    max_rules : int, optional
+        If there are more rules, the best ones replace them (:mod:`.few_rules`).
+    signs : Signs, optional
+    """
+
+    loss: str = "hinge"
+    C: float = 1.0
+    rho: float = 1.1
+    depth_penalty: float = 2.0
+    other_penalty: float = 1.0
+    tol: float = 1e-3
+    max_nodes: int = 5000
+    max_rules: int | None = None
+    signs: Signs | None = None
+
+
+def sources_of(nodes: list[Node], p: int, signs: Signs | None = None) -> list[Node]:
+    """The sets outside the family, of those allowed, whose proper subsets are all inside."""
+    inside = set(nodes)
+    found: list[Node] = []
+    for v in nodes:
+        for i in range(v[-1] + 1 if v else 0, p):
+            t = (*v, i)
+            if t not in inside and all(t[:k] + t[k + 1 :] in inside for k in range(len(v))):
+                found.append(t)
+    return found if signs is None else [t for t in found if signs.allows(t)]

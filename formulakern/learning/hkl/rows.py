@@ -1,0 +1,169 @@
+"""The rows of a problem: all in this process, or groups of rows in partitions.
+
+A solution on a family W that is closed under subsets depends on a row through its class, the truth
+of the propositions in W, and the other features in use.  The problem on W is one over groups of
+rows that are equal in these (:mod:`formulakern.learning.row_groups`): its objective is the same,
+and in the best dual solution a row's β is its part of its group's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from formulakern.arrays import FloatArray, different_rows
+from formulakern.deadline import UNLIMITED, Deadline
+from formulakern.encoding.bits import pack_rows
+from formulakern.encoding.packed import PackedTable
+from formulakern.learning.hkl.frontier import Frontier, PairFrontier
+from formulakern.learning.hkl.options import Node, Options
+from formulakern.learning.hkl.ordinal import Examples
+from formulakern.learning.row_groups import Division, GroupsOfRows
+from formulakern.mining.conjunctions.answers import sizes, totals, weighed
+from formulakern.mining.search import unit_exponent
+from formulakern.partitions.partitioned import Partitioned
+from formulakern.solvers.hierarchical.losses import Loss, loss_of
+from formulakern.solvers.hierarchical.norm import Lattice
+from formulakern.solvers.hierarchical.solve import Features
+
+__all__ = ["Groups", "Rows"]
+
+#: How exact a product of two numbers is.
+EPSILON = 2.0**-51
+
+
+@dataclass(eq=False)
+class Rows:
+    """Examples about the different rows of a table in this process."""
+
+    table: PackedTable
+    examples: Examples
+
+    @classmethod
+    def merged(cls, table: PackedTable, examples: Examples) -> Rows:
+        """Merge examples of equal propositions, y, groups and other features, and add weights."""
+        kind, y, weights, others, group = examples
+        groups = [] if group is None else [group]
+        keys = np.column_stack([kind, y, *groups, others]) + 0.0  # no negative zeros
+        first, same = different_rows(np.ascontiguousarray(keys).view(np.uint64))
+        total = np.bincount(same, weights).astype(np.float64)
+        group = None if group is None else group[first]
+        return cls(table, Examples(kind[first], y[first], total, others[first], group))
+
+    def loss(self, options: Options) -> Loss:
+        """Return the loss of the examples."""
+        one = self.examples
+        return loss_of(options.loss, one.y, options.C * one.weights, one.group)
+
+    def features(self, options: Options, nodes: Sequence[Node], others: Sequence[int]) -> Features:
+        """Return features on the examples, with their norm and signs."""
+        penalties = options.rho, options.depth_penalty, len(others), options.other_penalty
+        signs = None if options.signs is None else options.signs.of_all([*nodes, *others])
+        bits = self.table.truths(self.table.covers(nodes))[:, self.examples.kind]
+        return Features(
+            Lattice.of(nodes, *penalties), bits, self.examples.others[:, list(others)].T, signs
+        )
+
+    def tell_apart(
+        self, nodes: Sequence[Node], others: Sequence[int], deadline: Deadline = UNLIMITED
+    ) -> bool:
+        """Divide groups until all rows of one agree in these features; whether any was new."""
+        del nodes, others, deadline
+        return False
+
+    def frontier(
+        self, beta: FloatArray, nodes: list[Node], options: Options, deadline: Deadline
+    ) -> Frontier:
+        """Return the bounds on what lies outside W, with β of each example."""
+        net = np.bincount(self.examples.kind, beta, self.table.n_rows).astype(np.float64)
+        used = np.flatnonzero(net)
+        return PairFrontier(self.table.take(used), net[used], nodes, options, deadline)
+
+
+class Groups(GroupsOfRows, Rows):
+    """One example for each group of rows in partitions that the features in use tell apart.
+
+    Parameters
+    ----------
+    rows : Partitioned
+        Of :class:`~formulakern.encoding.weighted_rows.WeightedRows`.
+    n_propositions, n_others, n_classes : int
+    examples_of : callable, optional
+        Returns the examples to learn from, given one for every group whose y is its class, and
+        whose other features are means (exact for those in use); by default these themselves.
+
+    Attributes
+    ----------
+    table : PackedTable of G rows
+        One for each group; propositions that are not in use are 0.
+    """
+
+    def __init__(
+        self,
+        rows: Partitioned,
+        n_propositions: int,
+        n_others: int,
+        n_classes: int,
+        examples_of: Callable[[Examples], Examples] = lambda examples: examples,
+    ) -> None:
+        self._examples_of = examples_of
+        self._truths = np.zeros((n_propositions, n_classes), dtype=np.bool_)
+        self._means = np.zeros((n_classes, n_others))
+        self._propositions: set[int] = set()
+        self._others: set[int] = set()
+        self._describe(self._begin(rows, n_classes), [], [])
+
+    def tell_apart(
+        self, nodes: Sequence[Node], others: Sequence[int], deadline: Deadline = UNLIMITED
+    ) -> bool:
+        """Divide groups until all rows of one agree in these features; whether any was new.
+
+        After TimeIsOver groups are as before.
+        """
+        propositions = sorted({j for node in nodes for j in node} - self._propositions)
+        fresh = sorted(set(others) - self._others)
+        if not propositions and not fresh:
+            return False
+        features = [(j,) for j in propositions]
+        self._describe(self._divided(features, fresh, deadline), propositions, fresh)
+        return True
+
+    def _describe(self, division: Division, propositions: list[int], others: list[int]) -> None:
+        """Describe the groups by the features in use and the means of the others."""
+        parents, n = division.parent, len(division.parent)
+        truths = self._truths[:, parents]
+        n_words = division.words.shape[1] - len(others)
+        if propositions:
+            words = np.ascontiguousarray(division.words[:, :n_words])
+            bits = PackedTable.of_rows(words, len(propositions))
+            truths[propositions] = bits.unpacked().T.astype(np.bool_)
+        tiny = np.finfo(np.float64).tiny
+        means = division.sums / np.maximum(division.weights, tiny)[:, None]
+        held = sorted(self._others)
+        means[:, held] = self._means[parents][:, held]  # exactly what all have
+        means[:, others] = division.words[:, n_words:].view(np.float64)
+        self._take(division)
+        self._means, self._truths = means, truths
+        self._propositions |= set(propositions)
+        self._others |= set(others)
+        self.table = PackedTable.of_columns(pack_rows(truths), n).with_degrees(means)
+        codes = self.codes.astype(np.float64)
+        self.examples = self._examples_of(Examples(np.arange(n), codes, self.weights, means))
+
+    def frontier(
+        self, beta: FloatArray, nodes: list[Node], options: Options, deadline: Deadline
+    ) -> Frontier:
+        """Return the bounds on what lies outside W; rows have their parts of their groups' β."""
+        net = np.bincount(self.examples.kind, beta, self.table.n_rows).astype(np.float64)
+        vectors = self.vectors(net[:, None])
+
+        def weigh() -> tuple[Partitioned, int, float]:
+            size = float(np.sum(self.rows.map(sizes, each=vectors, deadline=deadline)))
+            exponent = unit_exponent(size)
+            units = self.rows.persist(weighed, exponent, False, each=vectors)
+            rounded = float(np.sum([n.sum() for *_, n in units.map(totals, deadline=deadline)]))
+            return units, exponent, 0.5 * rounded + EPSILON * float(np.ldexp(size, -exponent))
+
+        return Frontier(self.table, net, nodes, options, deadline, weigh)
