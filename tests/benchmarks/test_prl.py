@@ -13,7 +13,7 @@ from formulakern.encoding.zero_one import read_packed
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.learning.prl.features import ConjunctionFeatures
 from formulakern.learning.prl.preferences import Preferences
-from formulakern.learning.prl.published import IteratedGame
+from formulakern.learning.prl.published import IteratedGame, random_columns
 from formulakern.learning.prl.restricted_game import RestrictedGame
 
 DATA = Path(os.environ.get("FORMULAKERN_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -48,20 +48,18 @@ def test_an_epoch_of_the_published_algorithm():
     y = (X[:, 0] & X[:, 1]) | (X[:, 2] & X[:, 3]) ^ (generator.random(1_000) < 0.1)
     preferences = Preferences.of_classes(y.astype(np.intp), 2, np.ones(1_000))
     family = ConjunctionFeatures(read_packed(X), True, np.full(60, -1), 2, 2)
-    game = IteratedGame(preferences, None, max_iter=1_000_000)
+    game = IteratedGame(preferences, family, None, max_iter=1_000_000)
 
     def epoch():
         begin = time.perf_counter()
-        for column in family.draw(preferences, 1_000 - len(game.columns), generator):
-            game.add(column, family.values(column.feature))
+        game.enter(random_columns(family, preferences, 1_000 - len(game.columns), generator))
         solution = game.solve()
         game.keep(solution.q > 0)
         return time.perf_counter() - begin
 
     epoch()  # compiles
     ours = min(epoch() for _ in range(2))
-    for column in family.draw(preferences, 1_000, generator):
-        game.add(column, family.values(column.feature))
+    game.enter(random_columns(family, preferences, 1_000, generator))
     theirs = 1e6 * numpy_steps(game.unscaled.astype(np.float64), 50_000)
     report("an epoch of 10⁶ rounds, NumPy's steps / ours", theirs / ours, 8)
     assert theirs / ours > 8
@@ -79,18 +77,17 @@ def test_pricing_all_rules_of_adult():
     table = learner._fit_table(dataset.data, dataset.target)
     groups = learner._exclusive()
     family = ConjunctionFeatures(table, True, groups, 1, 2)
-    game = RestrictedGame(preferences, 0.01)
+    game = RestrictedGame(preferences, family, 0.01)
     p = table.n_columns
     print(f"\n    {p:,} propositions, {p * (p + 1) // 2:,} rules of degree 2", end="")
     solution = game.start()
     seconds = []
     for _ in range(6):
         begin = time.perf_counter()
-        priced = family.price(preferences.row_weights(solution.p), solution.value, 30)
+        priced = game.price(solution.p, solution.value, 30)
         seconds.append(time.perf_counter() - begin)
         assert priced.proven
-        for column in priced.columns:
-            game.add(column, family.values(column.feature))
+        game.enter(priced.columns)
         solution = game.solve(1e-4)
     report("pricing all of them, the slowest of six epochs", max(seconds[1:]), 2, "s")
     assert max(seconds[1:]) < 2 * 2  # the machine may be busy

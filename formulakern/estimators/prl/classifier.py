@@ -3,52 +3,70 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 
-from formulakern.deadline import Deadline
+from formulakern.arrays import FloatArray
+from formulakern.checks import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_no_keyword,
+    check_number,
+)
+from formulakern.deadline import Deadline, check_time_limit
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import PackedPartitions
 from formulakern.errors import ParameterError
 from formulakern.estimators.advice import warn_of_one_class
+from formulakern.estimators.monotone import asked_of
 from formulakern.estimators.partitioned_targets import PartitionedClasses
-from formulakern.estimators.prl.base import (
-    EpochHistory,
-    PreferenceModel,
-    automatic_C,
-    check_parameters,
-    epoch_line,
-    feature_family,
-    open_share,
-)
-from formulakern.estimators.prl.rules_from_game import (
-    advice_on,
-    largest_alone,
-    ordered_rules_of,
-    rules_of,
-)
+from formulakern.estimators.prl.base import EpochHistory, PreferenceModel, epoch_line, open_share
 from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import class_order, row_weights, several_classes
-from formulakern.learning.prl.column_generation import ColumnGeneration, Epoch
-from formulakern.learning.prl.hypothesis import best_hypothesis
-from formulakern.learning.prl.ordered import OrderedFeatures, ordered_preferences
-from formulakern.learning.prl.preferences import Preferences, read_preferences
-from formulakern.learning.prl.restricted_game import Column, RestrictedGame
-from formulakern.learning.prl.row_groups import RowGroups
+from formulakern.learning.prl.column_generation import (
+    ZERO,
+    ColumnGeneration,
+    Epoch,
+    Outcome,
+    best_hypothesis,
+)
+from formulakern.learning.prl.features import (
+    Column,
+    ConjunctionFeatures,
+    FeatureFamily,
+    MonomialFeatures,
+    TemplateFeatures,
+)
+from formulakern.learning.prl.preferences import Preferences, Step, read_preferences
+from formulakern.learning.prl.restricted_game import RestrictedGame
+from formulakern.learning.prl.row_groups import PartitionedConjunctions, RowGroups
+from formulakern.rules.ensemble import WeightedRule
+from formulakern.rules.features import Feature
 from formulakern.solvers.solution import share_done
 from formulakern.syntax.formula import Formula
+from formulakern.syntax.parser import parse
 from formulakern.tables.read import default_names
 from formulakern.tables.table import Table
+from formulakern.text import counted
 
-__all__ = ["PRLClassifier"]
+__all__ = ["PRLClassifier", "automatic_C"]
 
-#: Columns per epoch where no budget is given, also where more than so many rows stay in
-#: partitions: each may double their groups.
+FAMILIES = ("rules", "conjunctions", "polynomial")
+#: C="auto" is this over the root of the weight of all preferences.
+AUTO_C = 8.0
+#: Of a condition more.
+MAX_PENALTY = 1e30
+#: Columns per epoch if no budget is given, also if more than so many rows stay in partitions: each
+#: may double their groups.
 BUDGET, FEW, MANY_ROWS = 30, 5, 100_000
 #: Why a parameter needs the rows in memory.
 IN_MEMORY = (
@@ -260,7 +278,7 @@ class PRLClassifier(PreferenceModel):
         ConvergenceWarning
             If the gap is not closed: after ``epochs`` or at ``time_limit``.
         """
-        templates = check_parameters(self)
+        self._check_parameters()
         with self._showing() as bar:
             deadline = Deadline.of(self.time_limit)
             what = "the class of every row, or use fit_preferences"
@@ -273,8 +291,8 @@ class PRLClassifier(PreferenceModel):
                 self.classes_ = class_order(y, labels) if self.ordinal else np.unique(labels)
                 preferences, rows = self._of_classes(labels, sample_weight)
             name = str(getattr(y, "name", None) or "class")
-            self._solve(encoded, preferences, rows, templates, name=name, deadline=deadline)
-            early = self.stopped_ in ("time", "interrupted")  # it is said why, as without rules
+            self._solve(encoded, preferences, rows, name=name, deadline=deadline)
+            early = self.stopped_ in ("time", "interrupted")  # there is a warning then
             if len(self.rules_) and not early and isinstance(encoded, PackedTable):
                 warn_of_one_class(self, encoded, labels, sample_weight)
             gap = open_share(self.value_, self.bound_)
@@ -312,7 +330,7 @@ class PRLClassifier(PreferenceModel):
         >>> model.predict({"hour": [6, 18]})
         array(['coffee', 'tea'], dtype='<U6')
         """
-        templates = check_parameters(self)
+        self._check_parameters()
         deadline = Deadline.of(self.time_limit)
         if self.ordinal:
             raise ParameterError("ordinal=True is for fit: preferences need no order of classes.")
@@ -323,10 +341,55 @@ class PRLClassifier(PreferenceModel):
                 raise ParameterError(f"{rule} {IN_MEMORY.format(advice='fit, with classes')}")
             read, self.classes_ = read_preferences(preferences, encoded.shape[0], sample_weight)
             rows = RowCounts(np.ones(encoded.shape[0], dtype=np.int64))
-            self._solve(encoded, read, rows, templates, deadline=deadline)
+            self._solve(encoded, read, rows, deadline=deadline)
             return self
 
     # -- learning -----------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        """Refuse what is out of range, and templates that cannot be read."""
+        check_choice("margin", self.margin, ("soft", "hard"))
+        check_integer("degree", self.degree)
+        check_integer("epochs", self.epochs)
+        check_integer("budget", self.budget, otherwise="None for the default")
+        check_integer("max_rules", self.max_rules, otherwise="None for no limit")
+        if not (isinstance(self.C, str) and self.C == "auto"):
+            check_number("C", self.C, 0, above=True, otherwise="'auto'")
+        check_number("tol", self.tol, 0)
+        check_number("depth_penalty", self.depth_penalty, 1, MAX_PENALTY)
+        check_time_limit(self.time_limit)
+        check_flag("bias_rule", self.bias_rule)
+        check_flag("ordinal", self.ordinal)
+        templates, polynomial = self._templates(), self.features == "polynomial"
+        if self.ordinal and polynomial:
+            raise ParameterError(
+                "ordinal=True with features='polynomial'; expected features='rules', "
+                "'conjunctions' or templates."
+            )
+        if self.monotone and (templates or polynomial):
+            raise ParameterError(
+                f"monotone={self.monotone!r} with features={self.features!r}; expected "
+                "features='rules' or 'conjunctions', whose conditions have a direction."
+            )
+
+    def _templates(self) -> tuple[Formula, ...]:
+        """The templates, if the features are such."""
+        given: Any = self.features
+        if isinstance(given, str) and given in FAMILIES:
+            return ()
+        listed = [given] if isinstance(given, (str, Formula)) else given
+        if (
+            not isinstance(listed, (list, tuple))
+            or not listed
+            or not all(isinstance(item, (str, Formula)) for item in listed)
+        ):
+            raise ParameterError(
+                f"features={given!r}; expected one of {', '.join(map(repr, FAMILIES))}, a formula "
+                "such as 'a & ~b', or a list of formulas."
+            )
+        for item in listed:
+            check_no_keyword("features", item, {"features": FAMILIES})
+        return tuple(parse(item) if isinstance(item, str) else item for item in listed)
 
     def _of_classes(
         self, labels: npt.NDArray[Any], sample_weight: Any
@@ -343,7 +406,7 @@ class PRLClassifier(PreferenceModel):
         codes = np.array([place_of.get(name, 0) for name in labels.tolist()], dtype=np.intp)
         self._levels = known.tolist() if self.ordinal else None
         rows = RowCounts.of_classes(codes, len(known), counted)
-        read = ordered_preferences if self.ordinal else Preferences.of_classes
+        read = Preferences.of_ordered if self.ordinal else Preferences.of_classes
         return read(codes, len(known), weights), rows
 
     def _row_groups(
@@ -362,15 +425,36 @@ class PRLClassifier(PreferenceModel):
         used = np.flatnonzero(weighted.present)
         factors[places[used]] = weighted.factors[used]
         rows = weighted.rows(encoded, places, with_factors=False)
-        read = ordered_preferences if self.ordinal else Preferences.of_classes
+        read = Preferences.of_ordered if self.ordinal else Preferences.of_classes
         return RowGroups(rows, len(known), factors, encoded.n_columns, read)
+
+    def _family(self, encoded: Any, preferences: Preferences) -> FeatureFamily:
+        """The features, on different training rows: a PackedTable, RowGroups, or numbers."""
+        bias, degree = bool(self.bias_rule), int(self.degree)
+        if not isinstance(encoded, (PackedTable, RowGroups)):
+            return MonomialFeatures(encoded, degree, bias, preferences)
+        if templates := self._templates():
+            return TemplateFeatures(encoded, bias, templates)
+        least, asked = degree if self.features == "conjunctions" else 1, None
+        if self._directions:
+            signs = [asked_of(leaf, self._directions) for leaf in self._leaves]
+            asked = np.array(signs, dtype=np.int64)
+        options = bias, self._exclusive(), least, degree, float(self.depth_penalty), asked
+        if isinstance(encoded, PackedTable):
+            return ConjunctionFeatures(encoded, *options)
+        none = np.zeros((encoded.n_propositions, 0), dtype=np.uint64)
+        return PartitionedConjunctions(PackedTable.of_columns(none, 0), *options, rows=encoded)
+
+    def _generation(
+        self, preferences: Preferences, family: FeatureFamily, C: float | None, *options: Any
+    ) -> ColumnGeneration:
+        return ColumnGeneration(RestrictedGame(preferences, family, C), *options)
 
     def _solve(
         self,
         encoded: Any,
         preferences: Preferences,
         rows: RowCounts | RowGroups,
-        templates: tuple[Formula, ...] = (),
         known: Sequence[Column] = (),
         name: str = "class",
         *,
@@ -384,39 +468,32 @@ class PRLClassifier(PreferenceModel):
             )
         weight = float(preferences.weights.sum())
         given = automatic_C(preferences) if isinstance(self.C, str) else float(self.C)
-        self.C_ = np.inf if self.margin == "hard" else given
+        C = None if self.margin == "hard" else given
         if isinstance(encoded, PackedTable) and isinstance(rows, RowCounts):
             encoded, kind = encoded.distinct()
             rows = rows.merged(kind, encoded.n_rows)
-            each = np.arange(preferences.n_rows // len(kind))  # thresholds of ordered classes
-            kinds = np.add.outer(kind * len(each), each).ravel()
-            preferences = preferences.merged(kinds, encoded.n_rows * len(each))
-        family = feature_family(self, encoded, preferences, templates)
-        C = None if self.margin == "hard" else self.C_
-        game = self._game(preferences, C, family.binary)
-        known = [family.scaled(column) for column in known if family.admits(column.feature)]
+            preferences = preferences.merged(kind, encoded.n_rows)
+        family = self._family(encoded, preferences)
+        known = [replace(column, scale=family.scale(column.feature)) for column in known]
         self._bar.at(0.0, "growing")
         many = isinstance(rows, RowGroups) and int(rows.numbers.sum()) > MANY_ROWS
         budget = (FEW if many else BUDGET) if self.budget is None else self.budget
-        report = self._reporter()
-        given_to = game, family, budget, self.epochs, self.tol, deadline, report, known
-        outcome = best_hypothesis(self._generation(*given_to), given, self.max_rules)
-        if outcome.softened:
-            self.C_ = given
+        options = budget, self.epochs, self.tol, deadline, self._reporter(), known
+        generation = self._generation(preferences, family, C, *options)
+        outcome = best_hypothesis(generation, given, self.max_rules)
+        self.C_ = np.inf if C is None and not outcome.softened else given
         if isinstance(rows, RowGroups):
             rows.divide(getattr(column.feature, "propositions", ()) for column in outcome.columns)
             rows = RowCounts(rows.numbers, rows.of_class)
-        if isinstance(family, OrderedFeatures):
-            items, ends = ordered_rules_of(outcome, family, rows, self._leaves)
-            if outcome.stopped_short and not items:
-                ends = largest_alone(rows)
+        names = None if self.ordinal else self.classes_.tolist()
+        found, ends = rules_of(outcome, generation.game, rows, self._leaves, names)
+        nothing = outcome.stopped_short and not found
+        if names is None:
+            ends = largest_alone(rows) if nothing else ends
             shift = [-float(ends[0]) if len(ends) == 1 else 0.0]  # of two classes the sign decides
-            self._set_rules(items, None, shift, name, levels=self._levels, thresholds=ends + shift)
+            self._set_rules(found, None, shift, name, levels=self._levels, thresholds=ends + shift)
         else:
-            names = self.classes_.tolist()
-            pairs = rules_of(outcome, family, rows, self._leaves, names)
-            shares = preferences.shares() if outcome.stopped_short and not pairs else None
-            self._set_rules(pairs, names, shares)
+            self._set_rules(found, names, preferences.shares() if nothing else None)
         self.value_, self.bound_ = float(outcome.value), float(outcome.bound)
         self.gap_ = self.bound_ - self.value_
         self._margin = self.value_ / (sum(outcome.weights) or 1.0)
@@ -424,15 +501,52 @@ class PRLClassifier(PreferenceModel):
         self.nu_ = 1 / (self.value_ * self.C_ * weight) if soft else 0.0
         self.history_, self.stopped_ = EpochHistory(tuple(outcome.history)), outcome.reason
         self.n_iter_ = max(1, len(outcome.history))
-        if (advice := advice_on(self, outcome, preferences, family)) is not None:
-            warnings.warn(advice[0], advice[1], stacklevel=3)
-        return game.columns
+        if advice := self._advice(outcome, preferences, family):
+            warnings.warn(*advice, stacklevel=3)
+        return generation.game.columns
 
-    def _game(self, preferences: Preferences, C: float | None, binary: bool) -> RestrictedGame:
-        return RestrictedGame(preferences, C, binary=binary)
-
-    def _generation(self, *given: Any) -> ColumnGeneration:
-        return ColumnGeneration(*given)
+    def _advice(
+        self, outcome: Outcome, preferences: Preferences, family: FeatureFamily
+    ) -> tuple[str, type[Warning]] | None:
+        """What a user would otherwise find out late, as a warning; None if all is well."""
+        taken = counted(len(outcome.history), "epoch")
+        if outcome.reason == "time":
+            kept = "" if outcome.columns else " No rule was found: the largest class is predicted."
+            return (
+                f"stopped by the time limit after {taken}; the gap is "
+                f"{open_share(self.value_, self.bound_):.2%} of the bound, above tol={self.tol:g}."
+                f"{kept} Allow more time, or a larger tol."
+            ), ConvergenceWarning
+        lost = self.margin == "hard" and self.value_ <= ZERO * family.unit
+        clash = preferences.contradictions() if family.binary else 0
+        why = f": {clash:,} preferences are opposite on rows that no rule tells apart"
+        why *= bool(clash) and not isinstance(family, PartitionedConjunctions)
+        if lost:
+            kept = f"the soft margin's at C={self.C_:g}" if outcome.softened else "mean strategies"
+            few = "so few rules" if outcome.reason != "inseparable" else "these rules"
+            return (
+                f"the hard margin's value is {max(self.value_, 0.0):.3g}: no vote of {few} "
+                f"separates the classes{why}. The rules that are kept are {kept}. "
+                "Use margin='soft', or a larger degree."
+            ), UserWarning
+        if not outcome.columns:
+            return (
+                f"no rule is worth its weight at C={self.C_:g}, everything is margin error{why}. "
+                f"Use a larger C{', or more columns' * bool(clash)}."
+            ), UserWarning
+        if self.proves and outcome.reason in ("epochs", "columns"):
+            more = "Allow more epochs, or a larger tol."
+            if family.full:
+                more = (
+                    "Further rules would tell apart too many groups of rows, which lie in pieces "
+                    f"(there are {family.n_rows:,}). Write a smaller C, degree or budget, or a "
+                    "larger tol."
+                )
+            gap = 1 - outcome.history[-1].value / outcome.history[-1].bound
+            return (
+                f"{taken} closed the gap to {gap:.2%} of the bound, not to tol={self.tol:g}. {more}"
+            ), ConvergenceWarning
+        return None
 
     def _reporter(self) -> Callable[[Epoch], None]:
         """What is called with every epoch."""
@@ -471,3 +585,63 @@ class PRLClassifier(PreferenceModel):
             read = tags.input_tags
             read.sparse = read.allow_nan = read.string = read.categorical = False
         return tags
+
+
+def automatic_C(preferences: Preferences) -> float:
+    """The penalty parameter that ``"auto"`` stands for."""
+    return AUTO_C / math.sqrt(preferences.weights.sum())
+
+
+def rules_of(
+    outcome: Outcome,
+    game: RestrictedGame,
+    rows: RowCounts,
+    words: Sequence[Any],
+    names: Sequence[Any] | None,
+) -> tuple[list[tuple[Feature, WeightedRule]], FloatArray]:
+    """The features of positive weight as rules, and the thresholds of ordered classes.
+
+    Weights sum to 1 before columns of one feature and one pair of classes are joined, opposite ones
+    with opposite signs.  Of ordered classes (``names`` is None) rules have weights of any sign.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    game : RestrictedGame
+    rows : RowCounts
+        What the different rows of the family's table stand for.
+    words : sequence of Formula or of str
+        What the columns of the encoded table say.
+    names : sequence, optional
+        The classes.
+    """
+    total = sum(outcome.weights) or 1.0
+    votes: dict[tuple[Any, int, int], float] = defaultdict(float)
+    for column, q in zip(outcome.columns, outcome.weights, strict=True):
+        a, b = sorted((column.winner, column.loser))
+        votes[column.feature, a, b] += column.scale * q / total * (1 if column.winner == b else -1)
+    ends, found = np.zeros(game.preferences.n_thresholds), []
+    for (feature, a, b), weight in votes.items():
+        if names is None and isinstance(feature, Step):
+            ends[feature.first :] -= weight
+        elif names is None and feature == game.family.always:
+            ends -= weight
+        elif weight:
+            vote: tuple[Any, ...] = (weight,)
+            if names is not None:
+                winner, loser = (b, a) if weight > 0 else (a, b)
+                vote = abs(weight), names[winner], names[loser], winner
+            fired = game.family.values(feature) != 0
+            found.append((feature, rows.described(feature.named(words), fired, *vote)))
+    return found, ends
+
+
+def largest_alone(rows: RowCounts) -> FloatArray:
+    """Thresholds that give every row, of score 0, the largest of the ordered classes.
+
+    >>> largest_alone(RowCounts.of_classes(np.array([0, 1, 1, 2]), 3, np.ones(4)))
+    array([-1.,  1.])
+    """
+    assert rows.of_class is not None  # ordered classes are classes of rows
+    sizes = rows.of_class.sum(axis=0)
+    return np.where(np.arange(len(sizes) - 1) < sizes.argmax(), -1.0, 1.0)

@@ -31,15 +31,10 @@ from formulakern.estimators.path_search import (
     shape_of,
     stretched,
 )
-from formulakern.estimators.prl.base import (
-    PreferenceModel,
-    automatic_C,
-    check_parameters,
-    open_share,
-)
-from formulakern.estimators.prl.classifier import PRLClassifier
+from formulakern.estimators.prl.base import PreferenceModel, open_share
+from formulakern.estimators.prl.classifier import PRLClassifier, automatic_C
 from formulakern.estimators.targets import row_weights, several_classes
-from formulakern.learning.prl.restricted_game import Column
+from formulakern.learning.prl.features import Column
 from formulakern.partitions.lazy_rows import lazily
 
 __all__ = ["PRLClassifierCV"]
@@ -355,7 +350,7 @@ class PRLClassifierCV(SearchedModel, PreferenceModel):
             for C in Cs
         ]
         for setting in settings:
-            check_parameters(self._model(setting))
+            self._model(setting)._check_parameters()
         return settings
 
     def _model(self, setting: Setting = DEFAULT, coarse: float | None = None) -> PRLClassifier:

@@ -13,6 +13,7 @@ from formulakern.errors import ParameterError
 from formulakern.estimators.prl.classifier import PRLClassifier
 from formulakern.estimators.targets import random_source
 from formulakern.learning.prl.column_generation import ColumnGeneration
+from formulakern.learning.prl.features import FeatureFamily
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.published import IteratedGame, RandomColumns
 from formulakern.learning.prl.restricted_game import RestrictedGame
@@ -103,10 +104,10 @@ class PublishedPRL(PRLClassifier):
         ParameterError, FormulaSyntaxError
             If a parameter is wrong.
         """
-        self._check_dynamics()
         return super().fit(X, y, sample_weight)
 
-    def _check_dynamics(self) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice(
             "solver", self.solver, ("fictitious-play", "multiplicative-weights", "linprog")
         )
@@ -118,12 +119,12 @@ class PublishedPRL(PRLClassifier):
                 "PRLClassifier."
             )
 
-    def _game(self, preferences: Preferences, C: float | None, binary: bool) -> RestrictedGame:
-        if self.solver == "linprog":
-            return super()._game(preferences, C, binary)
-        rounds = self.solver_iterations
-        return IteratedGame(preferences, C, binary=binary, solver=self.solver, max_iter=rounds)
-
-    def _generation(self, *given: Any) -> ColumnGeneration:
+    def _generation(
+        self, preferences: Preferences, family: FeatureFamily, C: float | None, *options: Any
+    ) -> ColumnGeneration:
+        game = RestrictedGame(preferences, family, C)
+        if self.solver != "linprog":
+            rounds = self.solver_iterations
+            game = IteratedGame(preferences, family, C, solver=self.solver, max_iter=rounds)
         seeds = random_source(self.random_state).randint(2**31 - 1, size=4)
-        return RandomColumns(*given, generator=np.random.default_rng(seeds))
+        return RandomColumns(game, *options, generator=np.random.default_rng(seeds))

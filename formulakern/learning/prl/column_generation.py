@@ -1,12 +1,22 @@
-"""Column generation for the game of a preference learner, until no column prices out.
+r"""Column generation for the game of a preference learner, and the hypothesis that is kept.
 
-With exact columns, every epoch solves the restricted game and asks for the columns that answer the
-row player's strategy p best, in the whole game.  What the best of them pays is an upper bound of
-the value V* for every p, and what the column player secures is a lower bound,
+Every epoch solves the restricted game and prices, in the whole game, the columns that answer the
+row player's strategy p best.  What the best of them pays is an upper bound of the value V* for
+every p, and what the column player secures is a lower bound,
 
     V_t ≤ V* ≤ min_t max_columns (pᵀM),
 
 so the difference proves how good the hypothesis is.
+
+*At most k rules.*  Let V(S) be the value of the game over the columns S, that is
+
+    1/V(S) = min Σ_{k ∈ S} λ_k + C Σ_i w_i ξ_i   with (Mλ)_i ≥ 1 − ξ_i,  λ, ξ ≥ 0.
+
+Wanted is S of at most k columns with the largest V(S); weights are refitted for every S that is
+tried.  The search is that of :mod:`formulakern.learning.selection`; columns are promising if they
+pay most against the row player's optimal strategy over S, that is, have the largest reduced cost,
+priced exactly.  V(S) is what S secures and the bound of V* holds for every hypothesis, so their
+difference is the most that the limit can cost.  The bias and thresholds are free: in every S.
 """
 
 from __future__ import annotations
@@ -20,11 +30,12 @@ from numpy.typing import NDArray
 
 from formulakern.deadline import Deadline, TimeIsOver
 from formulakern.interrupts import held, interruptible
-from formulakern.learning.prl.features import FeatureFamily, Priced
-from formulakern.learning.prl.restricted_game import Column, RestrictedGame, Solution
+from formulakern.learning.prl.features import Column, Priced
+from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
+from formulakern.learning.selection import Selection
 from formulakern.text import counted
 
-__all__ = ["ZERO", "ColumnGeneration", "Epoch", "Outcome", "used"]
+__all__ = ["ZERO", "ColumnGeneration", "Epoch", "Outcome", "best_hypothesis", "used"]
 
 #: Columns of a weight below this share of the largest one count as unused.
 UNUSED = 1e-5
@@ -45,6 +56,12 @@ FIRST, ROUGH, ROUNDS = 12, 0.02, 12
 SEARCHING = 0.5
 #: A value below this share of the largest payoff is 0.
 ZERO = 1e-7
+#: The share of the time for the game without a limit of rules, if there is one.
+GAME = 0.5
+#: The columns that pay most, each of which is tried.
+TRIED = 8
+#: Relative gap of the linear programs on the way to few rules, and of the last one.
+ROUGHLY, EXACTLY = 1e-6, 1e-10
 
 
 @dataclass(frozen=True)
@@ -114,7 +131,6 @@ class ColumnGeneration:
     Parameters
     ----------
     game : RestrictedGame
-    family : FeatureFamily
     budget : int
         Columns that come in per epoch.
     epochs : int
@@ -128,7 +144,6 @@ class ColumnGeneration:
     """
 
     game: RestrictedGame
-    family: FeatureFamily
     budget: int
     epochs: int
     tol: float
@@ -140,13 +155,15 @@ class ColumnGeneration:
 
     def __post_init__(self) -> None:
         self._half = self.deadline.part(0.5)
+        #: What counts as 0.
+        self.zero = ZERO * self.game.family.unit
 
     def run(self) -> Outcome:
         """Search until the gap closes; Ctrl-C keeps the best hypothesis so far."""
         try:
             with interruptible():
                 self._search()
-        except TimeIsOver:  # rows in pieces did not answer
+        except TimeIsOver:  # rows in partitions did not answer
             self.outcome.reason = "time"
         except KeyboardInterrupt:
             if not self.outcome.history:
@@ -159,16 +176,20 @@ class ColumnGeneration:
             )
         return self.outcome
 
+    def _begin(self) -> Solution:
+        """The solution without columns; slack alone secures a margin."""
+        solution = self.game.start()
+        if self.game.C is not None:
+            self._remember(solution)
+        return solution
+
     def _search(self) -> None:
         """Best responses until the gap closes."""
         outcome, game = self.outcome, self.game
-        solution = game.start()
-        self._without_rules(solution)
-        self.family.enter(game, self.known)
+        solution = self._begin()
+        game.enter(self.known)
         if game.columns:
-            solution = game.solve(KNOWN, self.outcome.value, self._until)
-            self._remember(solution)
-            self._end_epoch()
+            solution = self._solve(KNOWN)
         elif self.deadline.limited:
             solution = self._first_rules(solution)
         idle, sharper, share = np.zeros(len(game.columns), dtype=np.int64), 1.0, SEARCHING
@@ -181,7 +202,7 @@ class ColumnGeneration:
             if outcome.history and self._until.over():
                 outcome.reason = "time"
                 break
-            fresh = self.family.enter(game, priced.columns, self._until)
+            fresh = game.enter(priced.columns, self._until)
             if not game.columns:  # there is none that pays anything
                 self._remember(solution)
                 outcome.reason = "optimal" if priced.proven else "time"
@@ -193,21 +214,18 @@ class ColumnGeneration:
                 if sharper < SHARPEST:
                     outcome.reason = "columns"
                     break
-            accuracy = max(self._accuracy() * sharper, 1e-13)
-            solution = game.solve(accuracy, self.outcome.value, self._until)
-            self._remember(solution)
-            self._end_epoch()
+            solution = self._solve(max(self._accuracy() * sharper, 1e-13))
             idle = np.append(idle, np.zeros(len(fresh), np.int64)) + 1
             idle[used(solution)] = 0
             kept = np.arange(len(idle))
-            if self.family.crowded:
+            if game.family.crowded:
                 kept = used(solution, LIGHT)
             elif len(idle) > CROWDED * self.budget:
                 longest = np.argsort(-idle, kind="stable")[: self.budget]
                 kept = np.delete(kept, longest[idle[longest] > 0])
             if len(kept) < len(idle):
                 game.keep(kept)
-                solution = replace(solution, p=self.family.settle(game, solution.p))
+                solution = replace(solution, p=game.family.settle(game, solution.p))
                 idle = idle[kept]
         else:
             self._price(solution)
@@ -218,25 +236,24 @@ class ColumnGeneration:
         if outcome.history:  # the last bound belongs to the last value
             outcome.history[-1] = self._epoch()
 
+    def _solve(self, accuracy: float) -> Solution:
+        """Solve the restricted game, which ends an epoch."""
+        solution = self.game.solve(accuracy, self.outcome.value, self._until)
+        self._remember(solution)
+        self._end_epoch()
+        return solution
+
     def _first_rules(self, solution: Solution) -> Solution:
         """Games of few columns that are found fast, before the long searches begin."""
-        game, fast = self.game, self._until.part(SEARCHING)
+        fast = self._until.part(SEARCHING)
         for _ in range(ROUNDS):
-            weights = game.preferences.row_weights(solution.p)
-            first = self.family.first(weights, self._threshold(solution), FIRST, fast)
-            if not self.family.enter(game, first, self._until):
+            first = self.game.first(solution.p, self._threshold(solution), FIRST, fast)
+            if not self.game.enter(first, self._until):
                 break
-            solution = game.solve(max(self._accuracy(), ROUGH), self.outcome.value, self._until)
-            self._remember(solution)
-            self._end_epoch()
+            solution = self._solve(max(self._accuracy(), ROUGH))
             if fast.over():
                 break
         return solution
-
-    def _without_rules(self, solution: Solution) -> None:
-        """Slack alone secures a margin, which rules must improve upon."""
-        if self.game.C is not None:
-            self._remember(solution)
 
     def _crossover(self) -> None:
         """A basic solution, of few rules, in place of one inside the optimal face."""
@@ -246,31 +263,27 @@ class ColumnGeneration:
         if not len(used) or self._until.over():
             return
         basic = game.basic_solution(used, self._patience())
-        least = outcome.value * (1 - self.tol / 10) - ZERO * self.family.unit
-        if basic is not None and basic.value >= least:
+        if basic is not None and basic.value >= outcome.value * (1 - self.tol / 10) - self.zero:
             self._remember(basic, at_any_rate=True)
 
     def _threshold(self, solution: Solution) -> float:
         """What a column must pay to be of use."""
         outcome = self.outcome
         secured = max(outcome.value, solution.value if outcome.solution is None else -np.inf)
-        return float(max(secured * (1 + self.tol / 2), ZERO * self.family.unit))
+        return float(max(secured * (1 + self.tol / 2), self.zero))
 
     def _price(self, solution: Solution, share: float = SEARCHING) -> Priced:
         """Best responses to a strategy; lowers the bound."""
-        outcome = self.outcome
-        threshold = self._threshold(solution)
-        weights = self.game.preferences.row_weights(solution.p)
-        searching = self._until.part(share)
-        priced = self.family.price(weights, threshold, self.budget, searching)
-        best = min(priced.best, self.family.unit)
+        outcome, searching = self.outcome, self._until.part(share)
+        priced = self.game.price(solution.p, self._threshold(solution), self.budget, searching)
+        best = min(priced.best, self.game.family.unit)
         outcome.bound = min(outcome.bound, max(best, solution.slack_bound))
         return priced
 
     @property
     def _until(self) -> Deadline:
         """The end; a hard margin of 0 leaves half of the time for a soft one."""
-        hopeless = self.game.C is None and self.outcome.value <= ZERO * self.family.unit
+        hopeless = self.game.C is None and self.outcome.value <= self.zero
         return self._half if hopeless else self.deadline
 
     def _patience(self) -> Deadline:
@@ -288,17 +301,7 @@ class ColumnGeneration:
         outcome = self.outcome
         if outcome.solution is None:
             return False
-        gap = outcome.bound - outcome.value
-        return gap <= max(self.tol * outcome.bound, 4 * ZERO * self.family.unit)
-
-    def within(self, share: float) -> ColumnGeneration:
-        """The same in a share of the time that is left."""
-        return replace(self, deadline=self.deadline.part(share))
-
-    def softened(self, C: float) -> ColumnGeneration:
-        """The same for a soft margin, in the time that is left."""
-        soft = RestrictedGame(self.game.preferences, C, binary=self.game.binary)
-        return replace(self, game=soft)
+        return outcome.bound - outcome.value <= max(self.tol * outcome.bound, 4 * self.zero)
 
     def _remember(self, solution: Solution, at_any_rate: bool = False) -> None:
         outcome = self.outcome
@@ -322,3 +325,126 @@ class ColumnGeneration:
 def used(solution: Solution, share: float = UNUSED) -> NDArray[np.intp]:
     """Positions of the columns whose weight is more than a share of the largest one."""
     return np.flatnonzero(solution.q > share * solution.q.max(initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Columns, heaviest first, the free ones of the same game, and optimal strategies of both."""
+
+    kept: tuple[Column, ...]
+    free: tuple[Column, ...]
+    solution: Solution
+
+
+@dataclass(eq=False)
+class ColumnSelection(Selection[Chosen]):
+    """Choose at most ``most`` of the columns of a game.
+
+    Parameters
+    ----------
+    support, most, deadline :
+        Columns without the free ones, k and the time limit; see :class:`.Selection`.
+    game : RestrictedGame
+        With a soft margin; more columns come in as they are priced.
+    """
+
+    better = apart = 1e-5
+
+    game: RestrictedGame
+
+    def solved(self, kept: Sequence[Column], before: Chosen | None = None) -> Chosen:  # noqa: ARG002
+        """Solve the game of these columns and of the free ones that it needs."""
+        game, fresh = self.game, True
+        while fresh:
+            free = tuple(filter(game.free, game.columns))
+            solution = game.start()
+            if columns := [*kept, *free]:
+                solution = game.of(columns, game.C).solve(ROUGHLY, deadline=self.deadline)
+            paying = game.free_columns(solution.p)
+            best = max(paying, key=paying.__getitem__, default=None)
+            pays = best is not None and paying[best] > solution.value * (1 + self.better)
+            fresh = pays and bool(game.enter([best] if best else []))
+        order = np.argsort(-solution.q[: len(kept)], kind="stable").tolist()
+        q = solution.q[[*order, *range(len(kept), len(columns))]]
+        return Chosen(tuple(kept[j] for j in order), free, replace(solution, q=q))
+
+    def promising(self, chosen: Chosen) -> list[Column]:
+        """Return the columns that pay most against the row player's strategy.
+
+        If no column pays more than the value, V(S) is V*.
+        """
+        game, threshold = self.game, max(chosen.solution.value, 0.0)
+        p = game.divided(chosen.solution.p)
+        game.enter(game.price(p, threshold, TRIED, self.deadline).columns)
+        payoffs = game.divided(p) @ game.unscaled * game.scales
+        order = np.argsort(-payoffs, kind="stable")
+        paying = [game.columns[j] for j in order[payoffs[order] > threshold].tolist()]
+        inside = set(chosen.kept)
+        return [c for c in paying if c not in inside and not game.free(c)][:TRIED]
+
+    def improves(self, chosen: Chosen, before: Chosen, share: float = 0.0) -> bool:
+        """Whether the value is larger."""
+        return chosen.solution.value > before.solution.value * (1 + share)
+
+
+def best_hypothesis(generation: ColumnGeneration, C: float, most: int | None = None) -> Outcome:
+    """Solve a game; then choose at most so many columns, and soften a hard margin of value 0.
+
+    Value and bound stay those of the hard margin.  The iterated solvers need no softening: their
+    mean strategies are a usable vote.
+
+    Parameters
+    ----------
+    generation : ColumnGeneration
+    C : float
+        The penalty parameter of the soft margin that takes the place of a hard one of value 0.
+    most : int or None
+        Columns of the hypothesis, the free ones not counted; None for any number.
+    """
+    game, deadline = generation.game, generation.deadline
+    if most is not None:
+        generation = replace(generation, deadline=deadline.part(GAME))
+    outcome = generation.run()
+    if game.C is None and game.exact and outcome.value <= generation.zero:
+        game = RestrictedGame(game.preferences, game.family, C)
+        soft = replace(generation, game=game, deadline=deadline).run()
+        reason = soft.reason if soft.reason in ("interrupted", "time") else "inseparable"
+        columns, weights = soft.columns, soft.weights
+        outcome = replace(outcome, columns=columns, weights=weights, reason=reason, softened=True)
+    return outcome if most is None else _limited(game, deadline, outcome, C, most)
+
+
+def _limited(
+    game: RestrictedGame, deadline: Deadline, outcome: Outcome, C: float, most: int
+) -> Outcome:
+    """The best columns of a game that was solved, at most so many, with their exact weights."""
+    soft = game.of(game.columns, C if game.C is None else game.C)
+    heaviest = np.argsort(-np.array(outcome.weights), kind="stable").tolist()
+    support = [outcome.columns[j] for j in heaviest if not game.free(outcome.columns[j])]
+    if len(support) <= most:
+        return outcome
+    selection = ColumnSelection(support, most, deadline, soft)
+    best, reason = selection.run(), outcome.reason
+    if selection.interrupted:
+        reason = "interrupted"
+        warnings.warn("interrupted: the best rules so far are kept.", stacklevel=5)
+    columns = [*best.kept, *best.free]
+    solution = _exact(soft.of(columns, game.C), deadline)
+    weights, softened = solution.q, outcome.softened
+    if game.C is None and solution.value <= ZERO * game.family.unit:
+        weights, softened = _exact(soft.of(columns, C), deadline).q, True
+    return replace(
+        outcome,
+        columns=columns,
+        weights=weights.tolist(),
+        solution=outcome.solution if outcome.softened else solution,
+        reason=reason,
+        softened=softened,
+    )
+
+
+def _exact(game: RestrictedGame, deadline: Deadline) -> Solution:
+    """Optimal strategies over all columns that a restricted game has."""
+    every = np.arange(len(game.columns))
+    basic = None if deadline.over() else game.basic_solution(every, deadline)
+    return game.solve(EXACTLY) if basic is None else basic

@@ -1,7 +1,17 @@
 """Preferences between classes: what a preference learner is trained on.
 
-A preference (y⁺ ≻_x y⁻) says that class y⁺ suits the row x better than class y⁻.  A table with one
-class y per row says so of y and each other class; label ranking gives preferences themselves.
+A preference (y⁺ ≻_x y⁻) means that class y⁺ suits the row x better than class y⁻.  A table with one
+class y per row prefers y to each other class; label ranking gives preferences themselves.
+
+Of K classes in order let row i be above threshold k, 1 ≤ k < K, if its class is higher than the
+k-th, z_ik = 1, else z_ik = −1.  Preference (i, k) wants the score on its side,
+
+    z_ik (s(x_i) − θ_k) ≥ margin,    θ_k = −b + Σ_{1 < j ≤ k} δ_j,    δ_j ≥ 0,
+
+which is the game of two classes, *above* against *below*: a rule has the same value for all k, b is
+the feature that is always true, and δ_j a :class:`Step`, which is 1 for k ≥ j and only speaks for
+*below*.  So thresholds are in order by construction, and cost what they span.  This reduction is
+by L. Li, H.-T. Lin, "Ordinal regression by extended binary classification", NIPS 19, 2006.
 """
 
 from __future__ import annotations
@@ -13,11 +23,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from formulakern.arrays import FloatArray
 from formulakern.checks import is_integer
 from formulakern.errors import DataError
 from formulakern.solvers.input import read_vector
 
-__all__ = ["Preferences", "read_preferences"]
+__all__ = ["ABOVE", "BELOW", "Preferences", "Step", "read_preferences"]
+
+BELOW, ABOVE = 0, 1
+
+
+@dataclass(frozen=True)
+class Step:
+    """1 for the thresholds from number ``first`` on, counted from 0; it is 1 at least."""
+
+    first: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +54,8 @@ class Preferences:
         m and K.
     origin : ndarray of shape (number of preferences as given,), intp
         Which preference of this object each given one is; equal ones are merged.
+    thresholds : ndarray of shape (n,), intp
+        Of ordered classes, from 0; else zeros.
 
     Examples
     --------
@@ -48,30 +70,45 @@ class Preferences:
     rows: NDArray[np.intp]
     winners: NDArray[np.intp]
     losers: NDArray[np.intp]
-    weights: NDArray[np.float64]
+    weights: FloatArray
     n_rows: int
     n_classes: int
     origin: NDArray[np.intp]
+    thresholds: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, *columns: Any, n_rows: int, n_classes: int) -> Preferences:
+        """Rows, winners, losers and weights of different preferences, without an order."""
+        none = np.broadcast_to(np.intp(0), len(columns[0]))
+        return cls(*columns, n_rows, n_classes, np.arange(len(none)), none)  # type: ignore[call-arg]
 
     @classmethod
     def of_classes(
-        cls, codes: NDArray[np.intp], n_classes: int, weights: NDArray[np.float64]
+        cls, codes: NDArray[np.intp], n_classes: int, weights: FloatArray
     ) -> Preferences:
-        """For every row of positive weight: its class before each other class.
-
-        Parameters
-        ----------
-        codes : ndarray of shape (m,), intp
-            The class of each row, 0 to K − 1.
-        n_classes : int
-        weights : ndarray of shape (m,), float64
-            Of the rows; each preference has that of its row.
-        """
+        """For every row of positive weight: its class, 0 to K − 1, before each other class."""
         kept = np.flatnonzero(weights > 0)
         places, losers = np.nonzero(codes[kept][:, None] != np.arange(n_classes))
         rows = kept[places]
+        columns = rows, codes[rows], losers, weights[rows].astype(np.float64)
+        return cls.of(*columns, n_rows=len(codes), n_classes=n_classes)
+
+    @classmethod
+    def of_ordered(
+        cls, codes: NDArray[np.intp], n_classes: int, weights: FloatArray
+    ) -> Preferences:
+        """For every row of positive weight and threshold: whether its class is above.
+
+        >>> Preferences.of_ordered(np.array([0, 1, 2]), 3, np.ones(3)).winners.reshape(3, 2)
+        array([[0, 0],
+               [1, 0],
+               [1, 1]])
+        """
+        rows = np.repeat(np.flatnonzero(weights > 0), n_classes - 1)
+        thresholds = np.arange(len(rows)) % (n_classes - 1)
+        above = (codes[rows] > thresholds).astype(np.intp)
         weight, given = weights[rows].astype(np.float64), np.arange(len(rows))
-        return cls(rows, codes[rows], losers, weight, len(codes), n_classes, given)
+        return cls(rows, above, 1 - above, weight, len(codes), 2, given, thresholds)
 
     def merged(self, kind: NDArray[np.intp], n_kinds: int) -> Preferences:
         """The preferences on different rows, equal ones once with the sum of their weights.
@@ -89,15 +126,23 @@ class Preferences:
         >>> once.winners, once.weights, once.origin
         (array([0, 1]), array([2., 1.]), array([0, 0, 1]))
         """
-        rows, shape = kind[self.rows], (n_kinds, self.n_classes, self.n_classes)
-        key = np.ravel_multi_index((rows, self.winners, self.losers), shape)
+        columns = kind[self.rows], self.winners, self.losers, self.thresholds
+        shape = n_kinds, self.n_classes, self.n_classes, self.n_thresholds
+        key = np.ravel_multi_index(columns, shape)
         _, first, group = np.unique(key, return_index=True, return_inverse=True)
         weights = np.bincount(group, self.weights, len(first)).astype(np.float64)
-        parts = rows[first], self.winners[first], self.losers[first], weights
-        return Preferences(*parts, n_kinds, self.n_classes, group[self.origin])
+        rows, winners, losers, thresholds = (column[first] for column in columns)
+        origin = group[self.origin]
+        sizes = n_kinds, self.n_classes
+        return Preferences(rows, winners, losers, weights, *sizes, origin, thresholds)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def n_thresholds(self) -> int:
+        """K − 1 of ordered classes, else 1."""
+        return int(self.thresholds.max(initial=0)) + 1
 
     def signs(self, winner: int, loser: int) -> NDArray[np.int8]:
         """⟨e_{y⁺} − e_{y⁻}, e_winner − e_loser⟩ of every preference: −2 to 2, shape (n,)."""
@@ -105,7 +150,7 @@ class Preferences:
         signs -= (self.winners == loser).astype(np.int8) - (self.losers == loser)
         return np.asarray(signs, dtype=np.int8)
 
-    def row_weights(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    def row_weights(self, p: FloatArray) -> FloatArray:
         """Σ of p_i·(e_{y⁺ᵢ} − e_{y⁻ᵢ}) over the preferences of each row; shape (m, K).
 
         They are what pricing weighs rows by.
@@ -115,7 +160,12 @@ class Preferences:
         down = np.bincount(self.rows * self.n_classes + self.losers, p, size)
         return np.asarray((up - down).reshape(self.n_rows, self.n_classes), dtype=np.float64)
 
-    def shares(self) -> NDArray[np.float64]:
+    def steps(self, p: FloatArray) -> FloatArray:
+        """What the steps pay that begin at each threshold; shape (thresholds,)."""
+        pays = np.bincount(self.thresholds, p * self.signs(BELOW, ABOVE), self.n_thresholds)
+        return np.asarray(np.cumsum(pays[::-1])[::-1], dtype=np.float64)
+
+    def shares(self) -> FloatArray:
         """The share of the preferences that each class wins, less that it loses; shape (K,).
 
         >>> Preferences.of_classes(np.array([0, 1, 1]), 2, np.ones(3)).shares().round(3)
@@ -126,19 +176,19 @@ class Preferences:
 
     def contradictions(self) -> int:
         """How many given preferences are opposite to one on the same row."""
-        shape = self.n_rows, self.n_classes, self.n_classes
-        own = np.ravel_multi_index((self.rows, self.winners, self.losers), shape)
-        opposite = np.ravel_multi_index((self.rows, self.losers, self.winners), shape)
+        shape = self.n_rows, self.n_classes, self.n_classes, self.n_thresholds
+        own = np.ravel_multi_index((self.rows, self.winners, self.losers, self.thresholds), shape)
+        opposite = np.ravel_multi_index(
+            (self.rows, self.losers, self.winners, self.thresholds), shape
+        )
         number = np.bincount(self.origin, minlength=len(self))
         return int(number[np.isin(own, opposite)].sum())
 
 
 def read_preferences(
-    preferences: Sequence[Any] | NDArray[Any],
-    n_rows: int,
-    weights: ArrayLike | None = None,
+    preferences: Sequence[Any] | NDArray[Any], n_rows: int, weights: ArrayLike | None = None
 ) -> tuple[Preferences, NDArray[Any]]:
-    """Explicit preferences, and the labels that they are about.
+    """Explicit preferences, and the labels that they are about, sorted.
 
     Parameters
     ----------
@@ -148,23 +198,11 @@ def read_preferences(
     weights : array-like of shape (n,), optional
         What each preference weighs; those of weight 0 are left out.
 
-    Returns
-    -------
-    Preferences
-    ndarray of shape (K,)
-        The labels, sorted; preferences hold positions in it.
-
     Raises
     ------
     DataError
-        If there is none, one is no triple, prefers a label to itself, or names no row of the table;
-        or if weights are not as many numbers, not negative and not all 0.
-
-    Examples
-    --------
-    >>> read, labels = read_preferences([(0, "tea", "milk"), (1, "milk", "tea")], 2)
-    >>> labels, read.winners
-    (array(['milk', 'tea'], dtype='<U4'), array([1, 0]))
+        If there is none, one is not a triple, prefers a label to itself, or names no row of the
+        table; or if weights are not as many numbers, not negative and not all 0.
     """
     listed = preferences.to_numpy() if hasattr(preferences, "to_numpy") else preferences
     try:
@@ -181,32 +219,27 @@ def read_preferences(
             raise DataError(
                 f"preference {number} is {triple!r}; expected (row, preferred label, other label)."
             )
-        row = triple[0]
+        row, *pair = triple
         if not is_integer(row) or not 0 <= row < n_rows:
             raise DataError(
                 f"preference {number} is about row {row!r}; rows are numbered 0 to {n_rows - 1}."
             )
-        if triple[1] == triple[2]:
-            raise DataError(f"preference {number} prefers {triple[1]!r} to itself.")
-        for label in triple[1:]:
+        if pair[0] == pair[1]:
+            raise DataError(f"preference {number} prefers {pair[0]!r} to itself.")
+        for label in pair:
             if not isinstance(label, (str, bool, int, float, np.generic)) or label != label:
                 raise DataError(
                     f"preference {number} is about label {label!r}; expected text or a number."
                 )
     if len({isinstance(label, str) for triple in triples for label in triple[1:]}) > 1:
         raise DataError("some labels are text and some are not; use one kind for all.")
-    named = np.array([[triple[1], triple[2]] for triple in triples])
-    labels, codes = np.unique(named, return_inverse=True)
-    codes = codes.reshape(named.shape).astype(np.intp)
+    labels, codes = np.unique([triple[1:] for triple in triples], return_inverse=True)
     weight = np.ones(len(triples))
     if weights is not None:
-        name = "sample_weight, one per preference,"
-        weight = read_vector(weights, len(triples), name, low=0)
+        weight = read_vector(weights, len(triples), "sample_weight, one per preference,", low=0)
     kept = weight > 0
     if not kept.any():
         raise DataError("all weights of preferences are 0; expected some above 0.")
-    rows = np.array([triple[0] for triple in triples], dtype=np.intp)[kept]
-    winners, losers = codes[kept].T
-    given = np.arange(len(rows))
-    read = Preferences(rows, winners, losers, weight[kept], n_rows, len(labels), given)
-    return read, labels
+    rows = np.array([triple[0] for triple in triples], dtype=np.intp)
+    columns = rows[kept], *codes.reshape(-1, 2)[kept].T, weight[kept]
+    return Preferences.of(*columns, n_rows=n_rows, n_classes=len(labels)), labels

@@ -10,23 +10,35 @@ margin on-line feature and rule learning", AAAI 33, 2019, doi:10.1609/aaai.v33i0
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.errors import ParameterError
 from formulakern.learning.prl.column_generation import ColumnGeneration, used
+from formulakern.learning.prl.features import Column, MonomialFeatures
+from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame, Solution
+from formulakern.mining.templates.expansion import expand
+from formulakern.rules.features import BIAS, Conjunction, Instance, Monomial
 from formulakern.solvers.games import solve_game
+from formulakern.syntax.traversal import evaluate
 
-__all__ = ["IteratedGame", "RandomColumns"]
+__all__ = ["IteratedGame", "RandomColumns", "random_columns"]
 
 #: The slack columns are held as a matrix; it has at most this number of entries.
 MAX_ENTRIES = 1 << 28
 #: Some drawn columns are known already; the rest is drawn again at most this often.
 REFILLS = 8
+#: Random pairs of preference and feature that are tried at once, and how often.
+DRAWS, ATTEMPTS = 4096, 64
+
+#: The feature of each draw, and the values of all on one row each.
+Drawn = tuple[Callable[[int], Any], Callable[[NDArray[Any]], NDArray[Any]]]
 
 
 @dataclass(eq=False)
@@ -86,8 +98,7 @@ class RandomColumns(ColumnGeneration):
 
     def _search(self) -> None:
         outcome, game = self.outcome, self.game
-        solution, first = None, game.start()
-        self._without_rules(first)
+        solution, first = None, self._begin()
         for _ in range(self.epochs):
             if self._until.over():
                 outcome.reason = "time"
@@ -117,5 +128,97 @@ class RandomColumns(ColumnGeneration):
             missing = self.budget - len(game.columns)
             if not missing:
                 break
-            self.family.enter(game, self.family.draw(game.preferences, missing, self.generator))
+            game.enter(random_columns(game.family, game.preferences, missing, self.generator))
         return len(game.columns) - before
+
+
+def random_columns(
+    family: Any, preferences: Preferences, count: int, generator: np.random.Generator
+) -> list[Column]:
+    """Pairs (preference j, feature φ) with φ(x_j) ≠ 0, each equally likely.
+
+    They are drawn and rejected; there are fewer than ``count`` if few draws succeed.
+    """
+    draw = _monomials if isinstance(family, MonomialFeatures) else _conjunctions
+    draw = _instances if hasattr(family, "templates") else draw
+    columns: dict[Column, None] = {}
+    for _ in range(ATTEMPTS):
+        before = len(columns)
+        feature_of, values_on = draw(family, generator)
+        chosen = preferences.origin[generator.integers(len(preferences.origin), size=DRAWS)]
+        values = values_on(preferences.rows[chosen])
+        for place in np.flatnonzero(values).tolist():
+            j = int(chosen[place])
+            winner, loser = int(preferences.winners[j]), int(preferences.losers[j])
+            feature = feature_of(place)
+            scale = float(values[place]) * family.scale(feature)
+            column = Column(feature, winner, loser, scale)
+            if family.allows(column):
+                columns.setdefault(column)
+            if len(columns) == count:
+                return list(columns)
+        if before and len(columns) == before:
+            break  # there are hardly more
+    return list(columns)
+
+
+def _conjunctions(family: Any, generator: np.random.Generator) -> Drawn:
+    """Random propositions, different ones and none that exclude each other."""
+    p = family.table.n_columns
+    greatest = min(family.greatest, p)
+    lengths = generator.integers(family.least, greatest + 1, DRAWS)
+    if family.bias:
+        lengths[generator.random(DRAWS) < 1 / (p + 1)] = 0
+    drawn = generator.integers(0, p, (DRAWS, greatest))
+    beyond = np.arange(greatest) >= lengths[:, None]
+    ordered = np.sort(np.where(beyond, p, drawn), axis=1)
+    repeated = (np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] < p)
+    right = ~repeated.any(axis=1)  # propositions of a conjunction are different ones
+
+    def values(rows: NDArray[Any]) -> NDArray[Any]:
+        true = (family.table.entries(rows[:, None], drawn) | beyond).all(axis=1)
+        return np.asarray(right & true)
+
+    return (lambda i: Conjunction(tuple(ordered[i, : lengths[i]].tolist()))), values
+
+
+def _instances(family: Any, generator: np.random.Generator) -> Drawn:
+    """Random propositions for the variables of a random template, different as they must be."""
+    p = family.table.n_columns
+    expansions = [expand(template, True) for template in family.templates]
+    which = generator.integers(len(expansions), size=DRAWS)
+    if family.bias:
+        which[generator.random(DRAWS) < 1 / (p + 1)] = -1
+    drawn = [generator.integers(p, size=(DRAWS, len(e.leaves))) for e in expansions]
+
+    def feature(i: int) -> Any:
+        if which[i] < 0:
+            return BIAS
+        expansion, chosen = expansions[which[i]], tuple(drawn[which[i]][i].tolist())
+        return Instance(expansion.formula, expansion.leaves, chosen)
+
+    def values(rows: NDArray[Any]) -> NDArray[Any]:
+        true = which < 0
+        for number, expansion in enumerate(expansions):
+            mine = np.flatnonzero(which == number)
+            chosen = drawn[number][mine]
+            entries = family.table.entries(rows[mine, None], chosen)
+            columns = dict(zip(expansion.leaves, entries.T, strict=True))
+            right = np.ones(len(mine), dtype=np.bool_)
+            for group in expansion.all_different:
+                right &= (np.diff(np.sort(chosen[:, list(group)], axis=1)) != 0).all(axis=1)
+            true[mine] = right & evaluate(expansion.formula, columns.__getitem__)
+        return true
+
+    return feature, values
+
+
+def _monomials(family: Any, generator: np.random.Generator) -> Drawn:
+    """Random columns of the table, with repetition."""
+    X = family.table
+    drawn = np.sort(generator.integers(0, X.shape[1], (DRAWS, family.degree)), axis=1)
+
+    def values(rows: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(X[rows[:, None], drawn].prod(axis=1))
+
+    return (lambda i: Monomial(tuple(drawn[i].tolist()))), values

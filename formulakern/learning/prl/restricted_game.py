@@ -32,21 +32,21 @@ weights; splitting its α in proportion to the weights is optimal again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.arrays import different_rows
+from formulakern.arrays import FloatArray, different_rows
 from formulakern.deadline import UNLIMITED, Deadline
-from formulakern.learning.prl.preferences import Preferences
-from formulakern.rules.features import Feature
+from formulakern.learning.prl.features import Column, FeatureFamily, Priced
+from formulakern.learning.prl.preferences import ABOVE, BELOW, Preferences, Step
 from formulakern.slices import enlarged
 from formulakern.solvers.capped_lp import solve_capped_lp
 from formulakern.solvers.games import basic_strategies
 
-__all__ = ["Column", "RestrictedGame", "Solution", "slack_value"]
+__all__ = ["RestrictedGame", "Solution", "slack_value"]
 
 #: Values above this share of the largest payoff are surely positive.
 POSITIVE = 1e-6
@@ -54,26 +54,8 @@ POSITIVE = 1e-6
 FREE = 1e9
 #: Strategies below this share of the largest weight are the linear program's tolerance.
 NEGLIGIBLE = 1e-8
-
-
-@dataclass(frozen=True)
-class Column:
-    """A feature that votes for one class against another, times a scale.
-
-    Parameters
-    ----------
-    feature : Conjunction, Instance or Monomial
-    winner, loser : int
-        Positions of classes.
-    scale : float
-        φ(x_j) of the preference j that made the column of a monomial; of a rule, at most 1, what
-        is left where long rules pay less.
-    """
-
-    feature: Feature
-    winner: int
-    loser: int
-    scale: float = 1.0
+#: What a free column pays is a sum of preferences' weights, with less rounding than this.
+ROUNDING = 2e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +76,8 @@ class Solution:
         The part of ``bound`` that is due to slack columns; −inf for the hard margin.
     """
 
-    q: NDArray[np.float64]
-    p: NDArray[np.float64]
+    q: FloatArray
+    p: FloatArray
     value: float
     bound: float
     slack_bound: float
@@ -108,26 +90,26 @@ class RestrictedGame:
     Parameters
     ----------
     preferences : Preferences
+    family : FeatureFamily
+        On their rows.  The matrix without scales is held in bytes if its features are 0 or 1.
     C : float or None
         The penalty parameter of margin errors; None for the hard margin.
-    binary : bool
-        Whether features are 0 or 1; the matrix without scales is then held in bytes.
     """
 
     preferences: Preferences
+    family: FeatureFamily
     C: float | None
     #: Whether :meth:`solve` finds optimal strategies.
     exact: ClassVar[bool] = True
-    binary: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         self.columns: list[Column] = []
         self._known: set[Column] = set()
-        self._last: tuple[NDArray[np.float64], dict[Column, float]] | None = None
-        kind = np.int8 if self.binary else np.float64
-        n = len(self.preferences)
-        self._payoffs: NDArray[Any] = np.zeros((16, n), dtype=kind)  # M transposed, without scales
-        self._divisions: list[tuple[int, NDArray[np.intp], NDArray[np.float64]]] = []
+        self._last: tuple[FloatArray, dict[Column, float]] | None = None
+        kind = np.int8 if self.family.binary else np.float64
+        # M transposed, without scales
+        self._payoffs: NDArray[Any] = np.zeros((16, len(self.preferences)), dtype=kind)
+        self._divisions: list[tuple[int, NDArray[np.intp], FloatArray]] = []
 
     @property
     def unscaled(self) -> NDArray[Any]:
@@ -135,27 +117,79 @@ class RestrictedGame:
         return self._payoffs[: len(self.columns)].T
 
     @property
-    def scales(self) -> NDArray[np.float64]:
+    def scales(self) -> FloatArray:
         """The scales of the columns, shape (k,)."""
         return np.array([column.scale for column in self.columns], dtype=np.float64)
 
-    def add(self, column: Column, values: NDArray[Any]) -> bool:
-        """Add a column whose feature has these values on the rows, shape (m,); not twice."""
+    # -- columns ------------------------------------------------------------------------------
+
+    def enter(self, columns: Sequence[Column], deadline: Deadline = UNLIMITED) -> list[Column]:
+        """Add columns; return those that were not there.
+
+        Raises
+        ------
+        TimeIsOver
+            If rows are in partitions, and their answers are not there in time.
+        """
+        features = [c.feature for c in columns if not isinstance(c.feature, Step)]
+        self.family.prepare(self, features, deadline)
+        return [column for column in columns if self._add(column)]
+
+    def _add(self, column: Column) -> bool:
         if column in self._known:
             return False
+        if isinstance(column.feature, Step):
+            own: Any = self.preferences.thresholds >= column.feature.first
+        elif (values := self.family.values(column.feature)) is None:
+            return False
+        else:
+            own = values[self.preferences.rows]
         k = len(self.columns)
         if k == len(self._payoffs):
             self._payoffs = enlarged(self._payoffs, 2 * k)
         signs = self.preferences.signs(column.winner, column.loser)
-        self._payoffs[k] = signs * values[self.preferences.rows].astype(self._payoffs.dtype)
+        self._payoffs[k] = signs * own.astype(self._payoffs.dtype)
         self.columns.append(column)
         self._known.add(column)
         return True
 
+    def free(self, column: Column) -> bool:
+        """Whether the column, the bias or a part of a threshold, does not count as a rule."""
+        return isinstance(column.feature, Step) or column.feature == self.family.always
+
+    def free_columns(self, p: FloatArray) -> dict[Column, float]:
+        """The columns that do not count as rules, and what they pay against p."""
+        pays = enumerate(self.preferences.steps(p)) if self.preferences.n_thresholds > 1 else ()
+        found = {Column(Step(j), BELOW, ABOVE): float(step) for j, step in pays if j}
+        if self.family.bias:
+            total = self.preferences.row_weights(p).sum(axis=0)
+            bias = Column(self.family.always, int(total.argmax()), int(total.argmin()))
+            found[bias] = float(np.ptp(total))
+        return found
+
+    def price(
+        self, p: FloatArray, threshold: float, top: int, deadline: Deadline = UNLIMITED
+    ) -> Priced:
+        """The columns of the whole game that pay most against p, and more than the threshold."""
+        weights = self.preferences.row_weights(p)
+        priced = self.family.price(weights, threshold, top, deadline)
+        free = self._paying(p, threshold)
+        best = max([priced.best, *(pays + ROUNDING for pays in free.values())])
+        return Priced([*free, *priced.columns], best, priced.proven)
+
+    def first(self, p: FloatArray, threshold: float, top: int, deadline: Deadline) -> list[Column]:
+        """Columns that pay much and are found fast."""
+        weights = self.preferences.row_weights(p)
+        found = self.family.first(weights, threshold, top, deadline)
+        return [*self._paying(p, threshold), *found]
+
+    def _paying(self, p: FloatArray, threshold: float) -> dict[Column, float]:
+        return {c: pays for c, pays in self.free_columns(p).items() if pays > threshold}
+
     def of(self, columns: Sequence[Column], C: float | None) -> RestrictedGame:
         """The game of some of the columns alone, for another C; solved by linear programming."""
         place = {column: j for j, column in enumerate(self.columns)}
-        game = RestrictedGame(self.preferences, C, binary=self.binary)
+        game = RestrictedGame(self.preferences, self.family, C)
         game._payoffs = self._payoffs[[place[column] for column in columns]]
         game.columns, game._known = list(columns), set(columns)
         return game
@@ -167,18 +201,19 @@ class RestrictedGame:
         self.columns = [self.columns[j] for j in kept.tolist()]
         self._known = set(self.columns)
 
+    # -- rows in partitions -------------------------------------------------------------------
+
     def divide(self, preferences: Preferences, parent: NDArray[np.intp]) -> None:
-        """The same game over parts of the rows: each preference becomes several.
+        """Make each preference several, as many on each row as before.
 
         Parameters
         ----------
         preferences : Preferences
-            As many on each row as before, with the weights of before shared out.
+            With the weights of before shared out.
         parent : ndarray of shape (rows,), intp
             Which row of before each row is a part of.
         """
-        each = len(preferences) // len(parent)
-        place = (parent[:, None] * each + np.arange(each)).ravel()
+        place = _each(parent, preferences)
         shares = preferences.weights / self.preferences.weights[place]
         self._divisions.append((len(self.preferences), place, shares))
         self._payoffs = self._payoffs[:, place]
@@ -186,7 +221,7 @@ class RestrictedGame:
             self._last = self._last[0][place] * shares, self._last[1]
         self.preferences = preferences
 
-    def divided(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    def divided(self, p: FloatArray) -> FloatArray:
         """A strategy from before rows were divided, on the preferences of now."""
         for number, place, shares in self._divisions:
             if len(p) == number:
@@ -198,9 +233,9 @@ class RestrictedGame:
         preferences: Preferences,
         kind: NDArray[np.intp],
         first: NDArray[np.intp],
-        p: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        """The same game over rows that were several, with equal payoffs of all columns.
+        p: FloatArray,
+    ) -> FloatArray:
+        """Join rows with equal payoffs of all columns; return the strategy p on what they became.
 
         Parameters
         ----------
@@ -211,22 +246,20 @@ class RestrictedGame:
             One of the rows before that each is made of.
         p : ndarray
             A strategy of before.
-
-        Returns
-        -------
-        ndarray
-            The strategy on the preferences of now.
         """
-        each = len(preferences) // len(first)
-        every = np.arange(each)
-        self._payoffs = self._payoffs[:, (first[:, None] * each + every).ravel()]
-        place = (kind[:, None] * each + every).ravel()
+        self._payoffs = self._payoffs[:, _each(first, preferences)]
+        place = _each(kind, preferences, len(first))
+
+        def joined(strategy: FloatArray) -> FloatArray:
+            return np.bincount(place, strategy, len(preferences)).astype(np.float64)
+
         if self._last is not None:
-            alpha = np.bincount(place, self._last[0], len(preferences))
-            self._last = alpha.astype(np.float64), self._last[1]
+            self._last = joined(self._last[0]), self._last[1]
         self._divisions.clear()
         self.preferences = preferences
-        return np.bincount(place, p, len(preferences)).astype(np.float64)
+        return joined(p)
+
+    # -- solutions ----------------------------------------------------------------------------
 
     def start(self) -> Solution:
         """The row player's strategy before there is a column: in proportion to the weights."""
@@ -254,7 +287,7 @@ class RestrictedGame:
             Then the best strategies on the way come back.
         """
         rows, weights, inverse = self._merged()
-        unit = 1.0 if self.binary else float(np.abs(rows).max(initial=0)) or 1.0
+        unit = 1.0 if self.family.binary else float(np.abs(rows).max(initial=0)) or 1.0
         A = rows if unit == 1.0 else rows / unit
         start = self._start(inverse, len(rows), unit)
         caps, shift = np.full(len(rows), np.inf), 0.0
@@ -272,7 +305,7 @@ class RestrictedGame:
 
     def _start(
         self, inverse: NDArray[np.intp], n: int, unit: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    ) -> tuple[FloatArray, FloatArray] | None:
         """α and λ of the last linear program, for this one's rows and columns."""
         if self._last is None:
             return None
@@ -310,12 +343,12 @@ class RestrictedGame:
 
     def _merged(
         self, columns: NDArray[np.intp] | None = None
-    ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.intp]]:
+    ) -> tuple[NDArray[Any], FloatArray, NDArray[np.intp]]:
         """Different rows of M, their weights, and which of them each preference has."""
         every = slice(None) if columns is None else columns
         matrix, scales = self.unscaled[:, every], self.scales[every]
         first = inverse = np.arange(len(matrix))
-        if self.binary and matrix.size:
+        if self.family.binary and matrix.size:
             first, inverse = different_rows(np.ascontiguousarray(matrix))
         weights = np.bincount(inverse, self.preferences.weights, len(first))
         rows = matrix[first] if (scales == 1.0).all() else matrix[first] * scales
@@ -323,9 +356,9 @@ class RestrictedGame:
 
     def _split(
         self,
-        strategy: NDArray[np.float64],
-        q: NDArray[np.float64],
-        weights: NDArray[np.float64],
+        strategy: FloatArray,
+        q: FloatArray,
+        weights: FloatArray,
         inverse: NDArray[np.intp],
     ) -> Solution:
         """Strategies over different rows shared out among the preferences, and what they guarantee.
@@ -346,7 +379,15 @@ class RestrictedGame:
         return Solution(q, p, value, max(payoff, slack), slack)
 
 
-def slack_value(margins: NDArray[np.float64], prices: NDArray[np.float64], share: float) -> float:
+def _each(
+    rows: NDArray[np.intp], preferences: Preferences, n_rows: int | None = None
+) -> NDArray[np.intp]:
+    """The places of the preferences of rows, of which each has as many."""
+    each = len(preferences) // (len(rows) if n_rows is None else n_rows)
+    return np.asarray((rows[:, None] * each + np.arange(each)).ravel())
+
+
+def slack_value(margins: FloatArray, prices: FloatArray, share: float) -> float:
     """The largest v with Σ_i prices_i·max(0, v − margins_i) = share.
 
     That is what margins guarantee when a share of the column player's weight is left for slack

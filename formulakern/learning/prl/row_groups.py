@@ -1,11 +1,11 @@
 """Conjunctions as features of a preference learner whose rows are in partitions.
 
-Sums over covers come from a search that asks the partitions in batches; values of features are
-those of groups of rows (:mod:`formulakern.learning.row_groups`).  Groups that have the same values
-have the same row of payoffs, and the game is over groups.  Features that come into the game divide
-them; when features go, groups become one again.
+Sums over covers come from a search over the partitions in batches; values of features are those of
+groups of rows (:mod:`formulakern.learning.row_groups`).  Groups that have the same values have the
+same row of payoffs, and the game is over groups.  Features that come into the game divide them;
+when features leave, groups become one again.
 
-Where some weight is no whole number, those of merged rows are first rounded to whole multiples of a
+If some weight is not a whole number, those of merged rows are first rounded to whole multiples of a
 unit.  Sums of weights are then exact, in whatever order they are added up.
 """
 
@@ -25,21 +25,21 @@ from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.bits import Words, row_counts, select_bits
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.partitioned import WeightedRows
-from formulakern.learning.prl.features import ConjunctionFeatures
+from formulakern.learning.prl.features import Column, ConjunctionFeatures
 from formulakern.learning.prl.preferences import Preferences
-from formulakern.learning.prl.restricted_game import Column, RestrictedGame
-from formulakern.learning.row_groups import DividedRows, Division, GroupsOfRows, whole_sums
+from formulakern.learning.prl.restricted_game import RestrictedGame
+from formulakern.learning.row_groups import DividedRows, GroupsOfRows, whole_sums
 from formulakern.mining.conjunctions.best_first import mine_on_pieces
 from formulakern.mining.conjunctions.search import MinedConjunctions
 from formulakern.mining.search import TOTAL_BITS, unit_exponent
 from formulakern.partitions.partitioned import Partitioned
 
-__all__ = ["MOST_ENTRIES", "PiecedConjunctions", "RowGroups"]
+__all__ = ["PartitionedConjunctions", "RowGroups"]
 
-#: Groups times features that are held here.
-MOST_ENTRIES = 1 << 28
-#: Beyond so many groups columns of little weight go: few columns tell few rows apart.  Some of them
-#: may be needed after all, so that each time twice as many groups are allowed.
+#: Groups times features that are held.
+MAX_ENTRIES = 1 << 28
+#: Beyond so many groups columns of little weight leave: few columns tell few rows apart.  Some of
+#: them may be needed after all, so that each time twice as many groups are allowed.
 CROWDED = 20_000
 
 Conjunctions = Sequence[tuple[int, ...]]
@@ -47,30 +47,23 @@ Conjunctions = Sequence[tuple[int, ...]]
 
 @dataclass(eq=False)
 class RowGroups(GroupsOfRows):
-    """The groups of rows in pieces.
+    """The groups of rows in partitions.
 
     Parameters
     ----------
     rows : Partitioned
         Of :class:`~formulakern.encoding.partitioned.WeightedRows`.
     n_classes : int
-        K.
     factors : ndarray of shape (K,), float64
         What the weights of each class are multiplied by.
     n_propositions : int
     read : callable
         Codes, number of classes and weights of rows → preferences.
-    most : int
-        Groups times features that may be held.
 
     Attributes
     ----------
-    codes : ndarray of shape (G,), intp
-        The class of each group.
-    weights : ndarray of shape (G,), float64
-        Of its rows, without factors of classes.
-    numbers : ndarray of shape (G,), int64
-        How many rows it has.
+    codes, weights, numbers : ndarray of shape (G,)
+        The class of each group, the weight of its rows without factors, and their number.
     whole : bool
         Whether weights of rows are whole numbers.
     full : bool
@@ -82,21 +75,20 @@ class RowGroups(GroupsOfRows):
     factors: FloatArray
     n_propositions: int
     read: Callable[[NDArray[np.intp], int, FloatArray], Preferences] = Preferences.of_classes
-    most: int = MOST_ENTRIES
     codes: NDArray[np.intp] = field(init=False)
     weights: FloatArray = field(init=False)
     numbers: NDArray[np.int64] = field(init=False)
     whole: bool = field(init=False)
     full: bool = field(default=False, init=False)
-    _bits: Words = field(init=False)  # (G, words): the features that came in
-    _columns: dict[tuple[int, ...], int] = field(default_factory=dict, init=False)
+    features: dict[tuple[int, ...], int] = field(default_factory=dict, init=False)
+    _bits: Words = field(init=False)  # (G, words): the features that came in, by their places
 
     def __post_init__(self) -> None:
         facts = self.rows.map(_sums)
         total, self.whole = math.fsum(total for total, _ in facts), all(w for _, w in facts)
         exponent = None if self.whole else unit_exponent(total)
-        self._bits = np.zeros((self.n_classes, 0), np.uint64)
         self._take(self._begin(self.rows, self.n_classes, exponent))
+        self._bits = np.zeros((len(self.codes), 0), np.uint64)
 
     @property
     def n_rows(self) -> int:
@@ -104,83 +96,57 @@ class RowGroups(GroupsOfRows):
         return len(self.codes)
 
     @property
-    def n_entries(self) -> int:
-        """Groups times features that are held."""
-        return len(self.codes) * len(self._columns)
-
-    @property
-    def n_rounded(self) -> float:
-        """How many times at most half a unit is lost where weights of rows are rounded."""
-        return float(self.weights.sum() if self.whole else self.numbers.sum())
-
-    @property
     def of_class(self) -> FloatArray:
         """Weights of rows by group and class, shape (G, K)."""
-        table = np.zeros((len(self.codes), self.n_classes))
-        table[np.arange(len(self.codes)), self.codes] = self.weights
-        return table
+        return np.asarray(np.eye(self.n_classes)[self.codes] * self.weights[:, None])
 
     def preferences(self) -> Preferences:
         """What groups prefer: each as one row."""
         return self.read(self.codes, self.n_classes, self.weights * self.factors[self.codes])
 
-    def values(self, conjunction: tuple[int, ...]) -> NDArray[np.bool_]:
-        """A feature that came in, on every group; shape (G,)."""
+    def values(self, conjunction: tuple[int, ...]) -> NDArray[np.bool_] | None:
+        """A feature that came in, on every group; None for others."""
         if not conjunction:
             return np.ones(len(self.codes), dtype=np.bool_)
-        word, place = divmod(self._columns[conjunction], 64)
+        if conjunction not in self.features:
+            return None
+        word, place = divmod(self.features[conjunction], 64)
         return np.asarray(self._bits[:, word] >> np.uint64(place) & np.uint64(1), dtype=np.bool_)
-
-    def knows(self, conjunction: tuple[int, ...]) -> bool:
-        """Whether all rows of a group have the same value, which is known."""
-        return not conjunction or conjunction in self._columns
 
     def divide(
         self, conjunctions: Iterable[tuple[int, ...]], deadline: Deadline = UNLIMITED
     ) -> NDArray[np.intp] | None:
-        """Features come in; or none, if there would be too many groups.
+        """Let features come in; or none, if there would be too many groups.
 
-        Parameters
-        ----------
-        conjunctions : iterable of tuple of int
-        deadline : Deadline, optional
-
-        Returns
-        -------
-        ndarray of shape (G,), intp, or None
-            What each group was before; None where all stay as they were.
+        Returns what each group was before; None if all remain as they were.
 
         Raises
         ------
         TimeIsOver
-            If the answers are not there in time; groups stay as they were.
+            If the answers are not there in time; groups remain as they were.
         """
-        fresh = [w for w in dict.fromkeys(conjunctions) if not self.knows(w)]
+        fresh = [w for w in dict.fromkeys(conjunctions) if w and w not in self.features]
         if not fresh:
             return None
         division = self._divided(tuple(fresh), (), deadline)
         start = 64 * self._bits.shape[1]
-        if len(division.parent) * (len(self._columns) + len(fresh)) > self.most:
+        if len(division.parent) * (len(self.features) + len(fresh)) > MAX_ENTRIES:
             self.full = True
             return None
-        self._columns |= {w: start + j for j, w in enumerate(fresh)}
+        self.features |= {w: start + j for j, w in enumerate(fresh)}
+        self._bits = np.hstack([self._bits[division.parent], division.words])
         self._take(division)
         return division.parent
 
     def join(
         self, conjunctions: Iterable[tuple[int, ...]]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """All features go but these; groups that only the others told apart become one.
+        """Let all features leave but these; groups that only the others told apart become one.
 
-        Returns
-        -------
-        kind : ndarray of shape (groups before,), intp
-            Which group each is part of.
-        first : ndarray of shape (G,), intp
-            One of the groups before that each was made of.
+        Returns which group each is part of, and one group before of which each was made.
         """
-        kept = [w for w in dict.fromkeys(conjunctions) if w in self._columns]
-        positions = np.array([self._columns[w] for w in kept], dtype=np.intp)
+        kept = [w for w in dict.fromkeys(conjunctions) if w in self.features]
+        positions = np.array([self.features[w] for w in kept], dtype=np.intp)
         bits = select_bits(self._bits, 64 * self._bits.shape[1], positions)
         first, kind = different_groups(self.codes, bits)
         joined, self._places = [kind[places] for places in self._places], []
@@ -190,34 +156,11 @@ class RowGroups(GroupsOfRows):
             self._places.append(places)
             numbers.append(number.astype(np.intp))
         self.rows = self.rows.persist(_joined, each=numbers)
-        self._bits, self._columns = bits[first], {w: j for j, w in enumerate(kept)}
+        self._bits, self.features = bits[first], {w: j for j, w in enumerate(kept)}
         self.weights = np.bincount(kind, self.weights, len(first)).astype(np.float64)
         self.numbers = whole_sums(kind, self.numbers, len(first))
         self.codes = self.codes[first]
         return kind, first
-
-    def different_columns(
-        self, side: NDArray[np.intp], everywhere: bool = False
-    ) -> NDArray[np.intp]:
-        """As :meth:`PackedTable.different_columns`, of some of the propositions."""
-        answers = self.rows.map(_columns, side)
-        counts = np.sum([count for count, _, _ in answers], axis=0)
-        n_rows = sum(number for _, number, _ in answers)
-        known: dict[tuple[bytes, ...], int] = {}
-        alike = zip(*(digests for _, _, digests in answers), strict=True)
-        first = np.array([known.setdefault(digests, j) for j, digests in enumerate(alike)])
-        varies = (counts > 0) & (counts < n_rows + everywhere)
-        kept = np.flatnonzero(varies & (first == np.arange(len(side))))
-        return kept if len(kept) else np.arange(min(1, len(side)))
-
-    def covers(self, conjunctions: Conjunctions) -> list[bytes]:
-        """For each feature a digest of the rows that it covers."""
-        answers = self.rows.map(_digests, tuple(conjunctions))
-        return [b"".join(parts) for parts in zip(*answers, strict=True)]
-
-    def _take(self, division: Division) -> None:
-        self._bits = np.hstack([self._bits[division.parent], division.words])
-        super()._take(division)
 
 
 def _sums(rows: WeightedRows) -> tuple[float, bool]:
@@ -248,15 +191,11 @@ def _digest(words: Words) -> bytes:
 
 
 @dataclass(eq=False)
-class PiecedConjunctions(ConjunctionFeatures):
-    """As :class:`ConjunctionFeatures`, over rows in pieces.
+class PartitionedConjunctions(ConjunctionFeatures):
+    """:class:`ConjunctionFeatures` over rows in partitions; ``table`` has no rows.
 
     Parameters
     ----------
-    table : PackedTable
-        Of no rows; it says how many propositions there are.
-    bias, groups, least, greatest, depth_penalty, asked :
-        As there.
     rows : RowGroups
         The groups of the rows, which take the place of rows.
     """
@@ -270,7 +209,7 @@ class PiecedConjunctions(ConjunctionFeatures):
     @property
     def n_rows(self) -> int:
         """The number of groups."""
-        return self.rows.n_rows
+        return len(self.rows.codes)
 
     @property
     def full(self) -> bool:  # type: ignore[override]
@@ -278,13 +217,21 @@ class PiecedConjunctions(ConjunctionFeatures):
         return self.rows.full
 
     @property
-    def crowded(self) -> bool:
-        """Whether there are so many groups that columns of little weight should go."""
-        return self.rows.n_rows > self._room
+    def crowded(self) -> bool:  # type: ignore[override]
+        """Whether there are so many groups that columns of little weight should leave."""
+        return self.n_rows > self._room
 
     def different_columns(self, side: NDArray[np.intp]) -> NDArray[np.intp]:
         """Which of these propositions to learn from: of equal ones the first."""
-        return self.rows.different_columns(side, everywhere=not self.bias)
+        answers = self.rows.rows.map(_columns, side)
+        counts = np.sum([count for count, _, _ in answers], axis=0)
+        n_rows = sum(number for _, number, _ in answers)
+        known: dict[tuple[bytes, ...], int] = {}
+        alike = zip(*(digests for _, _, digests in answers), strict=True)
+        first = np.array([known.setdefault(digests, j) for j, digests in enumerate(alike)])
+        varies = (counts > 0) & (counts < n_rows + (not self.bias))
+        kept = np.flatnonzero(varies & (first == np.arange(len(side))))
+        return kept if len(kept) else np.arange(min(1, len(side)))
 
     def heaviest(
         self, side: NDArray[np.intp], table: PackedTable, weights: FloatArray, **options: Any
@@ -303,47 +250,42 @@ class PiecedConjunctions(ConjunctionFeatures):
     def first(
         self, weights: FloatArray, threshold: float, top: int, deadline: Deadline
     ) -> list[Column]:
-        """Those of single propositions."""
-        if self.rows.n_entries:  # every column divides groups; the next are worth a whole search
+        """Those of single propositions, before there is any: later ones are worth a search."""
+        if self.rows.features:
             return []
-        if self.least > 1:
-            return super().first(weights, threshold, top, deadline)
-        return self._priced(weights, threshold, top, time_limit=deadline, max_length=1).columns
+        longest = {} if self.least > 1 else {"max_length": 1}
+        return self._priced(weights, threshold, top, time_limit=deadline, **longest).columns
 
     def rounding(self, weights: FloatArray) -> float:
         """That of sums, and of the weight of every row to whole multiples of a unit."""
-        units = self.rows.n_rounded * 2.0 ** (1 - TOTAL_BITS) * np.abs(weights).sum(axis=0).max()
+        units = (self.rows.weights if self.rows.whole else self.rows.numbers).sum()
+        units = units * 2.0 ** (1 - TOTAL_BITS) * np.abs(weights).sum(axis=0).max()
         return super().rounding(weights) + float(units)
 
     def covers(self, features: Sequence[Any]) -> Iterable[bytes]:
-        """For each feature a digest of the rows that it covers."""
-        return self.rows.covers([feature.propositions for feature in features])
+        """A digest of the rows that each feature covers."""
+        conjunctions = tuple(feature.propositions for feature in features)
+        answers = self.rows.rows.map(_digests, conjunctions)
+        return [b"".join(parts) for parts in zip(*answers, strict=True)]
 
-    def prepare(
-        self, game: RestrictedGame, features: Sequence[Any], deadline: Deadline = UNLIMITED
-    ) -> None:
-        """Divide groups of rows; where there would be too many, by some of the features only."""
+    def prepare(self, game: RestrictedGame, features: Sequence[Any], deadline: Deadline) -> None:
+        """Divide groups of rows; if there would be too many, by some of the features only."""
         asked = list(dict.fromkeys(feature.propositions for feature in features))
         while asked:
             parent = self.rows.divide(asked, deadline)
             if parent is not None:
                 game.divide(self.rows.preferences(), parent)
-            if all(map(self.rows.knows, asked)):
+            if all(w in self.rows.features for w in asked if w):
                 break
             asked = asked[: len(asked) // 2]
 
     def settle(self, game: RestrictedGame, p: FloatArray) -> FloatArray:
         """Join the groups that no column of a game tells apart."""
-        self._room *= 1 + (self.rows.n_rows > self._room)
-        held: list[Any] = [column.feature for column in game.columns]
-        known = [f.propositions for f in held if hasattr(f, "propositions")]
-        kind, first = self.rows.join(known)
+        self._room *= 1 + (self.n_rows > self._room)
+        held = (getattr(column.feature, "propositions", ()) for column in game.columns)
+        kind, first = self.rows.join(held)
         return game.join(self.rows.preferences(), kind, first, p)
 
-    def knows(self, feature: Any) -> bool:
-        """Whether the feature is true on all rows of a group, or on none."""
-        return self.rows.knows(feature.propositions)
-
-    def values(self, feature: Any) -> NDArray[Any]:
-        """The feature on the groups of rows."""
+    def values(self, feature: Any) -> Any:
+        """The feature on the groups of rows; None if it did not come in."""
         return self.rows.values(feature.propositions)

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import formulakern as fk
 from formulakern import PRLClassifier, datasets
-from formulakern.learning.prl import hypothesis
+from formulakern.learning.prl import column_generation
 
 TIGHT = {"tol": 1e-4, "epochs": 400, "encoder": None}
 generators = st.integers(0, 10_000).map(np.random.default_rng)
@@ -180,7 +180,7 @@ def test_interrupt_keeps_the_heaviest(monkeypatch):
     def interrupted(_self, _chosen):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hypothesis.ColumnSelection, "promising", interrupted)
+    monkeypatch.setattr(column_generation.ColumnSelection, "promising", interrupted)
     with pytest.warns(UserWarning, match="interrupted: the best rules so far"):
         model = PRLClassifier(degree=1, C=0.1, max_rules=4).fit(X, y)
     assert model.stopped_ == "interrupted"

@@ -20,7 +20,8 @@ import formulakern as fk
 from formulakern import PRLClassifier, datasets
 from formulakern.encoding.zero_one import read_packed
 from formulakern.learning.prl import column_generation as prl_play
-from formulakern.learning.prl.features import ConjunctionFeatures, TemplateFeatures
+from formulakern.learning.prl import published
+from formulakern.learning.prl.features import TemplateFeatures
 from formulakern.learning.prl.preferences import Preferences
 
 TIGHT = {"tol": 1e-4, "epochs": 400, "depth_penalty": 1.0}
@@ -266,14 +267,14 @@ def test_the_published_algorithm_step_by_step(monkeypatch):
         "margin": "hard", "solver_iterations": rounds, "budget": budget, "epochs": epochs,
     }  # fmt: skip
     draws = []
-    draw = ConjunctionFeatures.draw
+    draw = published.random_columns
 
-    def recorded(self, preferences, count, generator):
-        draws.append(draw(self, preferences, count, generator))
+    def recorded(family, preferences, count, generator):
+        draws.append(draw(family, preferences, count, generator))
         assert len(draws[-1]) == count
         return draws[-1]
 
-    monkeypatch.setattr(ConjunctionFeatures, "draw", recorded)
+    monkeypatch.setattr(published, "random_columns", recorded)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the hard margin's value is 0")
         model = fk.PublishedPRL("conjunctions", 3, random_state=1, **options).fit(X, y)
@@ -416,7 +417,7 @@ def test_random_templates_draw_every_instance():
     packed = read_packed(X)
     family = TemplateFeatures(packed, True, (fk.parse("a & ~b"), fk.parse("c")))
     preferences = Preferences.of_classes(generator.integers(0, 2, 20), 2, np.ones(20))
-    columns = family.draw(preferences, 10_000, generator)
+    columns = published.random_columns(family, preferences, 10_000, generator)
     for column in columns:
         assert column.scale == 1
         voting = (preferences.winners == column.winner) & (preferences.losers == column.loser)

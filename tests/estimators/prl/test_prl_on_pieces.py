@@ -12,10 +12,8 @@ from formulakern import ParameterError
 from formulakern.deadline import UNLIMITED, Deadline
 from formulakern.encoding.partitioned import WeightedRows
 from formulakern.encoding.zero_one import read_packed
-from formulakern.estimators.prl.base import check_parameters
 from formulakern.estimators.targets import row_weights
 from formulakern.learning.prl import row_groups
-from formulakern.learning.prl.ordered import ordered_preferences
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.row_groups import RowGroups
 from formulakern.partitions.partitioned import Partitioned
@@ -34,14 +32,14 @@ def divided(encoded, codes, weights, division, merged=True):
 
 def on_pieces(model, X, y, division, sample_weight=None, merged=True):
     """What fit does with rows in pieces; these are here."""
-    check_parameters(model)
+    model._check_parameters()
     encoded, labels = model._read_training(X, y, "")
     model.classes_, codes = np.unique(labels, return_inverse=True)
     counted = row_weights(labels, None, sample_weight)
     factors = np.ones(len(model.classes_))
     factors[codes] = row_weights(labels, model.class_weight, None)
     model._levels = model.classes_.tolist() if model.ordinal else None
-    read = ordered_preferences if model.ordinal else Preferences.of_classes
+    read = Preferences.of_ordered if model.ordinal else Preferences.of_classes
     pieces = divided(encoded, codes, counted, division, merged)
     groups = RowGroups(pieces, len(factors), factors, encoded.n_columns, read)
     with model._showing():
@@ -147,8 +145,7 @@ def test_columns_that_go_join_groups(room, monkeypatch):
 
 
 def test_too_many_groups_are_refused_and_said(monkeypatch):
-    monkeypatch.setattr(row_groups, "MOST_ENTRIES", 500)
-    monkeypatch.setattr(RowGroups.__init__, "__defaults__", (Preferences.of_classes, 500))
+    monkeypatch.setattr(row_groups, "MAX_ENTRIES", 500)
     X, y = table(3, 500, 10)
     with pytest.warns(ConvergenceWarning, match="groups of rows"):
         model = on_pieces(fk.PRLClassifier(degree=3, C=5, epochs=12), X, y, (1, [0]))
@@ -197,7 +194,9 @@ def test_groups_are_what_rows_say(data):
             wanted[key] = weight + w, number + 1
         assert known == wanted
         assert len(known) == groups.n_rows
-    used = groups.different_columns(np.arange(p))
+    none = read_packed(X[:0])
+    family = row_groups.PartitionedConjunctions(none, True, np.full(p, -1), 1, 2, rows=groups)
+    used = family.different_columns(np.arange(p))
     assert used.tolist() == read_packed(X).different_columns().tolist()
 
 
@@ -222,7 +221,7 @@ def test_a_time_limit_keeps_the_best_so_far(monkeypatch):
         asked |= {"number": 0, "most": most}
         model = fk.PRLClassifier(degree=3, tol=1e-9, C=1.0, time_limit=1e6, budget=2)
         encoded, labels = model._read_training(X, y, "")
-        check_parameters(model)
+        model._check_parameters()
         model.classes_, codes = np.unique(labels, return_inverse=True)
         model._levels = None
         rows = divided(encoded, codes, np.ones(len(y)), (2, [0, 1]))
