@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeVar, Unpack
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from formulakern.kernels.boolean.families import FeatureSpace, rounded
 from formulakern.kernels.formula import FormulaKernel
 from formulakern.kernels.graded import GradedKernel
 from formulakern.mining.conjunctions.search import mine_conjunctions
-from formulakern.mining.search import MiningResult, SearchOptions
+from formulakern.mining.search import MiningResult
 from formulakern.mining.templates.expansion import MAX_SLOTS, Expansion, expand
 from formulakern.mining.templates.search import mine_templates
 from formulakern.rules.features import Instance
@@ -308,9 +308,7 @@ class ClauseSearch:
 
     space: FeatureSpace
 
-    def run(
-        self, columns: PackedTable, weights: FloatArray, **options: Unpack[SearchOptions]
-    ) -> Found:
+    def run(self, columns: PackedTable, weights: FloatArray, **options: Any) -> Found:
         """Return the features with the largest |Σ_i weights_i φ(x_i)|.
 
         Disjunctions are searched as the complements of conjunctions of the negations.
@@ -364,9 +362,7 @@ class TemplateSearch:
     distinct: bool
     ranges: dict[Variable, tuple[int, ...]]
 
-    def run(
-        self, columns: PackedTable, weights: FloatArray, **options: Unpack[SearchOptions]
-    ) -> Found:
+    def run(self, columns: PackedTable, weights: FloatArray, **options: Any) -> Found:
         """Return the features with the largest |Σ_i weights_i φ(x_i)|.
 
         Every Boolean feature once, whatever the number of substitutions that give it.

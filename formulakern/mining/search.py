@@ -11,41 +11,68 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulakern.checks import check_choice, check_integer, is_number
+from formulakern.arrays import FloatArray
 from formulakern.compilation import CompiledFunction
-from formulakern.deadline import Deadline, TimeLimit, check_time_limit
+from formulakern.deadline import Deadline, TimeLimit
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
 from formulakern.encoding.zero_one import read_packed
-from formulakern.errors import DataError, ParameterError
 from formulakern.slices import DONE, FULL, Search, enlarged, run_slices
 
 __all__ = [
-    "MAX_RESULTS",
     "TOTAL_BITS",
     "CompiledSearch",
     "MiningResult",
     "Objective",
     "SearchOptions",
     "Task",
-    "check_objective",
-    "check_threshold",
     "objective_of",
-    "read_limit",
-    "read_task",
-    "read_weights",
     "unit_exponent",
 ]
 
-OBJECTIVES = ("absolute", "spread")
-DIRECTIONS = ("both", "positive", "negative")
 #: Totals are at most 2 to this power, counted in units.
 TOTAL_BITS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class SearchOptions:
+    """What a search is for.
+
+    Parameters
+    ----------
+    top : int or None
+        The number of results; None for all that score more than ``threshold``.
+    objective : {"absolute", "spread"}
+    direction : {"both", "positive", "negative"}
+        For "absolute": the score is max_k |S_k|, max_k S_k or max_k −S_k.
+    threshold : float
+        Only higher scores are results.
+    max_results : int
+        The most results with ``top=None``; if it is reached, ``complete`` is false and the best
+        ones are returned.
+    time_limit : float or Deadline, optional
+        Seconds; then the best so far is returned, with a bound on all the rest.
+    progress : callable, optional
+        Called every 0.05 s or so with an estimate of the share that is done.
+    """
+
+    top: int | None = 10
+    objective: str = "absolute"
+    direction: str = "both"
+    threshold: float = 0.0
+    max_results: int = 100_000
+    time_limit: TimeLimit = None
+    progress: Callable[[float], None] | None = None
+
+    @property
+    def limit(self) -> int:
+        """The largest number of results."""
+        return self.max_results if self.top is None else self.top
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +86,6 @@ class Objective:
 
     Parameters
     ----------
-    weights : ndarray of shape (m, K), float64
-        As given.
     columns : ndarray of shape (K', m), float64
         Whole numbers of units: the K columns, or the K(K − 1)/2 differences.
     kind : {"absolute", "spread"}
@@ -72,8 +97,7 @@ class Objective:
         No score differs by more than this from that of the rounded weights.
     """
 
-    weights: NDArray[np.float64]
-    columns: NDArray[np.float64]
+    columns: FloatArray
     kind: str
     upwards: bool
     downwards: bool
@@ -101,67 +125,10 @@ class Objective:
         return np.asarray(np.max(signed, axis=(0, 2)))
 
 
-def read_weights(weights: object, n_examples: int) -> NDArray[np.float64]:
-    """Weights as a matrix of one column per vector.
-
-    Parameters
-    ----------
-    weights : array-like of shape (m,) or (m, K)
-    n_examples : int
-        m.
-
-    Returns
-    -------
-    ndarray of shape (m, K), float64
-
-    Raises
-    ------
-    DataError
-        If the shape does not fit, a weight is no finite number, or their sum overflows.
-    """
-    try:
-        read: NDArray[np.float64] = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"weights are real numbers, one per example; {error}.") from None
-    given = read.shape
-    if read.ndim == 1:
-        read = read[:, None]
-    if read.ndim != 2 or len(read) != n_examples or read.shape[1] == 0:
-        raise DataError(
-            f"weights of shape {given} for {n_examples} examples; expected "
-            f"({n_examples},) or ({n_examples}, K). Give one weight, or one row, per example."
-        )
-    if not np.isfinite(read).all():
-        row, column = np.argwhere(~np.isfinite(read))[0].tolist()
-        raise DataError(
-            f"the weight of example {row} (column {column}) is {read[row, column]}; weights are "
-            "finite numbers. Leave such examples out or give them the weight 0."
-        )
-    with np.errstate(over="ignore"):
-        if not math.isfinite(2.0 * float(np.abs(read).sum(axis=0).max(initial=0.0))):
-            raise DataError(
-                "the sum of the weights passes the range of float64. Divide them by a constant."
-            )
-    return read
-
-
 def objective_of(
-    weights: NDArray[np.float64], objective: str = "absolute", direction: str = "both"
+    weights: FloatArray, objective: str = "absolute", direction: str = "both"
 ) -> Objective:
-    """Check options, and put weights on a grid.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (m, K), float64
-        As :func:`read_weights` gives them.
-    objective : {"absolute", "spread"}
-    direction : {"both", "positive", "negative"}
-        For the absolute objective only.
-
-    Raises
-    ------
-    ParameterError
-        If an option is unknown, or they do not go together.
+    """Put weights, float64 (m, K), on a grid.
 
     Examples
     --------
@@ -170,7 +137,6 @@ def objective_of(
     >>> objective_of(np.array([[1.0], [2.0], [0.1]])).rounding < 1e-12
     True
     """
-    check_objective(objective, direction, weights.shape[1])
     largest = float(np.abs(weights).sum(axis=0).max())
     exponent = unit_exponent(largest)
     units = np.rint(np.ldexp(weights, -exponent))
@@ -183,7 +149,6 @@ def objective_of(
         columns = columns[k] - columns[other]
         rounding = float((moved[k] + moved[other]).max())
     return Objective(
-        weights=weights,
         columns=np.ascontiguousarray(columns),
         kind=objective,
         upwards=direction != "negative",
@@ -192,23 +157,6 @@ def objective_of(
         # the second part is for pairwise summation, when scores are computed from the weights
         rounding=rounding * (1 + 1e-9) + (128 * 2.0**-52 * largest if rounding else 0.0),
     )
-
-
-def check_objective(objective: str, direction: str, n_columns: int) -> None:
-    """Check what is maximised, for so many columns of weights."""
-    check_choice("objective", objective, OBJECTIVES)
-    check_choice("direction", direction, DIRECTIONS)
-    if objective != "spread":
-        return
-    if n_columns < 2:
-        raise ParameterError(
-            "the spread is the difference of two sums; weights of one column have none. "
-            "Give weights of shape (m, K) with K >= 2, or objective='absolute'."
-        )
-    if direction != "both":
-        raise ParameterError(
-            f"direction={direction!r} is for objective='absolute'; a spread has no sign."
-        )
 
 
 def unit_exponent(largest: float) -> int:
@@ -220,22 +168,8 @@ def unit_exponent(largest: float) -> int:
     return math.frexp(largest)[1] - TOTAL_BITS if largest else 0
 
 
-#: With ``top=None``, at most this many results unless ``max_results`` says otherwise.
-MAX_RESULTS = 100_000
 #: Results times examples whose sums are computed at once.
 BATCH = 1 << 20
-
-
-class SearchOptions(TypedDict, total=False):
-    """The options that both searches have; :func:`read_task` explains them."""
-
-    top: int | None
-    objective: str
-    direction: str
-    threshold: float
-    max_results: int
-    time_limit: TimeLimit
-    progress: Callable[[float], None] | None
 
 
 class LoopSearch(Search, Protocol):
@@ -245,34 +179,28 @@ class LoopSearch(Search, Protocol):
         """Whether that can be called before the time is over."""
 
 
-@dataclass(frozen=True, eq=False)
 class Task:
-    """What a search is asked.
+    """A search in a table in this process; examples without weight are left out.
 
     Parameters
     ----------
-    table : PackedTable
-        Propositions on the examples that have weight.
-    goal : Objective
-        What is maximised, on these examples.
-    limit : int
-        The largest number of results.
-    threshold : float
-        Only higher scores are results.
-    deadline : Deadline
-    progress :
-        As in :func:`read_task`.
-    started : float
-        The clock of deadlines, when the work began.
+    propositions : PackedTable, or a table of 0 and 1 of shape (m, p)
+    weights : array-like of shape (m,) or (m, K)
+        c, finite; one column per vector.
+    options : SearchOptions
     """
 
-    table: PackedTable
-    goal: Objective
-    limit: int
-    threshold: float
-    deadline: Deadline
-    progress: Callable[[float], None] | None
-    started: float
+    def __init__(self, propositions: object, weights: Any, options: SearchOptions) -> None:
+        table = read_packed(propositions)
+        read = np.asarray(weights, dtype=np.float64)
+        read = read[:, None] if read.ndim == 1 else read
+        weighted = (read != 0).any(axis=1)
+        if not weighted.all():
+            table, read = table.take(weighted), read[weighted]
+        self.table, self.weights = table, read
+        self.goal = objective_of(read, options.objective, options.direction)
+        self.limit, self.threshold = options.limit, options.threshold
+        self.deadline, self.progress = Deadline.of(options.time_limit), options.progress
 
     def run(self, search: LoopSearch) -> bool:
         """Go on with a search; whether it ended by itself, and not at the time limit."""
@@ -280,110 +208,27 @@ class Task:
             return False
         return run_slices(search, self.deadline, self.progress).finished
 
-    def seconds(self) -> float:
-        """Since the work began."""
-        return Deadline.clock() - self.started
-
     def sums(
         self,
         found: Sequence[tuple[int, ...]],
         covers: Callable[[PackedTable, Sequence[tuple[int, ...]]], NDArray[np.bool_]],
-    ) -> NDArray[np.float64]:
+    ) -> FloatArray:
         """S_k of each result, summed pairwise from the weights as given, shape (r, K).
 
-        Parameters
-        ----------
-        found : sequence of r tuples of int
-        covers : callable
-            Where some of the results are true on the rows of a table, one row of truth values each.
+        ``covers`` returns the truth values of some results on the rows of a table, one row each.
         """
-        sums = np.zeros((len(found), self.goal.weights.shape[1]))
+        sums = np.zeros((len(found), self.weights.shape[1]))
         step = max(1, BATCH // max(1, self.table.n_rows))
         for start in range(0, len(found), step):
             truths = covers(self.table, found[start : start + step])
-            for k, column in enumerate(self.goal.weights.T):
+            for k, column in enumerate(self.weights.T):
                 sums[start : start + step, k] = np.where(truths, column, 0.0).sum(axis=1)
         return sums
 
-    def ranked(self, found: Sequence[tuple[int, ...]], scores: NDArray[np.float64]) -> list[int]:
+    def ranked(self, found: Sequence[tuple[int, ...]], scores: FloatArray) -> list[int]:
         """The results above the threshold: best first, then of few propositions, then as tuples."""
         passed = np.flatnonzero(scores > self.threshold).tolist()
         return sorted(passed, key=lambda r: (-scores[r], len(set(found[r])), found[r]))
-
-
-def read_task(
-    propositions: object,
-    weights: object,
-    *,
-    top: int | None = 10,
-    objective: str = "absolute",
-    direction: str = "both",
-    threshold: float = 0.0,
-    max_results: int = MAX_RESULTS,
-    time_limit: TimeLimit = None,
-    progress: Callable[[float], None] | None = None,
-) -> Task:
-    """Check what a search is given; examples without weight are left out.
-
-    Parameters
-    ----------
-    propositions : PackedTable, or a table of 0 and 1 of shape (m, p)
-    weights : array-like of shape (m,) or (m, K)
-        c, finite; one column per vector.
-    top : int or None
-        How many results; None for all that score more than ``threshold``.
-    objective : {"absolute", "spread"}
-    direction : {"both", "positive", "negative"}
-        For "absolute": the score is max_k |S_k|, max_k S_k or max_k −S_k.
-    threshold : float
-        Only higher scores are results.
-    max_results : int
-        The most results with ``top=None``; where it is reached, ``complete`` is false and the
-        best ones are returned.
-    time_limit : float or Deadline, optional
-        Seconds; then the best so far is returned, with a bound on all the rest.
-    progress : callable, optional
-        Called every 0.05 s or so with an estimate of the share that is done.
-
-    Raises
-    ------
-    DataError
-        If there are no examples or propositions, or weights do not fit or are not finite.
-    ParameterError
-        If an option is out of its range.
-    """
-    started = Deadline.clock()
-    table = read_packed(propositions)
-    if table.n_rows == 0 or table.n_columns == 0:
-        raise DataError(
-            f"{table.n_rows} examples of {table.n_columns} propositions; a search "
-            "needs at least one of each."
-        )
-    limit = read_limit(top, max_results)
-    read = read_weights(weights, table.n_rows)
-    check_threshold(threshold)
-    check_time_limit(time_limit)
-    deadline = Deadline.of(time_limit)
-    weighted = (read != 0).any(axis=1)
-    if not weighted.all():
-        table, read = table.take(weighted), read[weighted]
-    goal = objective_of(read, objective, direction)
-    return Task(table, goal, limit, float(threshold), deadline, progress, started)
-
-
-def read_limit(top: int | None, max_results: int) -> int:
-    """The largest number of results, of options that are checked."""
-    check_integer("top", top, otherwise="None for all")
-    check_integer("max_results", max_results)
-    return int(max_results if top is None else top)
-
-
-def check_threshold(threshold: object) -> None:
-    """Check that a threshold is a number."""
-    if not is_number(threshold) or threshold != threshold:
-        raise ParameterError(
-            f"threshold={threshold!r}; expected a number. Give 0.0 for any positive score."
-        )
 
 
 #: Arrays with a row for every result.
@@ -396,30 +241,28 @@ class MiningResult:
 
     Parameters
     ----------
-    scores : ndarray of shape (r,), float64
-    sums : ndarray of shape (r, K), float64
+    scores : float64 (r,)
+    sums : float64 (r, K)
         S_k of each, summed pairwise from the weights as given (not T_k − S_k, for complements).
     proven : bool
         Whether the search ran to the end.
     complete : bool
         Whether everything that scores more than the threshold is here; false after a time limit,
-        and when there may be more results than ``top`` or ``max_results``.
+        and if there may be more results than ``top`` or ``max_results``.
     bound : float
-        Nothing that is not here scores more.  Where the search ran to the end, the score that it
-        took to be among the results: the last one's, or the threshold; plus rounding (see
-        :mod:`formulakern.mining.search`), which is 0 for integer weights.
+        Nothing that is not here scores more.  If the search ran to the end, the score that it
+        took to be among the results: the last one's, or the threshold; plus rounding, which is 0
+        for integer weights.
     n_evaluated : int
         Conjunctions, instances and partial instances whose sums or bounds were computed.
-    seconds : float
     """
 
-    scores: NDArray[np.float64]
-    sums: NDArray[np.float64]
+    scores: FloatArray
+    sums: FloatArray
     proven: bool
     complete: bool
     bound: float
     n_evaluated: int
-    seconds: float
 
 
 class CompiledSearch:
@@ -446,7 +289,7 @@ class CompiledSearch:
         columns = np.zeros((len(task.goal.columns), 64 * n_words(n)))
         columns[:, :n] = task.goal.columns
         self.limit = task.limit
-        self.totals: NDArray[np.float64] = columns.sum(axis=1)
+        self.totals: FloatArray = columns.sum(axis=1)
         self.common: dict[str, Any] = {
             "words": task.table.columns,
             "columns": columns,

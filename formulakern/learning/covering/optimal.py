@@ -75,8 +75,6 @@ from formulakern.encoding.packed import PackedTable
 from formulakern.errors import DataError, ParameterError
 from formulakern.interrupts import interruptible
 from formulakern.learning.covering.antecedents import Antecedents, Grid, mine_antecedents
-from formulakern.mining.conjunctions.search import read_groups
-from formulakern.mining.search import read_weights
 from formulakern.mining.sums import sort_descending
 from formulakern.slices import DONE, SLICE, run_slices
 
@@ -164,12 +162,12 @@ class OptimalList:
 
 def optimal_rule_list(
     table: PackedTable,
-    weights: object,
+    weights: FloatArray,
     *,
     max_rules: int = 5,
     max_conditions: int = 2,
     penalty: float = 0.01,
-    exclusive: object = None,
+    exclusive: Any = None,
     min_support: float = 0.0,
     tol: float = 0.0,
     time_limit: TimeLimit = None,
@@ -254,7 +252,8 @@ def optimal_rule_list(
             f"{table.n_rows} rows of {table.n_columns} propositions; a rule list needs at least "
             "one of each."
         )
-    read = read_weights(weights, table.n_rows)
+    read = np.asarray(weights, dtype=np.float64)
+    groups = np.full(table.n_columns, -1) if exclusive is None else np.asarray(exclusive)
     total = float(read.sum())
     if read.min() < 0 or total <= 0:
         raise DataError(
@@ -267,7 +266,7 @@ def optimal_rule_list(
         mine_antecedents,
         table,
         grid,
-        groups=read_groups(exclusive, table.n_columns),
+        groups=np.ascontiguousarray(groups, dtype=np.int64),
         least_correct=grid.floor(penalty * total),
         least_support=-grid.floor(-min_support * total * (1 - 1e-12)),
         max_bytes=max_bytes // 3,

@@ -29,7 +29,7 @@ from formulakern.learning.prl.features import Column, ConjunctionFeatures
 from formulakern.learning.prl.preferences import Preferences
 from formulakern.learning.prl.restricted_game import RestrictedGame
 from formulakern.learning.row_groups import DividedRows, GroupsOfRows, whole_sums
-from formulakern.mining.conjunctions.best_first import mine_on_pieces
+from formulakern.mining.conjunctions.best_first import mine_partitioned
 from formulakern.mining.conjunctions.search import MinedConjunctions
 from formulakern.mining.search import TOTAL_BITS, unit_exponent
 from formulakern.partitions.partitioned import Partitioned
@@ -237,7 +237,7 @@ class PartitionedConjunctions(ConjunctionFeatures):
         self, side: NDArray[np.intp], table: PackedTable, weights: FloatArray, **options: Any
     ) -> MinedConjunctions:
         """The heaviest conjunctions of some propositions."""
-        return mine_on_pieces(
+        return mine_partitioned(
             self.rows.rows,
             self.rows.vectors(weights),
             table.n_columns,

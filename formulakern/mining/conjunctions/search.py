@@ -21,17 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Unpack
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulakern.arrays import FloatArray
-from formulakern.checks import check_integer, is_integer
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import all_ones, n_words
-from formulakern.errors import ParameterError
-from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task, read_task
+from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task
 from formulakern.mining.sums import bit, column_sums, divided, offer, sort_descending
 from formulakern.slices import DONE, FULL, SLICE, enlarged
 
@@ -39,8 +37,6 @@ __all__ = [
     "Lattice",
     "MinedConjunctions",
     "mine_conjunctions",
-    "read_groups",
-    "read_lattice",
     "search_conjunctions",
 ]
 
@@ -73,20 +69,38 @@ class Lattice:
 
     @property
     def smallest(self) -> float:
-        """The smallest factor of the lengths that are reported; inf where there is none."""
-        return float(self.factors[0, self.least : self.greatest + 1].min(initial=np.inf))
+        """The smallest factor of the lengths that are reported."""
+        return float(self.factors[1, 0])
+
+    @classmethod
+    def of(
+        cls,
+        p: int,
+        *,
+        min_length: int = 1,
+        max_length: int | None = 3,
+        length_factor: Any = None,
+        complement: bool = False,
+        exclusive: Any = None,
+    ) -> Lattice:
+        """Return the conjunctions of p propositions; parameters of :func:`mine_conjunctions`."""
+        groups = np.full(p, -1) if exclusive is None else np.asarray(exclusive)
+        greatest = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
+        if max_length is not None:
+            greatest = min(max_length, greatest)
+        factors = np.ones((3, greatest + 1))
+        if length_factor is not None:
+            factors[0] = np.asarray(length_factor)[: greatest + 1]
+        for length in range(greatest + 1):
+            ahead = factors[0, max(length, min_length) :]
+            if len(ahead):
+                factors[1:, length] = ahead.min(), ahead.max()
+        groups = np.ascontiguousarray(groups, dtype=np.int64)
+        return cls(min_length, greatest, factors, groups, complement)
 
 
 class Listed(NamedTuple):
-    """What a search has found.
-
-    Parameters
-    ----------
-    conjunctions : list of tuple of int
-    bound : float
-        In units: what no other conjunction passes.
-    n_evaluated : int
-    """
+    """The conjunctions that a search found, and in units what no other one passes."""
 
     conjunctions: list[tuple[int, ...]]
     bound: float
@@ -94,15 +108,10 @@ class Listed(NamedTuple):
 
 
 def enumerated(task: Task, lattice: Lattice) -> Listed | None:
-    """The best conjunctions, found level by level; None where there are too many to look at.
+    """The best conjunctions, found level by level; None if there are too many to look at.
 
     Every conjunction of a length is extended by the propositions behind its last one, unless the
-    bounds say that no extension can pass the results so far.
-
-    Parameters
-    ----------
-    task : Task
-    lattice : Lattice
+    bounds show that no extension can pass the results so far.
     """
     (m, p), goal, limit = task.table.shape, task.goal, task.limit
     threshold = goal.in_units(task.threshold)
@@ -208,18 +217,9 @@ class ConjunctionState(NamedTuple):
 
 @compiled("int64(state, int64)", state=ConjunctionState)
 def search_conjunctions(state: Any, work: Any) -> Any:
-    """Go on with a depth-first branch and bound over conjunctions; see :mod:`.search`.
+    """Go on with a depth-first branch and bound, for about ``work`` words of 64 examples.
 
-    Parameters
-    ----------
-    state : ConjunctionState
-    work : int
-        Words of 64 examples to look at, about.
-
-    Returns
-    -------
-    int
-        DONE, SLICE, or FULL: D, C or R must grow, then go on.
+    Returns DONE, SLICE, or FULL: D, C or R must grow, then go on.
     """
     words, groups, columns, totals = state.words, state.groups, state.columns, state.totals
     flags, lengths, factors, threshold = state.flags, state.lengths, state.factors, state.threshold
@@ -347,13 +347,8 @@ def search_conjunctions(state: Any, work: Any) -> Any:
 class MinedConjunctions(MiningResult):
     """Conjunctions, best first, and what is known about all the others.
 
-    Parameters
-    ----------
-    scores, sums, proven, complete, bound, n_evaluated, seconds :
-        As in :class:`~formulakern.mining.search.MiningResult`.
-    conjunctions : list of tuple of int
-        Sorted positions of propositions; sorted by score (largest first), then length, then
-        positions.
+    ``conjunctions`` are sorted positions of propositions; sorted by score (largest first), then
+    length, then positions.
     """
 
     conjunctions: list[tuple[int, ...]]
@@ -368,7 +363,7 @@ def mine_conjunctions(
     length_factor: Sequence[float] | NDArray[Any] | None = None,
     complement: bool = False,
     exclusive: Sequence[int] | NDArray[Any] | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Any,
 ) -> MinedConjunctions:
     """The conjunctions w of different propositions with the largest scores.
 
@@ -392,8 +387,8 @@ def mine_conjunctions(
     exclusive : sequence of int of length p, optional
         Groups of which a conjunction has at most one proposition (the values of one column, or a
         literal and its negation); −1 for propositions that are in no group.
-    top, objective, direction, threshold, max_results, time_limit, progress :
-        As in :func:`formulakern.mining.search.read_task`.
+    **options
+        Of :class:`~formulakern.mining.search.SearchOptions`.
 
     Returns
     -------
@@ -401,18 +396,11 @@ def mine_conjunctions(
         Conjunctions of equal covers are different conjunctions, and all are candidates.  Those
         that tie with the last one returned may be left out.
 
-    Raises
-    ------
-    DataError
-        If there are no examples or propositions, or weights do not fit or are not finite.
-    ParameterError
-        If an option is out of its range.
-
     Notes
     -----
-    Where few conjunctions are looked at (at most 2¹⁹, times examples), nothing is compiled.  Else
-    examples without weight are dropped first.  A conjunction then costs some 10 ns per 64 examples
-    and column of weights; how many are looked at depends on how well the bound prunes.
+    If few conjunctions are looked at (at most 2¹⁹, times examples), nothing is compiled.  Else
+    a conjunction costs some 10 ns per 64 examples and column of weights; how many are looked at
+    depends on how well the bound prunes.
 
     Examples
     --------
@@ -421,10 +409,16 @@ def mine_conjunctions(
     >>> result.conjunctions, result.scores, result.proven
     ([(0, 1)], array([3.]), True)
     """
-    task = read_task(propositions, weights, **options)
+    task = Task(propositions, weights, SearchOptions(**options))
     goal = task.goal
-    p = task.table.n_columns
-    lattice = read_lattice(p, min_length, max_length, length_factor, complement, exclusive)
+    lattice = Lattice.of(
+        task.table.n_columns,
+        min_length=min_length,
+        max_length=max_length,
+        length_factor=length_factor,
+        complement=complement,
+        exclusive=exclusive,
+    )
     listed, finished = enumerated(task, lattice), True
     if listed is None:
         search = _ConjunctionSearch(task, lattice)
@@ -434,7 +428,7 @@ def mine_conjunctions(
         task.progress(1.0)
     found, factor, smallest = listed.conjunctions, lattice.factors[0], lattice.smallest
     sums = task.sums(found, lambda table, some: table.truths(table.covers(some)))
-    values = goal.weights.sum(axis=0) - sums if complement else sums
+    values = task.weights.sum(axis=0) - sums if complement else sums
     scores = goal.scores(values) / factor[[len(w) for w in found]]
     order = task.ranked(found, scores)
     return MinedConjunctions(
@@ -445,7 +439,6 @@ def mine_conjunctions(
         complete=finished and len(found) < task.limit,
         bound=goal.from_units(listed.bound) + goal.rounding * (1 + complement) / smallest,
         n_evaluated=listed.n_evaluated,
-        seconds=task.seconds(),
     )
 
 
@@ -508,87 +501,3 @@ class _ConjunctionSearch(CompiledSearch):
         if start + count + following > len(state.items):
             self._enlarge(("items", "bounds"), 2 * len(state.items))
         self._make_room(self.n_found + following)
-
-
-def read_lattice(
-    p: int,
-    min_length: int,
-    max_length: int | None,
-    length_factor: Sequence[float] | NDArray[Any] | None,
-    complement: bool,
-    exclusive: Sequence[int] | NDArray[Any] | None,
-) -> Lattice:
-    """Which conjunctions of p propositions are meant; parameters of :func:`mine_conjunctions`.
-
-    Raises
-    ------
-    ParameterError
-        If an option is out of its range.
-    """
-    groups = read_groups(exclusive, p)
-    least, greatest = _lengths(min_length, max_length, groups)
-    factor = _factors(length_factor, greatest, max_length)
-    return Lattice(least, greatest, _reachable(factor, least, greatest), groups, complement)
-
-
-def read_groups(exclusive: Any, p: int) -> NDArray[np.int64]:
-    """The group of each of p propositions, −1 for none, checked; all −1 where none are given.
-
-    Raises
-    ------
-    ParameterError
-        If there is not one integer of at least −1 for each proposition.
-    """
-    if exclusive is None:
-        return np.full(p, -1, dtype=np.int64)
-    groups = np.asarray(exclusive)
-    if groups.shape != (p,) or groups.dtype.kind not in "iu" or groups.min() < -1:
-        raise ParameterError(
-            f"exclusive of shape {groups.shape} and dtype {groups.dtype}; expected one integer "
-            f"for each of the {p} propositions: its group, 0 or more, or -1 for none."
-        )
-    return np.ascontiguousarray(groups, dtype=np.int64)
-
-
-def _lengths(min_length: int, max_length: int | None, groups: NDArray[np.int64]) -> tuple[int, int]:
-    """Least and greatest length; the greatest one not above what groups and p allow."""
-    check_integer("min_length", min_length, 0)
-    if max_length is not None and (not is_integer(max_length) or max_length < min_length):
-        raise ParameterError(
-            f"max_length={max_length!r}; expected an integer, at least min_length={min_length}, "
-            "or None for no limit."
-        )
-    possible = int(np.count_nonzero(groups < 0)) + len(np.unique(groups[groups >= 0]))
-    return int(min_length), possible if max_length is None else min(int(max_length), possible)
-
-
-def _factors(length_factor: Any, greatest: int, max_length: int | None) -> NDArray[np.float64]:
-    if length_factor is None:
-        return np.ones(greatest + 1)
-    try:
-        factor = np.asarray(length_factor, dtype=np.float64)
-    except (TypeError, ValueError):
-        factor = np.empty((0, 0))
-    if factor.ndim != 1 or len(factor) <= greatest:
-        raise ParameterError(
-            f"length_factor of shape {np.shape(length_factor)}; expected a positive number for "
-            f"each length from 0 to {greatest if max_length is None else max_length}."
-        )
-    factor = factor[: greatest + 1]
-    if not (np.isfinite(factor).all() and (factor > 0).all()):
-        raise ParameterError(
-            f"length_factor holds {factor[~(np.isfinite(factor) & (factor > 0))][0]}; scores are "
-            "divided by it, so it is positive and finite."
-        )
-    return factor
-
-
-def _reachable(factor: NDArray[np.float64], least: int, greatest: int) -> NDArray[np.float64]:
-    """The factors, and their smallest and largest among reported lengths from each one on."""
-    table = np.ones((3, max(greatest, 0) + 1))
-    table[0, : len(factor)] = factor
-    for length in range(greatest + 1):
-        ahead = factor[max(length, least) : greatest + 1]
-        if len(ahead):
-            table[1:, length] = ahead.min(), ahead.max()
-    return table

@@ -19,8 +19,8 @@ propositions are sums of two modified weights over their bits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, NamedTuple, Unpack
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 from formulakern.compilation import compiled
 from formulakern.encoding.bits import n_words
 from formulakern.encoding.packed import PackedTable
-from formulakern.errors import ParameterError
-from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task, read_task
+from formulakern.mining.search import CompiledSearch, MiningResult, SearchOptions, Task
 from formulakern.mining.sums import bit, column_sums, offer, sort_descending
 from formulakern.mining.templates.expansion import (
     Expansion,
@@ -130,18 +129,9 @@ class InstanceState(NamedTuple):
 
 @compiled("int64(state, int64)", state=InstanceState)
 def search_instances(state: Any, work: Any) -> Any:
-    """Go on with the search; see :mod:`.search`.
+    """Go on with the search, for about ``work`` words of 64 examples.
 
-    Parameters
-    ----------
-    state : InstanceState
-    work : int
-        Words of 64 examples to look at, about.
-
-    Returns
-    -------
-    int
-        DONE, SLICE, or FULL: R must grow, then go on.
+    Returns DONE, SLICE, or FULL: R must grow, then go on.
     """
     words, columns, flags, steps = state.words, state.columns, state.flags, state.steps
     planes, unknown, output, allowed = state.planes, state.unknown, state.output, state.allowed
@@ -262,15 +252,9 @@ def search_instances(state: Any, work: Any) -> Any:
 class MinedInstances(MiningResult):
     """Instances of a template, best first, and what is known about all the others.
 
-    Parameters
-    ----------
-    scores, sums, proven, complete, bound, n_evaluated, seconds :
-        As in :class:`~formulakern.mining.search.MiningResult`.
-    assignments : list of tuple of int
-        For each instance the proposition in every slot of the expansion; sorted by score (largest
-        first), then by the number of different propositions, then as tuples.
-    expansion : Expansion
-        The template with its choices written out.
+    ``assignments`` have for each instance the proposition in every slot of the ``expansion``, the
+    template with its choices written out; sorted by score (largest first), then by the number of
+    different propositions, then as tuples.
     """
 
     assignments: list[tuple[int, ...]]
@@ -284,7 +268,7 @@ def mine_templates(
     *,
     distinct: bool = False,
     columns: Mapping[Any, Sequence[int]] | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Any,
 ) -> MinedInstances:
     """The instances of a template with the largest scores.
 
@@ -304,8 +288,8 @@ def mine_templates(
     columns : mapping, optional
         Variable (or its name) → positions of the propositions that it ranges over; all by
         default.
-    top, objective, direction, threshold, max_results, time_limit, progress :
-        As in :func:`formulakern.mining.search.read_task`.
+    **options
+        Of :class:`~formulakern.mining.search.SearchOptions`.
 
     Returns
     -------
@@ -316,13 +300,9 @@ def mine_templates(
 
     Raises
     ------
-    DataError
-        If there are no examples or propositions, or weights do not fit or are not finite.
     FormulaError, FormulaSizeError
         If the template holds comparisons, or more than ``expansion.MAX_SLOTS`` variables with
         the copies in choices counted; or ``distinct`` and something stands beside a choice.
-    ParameterError
-        If an option is out of its range.
 
     Notes
     -----
@@ -339,20 +319,21 @@ def mine_templates(
     >>> result.expansion.formula
     Formula('s0 & ~s1')
     """
-    task = read_task(propositions, weights, **options)
-    if not isinstance(formula, Formula):
-        raise ParameterError(
-            f"the template is a Formula; got {type(formula).__name__}. "
-            "Parse text first: fk.parse('a & ~b')."
-        )
-    ranges = _read_ranges(formula, columns, task.table.n_columns)
+    task = Task(propositions, weights, SearchOptions(**options))
+    ranges = {
+        v: tuple(sorted(set(positions)))
+        for key, positions in (columns or {}).items()
+        for v in formula.variables
+        if key in (v, v.name)
+    }
     expansion = expand(formula, bool(distinct), ranges.get)
-    capacity = task.limit
+    limit = capacity = task.limit
     while True:
-        search = _InstanceSearch(replace(task, limit=capacity), expansion, ranges)
+        task.limit = capacity
+        search = _InstanceSearch(task, expansion, ranges)
         finished = task.run(search)
         assignments = _different(expansion, search.assignments())
-        if len(assignments) >= task.limit or search.n_found < capacity or not finished:
+        if len(assignments) >= limit or search.n_found < capacity or not finished:
             break
         capacity *= 4  # the results hold too many instances of equal functions
 
@@ -369,44 +350,19 @@ def mine_templates(
     scores = task.goal.scores(sums)
     order = task.ranked(assignments, scores)
     bound = task.goal.from_units(search.bound()) + task.goal.rounding
-    if len(order) > task.limit:
-        bound = max(bound, float(scores[order[task.limit]]))
-    order = order[: task.limit]
+    if len(order) > limit:
+        bound = max(bound, float(scores[order[limit]]))
+    order = order[:limit]
     return MinedInstances(
         assignments=[assignments[r] for r in order],
         scores=scores[order],
         sums=sums[order],
         proven=finished,
-        complete=finished and search.n_found < capacity and len(order) < task.limit,
+        complete=finished and search.n_found < capacity and len(order) < limit,
         bound=bound,
         n_evaluated=search.n_evaluated,
-        seconds=task.seconds(),
         expansion=expansion,
     )
-
-
-def _read_ranges(
-    formula: Formula, columns: Mapping[Any, Sequence[int]] | None, p: int
-) -> dict[Variable, tuple[int, ...]]:
-    """Which propositions the variables range over that are not over all."""
-    ranges: dict[Variable, tuple[int, ...]] = {}
-    variables = formula.variables
-    for key, positions in (columns or {}).items():
-        named = [v for v in variables if key in (v, v.name)]
-        if not named:
-            known = ", ".join(repr(v.name) for v in variables) or "no variable"
-            raise ParameterError(
-                f"columns names {str(key)!r}, which is not in the template; it has {known}."
-            )
-        chosen = np.unique(np.asarray(positions))
-        right = chosen.ndim == 1 and chosen.size > 0 and chosen.dtype.kind in "iu"
-        if not right or chosen[0] < 0 or chosen[-1] >= p:
-            raise ParameterError(
-                f"columns[{str(key)!r}] is {positions!r}; expected positions of propositions, "
-                f"integers from 0 to {p - 1}, at least one."
-            )
-        ranges.update(dict.fromkeys(named, tuple(chosen.tolist())))
-    return ranges
 
 
 class _InstanceSearch(CompiledSearch):
@@ -499,21 +455,9 @@ def _different(
 def function_of(
     expansion: Expansion, pattern: Sequence[int], n: int
 ) -> tuple[tuple[int, ...], bytes]:
-    """Which of n arguments a template with these arguments depends on, and its truth table.
+    """Which of n arguments a template depends on, and the bytes of its truth table of these.
 
-    Parameters
-    ----------
-    expansion : Expansion
-    pattern : sequence of int
-        For every slot which of the arguments 0 … n − 1 it holds.
-    n : int
-
-    Returns
-    -------
-    needed : tuple of int
-        The arguments that the Boolean function depends on.
-    table : bytes
-        Its values for all truth values of these.
+    ``pattern`` has for every slot the argument, 0 … n − 1, that it holds.
     """
     table = truth_table(expansion.formula, dict(zip(expansion.leaves, pattern, strict=True)))
     needed = tuple(i for i in range(n) if depends(table, i))

@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_conjunctions import cases, check_against_enumeration
 
-import formulakern as fk
 from formulakern.deadline import TimeIsOver
 from formulakern.encoding.zero_one import read_packed
 from formulakern.mining.conjunctions import best_first
 from formulakern.mining.conjunctions.answers import GroupedRows
-from formulakern.mining.conjunctions.best_first import mine_on_pieces
+from formulakern.mining.conjunctions.best_first import mine_partitioned
 from formulakern.mining.conjunctions.search import mine_conjunctions
 from formulakern.partitions.partitioned import Partitioned
 
@@ -42,11 +41,13 @@ def pieces_of(X, weights, division):
 @given(cases(), st.none() | st.integers(1, 40), DIVISIONS, st.sampled_from([1, 1 << 10]))
 def test_equals_enumeration_on_pieces(case, top, division, batch):
     X, weights, options = case
+    options |= {"complement": False}
     pieces, vectors = pieces_of(X, weights, division)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(best_first, "LARGEST_BATCH", batch)
         patch.setattr(best_first, "FIRST_BATCH", batch)
-        result = mine_on_pieces(pieces, vectors, X.shape[1], top=top, **options)
+        asked = {name: value for name, value in options.items() if name != "complement"}
+        result = mine_partitioned(pieces, vectors, X.shape[1], top=top, **asked)
     check_against_enumeration(result, X, weights, options, top)
 
 
@@ -64,7 +65,7 @@ def test_equals_the_search_on_a_larger_table(waiting, monkeypatch):
     options = {"objective": "spread", "top": 25, "max_length": 4, "threshold": 3.0}
     whole = mine_conjunctions(X, weights, **options)
     for division in [(1, [0]), (2, [0, 1, 1]), (7, [0, 0, 5, 2, 2, 2])]:
-        result = mine_on_pieces(*pieces_of(X, weights, division), 24, **options)
+        result = mine_partitioned(*pieces_of(X, weights, division), 24, **options)
         assert result.scores.tolist() == whole.scores.tolist()
         assert result.bound == whole.bound
         above = whole.scores > whole.scores[-1]
@@ -83,7 +84,7 @@ def test_the_division_is_of_no_effect_on_any_bit():
         rows = np.split(np.arange(700), cuts)
         values = [GroupedRows(read_packed(X).take(r), group[r], share[r]) for r in rows]
         size = np.array([300.0, 300.0])
-        mined = mine_on_pieces(Partitioned(values), [vectors] * len(values), 12, size=size)
+        mined = mine_partitioned(Partitioned(values), [vectors] * len(values), 12, size=size)
         found.append((mined.conjunctions, mined.scores.tolist(), mined.bound))
     assert found[0] == found[1] == found[2]
     exact = mine_conjunctions(X, vectors[group] * share[:, None])
@@ -100,7 +101,7 @@ def test_the_bound_allows_for_weights_that_are_rounded_to_nothing(whole):
     X = np.ones((2000, 2), dtype=int)
     X[100:, 0] = 0
     pieces, vectors = pieces_of(X, weights, (2, [0, 1]))
-    result = mine_on_pieces(pieces, vectors, 2, top=1, max_length=1, whole=whole)
+    result = mine_partitioned(pieces, vectors, 2, top=1, max_length=1, whole=whole)
     assert result.conjunctions == [(0,)]  # in units as heavy as (1,), which is heavier
     assert Fraction(result.bound) >= sum(map(Fraction, weights[:, 0].tolist()))
 
@@ -108,14 +109,14 @@ def test_the_bound_allows_for_weights_that_are_rounded_to_nothing(whole):
 def test_rows_without_weight_are_of_no_effect():
     X, weights = large(2_000, 10)
     weights[np.arange(2_000) % 3 > 0] = 0.0
-    result = mine_on_pieces(*pieces_of(X, weights, (2, [0, 1])), 10, top=5)
+    result = mine_partitioned(*pieces_of(X, weights, (2, [0, 1])), 10, top=5)
     assert result.scores.tolist() == mine_conjunctions(X, weights, top=5).scores.tolist()
 
 
 def test_a_time_limit_leaves_a_bound_on_pieces():
     X, weights = large(3_000, 60)
     pieces, vectors = pieces_of(X, weights, (2, [0, 1]))
-    never = mine_on_pieces(pieces, vectors, 60, time_limit=0.0)
+    never = mine_partitioned(pieces, vectors, 60, time_limit=0.0)
     assert (never.conjunctions, never.bound, never.proven) == ([], math.inf, False)
     some = {}
 
@@ -136,7 +137,7 @@ def test_a_time_limit_leaves_a_bound_on_pieces():
         def persist(self, function, *shared, each=None):
             return Stops(super().persist(function, *shared, each=each).values)
 
-    stopped = mine_on_pieces(
+    stopped = mine_partitioned(
         Stops(pieces.values), vectors, 60, top=3, max_length=None, time_limit=1e9
     )
     whole = mine_conjunctions(X, weights, top=50, max_length=2)
@@ -146,23 +147,3 @@ def test_a_time_limit_leaves_a_bound_on_pieces():
     of = dict(zip(whole.conjunctions, whole.scores.tolist(), strict=True))
     assert len(stopped.conjunctions) == 3
     assert max(of[w] for w in missing) <= stopped.bound < math.inf
-
-
-def test_progress_rises_to_the_end():
-    X, weights = large()
-    seen = []
-    mine_on_pieces(*pieces_of(X, weights, (2, [0, 1])), 40, progress=seen.append)
-    assert seen == sorted(seen)
-    assert seen[-1] == 1.0
-    assert 0.0 < seen[0] < 1.0
-
-
-def test_what_is_refused_on_pieces():
-    X, weights = large(50, 4)
-    pieces, vectors = pieces_of(X, weights, (1, [0]))
-    with pytest.raises(fk.DataError, match="0 pieces of rows"):
-        mine_on_pieces(Partitioned([]), [], 4)
-    with pytest.raises(fk.ParameterError, match="expected a number"):
-        mine_on_pieces(pieces, vectors, 4, threshold=math.nan)
-    with pytest.raises(fk.ParameterError, match="a spread has no sign"):
-        mine_on_pieces(pieces, vectors, 4, objective="spread", direction="positive")

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import tables
 
-import formulakern as fk
 from formulakern.mining.conjunctions import search
 from formulakern.mining.conjunctions.search import mine_conjunctions
 
@@ -237,48 +236,3 @@ def test_no_length_is_possible():
     result = mine_conjunctions([[1, 0]], [1.0], min_length=2, max_length=3, exclusive=[0, 0])
     assert result.conjunctions == []
     assert result.proven
-
-
-X2, W2 = [[1, 0], [1, 1]], [1.0, -1.0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "error", "says"),
-    [
-        ((X2, [1.0]), {}, fk.DataError, "for 2 examples"),
-        ((X2, [[1.0], [2.0], [3.0]]), {}, fk.DataError, r"expected \(2,\) or \(2, K\)"),
-        ((X2, [1.0, math.nan]), {}, fk.DataError, "example 1"),
-        ((X2, [1.0, math.inf]), {}, fk.DataError, "finite"),
-        ((X2, [1e308, 1e308]), {}, fk.DataError, "range of float64"),
-        ((X2, ["a", "b"]), {}, fk.DataError, "real numbers"),
-        ((X2, np.zeros((2, 0))), {}, fk.DataError, "weights of shape"),
-        ((np.zeros((0, 2)), []), {}, fk.DataError, "at least one of each"),
-        (([[2, 0], [1, 1]], W2), {}, fk.DataError, "holds 2"),
-        ((X2, W2), {"top": 0}, fk.ParameterError, "at least 1"),
-        ((X2, W2), {"top": True}, fk.ParameterError, "top=True"),
-        ((X2, W2), {"top": None, "max_results": 0}, fk.ParameterError, "max_results=0"),
-        ((X2, W2), {"min_length": -1}, fk.ParameterError, "min_length=-1"),
-        ((X2, W2), {"min_length": 2, "max_length": 1}, fk.ParameterError, "at least min_length=2"),
-        ((X2, W2), {"max_length": 1.5}, fk.ParameterError, "max_length=1.5"),
-        ((X2, W2), {"objective": "best"}, fk.ParameterError, "'absolute', 'spread'"),
-        ((X2, W2), {"objective": "spread"}, fk.ParameterError, "K >= 2"),
-        ((X2, W2), {"direction": "up"}, fk.ParameterError, "'positive'"),
-        (
-            (X2, np.ones((2, 2))),
-            {"objective": "spread", "direction": "positive"},
-            fk.ParameterError,
-            "no sign",
-        ),
-        ((X2, W2), {"exclusive": [0]}, fk.ParameterError, "each of the 2"),
-        ((X2, W2), {"exclusive": [0.5, 1]}, fk.ParameterError, "float64"),
-        ((X2, W2), {"length_factor": [1, 1]}, fk.ParameterError, "each length from 0 to 3"),
-        ((X2, W2), {"length_factor": [1, 0, 1, 1]}, fk.ParameterError, "holds 0.0"),
-        ((X2, W2), {"length_factor": [1, math.inf, 1]}, fk.ParameterError, "holds inf"),
-        ((X2, W2), {"threshold": math.nan}, fk.ParameterError, "threshold"),
-        ((X2, W2), {"time_limit": -1}, fk.ParameterError, "time_limit=-1"),
-        ((X2, W2), {"time_limit": math.nan}, fk.ParameterError, "time_limit=nan"),
-    ],
-)
-def test_bad_input_is_refused(arguments, options, error, says):
-    with pytest.raises(error, match=says):
-        mine_conjunctions(*arguments, **options)
