@@ -81,6 +81,7 @@ class HierarchicalBase(RuleModel):
     linear: bool = True
     loss: Any = field(init=False)
     C_: float = field(init=False)
+    classes_: npt.NDArray[Any] = field(init=False)
     _models: list[HierarchicalModel] = field(init=False)
 
     def _linear_terms(
@@ -184,69 +185,51 @@ class HierarchicalBase(RuleModel):
         self._bar.at(share, what, known, step_line(problem, step))
 
     def _warn_if_open(self, stacklevel: int = 4) -> None:
-        """Say by how much the gap is not closed; of a fit that calls this itself, at level 3."""
+        """Warn if the gap is open; ``stacklevel`` is 3 in ``fit`` itself."""
         gap, size = self.gap_, counted(self.hull_size_, "conjunction")
         if self.stopped_ == "interrupted":
-            warnings.warn(
-                f"interrupted at {size}: the best model so far is kept, whose relative duality gap "
-                f"is {gap:.2g}.",
-                ConvergenceWarning,
-                stacklevel=stacklevel,
-            )
-            return
-        if (
-            getattr(self, "max_rules", None) is not None
-        ):  # what the limit costs is no fault of the search
-            gap = min(gap, max(model.grown.gap for model in self._models))
-        if gap <= self.tol:
-            return
-        advice = {
-            "time limit": "Allow more time, a larger tol, or a smaller C.",
-            "node limit": "Raise max_active or tol, lower rho towards 1, or choose a smaller C.",
-        }.get(self.stopped_, "Raise tol, or choose a smaller C.")
-        warnings.warn(
-            f"stopped by the {self.stopped_} at {size}; the relative duality gap is {gap:.2g}, "
-            f"above tol={self.tol:g}. {advice}",
-            ConvergenceWarning,
-            stacklevel=stacklevel,
-        )
+            message = f"interrupted at {size}: the best model so far is kept, whose relative "
+            message += f"duality gap is {gap:.2g}."
+        else:
+            if getattr(self, "max_rules", None) is not None:  # the cost of the limit does not count
+                gap = min(gap, max(model.grown.gap for model in self._models))
+            if gap <= self.tol:
+                return
+            advice = {
+                "time limit": "Allow more time, a larger tol, or a smaller C.",
+                "node limit": "Raise max_active or tol, lower rho towards 1, or choose a smaller "
+                "C.",
+            }.get(self.stopped_, "Raise tol, or choose a smaller C.")
+            message = f"stopped by the {self.stopped_} at {size}; the relative duality gap is "
+            message += f"{gap:.2g}, above tol={self.tol:g}. {advice}"
+        warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
 
     def _rules_of(
         self,
-        model: ScoreFunction,
+        function: ScoreFunction,
         table: PackedTable,
-        weights: FloatArray,
-        right: npt.NDArray[np.bool_] | None = None,
-        winner: Any = None,
-        loser: Any = None,
-        numbers: FloatArray | None = None,
+        counts: RowCounts,
+        winner: int | None = None,
+        loser: int | None = None,
     ) -> list[tuple[Feature, WeightedRule]]:
-        """The rules of one model, which speaks for ``winner`` if there are classes.
+        """The rules of one function, which votes for the class ``winner`` if there are classes.
 
-        Where it speaks against one class, ``loser``, a rule of negative weight is one for that;
-        else the weight stays negative.  ``right`` marks the rows of the class ``winner``; of the
-        rows of positive weight those that a rule covers and those of the class are counted by
-        ``weights``, which are 1 unless the user gave others.  A row of the table stands for
-        ``numbers`` rows, 1 by default.
+        If it votes against one class, ``loser``, a rule of negative weight votes for that class;
+        otherwise the weight stays negative.  Rules are counted on the rows of the table.
         """
-        used = weights > 0
-        number = np.ones(len(weights)) if numbers is None else numbers
-        of_class = None
-        if right is not None:
-            of_class = np.stack([weights * ~right, weights * right], axis=1)[used]
-        counts = RowCounts(number[used].astype(np.int64), of_class)
+        names = [] if winner is None else self.classes_.tolist()
         found: list[tuple[Feature, WeightedRule]] = []
-        for node, weight in zip(model.rules, model.weights.tolist(), strict=True):
+        for node, weight in zip(function.rules, function.weights.tolist(), strict=True):
             against = weight < 0 and loser is not None
-            votes = (-weight, loser, winner) if against else (weight, winner, loser)
+            k, other = (loser, winner) if against else (winner, loser)
+            for_class, against_class = (None if j is None else names[j] for j in (k, other))
+            votes = -weight if against else weight, for_class, against_class
             if isinstance(node, int):  # it counts in every row, with a number
                 term = self._terms[node]
                 found.append((Degree(node, term), WeightedRule(term, *votes)))
                 continue
-            feature, cover = Conjunction(node), table.cover(node)[used]
-            k = None if right is None else 1 - against
-            rule = counts.described(feature.named(self._leaves), cover, *votes, k)
-            found.append((feature, rule))
+            rule, cover = Conjunction(node).named(self._leaves), table.cover(node)
+            found.append((Conjunction(node), counts.described(rule, cover, *votes, k)))
         return found
 
 

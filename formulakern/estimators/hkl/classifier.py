@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -23,6 +25,7 @@ from formulakern.estimators.hkl.base import (
 )
 from formulakern.estimators.hkl.training_rows import PiecedRows, SeenRows, TrainingRows, WholeRows
 from formulakern.estimators.partitioned_targets import PartitionedClasses
+from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import class_order, row_weights, several_classes
 from formulakern.learning.hkl.ordinal import decision_thresholds
 from formulakern.rules.ensemble import WeightedRule
@@ -32,6 +35,10 @@ __all__ = ["HKLClassifier"]
 
 
 LOSSES = ("hinge", "squared_hinge", "logistic")
+#: A function of rules, intercepts and adjustments, and what it is called with; the rows; and the
+#: intercepts of a model without rules.
+_Rules = list[tuple[Feature, WeightedRule]]
+_Learned = tuple[Callable[..., None], SeenRows, _Rules, FloatArray, FloatArray]
 
 
 @dataclass(eq=False, repr=False)
@@ -243,14 +250,12 @@ class HKLClassifier(HierarchicalClassifier):
         with self._showing() as bar:
             deadline = Deadline.of(self.time_limit)
             table, labels = self._read_training(X, y)
-            spread = isinstance(labels, PartitionedClasses)
+            partitioned, order = isinstance(labels, PartitionedClasses), None
             if self.ordinal:
-                name = str(getattr(y, "name", None) or "class")
-                order = labels.order if spread else class_order(y, labels)
-                self._fit_ordered(table, labels, order, sample_weight, None, deadline, name)
-            else:
-                self._fit_encoded(table, labels, sample_weight, None, deadline)
-            if self.stopped_ not in EARLY and not spread:
+                order = labels.order if partitioned else class_order(y, labels)
+            name = str(getattr(y, "name", None) or "class")
+            self._fit_encoded(table, labels, sample_weight, None, deadline, order, name)
+            if self.stopped_ not in EARLY and not partitioned:
                 warn_of_one_class(self, table, labels, sample_weight)
             bar.end(f"gap {self.gap_:.2g}, {len(self.rules_)} rules, {self.stopped_}")
             return self
@@ -273,77 +278,105 @@ class HKLClassifier(HierarchicalClassifier):
         sample_weight: Any,
         start: HKLClassifier | None,
         deadline: Deadline,
+        order: npt.NDArray[Any] | None = None,
+        name: str = "class",
     ) -> Self:
-        """Fit to rows that are encoded already."""
-        found_classes = (
-            labels.classes if isinstance(labels, PartitionedClasses) else np.unique(labels)
-        )
-        if self.ordinal:
-            return self._fit_ordered(table, labels, found_classes, sample_weight, start, deadline)
-        self.classes_ = found_classes
-        if self.monotone and len(self.classes_) > 2:
+        """Fit to encoded rows; ``order`` has ordered classes, sorted by default."""
+        classes = labels.classes if isinstance(labels, PartitionedClasses) else np.unique(labels)
+        self.classes_ = classes if order is None else order
+        if self.monotone and len(classes) > 2 and not self.ordinal:
             raise ParameterError(
-                f"monotone={self.monotone!r} with {len(self.classes_)} classes; expected two "
-                "classes, or ordinal=True for ordered ones, which have one score."
+                f"monotone={self.monotone!r} with {len(classes)} classes; expected two classes, or "
+                "ordinal=True for ordered ones, which have one score."
             )
-        names = self.classes_.tolist()
         rows, present, sums = self._rows(table, labels, sample_weight)
-        two = len(names) == 2  # else a class whose rows all weigh nothing cannot be learned
+        shares, tau = self._shares(sums)
+        adjustment = np.where(shares > RAREST, tau * np.log(shares), 0.0)
+        learn = self._learn_ordered if self.ordinal else self._learn_classes
+        decide, seen, found, bias, prior = learn(rows, present, shares, name, start, deadline)
+        for rules, b, a in ((found, bias, adjustment), (found, bias, 0.0), ([], prior, 0.0)):
+            decide(rules, b, np.broadcast_to(a, len(adjustment)))
+            if self._as_good(*seen[:3]):
+                break
+        self._warn_if_open()
+        return self
+
+    def _learn_classes(
+        self,
+        rows: TrainingRows,
+        present: npt.NDArray[np.bool_],
+        shares: FloatArray,
+        name: str,  # noqa: ARG002
+        start: HKLClassifier | None,
+        deadline: Deadline,
+    ) -> _Learned:
+        """Learn a function of each class; of two classes, of the second."""
+        names, two = self.classes_.tolist(), len(self.classes_) == 2
+        # a class whose rows all weigh nothing cannot be learned
         learned = [1] if two else np.flatnonzero(present).tolist()
         self._learn(rows, ["" if two else str(names[k]) for k in learned], start, deadline=deadline)
         seen = rows.seen([one.rules for one in self._functions])
+        of_class = np.where(seen.labels[:, None] == self.classes_, seen.counts[:, None], 0.0)
+        counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64), of_class)
         found: list[tuple[Feature, WeightedRule]] = []
         bias = np.full(len(names), -np.inf)
-        for k, model in zip(learned, self._functions, strict=True):
-            against = names[0] if two else None
-            right, n = seen.labels == self.classes_[k], seen.numbers
-            found += self._rules_of(model, seen.table, seen.counts, right, names[k], against, n)
-            bias[k] = model.bias
+        for k, function in zip(learned, self._functions, strict=True):
+            found += self._rules_of(function, seen.table, counts, k, 0 if two else None)
+            bias[k] = function.bias
         if not two and not np.isfinite(bias).all():  # never predicted
             lowest = sum(abs(rule.weight) for _, rule in found)
             lowest += np.abs(bias[np.isfinite(bias)]).max()
             bias[np.isinf(bias)] = -2 * lowest - 1
-        shares, tau = self._shares(sums)
         logs = np.log(shares)
-        self._decide(found, bias, np.where(shares > RAREST, tau * logs, 0.0))
-        for rules, b in ((found, bias), ([], logs - logs[::-1] if two else logs)):
-            if self._as_good(*seen[:3]):
-                break
-            self._decide(rules, b, np.zeros(len(names)))
-        self._warn_if_open()
-        return self
+        return self._decide, seen, found, bias, logs - logs[::-1] if two else logs
+
+    def _learn_ordered(
+        self,
+        rows: TrainingRows,
+        present: npt.NDArray[np.bool_],
+        shares: FloatArray,
+        name: str,
+        start: HKLClassifier | None,
+        deadline: Deadline,
+    ) -> _Learned:
+        """Learn one function, with thresholds; for two classes decisions are by its sign."""
+        self._learn(rows, [""], start, deadline=deadline)
+        [function] = self._functions
+        seen = rows.seen([function.rules])
+        counts = RowCounts(np.where(seen.counts > 0, seen.numbers, 0).astype(np.int64))
+        found = self._rules_of(function, seen.table, counts)
+        bounds = np.maximum.accumulate(np.negative(function.bias))  # rounding apart
+        below = np.cumsum(shares[present])[:-1]
+        decide = partial(self._decide_ordered, present=present, name=name)
+        return decide, seen, found, bounds, np.log(below) - np.log1p(-below)
 
     def _rows(
         self,
         table: Any,
         labels: npt.NDArray[Any] | PartitionedClasses,
         sample_weight: Any,
-        order: npt.NDArray[Any] | None = None,
     ) -> tuple[TrainingRows, npt.NDArray[np.bool_], FloatArray]:
-        """What is learned, which classes have rows of positive weight, and the weight of each.
-
-        Classes are sorted, or ordered ones as in ``order``.
-        """
+        """The rows, which classes have rows of positive weight, and the weight of each."""
         classes = self.classes_
         if isinstance(labels, PartitionedClasses):
             weighted = labels.weighted(self.class_weight, sample_weight)
             places = np.searchsorted(labels.classes, classes)
             present = weighted.present[places]
-            known = None if order is None else order[present]
+            known = classes[present] if self.ordinal else None
             sums = weighted.sums * weighted.factors
             return PiecedRows.of(table, weighted, known), present, sums[places]
         weights = row_weights(labels, self.class_weight, sample_weight)
         present = np.isin(classes, several_classes(labels, weights))
         counts = np.where(weights > 0, row_weights(labels, None, sample_weight), 0.0)
         seen = SeenRows(table, labels, weights, counts, np.ones(len(labels)))
-        if order is not None:
-            place_of = {one: place for place, one in enumerate(order[present].tolist())}
+        if self.ordinal:
+            place_of = {one: place for place, one in enumerate(classes[present].tolist())}
             codes = np.array([place_of.get(one, -1) for one in labels.tolist()], dtype=np.float64)
             targets = [codes]
         else:
             learned = [1] if len(classes) == 2 else np.flatnonzero(present).tolist()
             targets = [np.where(labels == classes[k], 1.0, -1.0) for k in learned]
-        rows = WholeRows.of(table, targets, weights, seen, ordered=order is not None)
+        rows = WholeRows.of(table, targets, weights, seen, ordered=self.ordinal)
         return rows, present, class_sums(labels, weights, classes)
 
     def _decide(
@@ -357,38 +390,6 @@ class HKLClassifier(HierarchicalClassifier):
             bias[0] = -bias[1]
         self.intercept_ = bias[1:] if two else bias
         self._set_rules(found, self.classes_.tolist(), bias)
-
-    def _fit_ordered(
-        self,
-        table: PackedTable | PackedPartitions,
-        labels: npt.NDArray[Any] | PartitionedClasses,
-        order: npt.NDArray[Any],
-        sample_weight: Any,
-        start: HKLClassifier | None,
-        deadline: Deadline,
-        name: str = "class",
-    ) -> Self:
-        """Fit to rows that are encoded already, of classes in this order.
-
-        For two classes thresholds are moved so that decisions are by the sign of the score.
-        """
-        self.classes_ = order
-        rows, present, sums = self._rows(table, labels, sample_weight, order)
-        self._learn(rows, [""], start, deadline=deadline)
-        [model] = self._functions
-        shares, tau = self._shares(sums)
-        seen = rows.seen([model.rules])
-        found = self._rules_of(model, seen.table, seen.counts, numbers=seen.numbers)
-        bounds = np.maximum.accumulate(np.negative(model.bias))  # rounding apart
-        adjustment = np.where(shares > RAREST, tau * np.log(shares), 0.0)
-        self._decide_ordered(found, bounds, adjustment, present, name)
-        below = np.cumsum(shares[present])[:-1]
-        for rules, ends in ((found, bounds), ([], np.log(below) - np.log1p(-below))):
-            if self._as_good(*seen[:3]):
-                break
-            self._decide_ordered(rules, ends, np.zeros(len(order)), present, name)
-        self._warn_if_open()
-        return self
 
     def _decide_ordered(
         self,

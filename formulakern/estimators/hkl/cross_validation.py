@@ -380,11 +380,9 @@ class HKLClassifierCV(SearchedModel, HierarchicalClassifier):
             model._share_encoding(self)
             with warnings.catch_warnings():  # there is one below
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                if self.ordinal:
-                    name = str(getattr(y, "name", None) or "class")
-                    model._fit_ordered(whole, order[labels], order, weights, None, deadline, name)
-                else:
-                    model._fit_encoded(whole, labels, weights, None, deadline)
+                known, ordered = (order[labels], order) if self.ordinal else (labels, None)
+                name = str(getattr(y, "name", None) or "class")
+                model._fit_encoded(whole, known, weights, None, deadline, ordered, name)
             self.best_estimator_ = model
             self._copy_from(model, ("classes_", "_features"))
             self._stretch(model, shares)

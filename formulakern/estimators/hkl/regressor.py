@@ -13,6 +13,7 @@ from formulakern.deadline import Deadline
 from formulakern.estimators.base import number_score
 from formulakern.estimators.hkl.base import HierarchicalBase
 from formulakern.estimators.hkl.training_rows import WholeRows
+from formulakern.estimators.row_counts import RowCounts
 from formulakern.estimators.targets import read_numbers, require_target, row_weights
 from formulakern.partitions.lazy_rows import lazily
 
@@ -121,9 +122,10 @@ class HKLRegressor(RegressorMixin, HierarchicalBase):  # type: ignore[misc]
             self.objective_ *= unit**2
             self.lower_bound_ *= unit**2
             self.intercept_ = float(mean + unit * model.bias)
+            counts = RowCounts((weights > 0).astype(np.int64))
             found = [
                 (feature, replace(rule, weight=unit * rule.weight))
-                for feature, rule in self._rules_of(model, table, weights)
+                for feature, rule in self._rules_of(model, table, counts)
             ]
             self._set_rules(found, None, [self.intercept_], str(getattr(y, "name", None) or "y"))
             self._warn_if_open(stacklevel=3)
